@@ -1,0 +1,1 @@
+"""Questions asked of many runs: figures and tables, one file per question."""

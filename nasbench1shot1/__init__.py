@@ -1,0 +1,67 @@
+"""One-shot neural architecture search, benchmarked on sub-spaces of NAS-Bench-101.
+
+Importing this package is light: torch, pandas and matplotlib are imported only when what needs them is used.
+"""
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+# In a checkout the sub-packages search_spaces, optimizers and experiments lie beside this folder, not in it.
+if (Path(__file__).parent.parent / "setup.py").is_file() and not (Path(__file__).parent / "search_spaces").is_dir():
+    __path__.append(str(Path(__file__).parent.parent))
+
+if TYPE_CHECKING:
+    from nasbench1shot1.architecture import Architecture as Architecture
+    from nasbench1shot1.cells import Cell as Cell
+    from nasbench1shot1.errors import DamagedFileError as DamagedFileError
+    from nasbench1shot1.errors import InvalidInputError as InvalidInputError
+    from nasbench1shot1.errors import OutOfDomainError as OutOfDomainError
+    from nasbench1shot1.errors import UserError as UserError
+    from nasbench1shot1.evaluator import score as score
+    from nasbench1shot1.optimizer import OneShotOptimizer as OneShotOptimizer
+    from nasbench1shot1.public import search as search
+    from nasbench1shot1.registry import search_space as search_space
+    from nasbench1shot1.run_record import Run as Run
+    from nasbench1shot1.run_record import load_run as load_run
+    from nasbench1shot1.space import SearchSpace as SearchSpace
+    from nasbench1shot1.supernet import Supernet as Supernet
+    from nasbench1shot1.table import Metrics as Metrics
+    from nasbench1shot1.table import Table as Table
+    from nasbench1shot1.table import load_table as load_table
+
+# No module has the name of something below: importing that module would put itself in the name's place.
+_HOME = {
+    "Architecture": "architecture",
+    "Cell": "cells",
+    "DamagedFileError": "errors",
+    "InvalidInputError": "errors",
+    "Metrics": "table",
+    "OneShotOptimizer": "optimizer",
+    "OutOfDomainError": "errors",
+    "Run": "run_record",
+    "SearchSpace": "space",
+    "Supernet": "supernet",
+    "Table": "table",
+    "UserError": "errors",
+    "load_run": "run_record",
+    "load_table": "table",
+    "score": "evaluator",
+    "search": "public",
+    "search_space": "registry",
+}
+__all__ = sorted(_HOME)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'nasbench1shot1' has no attribute '{name}'")
+    value = getattr(import_module(f"nasbench1shot1.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})

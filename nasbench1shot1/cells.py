@@ -1,0 +1,146 @@
+"""A cell as NAS-Bench-101 means it: a labelled graph, pruned, known by its graph-invariant MD5."""
+
+from collections.abc import Sequence
+from functools import cached_property, lru_cache
+from hashlib import md5
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from nasbench1shot1.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    import networkx
+
+INPUT, OUTPUT = "input", "output"
+OPERATIONS = ("conv3x3-bn-relu", "conv1x1-bn-relu", "maxpool3x3")
+"""NAS-Bench-101's `available_ops`: the order of operations in every column, one-hot vector and file."""
+
+MAX_VERTICES, MAX_EDGES = 7, 9
+_INPUT_LABEL, _OUTPUT_LABEL = -1, -2
+
+
+class Cell:
+    """A pruned cell of NAS-Bench-101. Cells are equal if and only if they have the same hash.
+
+    Vertices that lie on no path from input to output are removed, as NAS-Bench-101 does before it looks at
+    anything else (its paper, section 2.1; `ModelSpec` in its code). Where there is no such path, nothing is
+    left: `matrix` is 0 × 0 and `is_valid` is false.
+
+    Args:
+        matrix: (V, V) adjacency of 0 and 1, strictly upper triangular; row → column; vertex 0 is the input,
+            vertex V - 1 the output.
+        ops: V labels: "input", one of `OPERATIONS` for every vertex between, "output".
+
+    Raises:
+        InvalidInputError: the matrix or the labels do not have that form.
+    """
+
+    def __init__(self, matrix: ArrayLike, ops: Sequence[str]) -> None:
+        checked = _checked_matrix(matrix, len(ops))
+        keep = _on_a_path(checked)
+        self.matrix: NDArray[np.int8] = checked[np.ix_(keep, keep)]
+        self.matrix.flags.writeable = False
+        self.ops: tuple[str, ...] = tuple(ops[v] for v in keep)
+
+    @cached_property
+    def is_valid(self) -> bool:
+        """Whether the cell is in NAS-Bench-101: a path, at most 7 vertices and 9 edges, known labels."""
+        return bool(
+            2 <= len(self.ops) <= MAX_VERTICES
+            and self.matrix.sum() <= MAX_EDGES
+            and (self.ops[0], self.ops[-1]) == (INPUT, OUTPUT)
+            and all(op in OPERATIONS for op in self.ops[1:-1])
+        )
+
+    @cached_property
+    def hash(self) -> str:
+        """The MD5 by which NAS-Bench-101 knows this cell (32 hexadecimal digits).
+
+        Raises InvalidInputError where there is no path from input to output or a label is unknown.
+        """
+        if not self.ops:
+            raise InvalidInputError("the cell has no path from input to output, so it has no hash: connect the two")
+        return graph_hash(self.matrix, self._labels())
+
+    def to_networkx(self) -> "networkx.DiGraph[int]":
+        """The cell as a directed graph; every node carries its label as `op`."""
+        import networkx
+
+        graph = networkx.from_numpy_array(self.matrix, create_using=networkx.DiGraph)
+        networkx.set_node_attributes(graph, dict(enumerate(self.ops)), "op")
+        return graph
+
+    def _labels(self) -> list[int]:
+        unknown = [op for op in self.ops[1:-1] if op not in OPERATIONS]
+        if unknown:
+            raise InvalidInputError(f"unknown operation '{unknown[0]}': NAS-Bench-101 has {', '.join(OPERATIONS)}")
+        return [_INPUT_LABEL, *(OPERATIONS.index(op) for op in self.ops[1:-1]), _OUTPUT_LABEL]
+
+    def __eq__(self, other: object) -> bool:
+        return self.hash == other.hash if isinstance(other, Cell) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.hash)
+
+    def __repr__(self) -> str:
+        return f"Cell({self.matrix.tolist()}, {list(self.ops)})"
+
+
+def graph_hash(matrix: NDArray[Any], labels: Sequence[int]) -> str:
+    """The invariant of a labelled graph under renumbering, digit for digit that of NAS-Bench-101.
+
+    Every vertex starts from (out-degree, in-degree, label) and takes in, as many times as there are vertices,
+    the sorted values of its predecessors and successors (Ying 2019; NAS-Bench-101, supplement S1).
+
+    Args:
+        matrix: (V, V) adjacency of a pruned cell.
+        labels: V integers: -1 input, the index in `OPERATIONS`, -2 output.
+    """
+    rows = np.asarray(matrix).tolist()
+    size = len(rows)
+    before = [[w for w in range(size) if rows[w][v]] for v in range(size)]
+    after = [[w for w in range(size) if rows[v][w]] for v in range(size)]
+    values = [_md5(str((len(after[v]), len(before[v]), labels[v]))) for v in range(size)]
+    for _ in range(size):
+        values = [
+            _md5(
+                "".join(sorted([values[w] for w in before[v]]))
+                + "|"
+                + "".join(sorted([values[w] for w in after[v]]))
+                + "|"
+                + values[v]
+            )
+            for v in range(size)
+        ]
+    return md5(str(sorted(values)).encode()).hexdigest()
+
+
+@lru_cache(maxsize=1 << 18)  # neighbourhoods recur: enumerating a space asks for each many times
+def _md5(text: str) -> str:
+    return md5(text.encode()).hexdigest()
+
+
+def _checked_matrix(matrix: ArrayLike, n_labels: int) -> NDArray[np.int8]:
+    given = np.asarray(matrix)
+    if given.shape != (n_labels, n_labels):
+        raise InvalidInputError(f"the adjacency matrix is {given.shape}, but there are {n_labels} labels: give V × V and V")
+    if not np.isin(given, (0, 1)).all():
+        raise InvalidInputError("the adjacency matrix may only hold 0 and 1")
+    if np.tril(given).any():
+        raise InvalidInputError("the adjacency matrix must be strictly upper triangular: number vertices along the edges")
+    return given.astype(np.int8)
+
+
+def _on_a_path(matrix: NDArray[np.int8]) -> list[int]:
+    """The vertices on a path from the first to the last, ascending; none if there is no such path."""
+    size = len(matrix)
+    reached, reaching = {0}, {size - 1}
+    for v in range(1, size):  # edges ascend, so one sweep in order is enough
+        if any(matrix[u, v] for u in reached):
+            reached.add(v)
+    for v in range(size - 2, -1, -1):
+        if any(matrix[v, w] for w in reaching):
+            reaching.add(v)
+    return sorted(reached & reaching) if size - 1 in reached else []

@@ -1,0 +1,62 @@
+"""Which spaces and optimizers there are, by name; each is imported only when it is asked for.
+
+Other packages add their own through the entry-point groups `nasbench1shot1.search_spaces` and
+`nasbench1shot1.optimizers`, whose entries name an object as `module:attribute`.
+"""
+
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any
+
+from nasbench1shot1.errors import unknown_name
+
+if TYPE_CHECKING:
+    from nasbench1shot1.optimizer import OneShotOptimizer
+    from nasbench1shot1.space import SearchSpace
+
+BUILT_IN = {
+    "search_spaces": {
+        "s1": "nasbench1shot1.search_spaces.search_space_1:SPACE",
+        "s2": "nasbench1shot1.search_spaces.search_space_2:SPACE",
+        "s3": "nasbench1shot1.search_spaces.search_space_3:SPACE",
+    },
+    "optimizers": {
+        "darts": "nasbench1shot1.optimizers.darts:DARTS",
+    },
+}
+
+
+def names(group: str) -> list[str]:
+    """The names registered in a group, built-in ones first."""
+    return list(_references(group))
+
+
+def search_space(name: str) -> "SearchSpace":
+    """The search space of that name, for example "s1", or of that versioned id.
+
+    Raises InvalidInputError for an unknown name.
+    """
+    found: SearchSpace = _load("search_spaces", "search space", name)
+    return found
+
+
+def optimizer(name: str) -> "type[OneShotOptimizer]":
+    """The class of the one-shot optimizer of that name, for example "darts".
+
+    Raises InvalidInputError for an unknown name.
+    """
+    found: type[OneShotOptimizer] = _load("optimizers", "optimizer", name)
+    return found
+
+
+def _references(group: str) -> dict[str, str]:
+    plugins = {entry.name: entry.value for entry in entry_points(group=f"nasbench1shot1.{group}")}
+    return BUILT_IN[group] | {name: value for name, value in plugins.items() if name not in BUILT_IN[group]}
+
+
+def _load(group: str, kind: str, name: str) -> Any:
+    known = _references(group)
+    if name not in known:
+        raise unknown_name(kind, name, known)
+    module, _, attribute = known[name].partition(":")
+    return getattr(import_module(module), attribute)

@@ -1,0 +1,1 @@
+"""What moves the weights: one-shot optimizers, one file per method."""

@@ -1,0 +1,1 @@
+"""What exists: the search spaces, each a file of data over shared code."""

@@ -1,0 +1,40 @@
+"""Packaging: the three top-level folders become sub-packages of nasbench1shot1."""
+
+from setuptools import setup
+
+CORE = [
+    "ConfigSpace>=1.2",
+    "matplotlib>=3.8",
+    "networkx>=3.2",
+    "numpy>=1.26",
+    "pandas>=2.1",
+    "pillow>=10",
+    "platformdirs>=4",
+    "pooch>=1.8",
+    "rich>=13",
+    "torch>=2.1",
+    "tyro>=0.9",
+]
+# What fits the embedded table; a user never needs it, only `nb1shot1 table build`.
+TABLE = ["lightgbm>=4.5", "scikit-learn>=1.4", "scipy>=1.12"]
+DEV = ["hypothesis>=6.100", "mypy>=1.11", "pandas-stubs", "pytest>=8", "ruff>=0.6", "scipy>=1.12"]
+
+setup(
+    packages=[
+        "nasbench1shot1",
+        "nasbench1shot1.search_spaces",
+        "nasbench1shot1.optimizers",
+        "nasbench1shot1.experiments",
+        "nasbench1shot1.table_building",
+    ],
+    package_dir={
+        "nasbench1shot1": "nasbench1shot1",
+        "nasbench1shot1.search_spaces": "search_spaces",
+        "nasbench1shot1.optimizers": "optimizers",
+        "nasbench1shot1.experiments": "experiments",
+    },
+    package_data={"nasbench1shot1": ["py.typed", "data/**/*"]},
+    install_requires=CORE,
+    extras_require={"table": TABLE, "dev": [*DEV, *TABLE], "all": TABLE},
+    entry_points={"console_scripts": ["nb1shot1 = nasbench1shot1.cli:main"]},
+)
