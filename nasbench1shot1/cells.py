@@ -1,7 +1,7 @@
 """A cell as NAS-Bench-101 means it: a labelled graph, pruned, known by its graph-invariant MD5."""
 
 from collections.abc import Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from hashlib import md5
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +61,9 @@ class Cell:
         Raises InvalidInputError where there is no path from input to output or a label is unknown.
         """
         if not self.ops:
-            raise InvalidInputError("the cell has no path from input to output, so it has no hash: connect the two")
+            raise InvalidInputError(
+                "the cell has no path from input to output, so it has no hash: connect the two"
+            )
         return graph_hash(self.matrix, self._labels())
 
     def to_networkx(self) -> "networkx.DiGraph[int]":
@@ -75,7 +77,9 @@ class Cell:
     def _labels(self) -> list[int]:
         unknown = [op for op in self.ops[1:-1] if op not in OPERATIONS]
         if unknown:
-            raise InvalidInputError(f"unknown operation '{unknown[0]}': NAS-Bench-101 has {', '.join(OPERATIONS)}")
+            raise InvalidInputError(
+                f"unknown operation '{unknown[0]}': NAS-Bench-101 has {', '.join(OPERATIONS)}"
+            )
         return [_INPUT_LABEL, *(OPERATIONS.index(op) for op in self.ops[1:-1]), _OUTPUT_LABEL]
 
     def __eq__(self, other: object) -> bool:
@@ -98,38 +102,53 @@ def graph_hash(matrix: NDArray[Any], labels: Sequence[int]) -> str:
         matrix: (V, V) adjacency of a pruned cell.
         labels: V integers: -1 input, the index in `OPERATIONS`, -2 output.
     """
+    return _hash(*_neighbours(matrix), labels)
+
+
+def graph_hashes(matrix: NDArray[Any], labels: Sequence[Sequence[int]]) -> list[str]:
+    """`graph_hash` of one (V, V) matrix under many labellings, each the V - 2 operations of the inner vertices."""
+    before, after = _neighbours(matrix)
+    return [_hash(before, after, [_INPUT_LABEL, *inner, _OUTPUT_LABEL]) for inner in labels]
+
+
+def _neighbours(matrix: NDArray[Any]) -> tuple[list[list[int]], list[list[int]]]:
+    """Predecessors and successors of every vertex."""
     rows = np.asarray(matrix).tolist()
-    size = len(rows)
-    before = [[w for w in range(size) if rows[w][v]] for v in range(size)]
-    after = [[w for w in range(size) if rows[v][w]] for v in range(size)]
-    values = [_md5(str((len(after[v]), len(before[v]), labels[v]))) for v in range(size)]
-    for _ in range(size):
+    before = [[u for u, row in enumerate(rows) if row[v]] for v in range(len(rows))]
+    after = [[w for w, edge in enumerate(row) if edge] for row in rows]
+    return before, after
+
+
+def _hash(before: list[list[int]], after: list[list[int]], labels: Sequence[int]) -> str:
+    vertices = range(len(labels))
+    values = [_md5(str((len(after[v]), len(before[v]), labels[v]))) for v in vertices]
+    for _ in vertices:
         values = [
             _md5(
-                "".join(sorted([values[w] for w in before[v]]))
-                + "|"
-                + "".join(sorted([values[w] for w in after[v]]))
-                + "|"
-                + values[v]
+                f"{''.join(sorted([values[u] for u in before[v]]))}|"
+                f"{''.join(sorted([values[w] for w in after[v]]))}|{values[v]}"
             )
-            for v in range(size)
+            for v in vertices
         ]
-    return md5(str(sorted(values)).encode()).hexdigest()
+    return _md5(str(sorted(values)))
 
 
-@lru_cache(maxsize=1 << 18)  # neighbourhoods recur: enumerating a space asks for each many times
 def _md5(text: str) -> str:
-    return md5(text.encode()).hexdigest()
+    return md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
 def _checked_matrix(matrix: ArrayLike, n_labels: int) -> NDArray[np.int8]:
     given = np.asarray(matrix)
     if given.shape != (n_labels, n_labels):
-        raise InvalidInputError(f"the adjacency matrix is {given.shape}, but there are {n_labels} labels: give V × V and V")
+        raise InvalidInputError(
+            f"the adjacency matrix is {given.shape}, but there are {n_labels} labels: give V × V and V"
+        )
     if not np.isin(given, (0, 1)).all():
         raise InvalidInputError("the adjacency matrix may only hold 0 and 1")
     if np.tril(given).any():
-        raise InvalidInputError("the adjacency matrix must be strictly upper triangular: number vertices along the edges")
+        raise InvalidInputError(
+            "the adjacency matrix must be strictly upper triangular: number vertices along the edges"
+        )
     return given.astype(np.int8)
 
 

@@ -1,0 +1,127 @@
+"""What every search space offers, whatever its choices are made of."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from ConfigSpace import Configuration, ConfigurationSpace
+
+Weights = Mapping[str, Any]
+"""Mixing weights or raw architecture parameters: a tensor or array for every key of `mixing_shapes()`."""
+
+
+class SearchSpace(ABC):
+    """A finite set of architectures, and the continuous relaxation that a supernet of it is given.
+
+    Architectures are numbered densely: `space[i]` and `space.index(arch)` are inverse for 0 ≤ i < len(space).
+
+    Attributes:
+        name: short name, "s1"; the first part of an architecture's text.
+        id: versioned name, "nb101-s1-v1"; a change of what the space contains needs a new one.
+        cell_kind: which of the supernet's cells it takes, a key of `supernet.CELLS`.
+    """
+
+    name: str
+    id: str
+    cell_kind: str
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many architectures there are, loose ends and all."""
+
+    @abstractmethod
+    def __getitem__(self, index: int) -> Architecture:
+        """The architecture of that number; raises IndexError outside 0 … len - 1."""
+
+    @abstractmethod
+    def index(self, arch: Architecture) -> int:
+        """The number of an architecture; raises InvalidInputError if it is not in this space."""
+
+    @abstractmethod
+    def count(self, kind: str, rule: str | None = None) -> int:
+        """How many architectures of a kind there are; `architectures(kind)` yields count(kind) of them."""
+
+    @abstractmethod
+    def architectures(self, kind: str) -> Iterator[Architecture]:
+        """All architectures of a kind, in ascending order of their number."""
+
+    @abstractmethod
+    def sample(self, rng: np.random.Generator, loose_ends: bool = True) -> Architecture:
+        """One architecture, uniformly, from all or from those without loose ends."""
+
+    @abstractmethod
+    def neighbours(self, arch: Architecture) -> list[Architecture]:
+        """All architectures one elementary change away."""
+
+    @abstractmethod
+    def mutate(self, arch: Architecture, rng: np.random.Generator) -> Architecture:
+        """One of the neighbours, uniformly."""
+
+    @abstractmethod
+    def mixing_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Names and shapes of the mixing weights, in the order in which they are stored."""
+
+    @abstractmethod
+    def discretise(self, mixing: Weights) -> Architecture:
+        """The architecture that mixing weights (or raw architecture parameters) prefer."""
+
+    @abstractmethod
+    def one_hot(self, arch: Architecture) -> dict[str, NDArray[np.float32]]:
+        """The mixing weights that compute exactly this architecture."""
+
+    @abstractmethod
+    def configuration_space(self) -> "ConfigurationSpace":
+        """The space's choices as a ConfigSpace space."""
+
+    @abstractmethod
+    def from_configuration(self, configuration: "Configuration | Mapping[str, Any]") -> Architecture:
+        """The architecture of a configuration; raises InvalidInputError where a value is missing or unknown."""
+
+    @abstractmethod
+    def to_configuration(self, arch: Architecture) -> "Configuration":
+        """The configuration of an architecture; inverse of `from_configuration`."""
+
+    def checked_mixing(self, mixing: Weights) -> dict[str, NDArray[np.float64]]:
+        """Mixing weights as arrays of the expected keys and shapes.
+
+        Raises:
+            InvalidInputError: a key is missing or too many, a shape is another, a value is not a number.
+        """
+        shapes = self.mixing_shapes()
+        if set(mixing) != set(shapes):
+            raise InvalidInputError(
+                f"mixing weights of {self.name} have the keys {', '.join(shapes)}, not {', '.join(sorted(mixing))}"
+            )
+        arrays = {key: as_array(mixing[key]) for key in shapes}
+        for key, array in arrays.items():
+            if array.shape != shapes[key]:
+                raise InvalidInputError(
+                    f"mixing weights '{key}' have shape {array.shape}, but {self.name} needs {shapes[key]}"
+                )
+            if np.isnan(array).any():
+                raise InvalidInputError(
+                    f"mixing weights '{key}' hold NaN: the search that made them has diverged"
+                )
+        return arrays
+
+
+def as_array(values: Any) -> NDArray[np.float64]:
+    """A tensor (on any device, with or without gradient) or anything array-like as float64, torch not imported."""
+    if hasattr(values, "detach"):
+        values = values.detach().cpu().double().numpy()
+    return np.asarray(values, dtype=np.float64)
+
+
+def check_kind(kind: str, kinds: Sequence[str]) -> None:
+    """Raise InvalidInputError if `kind` is not one of `kinds`."""
+    if kind not in kinds:
+        from nasbench1shot1.errors import unknown_name
+
+        raise unknown_name("kind of architectures", kind, kinds)

@@ -1,0 +1,347 @@
+"""A sub-space of NAS-Bench-101 made of choice blocks: NAS-Bench-1Shot1's three spaces are data for this class."""
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.cells import OPERATIONS
+from nasbench1shot1.errors import InvalidInputError, unknown_name
+from nasbench1shot1.search_spaces.distinct_cells import DistinctCells, distinct_cells
+from nasbench1shot1.search_spaces.wirings import Wiring, all_wirings, canonical, live_blocks, read_blocks
+from nasbench1shot1.space import SearchSpace, Weights, check_kind
+
+if TYPE_CHECKING:
+    from ConfigSpace import Configuration, ConfigurationSpace
+
+KINDS = ("loose_ends", "no_loose_ends", "unique")
+N_OPERATIONS = len(OPERATIONS)
+
+
+class ChoiceBlockSpace(SearchSpace):
+    """All cells in which block j (and the output) takes a fixed number of its predecessors as parents.
+
+    Nodes are numbered 0 (input), 1…n (choice blocks), n + 1 (output); block j may read nodes 0…j - 1, the output
+    every other node (NAS-Bench-1Shot1, section 3). A number counts wirings in lexicographic order and, within a
+    wiring, operations with the last block fastest.
+
+    The three kinds of architectures:
+        "loose_ends": every choice of parents and operations, 3ⁿ for each wiring;
+        "no_loose_ends": one architecture for each distinct live part in place; blocks that nobody reads take the
+            lowest-indexed parents and operation 0;
+        "unique": one architecture for each distinct cell, that of the lowest number.
+    """
+
+    cell_kind = "choice-block"
+
+    def __init__(
+        self,
+        name: str,
+        id: str,
+        n_parents: tuple[int, ...],
+        paper_counts: Mapping[str, int] | None = None,
+        paper_loose_end_rule: str = "encodings",
+    ) -> None:
+        """Describe a space.
+
+        Args:
+            name: short name, the first part of an architecture's text.
+            id: versioned name.
+            n_parents: number of parents of block 1, …, block n and the output.
+            paper_counts: what the paper prints for each kind, if one does.
+            paper_loose_end_rule: the rule by which it counted "loose_ends".
+        """
+        self.name, self.id, self.n_parents = name, id, n_parents
+        self.paper_counts = dict(paper_counts or {})
+        self._paper_loose_end_rule = paper_loose_end_rule
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of choice blocks."""
+        return len(self.n_parents) - 1
+
+    def __repr__(self) -> str:
+        return f"ChoiceBlockSpace('{self.id}', n_parents={self.n_parents})"
+
+    # Numbers ---------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def wirings(self) -> list[Wiring]:
+        """All wirings, in lexicographic order (180, 360, 5,400 for s1, s2, s3)."""
+        return all_wirings(self.n_parents)
+
+    @cached_property
+    def loose_end_free_wirings(self) -> list[int]:
+        """Position in `wirings` of the canonical wiring of every live part (66, 190, 876 for s1, s2, s3)."""
+        return [i for i, wiring in enumerate(self.wirings) if canonical(wiring) == wiring]
+
+    @cached_property
+    def _wiring_index(self) -> dict[Wiring, int]:
+        return {wiring: i for i, wiring in enumerate(self.wirings)}
+
+    @cached_property
+    def _operation_choices(self) -> list[tuple[int, ...]]:
+        return list(product(range(N_OPERATIONS), repeat=self.n_blocks))
+
+    def __len__(self) -> int:
+        return len(self.wirings) * len(self._operation_choices)
+
+    def __getitem__(self, index: int) -> Architecture:
+        if not 0 <= index < len(self):
+            raise IndexError(f"{self.name} has architectures 0 to {len(self) - 1}, not {index}")
+        wiring, operations = divmod(int(index), len(self._operation_choices))
+        return Architecture(self.name, self.wirings[wiring], self._operation_choices[operations])
+
+    def index(self, arch: Architecture) -> int:
+        """The number of an architecture.
+
+        Raises:
+            InvalidInputError: it belongs to another space, or a node has the wrong number of parents.
+        """
+        wiring = self._wiring_index.get(arch.parents)
+        if arch.space != self.name or wiring is None or len(arch.operations) != self.n_blocks:
+            raise InvalidInputError(
+                f"{arch} is not in {self.name}: its {self.n_blocks} blocks and its output take "
+                f"{', '.join(map(str, self.n_parents))} parents"
+            )
+        return wiring * len(self._operation_choices) + _digits_to_int(arch.operations)
+
+    def numbers_of_live_labels(self, wiring_index: int, labels: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The numbers of the architectures with that wiring whose live blocks are labelled so; dead ones take 0.
+
+        Args:
+            wiring_index: position in `wirings`.
+            labels: (L, number of live blocks) operations.
+
+        Returns:
+            (L,) numbers.
+        """
+        live = np.array(live_blocks(self.wirings[wiring_index]), np.int64)
+        numbers: NDArray[np.int64] = labels @ N_OPERATIONS ** (self.n_blocks - live)
+        return wiring_index * len(self._operation_choices) + numbers
+
+    # Counting and iterating ------------------------------------------------------------------------------------
+
+    def count(self, kind: str, rule: str | None = None) -> int:
+        """How many architectures of a kind there are, under one of the rules behind the paper's Table 1.
+
+        Args:
+            kind: "loose_ends", "no_loose_ends" or "unique".
+            rule: for "loose_ends" "encodings" (default: every choice), "read-blocks" (an operation counts only
+                for blocks that some node reads) or "paper" (whichever of the two Table 1 used); for
+                "no_loose_ends" None (each live part once) or "paper" (which over-counts in s2 and s3).
+
+        Raises:
+            InvalidInputError: unknown kind or rule.
+        """
+        check_kind(kind, KINDS)
+        if kind == "unique":
+            return _counted({None: lambda: len(self.distinct_cells.indices)}, kind, rule)
+        if kind == "no_loose_ends":
+            return _counted(
+                {None: lambda: len(self._loose_end_free), "paper": self._paper_no_loose_ends}, kind, rule
+            )
+        rules = {
+            "encodings": lambda: len(self),
+            "read-blocks": lambda: self._read_block_count(range(len(self.wirings))),
+        }
+        rules["paper"] = rules[self._paper_loose_end_rule]
+        return _counted({None: rules["encodings"], **rules}, kind, rule)
+
+    def architectures(self, kind: str) -> Iterator[Architecture]:
+        """All architectures of a kind, ascending; as many as `count(kind)`."""
+        return (self[int(i)] for i in self.numbers(kind))
+
+    def numbers(self, kind: str) -> NDArray[np.int64]:
+        """The numbers of all architectures of a kind, ascending, (count(kind),)."""
+        check_kind(kind, KINDS)
+        if kind == "unique":
+            return self.distinct_cells.indices
+        return self._loose_end_free if kind == "no_loose_ends" else np.arange(len(self))
+
+    @cached_property
+    def distinct_cells(self) -> DistinctCells:
+        """The distinct cells with their hashes (2,685, 7,773, 55,854 for s1, s2, s3), enumerated or from the cache."""
+        return distinct_cells(self)
+
+    @cached_property
+    def _loose_end_free(self) -> NDArray[np.int64]:
+        from nasbench1shot1.search_spaces.wirings import labellings
+
+        of_wiring = [
+            self.numbers_of_live_labels(i, labellings(len(live_blocks(self.wirings[i]))))
+            for i in self.loose_end_free_wirings
+        ]
+        return np.sort(np.concatenate(of_wiring))
+
+    def _read_block_count(self, wirings: "range | list[int]") -> int:
+        return sum(N_OPERATIONS ** len(read_blocks(self.wirings[i])) for i in wirings)
+
+    def _paper_no_loose_ends(self) -> int:
+        return self._read_block_count(self.loose_end_free_wirings)
+
+    # Sampling and moving ---------------------------------------------------------------------------------------
+
+    def sample(self, rng: np.random.Generator, loose_ends: bool = True) -> Architecture:
+        """One architecture, uniformly over the encodings or over the architectures without loose ends."""
+        if loose_ends:
+            return self[int(rng.integers(len(self)))]
+        return self[int(rng.choice(self._loose_end_free))]
+
+    def neighbours(self, arch: Architecture) -> list[Architecture]:
+        """All architectures that differ in one operation or in one parent of one node."""
+        self.index(arch)
+        return [self._operation_changed(arch, *change) for change in self._operation_changes(arch)] + [
+            self._parent_exchanged(arch, *change) for change in self._parent_exchanges(arch)
+        ]
+
+    def mutate(self, arch: Architecture, rng: np.random.Generator) -> Architecture:
+        """One of the neighbours, uniformly."""
+        self.index(arch)
+        n_operation_changes = self.n_blocks * (N_OPERATIONS - 1)
+        exchanges = self._parent_exchanges(arch)
+        chosen = int(rng.integers(n_operation_changes + len(exchanges)))
+        if chosen < n_operation_changes:
+            return self._operation_changed(arch, *self._operation_changes(arch)[chosen])
+        return self._parent_exchanged(arch, *exchanges[chosen - n_operation_changes])
+
+    def _operation_changes(self, arch: Architecture) -> list[tuple[int, int]]:
+        return [(b, op) for b, now in enumerate(arch.operations) for op in range(N_OPERATIONS) if op != now]
+
+    def _parent_exchanges(self, arch: Architecture) -> list[tuple[int, int, int]]:
+        return [
+            (node, old, new)
+            for node, parents in enumerate(arch.parents, start=1)
+            for old in parents
+            for new in range(node)
+            if new not in parents
+        ]
+
+    def _operation_changed(self, arch: Architecture, block: int, operation: int) -> Architecture:
+        operations = (*arch.operations[:block], operation, *arch.operations[block + 1 :])
+        return Architecture(self.name, arch.parents, operations)
+
+    def _parent_exchanged(self, arch: Architecture, node: int, old: int, new: int) -> Architecture:
+        changed = tuple(sorted({*arch.parents[node - 1], new} - {old}))
+        return Architecture(
+            self.name, (*arch.parents[: node - 1], changed, *arch.parents[node:]), arch.operations
+        )
+
+    # Mixing weights --------------------------------------------------------------------------------------------
+
+    def mixing_key(self, node: int) -> str | None:
+        """The key of the mixing weights of a node's inputs; None where it takes all predecessors, so has no choice."""
+        if node > self.n_blocks:
+            return "output_edges"
+        return None if self.n_parents[node - 1] == node else f"input_edges/{node}"
+
+    def mixing_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Keys and shapes: `input_edges/j` (j,) for blocks with a choice, `operations` (n, 3), `output_edges` (n + 1,).
+
+        These are α, β and γ of NAS-Bench-1Shot1, section 3; entry i of an edge vector belongs to node i.
+        """
+        edges = {key: (node,) for node in range(1, self.n_blocks + 1) if (key := self.mixing_key(node))}
+        return {**edges, "operations": (self.n_blocks, N_OPERATIONS), "output_edges": (self.n_blocks + 1,)}
+
+    def discretise(self, mixing: Weights) -> Architecture:
+        """Argmax operation and top-k parents (NAS-Bench-1Shot1, section 3.2); ties go to the lowest index.
+
+        Args:
+            mixing: arrays or tensors of `mixing_shapes()`; weights or raw parameters, as only their order counts.
+
+        Raises:
+            InvalidInputError: keys or shapes do not fit, or a value is NaN.
+        """
+        arrays = self.checked_mixing(mixing)
+        parents = tuple(
+            _largest(arrays[key], k) if (key := self.mixing_key(node)) else tuple(range(node))
+            for node, k in enumerate(self.n_parents, start=1)
+        )
+        operations = tuple(int(op) for op in arrays["operations"].argmax(axis=1))
+        return Architecture(self.name, parents, operations)
+
+    def one_hot(self, arch: Architecture) -> dict[str, NDArray[np.float32]]:
+        """Mixing weights that compute exactly this architecture: 1 for what it takes, 0 for the rest."""
+        self.index(arch)
+        weights = {key: np.zeros(shape, np.float32) for key, shape in self.mixing_shapes().items()}
+        for node, parents in enumerate(arch.parents, start=1):
+            if key := self.mixing_key(node):
+                weights[key][list(parents)] = 1
+        weights["operations"][range(self.n_blocks), arch.operations] = 1
+        return weights
+
+    # ConfigSpace -----------------------------------------------------------------------------------------------
+
+    def configuration_space(self) -> "ConfigurationSpace":
+        """Categoricals `choice_block_{i}_op` and `choice_block_{i}_parents` ("0,2"); number n + 1 is the output."""
+        from ConfigSpace import Categorical, ConfigurationSpace
+
+        space = ConfigurationSpace(name=self.id)
+        space.add(Categorical(f"choice_block_{i}_op", OPERATIONS) for i in range(1, self.n_blocks + 1))
+        space.add(
+            Categorical(f"choice_block_{node}_parents", _texts(of)) for node, of in self._parent_choices()
+        )
+        return space
+
+    def from_configuration(self, configuration: "Configuration | Mapping[str, Any]") -> Architecture:
+        """The architecture of a configuration of `configuration_space()`, or of a mapping with its keys."""
+        values = dict(configuration)
+        operations = tuple(
+            _chosen(values, f"choice_block_{i}_op", OPERATIONS) for i in range(1, self.n_blocks + 1)
+        )
+        parents = tuple(
+            of[_chosen(values, f"choice_block_{node}_parents", _texts(of))]
+            for node, of in self._parent_choices()
+        )
+        return Architecture(self.name, parents, operations)
+
+    def to_configuration(self, arch: Architecture) -> "Configuration":
+        """The configuration of an architecture."""
+        from ConfigSpace import Configuration
+
+        self.index(arch)
+        values = {f"choice_block_{i}_op": OPERATIONS[op] for i, op in enumerate(arch.operations, start=1)}
+        values |= {
+            f"choice_block_{i}_parents": of for i, of in enumerate(_texts(list(arch.parents)), start=1)
+        }
+        return Configuration(self.configuration_space(), values=values)
+
+    def _parent_choices(self) -> Iterator[tuple[int, list[tuple[int, ...]]]]:
+        from itertools import combinations
+
+        for node, k in enumerate(self.n_parents, start=1):
+            yield node, list(combinations(range(node), k))
+
+
+def _texts(choices: list[tuple[int, ...]]) -> list[str]:
+    return [",".join(map(str, choice)) for choice in choices]
+
+
+def _chosen(values: Mapping[str, Any], key: str, choices: "list[str] | tuple[str, ...]") -> int:
+    if key not in values:
+        raise InvalidInputError(f"the configuration lacks '{key}'")
+    if values[key] not in choices:
+        raise unknown_name(f"value of {key}", str(values[key]), choices)
+    return list(choices).index(values[key])
+
+
+def _counted(rules: "dict[Any, Any]", kind: str, rule: str | None) -> int:
+    if rule not in rules:
+        raise unknown_name(f"rule for '{kind}'", str(rule), [name for name in rules if name] or ["None"])
+    return int(rules[rule]())
+
+
+def _digits_to_int(digits: tuple[int, ...]) -> int:
+    number = 0
+    for digit in digits:
+        number = number * N_OPERATIONS + digit
+    return number
+
+
+def _largest(weights: NDArray[np.float64], k: int) -> tuple[int, ...]:
+    """The indices of the k largest, ascending; a stable sort gives ties to the lowest index."""
+    return tuple(sorted(np.argsort(-weights, kind="stable")[:k].tolist()))
