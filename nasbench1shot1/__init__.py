@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 # In a checkout the sub-packages search_spaces, optimizers and experiments lie beside this folder, not in it.
-if (Path(__file__).parent.parent / "setup.py").is_file() and not (
-    Path(__file__).parent / "search_spaces"
-).is_dir():
+if (Path(__file__).parent.parent / "setup.py").is_file() and not (Path(__file__).parent / "search_spaces").is_dir():
     __path__.append(str(Path(__file__).parent.parent))
 
 if TYPE_CHECKING:
@@ -54,7 +52,7 @@ _HOME = {
     "search": "public",
     "search_space": "registry",
 }
-__all__ = sorted(_HOME)  # noqa: PLE0605
+__all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:

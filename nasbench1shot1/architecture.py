@@ -74,9 +74,7 @@ class Architecture:
 
 def _integers(part: str, text: str) -> tuple[int, ...]:
     if not re.fullmatch(r"\d+(,\d+)*", part):
-        raise InvalidInputError(
-            f"'{text}' has a node without parents or a stray comma: write them as in 0|0,1|0,2"
-        )
+        raise InvalidInputError(f"'{text}' has a node without parents or a stray comma: write them as in 0|0,1|0,2")
     values = tuple(int(p) for p in part.split(","))
     if sorted(set(values)) != list(values):
         raise InvalidInputError(f"'{text}' must list each node's parents once, in ascending order")

@@ -61,9 +61,7 @@ class Cell:
         Raises InvalidInputError where there is no path from input to output or a label is unknown.
         """
         if not self.ops:
-            raise InvalidInputError(
-                "the cell has no path from input to output, so it has no hash: connect the two"
-            )
+            raise InvalidInputError("the cell has no path from input to output, so it has no hash: connect the two")
         return graph_hash(self.matrix, self._labels())
 
     def to_networkx(self) -> "networkx.DiGraph[int]":
@@ -77,9 +75,7 @@ class Cell:
     def _labels(self) -> list[int]:
         unknown = [op for op in self.ops[1:-1] if op not in OPERATIONS]
         if unknown:
-            raise InvalidInputError(
-                f"unknown operation '{unknown[0]}': NAS-Bench-101 has {', '.join(OPERATIONS)}"
-            )
+            raise InvalidInputError(f"unknown operation '{unknown[0]}': NAS-Bench-101 has {', '.join(OPERATIONS)}")
         return [_INPUT_LABEL, *(OPERATIONS.index(op) for op in self.ops[1:-1]), _OUTPUT_LABEL]
 
     def __eq__(self, other: object) -> bool:

@@ -55,20 +55,14 @@ def read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text())
     except (ValueError, OSError) as error:
-        raise DamagedFileError(
-            f"{path} cannot be read as JSON ({error}): restore it or make it anew"
-        ) from error
+        raise DamagedFileError(f"{path} cannot be read as JSON ({error}): restore it or make it anew") from error
 
 
 def write_error(path: Path, error: OSError) -> UserError:
     """The one sentence for a failed write."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return UserError(
-            f"no space left on the disk while writing {path}: free some space, then resume or run again"
-        )
-    return UserError(
-        f"cannot write {path} ({error.strerror or error}): choose another folder or mend its rights"
-    )
+        return UserError(f"no space left on the disk while writing {path}: free some space, then resume or run again")
+    return UserError(f"cannot write {path} ({error.strerror or error}): choose another folder or mend its rights")
 
 
 def sha256(path: Path) -> str:

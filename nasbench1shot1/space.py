@@ -106,9 +106,7 @@ class SearchSpace(ABC):
                     f"mixing weights '{key}' have shape {array.shape}, but {self.name} needs {shapes[key]}"
                 )
             if np.isnan(array).any():
-                raise InvalidInputError(
-                    f"mixing weights '{key}' hold NaN: the search that made them has diverged"
-                )
+                raise InvalidInputError(f"mixing weights '{key}' hold NaN: the search that made them has diverged")
         return arrays
 
 

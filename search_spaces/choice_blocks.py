@@ -142,9 +142,7 @@ class ChoiceBlockSpace(SearchSpace):
         if kind == "unique":
             return _counted({None: lambda: len(self.distinct_cells.indices)}, kind, rule)
         if kind == "no_loose_ends":
-            return _counted(
-                {None: lambda: len(self._loose_end_free), "paper": self._paper_no_loose_ends}, kind, rule
-            )
+            return _counted({None: lambda: len(self._loose_end_free), "paper": self._paper_no_loose_ends}, kind, rule)
         rules = {
             "encodings": lambda: len(self),
             "read-blocks": lambda: self._read_block_count(range(len(self.wirings))),
@@ -227,9 +225,7 @@ class ChoiceBlockSpace(SearchSpace):
 
     def _parent_exchanged(self, arch: Architecture, node: int, old: int, new: int) -> Architecture:
         changed = tuple(sorted({*arch.parents[node - 1], new} - {old}))
-        return Architecture(
-            self.name, (*arch.parents[: node - 1], changed, *arch.parents[node:]), arch.operations
-        )
+        return Architecture(self.name, (*arch.parents[: node - 1], changed, *arch.parents[node:]), arch.operations)
 
     # Mixing weights --------------------------------------------------------------------------------------------
 
@@ -282,20 +278,15 @@ class ChoiceBlockSpace(SearchSpace):
 
         space = ConfigurationSpace(name=self.id)
         space.add(Categorical(f"choice_block_{i}_op", OPERATIONS) for i in range(1, self.n_blocks + 1))
-        space.add(
-            Categorical(f"choice_block_{node}_parents", _texts(of)) for node, of in self._parent_choices()
-        )
+        space.add(Categorical(f"choice_block_{node}_parents", _texts(of)) for node, of in self._parent_choices())
         return space
 
     def from_configuration(self, configuration: "Configuration | Mapping[str, Any]") -> Architecture:
         """The architecture of a configuration of `configuration_space()`, or of a mapping with its keys."""
         values = dict(configuration)
-        operations = tuple(
-            _chosen(values, f"choice_block_{i}_op", OPERATIONS) for i in range(1, self.n_blocks + 1)
-        )
+        operations = tuple(_chosen(values, f"choice_block_{i}_op", OPERATIONS) for i in range(1, self.n_blocks + 1))
         parents = tuple(
-            of[_chosen(values, f"choice_block_{node}_parents", _texts(of))]
-            for node, of in self._parent_choices()
+            of[_chosen(values, f"choice_block_{node}_parents", _texts(of))] for node, of in self._parent_choices()
         )
         return Architecture(self.name, parents, operations)
 
@@ -305,9 +296,7 @@ class ChoiceBlockSpace(SearchSpace):
 
         self.index(arch)
         values = {f"choice_block_{i}_op": OPERATIONS[op] for i, op in enumerate(arch.operations, start=1)}
-        values |= {
-            f"choice_block_{i}_parents": of for i, of in enumerate(_texts(list(arch.parents)), start=1)
-        }
+        values |= {f"choice_block_{i}_parents": of for i, of in enumerate(_texts(list(arch.parents)), start=1)}
         return Configuration(self.configuration_space(), values=values)
 
     def _parent_choices(self) -> Iterator[tuple[int, list[tuple[int, ...]]]]:

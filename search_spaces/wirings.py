@@ -37,8 +37,7 @@ def canonical(wiring: Wiring) -> Wiring:
     """The wiring with the same live part in which dead blocks take their lowest-indexed parents."""
     live = {*live_blocks(wiring), len(wiring)}
     return tuple(
-        parents if node in live else tuple(range(len(parents)))
-        for node, parents in enumerate(wiring, start=1)
+        parents if node in live else tuple(range(len(parents))) for node, parents in enumerate(wiring, start=1)
     )
 
 
