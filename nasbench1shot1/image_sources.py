@@ -1,0 +1,156 @@
+"""Getting images in: the official CIFAR-10 from a file, a folder or the net, and anybody's .npz of 32 × 32 images."""
+
+import re
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError
+from nasbench1shot1.files import data_folder, sha256, write_error
+from nasbench1shot1.image_archives import CLASSES, read_official
+from nasbench1shot1.image_store import TRAINING_IMAGES, Columns, images_folder, write_columns
+
+HOME = "https://www.cs.toronto.edu/~kriz"
+# As published on HOME/cifar.html there stand MD5s; these SHA-256 of the same files are also Keras's and others'.
+CHECKSUMS = {
+    "cifar-10-python.tar.gz": "6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce",
+    "cifar-10-binary.tar.gz": "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",
+}
+SAMPLE_NAME, OFFICIAL_NAME = "cifar10-sample", "cifar10"
+
+
+def import_images(path: str | Path, name: str | None = None) -> Path:
+    """Import an image set once, so that `load_images(name)` finds it; returns the folder that now holds it.
+
+    `path`: the official CIFAR-10 (python or binary version; .tar.gz or folder), or an .npz as `read_npz` takes it.
+    `name`: "cifar10" for the official set if not given, else the .npz's stem.
+    Raises InvalidInputError for a bad path or name, DamagedFileError for a file that is not what it should be, and
+    UserError where it cannot be written; in each case nothing has changed.
+    """
+    path = Path(path).expanduser()
+    if not path.exists():
+        raise InvalidInputError(f"there is no file or folder {path}: give the path of CIFAR-10 or of an .npz")
+    is_npz = path.suffix == ".npz"
+    name = _checked_name(name or (path.stem if is_npz else OFFICIAL_NAME))
+    columns = read_npz(path) if is_npz else _official_columns(path)
+    if name == OFFICIAL_NAME and not columns.is_whole:
+        raise InvalidInputError(
+            f"{path} is not the whole of CIFAR-10, for which the name 'cifar10' is kept: use --name"
+        )
+    official = path.is_file() and sha256(path) in CHECKSUMS.values()
+    return write_columns(name, columns, path.name, official)
+
+
+def download_images(mirror: str | None = None, progress: Any = False) -> Path:
+    """Download the official CIFAR-10 (170 MB), check its SHA-256, and import it as "cifar10"; returns its folder.
+
+    `mirror`: another address, of the folder that holds cifar-10-python.tar.gz or of one of the two archives itself.
+    `progress`: True for a bar (needs tqdm), or an object with pooch's `total`, `update`, `reset`, `close`.
+    Raises UserError where the file cannot be had, is another one, or cannot be written.
+    """
+    url = (mirror or HOME).rstrip("/")
+    url = url if url.endswith(".tar.gz") else f"{url}/cifar-10-python.tar.gz"
+    archive_name = "cifar-10-binary.tar.gz" if "binary" in url.rsplit("/", 1)[-1] else "cifar-10-python.tar.gz"
+    archive = _fetch(url, archive_name, progress)
+    folder = import_images(archive)
+    archive.unlink()
+    return folder
+
+
+def read_npz(path: Path) -> Columns:
+    """The image set in an .npz.
+
+    Arrays: `images` uint8 (N, 32, 32, 3) RGB and `labels` integers 0 to 9 (N,); optional `is_test` bool (N,) and
+    `train_index` integers (N,), the canonical training index (−1 where unknown). Training images are put in
+    canonical order where it is known. Raises DamagedFileError for anything else.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {key: file[key] for key in file.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error, AttributeError, KeyError) as error:
+        raise DamagedFileError(f"{path} cannot be read as an .npz of plain arrays: write it again") from error
+    if problem := _problem(arrays):
+        raise DamagedFileError(f"{path} holds no images that can be used: {problem}")
+    rows = len(arrays["images"])
+    is_test = arrays.get("is_test", np.zeros(rows, dtype=bool))
+    labels = arrays["labels"].astype(np.int64)
+    index = arrays.get("train_index", np.full(rows, -1)).astype(np.int64)
+    train = np.flatnonzero(~is_test)
+    train = train[np.argsort(index[train], kind="stable")]
+    return Columns(arrays["images"][train], labels[train], index[train], arrays["images"][is_test], labels[is_test])
+
+
+def _problem(arrays: dict[str, np.ndarray]) -> str | None:
+    """What is wrong with an .npz's arrays, if anything, and what it should be."""
+    images, labels = arrays.get("images"), arrays.get("labels")
+    if images is None or labels is None:
+        return "it needs the arrays 'images' and 'labels'"
+    if images.dtype != np.uint8 or images.ndim != 4 or images.shape[1:] != (32, 32, 3):
+        return f"'images' must be uint8 (N, 32, 32, 3), not {images.dtype} {images.shape}"
+    rows = (len(images),)
+    if labels.dtype.kind not in "iu" or labels.shape != rows:
+        return f"'labels' must be {rows[0]} integers, not {labels.dtype} {labels.shape}"
+    if len(labels) and not (labels.min() >= 0 and labels.max() < CLASSES):
+        return f"'labels' must be 0 to {CLASSES - 1}, not {labels.min()} to {labels.max()}"
+    is_test = arrays.get("is_test", np.zeros(rows, dtype=bool))
+    if is_test.dtype != np.bool_ or is_test.shape != rows:
+        return f"'is_test' must be {rows[0]} booleans, not {is_test.dtype} {is_test.shape}"
+    if is_test.all():
+        return "it has no training image"
+    return _index_problem(arrays.get("train_index"), is_test)
+
+
+def _index_problem(index: np.ndarray | None, is_test: np.ndarray) -> str | None:
+    if index is None:
+        return None
+    if index.dtype.kind not in "iu" or index.shape != is_test.shape:
+        return f"'train_index' must be {len(is_test)} integers, not {index.dtype} {index.shape}"
+    known = index[~is_test]
+    if known.min() < -1 or known.max() >= TRAINING_IMAGES:
+        return f"'train_index' must be −1 or 0 to {TRAINING_IMAGES - 1:,}, not {known.min()} to {known.max()}"
+    known = known[known >= 0]
+    return "'train_index' names a training image twice" if len(np.unique(known)) != len(known) else None
+
+
+def _official_columns(path: Path) -> Columns:
+    *train, test = read_official(path)
+    images = np.concatenate([batch[0] for batch in train])
+    labels = np.concatenate([batch[1] for batch in train])
+    return Columns(images, labels, np.arange(len(images)), *test)
+
+
+def _checked_name(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+        raise InvalidInputError(f"'{name}' cannot name an image set: use letters, digits, '.', '_' and '-'")
+    if name == SAMPLE_NAME:
+        raise InvalidInputError(f"'{name}' is the sample that the package carries: choose another name with --name")
+    return name
+
+
+def _fetch(url: str, archive_name: str, progress: Any) -> Path:
+    import requests
+    from pooch.core import retrieve
+    from pooch.downloaders import HTTPDownloader
+
+    folder = data_folder() / "downloads"
+    by_hand = "download it by hand and run `nb1shot1 data import FILE`, or name a --mirror"
+    try:
+        downloader: Any = HTTPDownloader(progressbar=progress, chunk_size=2**20, timeout=60)  # type: ignore[no-untyped-call]
+        known = f"sha256:{CHECKSUMS[archive_name]}"
+        return Path(retrieve(url, known, fname=archive_name, path=folder, downloader=downloader))
+    except requests.exceptions.RequestException as error:
+        raise UserError(f"cannot download {url} ({type(error).__name__}): {by_hand}") from error
+    except OSError as error:
+        raise write_error(folder / archive_name, error) from error
+    except ValueError as error:
+        raise UserError(
+            f"{url} is not the official CIFAR-10 (another SHA-256, or no such address): {by_hand}"
+        ) from error
+
+
+def imported_names() -> list[str]:
+    """The names of the imported image sets."""
+    return sorted(meta.parent.name for meta in images_folder().glob("[!.]*/meta.json"))

@@ -1,0 +1,123 @@
+"""Image sets as columns: the plain arrays that every source delivers, and the folders that keep them on disk.
+
+A folder NB1SHOT1_DATA/images/NAME holds one .npy per column and meta.json; it appears whole or not at all.
+"""
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nasbench1shot1.errors import DamagedFileError
+from nasbench1shot1.files import data_folder, read_json, replacing, write_error, write_json
+
+TRAINING_IMAGES = 50_000
+
+
+class Columns(NamedTuple):
+    """One image set as arrays; images are RGB, uint8 (N, 32, 32, 3)."""
+
+    images: np.ndarray
+    labels: np.ndarray
+    """int64 (N,), 0 to 9."""
+    train_index: np.ndarray
+    """int64 (N,): position among CIFAR-10's 50,000 training images in canonical order, −1 where unknown."""
+    test_images: np.ndarray
+    """uint8 (M, 32, 32, 3); M = 0 where the source has no test images."""
+    test_labels: np.ndarray
+    """int64 (M,), 0 to 9."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether these are all 50,000 training images in canonical order."""
+        return np.array_equal(self.train_index, np.arange(TRAINING_IMAGES))
+
+
+def content_sha256(columns: Columns) -> str:
+    """The SHA-256 of what an image set holds: the same whichever file format it came from."""
+    digest = hashlib.sha256()
+    for name, column in columns._asdict().items():
+        digest.update(f"{name} {column.dtype.str} {column.shape};".encode())
+        digest.update(np.ascontiguousarray(column).data if column.size else b"")
+    return digest.hexdigest()
+
+
+def images_folder() -> Path:
+    """The folder of all imported image sets."""
+    return data_folder() / "images"
+
+
+def write_columns(name: str, columns: Columns, source: str, official: bool) -> Path:
+    """Keep an image set under a name, in place of one of that name; returns its folder.
+
+    `source` and `official` (is it the known archive, by checksum?) are written into meta.json.
+    Raises UserError where it cannot be written; then nothing has changed.
+    """
+    folder = images_folder() / name
+    with _replacing_folder(folder) as beside:
+        for column_name, column in columns._asdict().items():
+            _write_array(beside / f"{column_name}.npy", column)
+        meta = {"name": name, "source": source, "official": official, "sha256": content_sha256(columns)}
+        counts = {"training_images": len(columns.images), "test_images": len(columns.test_images)}
+        write_json(beside / "meta.json", {"format": 1, **meta, **counts, "whole": columns.is_whole})
+    return folder
+
+
+def read_columns(folder: Path) -> tuple[Columns, dict[str, Any]]:
+    """An image set's columns, memory-mapped (copy on write), and its meta.json.
+
+    Raises DamagedFileError where a column is missing, cut short or of another shape than meta.json says.
+    """
+    meta = read_json(folder / "meta.json")
+    try:
+        columns = Columns(*(np.load(folder / f"{name}.npy", mmap_mode="c") for name in Columns._fields))
+        found = [(len(column), column.shape[1:], column.dtype.str) for column in columns]
+        expected = _layout(meta["training_images"], meta["test_images"])
+        meta["sha256"].encode()
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError) as error:
+        raise damaged(folder) from error
+    if found != expected:
+        raise damaged(folder)
+    return columns, meta
+
+
+def damaged(folder: Path) -> DamagedFileError:
+    """The one sentence for an image set that is not as it was written."""
+    return DamagedFileError(f"the images in {folder} are damaged: run `nb1shot1 data download` or `data import` again")
+
+
+def _layout(train: int, test: int) -> list[tuple[int, tuple[int, ...], str]]:
+    pixels = (32, 32, 3)
+    return [(train, pixels, "|u1"), (train, (), "<i8"), (train, (), "<i8"), (test, pixels, "|u1"), (test, (), "<i8")]
+
+
+def _write_array(path: Path, array: np.ndarray) -> None:
+    array = np.ascontiguousarray(array)
+    with replacing(path) as file:
+        np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
+        file.write(array.data if array.size else b"")  # np.save hides which error it was when the disk is full
+
+
+@contextmanager
+def _replacing_folder(folder: Path) -> Iterator[Path]:
+    """An empty folder beside `folder`, put in its place at the end; removed if anything goes wrong."""
+    beside = folder.with_name(f".{folder.name}.{os.getpid()}.part")
+    old = folder.with_name(f".{folder.name}.{os.getpid()}.old")
+    try:
+        beside.mkdir(parents=True)
+        yield beside
+        if folder.exists():
+            folder.rename(old)
+        beside.rename(folder)
+    except OSError as error:
+        if old.exists():
+            old.rename(folder)
+        raise write_error(folder, error) from error
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)

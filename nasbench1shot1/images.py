@@ -1,0 +1,94 @@
+"""Image sets as tensors that stay on the device as uint8, by name or from a file."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nasbench1shot1.errors import UserError, unknown_name
+from nasbench1shot1.files import read_json
+from nasbench1shot1.image_sample import SAMPLE, read_sample
+from nasbench1shot1.image_sources import OFFICIAL_NAME, SAMPLE_NAME, imported_names, read_npz
+from nasbench1shot1.image_store import Columns, content_sha256, damaged, images_folder, read_columns
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class ImageSet:
+    """CIFAR-10 or a part of it; images are RGB, uint8 (N, 32, 32, 3): the memory order of channels_last."""
+
+    name: str
+    images: "Tensor"
+    labels: "Tensor"
+    """int64 (N,), 0 to 9."""
+    index: "Tensor"
+    """int64 (N,), always on the CPU: position in the canonical 50,000 training images, −1 where unknown."""
+    sha256: str
+    """Of the content, the same whichever file format it came from."""
+    test_images: "Tensor | None" = None
+    test_labels: "Tensor | None" = None
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def to(self, device: "torch.device | str") -> "ImageSet":
+        """The same set with its images and labels on a device."""
+        tests = (None if part is None else part.to(device) for part in (self.test_images, self.test_labels))
+        return ImageSet(self.name, self.images.to(device), self.labels.to(device), self.index, self.sha256, *tests)
+
+    def batch(self, rows: "Tensor") -> "tuple[Tensor, Tensor]":
+        """The images uint8 (B, 32, 32, 3) and labels int64 (B,) at rows int64 (B,), on the set's device."""
+        rows = rows.to(self.images.device, non_blocking=True)
+        return self.images.index_select(0, rows), self.labels.index_select(0, rows)
+
+
+def load_images(name_or_path: str | Path) -> ImageSet:
+    """The image set of that name ("cifar10", "cifar10-sample", or as imported), or in that .npz.
+
+    Raises UserError where the official CIFAR-10 was not downloaded yet, InvalidInputError for an unknown name, and
+    DamagedFileError for a damaged file.
+    """
+    name = str(name_or_path)
+    if name == SAMPLE_NAME:
+        return _image_set(name, *read_sample())
+    if name in imported_names():
+        columns, meta = read_columns(images_folder() / name)
+        return _image_set(name, columns, meta["sha256"])
+    if name == OFFICIAL_NAME:
+        raise UserError(
+            "CIFAR-10 is not here: run `nb1shot1 data download`, or use the carried sample by --scale quick"
+        )
+    path = Path(name).expanduser()
+    if path.suffix == ".npz" and path.is_file():
+        columns = read_npz(path)
+        return _image_set(path.stem, columns, content_sha256(columns))
+    raise unknown_name("image set", name, {SAMPLE_NAME, OFFICIAL_NAME, *imported_names()})
+
+
+def describe_images(verify: bool = False) -> list[dict[str, Any]]:
+    """What image sets there are: name, training_images, test_images, official, source, sha256 and path of each.
+
+    With `verify`, every image is read and compared with the recorded SHA-256.
+    Raises DamagedFileError for a set that is damaged.
+    """
+    sample, fixed = read_json(SAMPLE.with_suffix(".json")), {"test_images": 0, "official": False}
+    rows = [{"name": SAMPLE_NAME, **fixed, **sample, "path": str(SAMPLE)}]
+    if verify:
+        read_sample()
+    for name in imported_names():
+        columns, meta = read_columns(folder := images_folder() / name)
+        if verify and content_sha256(columns) != meta["sha256"]:
+            raise damaged(folder)
+        rows.append({**meta, "path": str(folder)})
+    keys = ("name", "training_images", "test_images", "official", "source", "sha256", "path")
+    return [{key: row.get(key) for key in keys} for row in rows]
+
+
+def _image_set(name: str, columns: Columns, digest: str) -> ImageSet:
+    import torch
+
+    images, labels, index, test_images, test_labels = map(torch.from_numpy, columns)
+    tests = (test_images, test_labels) if len(test_images) else (None, None)
+    return ImageSet(name, images, labels, index, digest, *tests)
