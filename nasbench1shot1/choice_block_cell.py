@@ -1,0 +1,75 @@
+"""The cell of a choice-block supernet (NAS-Bench-1Shot1, section 3; the blocks after Bender et al. 2018)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+
+from nasbench1shot1.layers import ConvBNReLU, broadcastable, max_pool_3x3, weighted_sum
+from nasbench1shot1.presets import Preset
+
+class ChoiceBlocks(Protocol):
+    """What the cell needs to know of a choice-block space."""
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of choice blocks."""
+
+    def mixing_key(self, node: int) -> str | None:
+        """Key of the mixing weights of a node's inputs; None where it has no choice."""
+
+
+class MixedOperation(nn.Module):
+    """xʲ = Σₒ βₒ · o(Iʲ) over 3×3 convolution, 1×1 convolution and 3×3 max-pooling."""
+
+    def __init__(self, channels: int, momentum: float) -> None:
+        super().__init__()
+        self.conv3x3 = ConvBNReLU(channels, channels, 3, momentum)
+        self.conv1x1 = ConvBNReLU(channels, channels, 1, momentum)
+
+    def forward(self, x: Tensor, weights: Tensor, operation: int | None = None) -> Tensor:
+        """(N, C, H, W) → (N, C, H, W); `weights` (3,) or (N, 3); only `operation` is computed where it is given."""
+        operations = (self.conv3x3, self.conv1x1, max_pool_3x3)
+        if operation is not None:
+            return broadcastable(weights, x)[operation] * operations[operation](x)
+        return weighted_sum(weights, [compute(x) for compute in operations])
+
+
+class ChoiceBlockCell(nn.Module):
+    """All choice blocks of a cell, each with a 1×1 projection of the cell's input, and the projection to the output.
+
+    Every block works on `channels` channels; the blocks' outputs are concatenated and the input, projected to the
+    same width, is added: n · channels channels leave the cell. Node numbers are those of the space.
+    """
+
+    def __init__(self, space: ChoiceBlocks, in_channels: int, channels: int, preset: Preset) -> None:
+        super().__init__()
+        self.out_channels = channels * space.n_blocks
+        momentum = preset.batch_norm_momentum
+        widths = [channels] * space.n_blocks + [self.out_channels]
+        self.projections = nn.ModuleList(ConvBNReLU(in_channels, width, 1, momentum) for width in widths)
+        self.blocks = nn.ModuleList(MixedOperation(channels, momentum) for _ in range(space.n_blocks))
+        self._edge_keys = [space.mixing_key(node) for node in range(1, space.n_blocks + 1)]
+
+    def forward(self, x: Tensor, mixing: Mapping[str, Tensor], operations: Sequence[int] | None = None) -> Tensor:
+        """(N, in_channels, H, W) → (N, out_channels, H, W), under mixing weights of the space's keys."""
+        outputs: list[Tensor] = []
+        for b, block in enumerate(self.blocks):
+            inputs = [self.projections[b](x), *outputs]
+            key = self._edge_keys[b]
+            mixed = weighted_sum(mixing[key], inputs) if key else _plain_sum(inputs)
+            of_block = mixing["operations"][..., b, :]
+            outputs.append(block(mixed, of_block, None if operations is None else operations[b]))
+        shortcut = self.projections[-1](x)
+        weight_in, *weights_of_blocks = broadcastable(mixing["output_edges"], x)
+        weighted = [weight * output for weight, output in zip(weights_of_blocks, outputs, strict=True)]
+        return weight_in * shortcut + torch.cat(weighted, dim=1)
+
+
+def _plain_sum(tensors: Sequence[Tensor]) -> Tensor:
+    """The input of a block that takes all its predecessors: it has no choice, so no weights (as published)."""
+    total = tensors[0]
+    for tensor in tensors[1:]:
+        total = total + tensor
+    return total

@@ -1,0 +1,57 @@
+"""Supernet primitives: the layers that every cell is made of."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+BATCH_NORM_EPSILON = 1e-5  # NAS-Bench-101's
+
+
+class ConvBNReLU(nn.Module):
+    """Convolution without bias, batch-norm, ReLU; stride 1, size kept (NAS-Bench-101's conv-bn-relu)."""
+
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: int, momentum: float) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(in_channels, out_channels, kernel_size, padding=kernel_size // 2, bias=False)
+        self.bn = nn.BatchNorm2d(out_channels, eps=BATCH_NORM_EPSILON, momentum=momentum)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(N, in_channels, H, W) → (N, out_channels, H, W)."""
+        return F.relu(self.bn(self.conv(x)), inplace=True)
+
+
+def max_pool_3x3(x: Tensor) -> Tensor:
+    """3 × 3 max-pooling with stride 1; size kept."""
+    return F.max_pool2d(x, kernel_size=3, stride=1, padding=1)
+
+
+def broadcastable(weights: Tensor, x: Tensor) -> Sequence[Tensor]:
+    """Weights (k,) or, one set per sample, (N, k), as k factors for x (N, C, H, W), in the dtype of x."""
+    if weights.dim() == 1:
+        return weights.unbind()  # scalars keep the dtype of what they scale
+    return weights.to(x.dtype)[:, :, None, None, None].unbind(1)
+
+
+def weighted_sum(weights: Tensor, tensors: Sequence[Tensor]) -> Tensor:
+    """Σ wᵢ tᵢ of k equally shaped tensors (N, C, H, W); weights (k,) or, one set per sample, (N, k)."""
+    factors = broadcastable(weights, tensors[0])
+    total = factors[0] * tensors[0]
+    for factor, tensor in zip(factors[1:], tensors[1:], strict=True):
+        total = torch.addcmul(total, factor, tensor) if weights.dim() > 1 else total + factor * tensor
+    return total
+
+
+def initialise(module: nn.Module, generator: torch.Generator) -> None:
+    """Draw all weights anew from `generator`, with the distributions that PyTorch uses by default.
+
+    Convolutions and linear layers: uniform in ±1/√fan_in; batch-norm: scale 1, shift 0.
+    """
+    for layer in module.modules():
+        if isinstance(layer, nn.Conv2d | nn.Linear):
+            bound = layer.weight[0].numel() ** -0.5
+            for parameter in layer.parameters(recurse=False):
+                nn.init.uniform_(parameter, -bound, bound, generator=generator)
+        elif isinstance(layer, nn.BatchNorm2d):
+            layer.reset_parameters()

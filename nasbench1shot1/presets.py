@@ -1,0 +1,78 @@
+"""Presets: what is right by default, and the published code's faults on request, each one named switch.
+
+docs/presets.md explains every switch and shows what it changes.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from nasbench1shot1.errors import unknown_name
+
+
+@dataclass(frozen=True)
+class Preset:
+    """The switches in which the published code differs from what is right.
+
+    Attributes:
+        name: "corrected" or "original".
+        batch_norm_momentum: weight of the newest batch in the running statistics (PyTorch's sense). TensorFlow's
+            0.997 is PyTorch's 0.003; the published code passes 0.997 on.
+        downsampling: "exact" halves 32 → 16 → 8; "padded" pools with one pixel of padding, 32 → 17 → 9.
+        discrete_operations: how a discrete architecture's operations are weighted in a supernet: "one-hot", or the
+            "softmax" of the one-hot vector, (0.212, 0.576, 0.212).
+        discrete_edges: weight of every edge a discrete architecture takes: 1 ("sum"), or 1 / number of edges ("mean").
+        split: "20k/20k" leaves the 10,000 images on which NAS-Bench-101 validates untouched; "25k/25k" searches on
+            them too.
+        augment_architecture_half: whether the half that trains Λ and measures the one-shot error is augmented.
+        evaluation_batch_norm: statistics that the one-shot error is measured with: "recalibrated" on the weight
+            half under the present weights, or the "running" ones.
+        cutout_ramp: whether the cutout probability grows linearly over the search, as was meant, or is constant.
+    """
+
+    name: str
+    batch_norm_momentum: float
+    downsampling: Literal["exact", "padded"]
+    discrete_operations: Literal["one-hot", "softmax"]
+    discrete_edges: Literal["sum", "mean"]
+    split: Literal["20k/20k", "25k/25k"]
+    augment_architecture_half: bool
+    evaluation_batch_norm: Literal["recalibrated", "running"]
+    cutout_ramp: bool
+
+
+PRESETS = {
+    "corrected": Preset(
+        name="corrected",
+        batch_norm_momentum=0.003,
+        downsampling="exact",
+        discrete_operations="one-hot",
+        discrete_edges="sum",
+        split="20k/20k",
+        augment_architecture_half=False,
+        evaluation_batch_norm="recalibrated",
+        cutout_ramp=True,
+    ),
+    "original": Preset(
+        name="original",
+        batch_norm_momentum=0.997,
+        downsampling="padded",
+        discrete_operations="softmax",
+        discrete_edges="mean",
+        split="25k/25k",
+        augment_architecture_half=True,
+        evaluation_batch_norm="running",
+        cutout_ramp=False,
+    ),
+}
+
+
+def as_preset(preset: "str | Preset") -> Preset:
+    """The preset of that name; a `Preset` with switches of one's own passes through.
+
+    Raises InvalidInputError for an unknown name.
+    """
+    if isinstance(preset, Preset):
+        return preset
+    if preset not in PRESETS:
+        raise unknown_name("preset", preset, PRESETS)
+    return PRESETS[preset]
