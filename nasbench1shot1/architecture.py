@@ -48,7 +48,7 @@ class Architecture:
                 "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"
             )
         parents = tuple(_integers(part, text) for part in match["parents"].split("|"))
-        operations = tuple(_operation(name) for name in match["operations"].split(",") if name)
+        operations = tuple(_operation(name) for name in match["operations"].split(","))
         if len(parents) != len(operations) + 1:
             raise InvalidInputError(
                 f"'{text}' names parents for {len(parents)} nodes and operations for {len(operations)} blocks: "

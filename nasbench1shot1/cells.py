@@ -24,6 +24,8 @@ _INPUT_LABEL, _OUTPUT_LABEL = -1, -2
 class Cell:
     """A pruned cell of NAS-Bench-101. Cells are equal if and only if they have the same hash.
 
+    (Cells without a hash, which cannot be in NAS-Bench-101, are equal if they were given alike.)
+
     Vertices that lie on no path from input to output are removed, as NAS-Bench-101 does before it looks at
     anything else (its paper, section 2.1; `ModelSpec` in its code). Where there is no such path, nothing is
     left: `matrix` is 0 × 0 and `is_valid` is false.
@@ -78,11 +80,18 @@ class Cell:
             raise InvalidInputError(f"unknown operation '{unknown[0]}': NAS-Bench-101 has {', '.join(OPERATIONS)}")
         return [_INPUT_LABEL, *(OPERATIONS.index(op) for op in self.ops[1:-1]), _OUTPUT_LABEL]
 
+    @cached_property
+    def _identity(self) -> object:
+        try:
+            return self.hash
+        except InvalidInputError:  # comparing two objects must not raise
+            return self.matrix.tobytes(), self.ops
+
     def __eq__(self, other: object) -> bool:
-        return self.hash == other.hash if isinstance(other, Cell) else NotImplemented
+        return self._identity == other._identity if isinstance(other, Cell) else NotImplemented
 
     def __hash__(self) -> int:
-        return hash(self.hash)
+        return hash(self._identity)
 
     def __repr__(self) -> str:
         return f"Cell({self.matrix.tolist()}, {list(self.ops)})"
@@ -134,12 +143,15 @@ def _md5(text: str) -> str:
 
 
 def _checked_matrix(matrix: ArrayLike, n_labels: int) -> NDArray[np.int8]:
-    given = np.asarray(matrix)
+    try:
+        given = np.asarray(matrix)
+    except ValueError as error:
+        raise InvalidInputError(f"the adjacency matrix is not a rectangle of numbers ({error})") from error
     if given.shape != (n_labels, n_labels):
         raise InvalidInputError(
             f"the adjacency matrix is {given.shape}, but there are {n_labels} labels: give V × V and V"
         )
-    if not np.isin(given, (0, 1)).all():
+    if ((given != 0) & (given != 1)).any():
         raise InvalidInputError("the adjacency matrix may only hold 0 and 1")
     if np.tril(given).any():
         raise InvalidInputError(
@@ -150,12 +162,13 @@ def _checked_matrix(matrix: ArrayLike, n_labels: int) -> NDArray[np.int8]:
 
 def _on_a_path(matrix: NDArray[np.int8]) -> list[int]:
     """The vertices on a path from the first to the last, ascending; none if there is no such path."""
-    size = len(matrix)
-    reached, reaching = {0}, {size - 1}
-    for v in range(1, size):  # edges ascend, so one sweep in order is enough
-        if any(matrix[u, v] for u in reached):
+    last = len(matrix) - 1
+    before, after = _neighbours(matrix)
+    reached, reaching = {0}, {last}
+    for v in range(1, last + 1):  # edges ascend, so one sweep in order is enough
+        if not reached.isdisjoint(before[v]):
             reached.add(v)
-    for v in range(size - 2, -1, -1):
-        if any(matrix[v, w] for w in reaching):
+    for v in range(last - 1, -1, -1):
+        if not reaching.isdisjoint(after[v]):
             reaching.add(v)
-    return sorted(reached & reaching) if size - 1 in reached else []
+    return sorted(reached & reaching) if last > 0 and last in reached else []

@@ -32,11 +32,17 @@ def names(group: str) -> list[str]:
 
 
 def search_space(name: str) -> "SearchSpace":
-    """The search space of that name, for example "s1", or of that versioned id.
+    """The search space of that name, for example "s1", or of that versioned id, "nb101-s1-v1".
 
-    Raises InvalidInputError for an unknown name.
+    Raises InvalidInputError for an unknown name; the message suggests the closest that is known.
     """
-    found: SearchSpace = _load("search_spaces", "search space", name)
+    found: SearchSpace
+    if name not in (known := names("search_spaces")):
+        for short in known:
+            found = _load("search_spaces", "search space", short)
+            if found.id == name:
+                return found
+    found = _load("search_spaces", "search space", name)
     return found
 
 

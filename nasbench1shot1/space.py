@@ -1,14 +1,14 @@
 """What every search space offers, whatever its choices are made of."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.errors import InvalidInputError, unknown_name
 
 if TYPE_CHECKING:
     from ConfigSpace import Configuration, ConfigurationSpace
@@ -26,11 +26,13 @@ class SearchSpace(ABC):
         name: short name, "s1"; the first part of an architecture's text.
         id: versioned name, "nb101-s1-v1"; a change of what the space contains needs a new one.
         cell_kind: which of the supernet's cells it takes, a key of `supernet.CELLS`.
+        kinds: which kinds of architectures it can count and iterate; the first is all of them.
     """
 
     name: str
     id: str
     cell_kind: str
+    kinds: tuple[str, ...]
 
     @abstractmethod
     def __len__(self) -> int:
@@ -46,11 +48,15 @@ class SearchSpace(ABC):
 
     @abstractmethod
     def count(self, kind: str, rule: str | None = None) -> int:
-        """How many architectures of a kind there are; `architectures(kind)` yields count(kind) of them."""
+        """How many architectures of a kind there are, by another rule of counting if one is named.
+
+        Without a rule, `architectures(kind)` yields exactly so many. Raises InvalidInputError for an unknown
+        kind or rule.
+        """
 
     @abstractmethod
     def architectures(self, kind: str) -> Iterator[Architecture]:
-        """All architectures of a kind, in ascending order of their number."""
+        """All architectures of a kind, ascending by number; raises InvalidInputError for an unknown kind."""
 
     @abstractmethod
     def sample(self, rng: np.random.Generator, loose_ends: bool = True) -> Architecture:
@@ -96,10 +102,9 @@ class SearchSpace(ABC):
         """
         shapes = self.mixing_shapes()
         if set(mixing) != set(shapes):
-            raise InvalidInputError(
-                f"mixing weights of {self.name} have the keys {', '.join(shapes)}, not {', '.join(sorted(mixing))}"
-            )
-        arrays = {key: as_array(mixing[key]) for key in shapes}
+            given = ", ".join(sorted(map(str, mixing))) or "none"
+            raise InvalidInputError(f"mixing weights of {self.name} have the keys {', '.join(shapes)}, not {given}")
+        arrays = {key: _numbers(key, mixing[key]) for key in shapes}
         for key, array in arrays.items():
             if array.shape != shapes[key]:
                 raise InvalidInputError(
@@ -109,6 +114,11 @@ class SearchSpace(ABC):
                 raise InvalidInputError(f"mixing weights '{key}' hold NaN: the search that made them has diverged")
         return arrays
 
+    def check_kind(self, kind: str) -> None:
+        """Raise InvalidInputError if this space knows no such kind of architectures."""
+        if kind not in self.kinds:
+            raise unknown_name("kind of architectures", kind, self.kinds)
+
 
 def as_array(values: Any) -> NDArray[np.float64]:
     """A tensor (on any device, with or without gradient) or anything array-like as float64, torch not imported."""
@@ -117,9 +127,8 @@ def as_array(values: Any) -> NDArray[np.float64]:
     return np.asarray(values, dtype=np.float64)
 
 
-def check_kind(kind: str, kinds: Sequence[str]) -> None:
-    """Raise InvalidInputError if `kind` is not one of `kinds`."""
-    if kind not in kinds:
-        from nasbench1shot1.errors import unknown_name
-
-        raise unknown_name("kind of architectures", kind, kinds)
+def _numbers(key: str, values: Any) -> NDArray[np.float64]:
+    try:
+        return as_array(values)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"mixing weights '{key}' are not an array of numbers ({error})") from error

@@ -1,6 +1,6 @@
 """A sub-space of NAS-Bench-101 made of choice blocks: NAS-Bench-1Shot1's three spaces are data for this class."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -9,16 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.cells import OPERATIONS
+from nasbench1shot1.cells import MAX_EDGES, MAX_VERTICES, OPERATIONS
 from nasbench1shot1.errors import InvalidInputError, unknown_name
+from nasbench1shot1.search_spaces import configurations
 from nasbench1shot1.search_spaces.distinct_cells import DistinctCells, distinct_cells
-from nasbench1shot1.search_spaces.wirings import Wiring, all_wirings, canonical, live_blocks, read_blocks
-from nasbench1shot1.space import SearchSpace, Weights, check_kind
+from nasbench1shot1.search_spaces.neighbourhood import operation_changes, parent_exchanges
+from nasbench1shot1.search_spaces.wirings import Wiring, all_wirings, canonical, labellings, live_blocks, read_blocks
+from nasbench1shot1.space import SearchSpace, Weights
 
 if TYPE_CHECKING:
     from ConfigSpace import Configuration, ConfigurationSpace
 
-KINDS = ("loose_ends", "no_loose_ends", "unique")
 N_OPERATIONS = len(OPERATIONS)
 
 
@@ -31,12 +32,13 @@ class ChoiceBlockSpace(SearchSpace):
 
     The three kinds of architectures:
         "loose_ends": every choice of parents and operations, 3ⁿ for each wiring;
-        "no_loose_ends": one architecture for each distinct live part in place; blocks that nobody reads take the
-            lowest-indexed parents and operation 0;
+        "no_loose_ends": one architecture for each distinct live part in place; dead blocks, from which no path leads
+            to the output, take the lowest-indexed parents and operation 0;
         "unique": one architecture for each distinct cell, that of the lowest number.
     """
 
     cell_kind = "choice-block"
+    kinds = ("loose_ends", "no_loose_ends", "unique")
 
     def __init__(
         self,
@@ -51,10 +53,15 @@ class ChoiceBlockSpace(SearchSpace):
         Args:
             name: short name, the first part of an architecture's text.
             id: versioned name.
-            n_parents: number of parents of block 1, …, block n and the output.
+            n_parents: number of parents of block 1, …, block n and the output; at most 5 blocks and 9 in all, the
+                limits of NAS-Bench-101.
             paper_counts: what the paper prints for each kind, if one does.
             paper_loose_end_rule: the rule by which it counted "loose_ends".
+
+        Raises:
+            InvalidInputError: a node cannot have that many parents, or a limit is passed.
         """
+        _check_parents(n_parents)
         self.name, self.id, self.n_parents = name, id, n_parents
         self.paper_counts = dict(paper_counts or {})
         self._paper_loose_end_rule = paper_loose_end_rule
@@ -87,6 +94,10 @@ class ChoiceBlockSpace(SearchSpace):
     def _operation_choices(self) -> list[tuple[int, ...]]:
         return list(product(range(N_OPERATIONS), repeat=self.n_blocks))
 
+    @cached_property
+    def _operation_index(self) -> dict[tuple[int, ...], int]:
+        return {operations: i for i, operations in enumerate(self._operation_choices)}
+
     def __len__(self) -> int:
         return len(self.wirings) * len(self._operation_choices)
 
@@ -100,15 +111,17 @@ class ChoiceBlockSpace(SearchSpace):
         """The number of an architecture.
 
         Raises:
-            InvalidInputError: it belongs to another space, or a node has the wrong number of parents.
+            InvalidInputError: it belongs to another space, a node has the wrong number of parents, or an operation
+                is none of the three.
         """
         wiring = self._wiring_index.get(arch.parents)
-        if arch.space != self.name or wiring is None or len(arch.operations) != self.n_blocks:
+        operations = self._operation_index.get(arch.operations)
+        if arch.space != self.name or wiring is None or operations is None:
             raise InvalidInputError(
-                f"{arch} is not in {self.name}: its {self.n_blocks} blocks and its output take "
-                f"{', '.join(map(str, self.n_parents))} parents"
+                f"{arch!r} is not in {self.name}: its {self.n_blocks} blocks and its output take "
+                f"{', '.join(map(str, self.n_parents))} parents, its operations are 0 to {N_OPERATIONS - 1}"
             )
-        return wiring * len(self._operation_choices) + _digits_to_int(arch.operations)
+        return wiring * len(self._operation_choices) + operations
 
     def numbers_of_live_labels(self, wiring_index: int, labels: NDArray[np.int64]) -> NDArray[np.int64]:
         """The numbers of the architectures with that wiring whose live blocks are labelled so; dead ones take 0.
@@ -131,24 +144,33 @@ class ChoiceBlockSpace(SearchSpace):
 
         Args:
             kind: "loose_ends", "no_loose_ends" or "unique".
-            rule: for "loose_ends" "encodings" (default: every choice), "read-blocks" (an operation counts only
-                for blocks that some node reads) or "paper" (whichever of the two Table 1 used); for
-                "no_loose_ends" None (each live part once) or "paper" (which over-counts in s2 and s3).
+            rule: without one, the number that `architectures` yields. "paper": what Table 1 prints. For "loose_ends"
+                also "encodings" (the default: every choice) and "read-blocks" (an operation counts only for blocks
+                that some node reads); the paper used the second for s1 and s3, the first for s2. Its "no_loose_ends"
+                of s2 and s3 is too high: it counts operations of dead blocks that another dead block reads.
 
         Raises:
             InvalidInputError: unknown kind or rule.
         """
-        check_kind(kind, KINDS)
+        self.check_kind(kind)
+        rules = self._counting_rules(kind)
+        if rule not in rules:
+            raise unknown_name(f"rule of counting '{kind}'", str(rule), [name for name in rules if name])
+        return rules[rule]()
+
+    def _counting_rules(self, kind: str) -> dict[str | None, Callable[[], int]]:
         if kind == "unique":
-            return _counted({None: lambda: len(self.distinct_cells.indices)}, kind, rule)
+            return dict.fromkeys((None, "paper"), lambda: len(self.distinct_cells.indices))
         if kind == "no_loose_ends":
-            return _counted({None: lambda: len(self._loose_end_free), "paper": self._paper_no_loose_ends}, kind, rule)
-        rules = {
+            return {
+                None: lambda: len(self._loose_end_free),
+                "paper": lambda: self._read_block_count(self.loose_end_free_wirings),
+            }
+        rules: dict[str | None, Callable[[], int]] = {
             "encodings": lambda: len(self),
             "read-blocks": lambda: self._read_block_count(range(len(self.wirings))),
         }
-        rules["paper"] = rules[self._paper_loose_end_rule]
-        return _counted({None: rules["encodings"], **rules}, kind, rule)
+        return {None: rules["encodings"], **rules, "paper": rules[self._paper_loose_end_rule]}
 
     def architectures(self, kind: str) -> Iterator[Architecture]:
         """All architectures of a kind, ascending; as many as `count(kind)`."""
@@ -156,7 +178,7 @@ class ChoiceBlockSpace(SearchSpace):
 
     def numbers(self, kind: str) -> NDArray[np.int64]:
         """The numbers of all architectures of a kind, ascending, (count(kind),)."""
-        check_kind(kind, KINDS)
+        self.check_kind(kind)
         if kind == "unique":
             return self.distinct_cells.indices
         return self._loose_end_free if kind == "no_loose_ends" else np.arange(len(self))
@@ -168,64 +190,35 @@ class ChoiceBlockSpace(SearchSpace):
 
     @cached_property
     def _loose_end_free(self) -> NDArray[np.int64]:
-        from nasbench1shot1.search_spaces.wirings import labellings
-
         of_wiring = [
             self.numbers_of_live_labels(i, labellings(len(live_blocks(self.wirings[i]))))
             for i in self.loose_end_free_wirings
         ]
-        return np.sort(np.concatenate(of_wiring))
+        numbers = np.sort(np.concatenate(of_wiring))
+        numbers.flags.writeable = False
+        return numbers
 
-    def _read_block_count(self, wirings: "range | list[int]") -> int:
+    def _read_block_count(self, wirings: Iterable[int]) -> int:
+        """Operation choices of some wirings, counted only for blocks that a node reads, be that node live or dead."""
         return sum(N_OPERATIONS ** len(read_blocks(self.wirings[i])) for i in wirings)
-
-    def _paper_no_loose_ends(self) -> int:
-        return self._read_block_count(self.loose_end_free_wirings)
 
     # Sampling and moving ---------------------------------------------------------------------------------------
 
     def sample(self, rng: np.random.Generator, loose_ends: bool = True) -> Architecture:
-        """One architecture, uniformly over the encodings or over the architectures without loose ends."""
+        """One architecture, uniformly over "loose_ends" (every encoding) or over "no_loose_ends"."""
         if loose_ends:
             return self[int(rng.integers(len(self)))]
         return self[int(rng.choice(self._loose_end_free))]
 
     def neighbours(self, arch: Architecture) -> list[Architecture]:
-        """All architectures that differ in one operation or in one parent of one node."""
+        """All architectures that differ in one operation, or in one parent of one node; first the operations."""
         self.index(arch)
-        return [self._operation_changed(arch, *change) for change in self._operation_changes(arch)] + [
-            self._parent_exchanged(arch, *change) for change in self._parent_exchanges(arch)
-        ]
+        return operation_changes(arch) + parent_exchanges(arch)
 
     def mutate(self, arch: Architecture, rng: np.random.Generator) -> Architecture:
         """One of the neighbours, uniformly."""
-        self.index(arch)
-        n_operation_changes = self.n_blocks * (N_OPERATIONS - 1)
-        exchanges = self._parent_exchanges(arch)
-        chosen = int(rng.integers(n_operation_changes + len(exchanges)))
-        if chosen < n_operation_changes:
-            return self._operation_changed(arch, *self._operation_changes(arch)[chosen])
-        return self._parent_exchanged(arch, *exchanges[chosen - n_operation_changes])
-
-    def _operation_changes(self, arch: Architecture) -> list[tuple[int, int]]:
-        return [(b, op) for b, now in enumerate(arch.operations) for op in range(N_OPERATIONS) if op != now]
-
-    def _parent_exchanges(self, arch: Architecture) -> list[tuple[int, int, int]]:
-        return [
-            (node, old, new)
-            for node, parents in enumerate(arch.parents, start=1)
-            for old in parents
-            for new in range(node)
-            if new not in parents
-        ]
-
-    def _operation_changed(self, arch: Architecture, block: int, operation: int) -> Architecture:
-        operations = (*arch.operations[:block], operation, *arch.operations[block + 1 :])
-        return Architecture(self.name, arch.parents, operations)
-
-    def _parent_exchanged(self, arch: Architecture, node: int, old: int, new: int) -> Architecture:
-        changed = tuple(sorted({*arch.parents[node - 1], new} - {old}))
-        return Architecture(self.name, (*arch.parents[: node - 1], changed, *arch.parents[node:]), arch.operations)
+        neighbours = self.neighbours(arch)
+        return neighbours[int(rng.integers(len(neighbours)))]
 
     # Mixing weights --------------------------------------------------------------------------------------------
 
@@ -274,61 +267,25 @@ class ChoiceBlockSpace(SearchSpace):
 
     def configuration_space(self) -> "ConfigurationSpace":
         """Categoricals `choice_block_{i}_op` and `choice_block_{i}_parents` ("0,2"); number n + 1 is the output."""
-        from ConfigSpace import Categorical, ConfigurationSpace
-
-        space = ConfigurationSpace(name=self.id)
-        space.add(Categorical(f"choice_block_{i}_op", OPERATIONS) for i in range(1, self.n_blocks + 1))
-        space.add(Categorical(f"choice_block_{node}_parents", _texts(of)) for node, of in self._parent_choices())
-        return space
+        return configurations.configuration_space(self)
 
     def from_configuration(self, configuration: "Configuration | Mapping[str, Any]") -> Architecture:
         """The architecture of a configuration of `configuration_space()`, or of a mapping with its keys."""
-        values = dict(configuration)
-        operations = tuple(_chosen(values, f"choice_block_{i}_op", OPERATIONS) for i in range(1, self.n_blocks + 1))
-        parents = tuple(
-            of[_chosen(values, f"choice_block_{node}_parents", _texts(of))] for node, of in self._parent_choices()
-        )
-        return Architecture(self.name, parents, operations)
+        return configurations.from_configuration(self, configuration)
 
     def to_configuration(self, arch: Architecture) -> "Configuration":
-        """The configuration of an architecture."""
-        from ConfigSpace import Configuration
-
+        """The configuration of an architecture; raises InvalidInputError if it is not in this space."""
         self.index(arch)
-        values = {f"choice_block_{i}_op": OPERATIONS[op] for i, op in enumerate(arch.operations, start=1)}
-        values |= {f"choice_block_{i}_parents": of for i, of in enumerate(_texts(list(arch.parents)), start=1)}
-        return Configuration(self.configuration_space(), values=values)
-
-    def _parent_choices(self) -> Iterator[tuple[int, list[tuple[int, ...]]]]:
-        from itertools import combinations
-
-        for node, k in enumerate(self.n_parents, start=1):
-            yield node, list(combinations(range(node), k))
+        return configurations.to_configuration(self, arch)
 
 
-def _texts(choices: list[tuple[int, ...]]) -> list[str]:
-    return [",".join(map(str, choice)) for choice in choices]
-
-
-def _chosen(values: Mapping[str, Any], key: str, choices: "list[str] | tuple[str, ...]") -> int:
-    if key not in values:
-        raise InvalidInputError(f"the configuration lacks '{key}'")
-    if values[key] not in choices:
-        raise unknown_name(f"value of {key}", str(values[key]), choices)
-    return list(choices).index(values[key])
-
-
-def _counted(rules: "dict[Any, Any]", kind: str, rule: str | None) -> int:
-    if rule not in rules:
-        raise unknown_name(f"rule for '{kind}'", str(rule), [name for name in rules if name] or ["None"])
-    return int(rules[rule]())
-
-
-def _digits_to_int(digits: tuple[int, ...]) -> int:
-    number = 0
-    for digit in digits:
-        number = number * N_OPERATIONS + digit
-    return number
+def _check_parents(n_parents: tuple[int, ...]) -> None:
+    if not all(1 <= k <= node for node, k in enumerate(n_parents, start=1)):
+        raise InvalidInputError(f"n_parents={n_parents}: node j must take between 1 and j parents")
+    if not (2 <= len(n_parents) < MAX_VERTICES and sum(n_parents) <= MAX_EDGES):
+        raise InvalidInputError(
+            f"n_parents={n_parents}: NAS-Bench-101 has 1 to {MAX_VERTICES - 2} blocks and at most {MAX_EDGES} edges"
+        )
 
 
 def _largest(weights: NDArray[np.float64], k: int) -> tuple[int, ...]:

@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,15 +30,18 @@ class DistinctCells:
     indices: NDArray[np.int64]
     hashes: NDArray[np.uint8]
 
+    def __post_init__(self) -> None:
+        self.indices.flags.writeable = self.hashes.flags.writeable = False
+
 
 def distinct_cells(space: "ChoiceBlockSpace") -> DistinctCells:
     """The distinct cells of a space, from the cache if it is whole, else enumerated and cached."""
     path = data_folder() / "spaces" / f"{space.id}.npz"
-    cells = _read(path)
+    cells = _read(path, space)
     if cells is None:
         cells = _enumerate(space)
         with suppress(UserError):  # a cache that cannot be written costs time, not results
-            _write(path, cells)
+            _write(path, space, cells)
     return cells
 
 
@@ -72,22 +76,20 @@ def _hash_chosen(
     return hashes
 
 
-def _read(path: Path) -> DistinctCells | None:
-    """The cached cells, or None where the file is missing or not what was written."""
+def _read(path: Path, space: "ChoiceBlockSpace") -> DistinctCells | None:
+    """The cached cells, or None where the file is missing or not what was written for this space."""
     try:
         with np.load(path, allow_pickle=False) as stored:
             cells = DistinctCells(stored["indices"], stored["hashes"])
-            return cells if stored["checksum"] == _checksum(cells) else None
+            return cells if stored["checksum"] == _checksum(space, cells) else None
     except Exception:  # a damaged archive can fail in any way; whichever, the cells are enumerated anew
         return None
 
 
-def _write(path: Path, cells: DistinctCells) -> None:
+def _write(path: Path, space: "ChoiceBlockSpace", cells: DistinctCells) -> None:
     with replacing(path) as file:
-        np.savez(file, indices=cells.indices, hashes=cells.hashes, checksum=_checksum(cells))
+        np.savez(file, indices=cells.indices, hashes=cells.hashes, checksum=_checksum(space, cells))
 
 
-def _checksum(cells: DistinctCells) -> str:
-    from hashlib import sha256
-
-    return sha256(cells.indices.tobytes() + cells.hashes.tobytes()).hexdigest()
+def _checksum(space: "ChoiceBlockSpace", cells: DistinctCells) -> str:
+    return sha256(repr(space.n_parents).encode() + cells.indices.tobytes() + cells.hashes.tobytes()).hexdigest()

@@ -53,18 +53,19 @@ def pruned_matrix(wiring: Wiring) -> NDArray[np.int8]:
 
 def labellings(n_blocks: int, n_operations: int = 3) -> NDArray[np.int64]:
     """All operation choices of n blocks, (n_operations ** n, n), last block fastest."""
-    return np.array(list(product(range(n_operations), repeat=n_blocks)), np.int64).reshape(-1, n_blocks)
+    choices = list(product(range(n_operations), repeat=n_blocks))
+    return np.array(choices, np.int64).reshape(len(choices), n_blocks)
 
 
 def canonical_codes(matrix: NDArray[np.int8], labels: NDArray[np.int64]) -> NDArray[np.int64]:
     """A number for each labelling of a pruned cell: equal for two cells if and only if they are isomorphic.
 
     It is the smallest (adjacency, labels) over all renumberings of the inner vertices that keep the matrix upper
-    triangular (papers: NAS-Bench-101, section 2.1, there with an iterative hash).
+    triangular. NAS-Bench-101 (section 2.1) tells cells apart by an iterative hash instead, which is slower here.
 
     Args:
         matrix: (V, V) adjacency of a pruned cell, V ≤ 7.
-        labels: (L, V - 2) operations of the inner vertices.
+        labels: (L, V - 2) operations of the inner vertices, 0 to 2.
 
     Returns:
         (L,) codes; cells of different sizes never share one.

@@ -1,0 +1,35 @@
+"""The architectures one elementary change away: another operation in one block, or one parent of one node exchanged."""
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.cells import OPERATIONS
+
+
+def operation_changes(arch: Architecture) -> list[Architecture]:
+    """Every architecture that differs in the operation of one block."""
+    return [
+        _with_operation(arch, block, operation)
+        for block, now in enumerate(arch.operations)
+        for operation in range(len(OPERATIONS))
+        if operation != now
+    ]
+
+
+def parent_exchanges(arch: Architecture) -> list[Architecture]:
+    """Every architecture in which one node has one parent exchanged for another, so that their number stays."""
+    return [
+        _with_parents(arch, node, {*parents, new} - {old})
+        for node, parents in enumerate(arch.parents, start=1)
+        for old in parents
+        for new in range(node)
+        if new not in parents
+    ]
+
+
+def _with_operation(arch: Architecture, block: int, operation: int) -> Architecture:
+    operations = (*arch.operations[:block], operation, *arch.operations[block + 1 :])
+    return Architecture(arch.space, arch.parents, operations)
+
+
+def _with_parents(arch: Architecture, node: int, parents: set[int]) -> Architecture:
+    changed = (*arch.parents[: node - 1], tuple(sorted(parents)), *arch.parents[node:])
+    return Architecture(arch.space, changed, arch.operations)
