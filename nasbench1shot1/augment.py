@@ -1,0 +1,113 @@
+"""Augmentation as in the published search: crop, flip, normalise, cutout, for a whole batch at once.
+
+Random crop and cutout follow DARTS (Liu et al. 2019, arXiv:1806.09055) and Cutout (DeVries and Taylor 2017,
+arXiv:1708.04552). Random numbers come from a generator on the CPU, whatever device the images are on, so that every
+device sees the same draws.
+"""
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from nasbench1shot1.errors import InvalidInputError
+
+CIFAR10_MEAN = (0.49139968, 0.48215827, 0.44653124)
+CIFAR10_STD = (0.24703233, 0.24348505, 0.26158768)
+
+
+@dataclass(frozen=True)
+class Augmentation:
+    """What is done to a training image; raises InvalidInputError for values out of range."""
+
+    crop: int = 4
+    """Pixels of black border before a random crop back to the image's size."""
+    flip: float = 0.5
+    """Probability of a horizontal flip."""
+    cutout_length: int = 16
+    """Side in pixels of the square that cutout sets to zero after normalising."""
+    cutout_probability: float = 0.0
+    """Probability of cutout; `dataclasses.replace` gives another one for the next epoch."""
+    mean: tuple[float, float, float] = CIFAR10_MEAN
+    std: tuple[float, float, float] = CIFAR10_STD
+
+    def __post_init__(self) -> None:
+        for name in ("flip", "cutout_probability"):
+            if not 0 <= (value := getattr(self, name)) <= 1:
+                raise InvalidInputError(f"{name} is a probability between 0 and 1, not {value}")
+        for name in ("crop", "cutout_length"):
+            if (value := getattr(self, name)) < 0:
+                raise InvalidInputError(f"{name} is a number of pixels, so not {value}")
+
+    def __call__(self, images: Tensor, generator: torch.Generator, dtype: torch.dtype = torch.float32) -> Tensor:
+        """Augment images uint8 (B, H, W, 3) into floats (B, 3, H, W), in channels_last on the images' device."""
+        draws = self.draw(len(images), images.shape[1], images.shape[2], generator)
+        return self.apply(images, draws, dtype)
+
+    def normalise(self, images: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
+        """Only normalise, for evaluation: images uint8 (B, H, W, 3) into floats (B, 3, H, W), in channels_last."""
+        return _channels_last(_normalise(images, self.mean, self.std), images, dtype)
+
+    def draw(self, batch: int, height: int, width: int, generator: torch.Generator) -> Tensor:
+        """The random numbers of a batch, int64 (B, 6): crop's top and left, flip?, cutout?, its row and column.
+
+        All six are always drawn, so that switching one transformation off leaves the others' draws as they were.
+        """
+
+        def integers(end: int) -> Tensor:
+            return torch.randint(end, (batch,), generator=generator)
+
+        def chance(probability: float) -> Tensor:
+            return (torch.rand(batch, generator=generator) < probability).long()
+
+        offset = 2 * self.crop + 1
+        corner = [integers(offset), integers(offset)]
+        chances = [chance(self.flip), chance(self.cutout_probability)]
+        return torch.stack([*corner, *chances, integers(height), integers(width)], dim=1)
+
+    def apply(self, images: Tensor, draws: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
+        """Augment with given draws (as from `draw`); shapes as in `__call__`."""
+        draws = draws.to(images.device)
+        floats = _normalise(_crop_and_flip(images, draws, self.crop), self.mean, self.std)
+        if self.cutout_probability > 0:
+            floats.masked_fill_(_square(draws, images, self.cutout_length), 0.0)
+        return _channels_last(floats, images, dtype)
+
+
+def _crop_and_flip(images: Tensor, draws: Tensor, border: int) -> Tensor:
+    """Gather every pixel of the result from the padded batch in one go; uint8 (B, H, W, 3)."""
+    batch, height, width, channels = images.shape
+    rows, columns = (torch.arange(n, device=images.device) for n in (height, width))
+    top, left, flip = draws[:, 0, None], draws[:, 1, None], draws[:, 2, None]
+    columns = left + torch.where(flip == 1, width - 1 - columns, columns)
+    padded = F.pad(images, (0, 0, border, border, border, border))
+    first = torch.arange(batch, device=images.device)[:, None] * padded.shape[1]
+    pixels = ((first + top + rows) * padded.shape[2])[:, :, None] + columns[:, None, :]
+    return padded.view(-1, channels).index_select(0, pixels.flatten()).view(images.shape)
+
+
+def _normalise(images: Tensor, mean: tuple[float, ...], std: tuple[float, ...]) -> Tensor:
+    """(images / 255 − mean) / std as float32 (B, H, W · 3): broadcasting over the three channels alone is slow."""
+    scale = torch.tensor([1 / (255 * s) for s in std], device=images.device)
+    shift = torch.tensor([-m / s for m, s in zip(mean, std, strict=True)], device=images.device)
+    width = images.shape[2]
+    return images.flatten(2).float().mul_(scale.repeat(width)).add_(shift.repeat(width))
+
+
+def _channels_last(floats: Tensor, images: Tensor, dtype: torch.dtype) -> Tensor:
+    return floats.to(dtype).view(images.shape).permute(0, 3, 1, 2)
+
+
+def _square(draws: Tensor, images: Tensor, length: int) -> Tensor:
+    """Where the square of cutout lies, bool (B, H, W · 3); it is clipped at the border."""
+    _, height, width, channels = images.shape
+
+    def inside(centre: Tensor, size: int) -> Tensor:
+        start = centre[:, None] - length // 2
+        at = torch.arange(size, device=draws.device)
+        return (at >= start) & (at < start + length)
+
+    rows = inside(draws[:, 4], height) & (draws[:, 3, None] == 1)
+    columns = inside(draws[:, 5], width).repeat_interleave(channels, dim=1)
+    return rows[:, :, None] & columns[:, None, :]

@@ -1,0 +1,60 @@
+"""Mini-batches of row numbers, from generators that depend on seed, stream and epoch alone.
+
+A run that resumes at an epoch's beginning therefore draws the same batches as one that was never interrupted, with no
+state to keep.
+"""
+
+import hashlib
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nasbench1shot1.errors import InvalidInputError
+
+
+def epoch_generator(seed: int, stream: str, epoch: int) -> torch.Generator:
+    """A CPU generator for one use (`stream`, for example "weights") in one epoch of the run with that seed.
+
+    Its seed is the first 8 bytes (little endian) of SHA-256("seed/stream/epoch").
+    """
+    digest = hashlib.sha256(f"{seed}/{stream}/{epoch}".encode()).digest()
+    return torch.Generator().manual_seed(int.from_bytes(digest[:8], "little"))
+
+
+def batches(
+    rows: np.ndarray | Tensor, batch_size: int, generator: torch.Generator, drop_last: bool = False
+) -> Iterator[Tensor]:
+    """One epoch: all rows (N,) in a new order, as int64 tensors (batch_size,) on the CPU.
+
+    The last one is shorter, or left out with `drop_last`. Raises InvalidInputError, at once, where there are no rows
+    or no batch would come.
+    """
+    rows = torch.as_tensor(rows)
+    if not len(rows) or batch_size < 1 or (drop_last and batch_size > len(rows)):
+        raise InvalidInputError(f"no batch of {batch_size} can be made from {len(rows):,} images")
+    return _epoch(rows, batch_size, generator, drop_last)
+
+
+def endless_batches(
+    rows: np.ndarray | Tensor, batch_size: int, generator: torch.Generator, drop_last: bool = False
+) -> Iterator[Tensor]:
+    """Like `batches`, started again in a new order whenever it is exhausted."""
+    first = batches(rows, batch_size, generator, drop_last)
+    return _endless(first, torch.as_tensor(rows), batch_size, generator, drop_last)
+
+
+def _epoch(rows: Tensor, batch_size: int, generator: torch.Generator, drop_last: bool) -> Iterator[Tensor]:
+    shuffled = rows[torch.randperm(len(rows), generator=generator)]
+    for start in range(0, len(rows), batch_size):
+        if start + batch_size <= len(rows) or not drop_last:
+            yield shuffled[start : start + batch_size]
+
+
+def _endless(
+    first: Iterator[Tensor], rows: Tensor, batch_size: int, generator: torch.Generator, drop_last: bool
+) -> Iterator[Tensor]:
+    yield from first
+    while True:
+        yield from _epoch(rows, batch_size, generator, drop_last)
