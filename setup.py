@@ -22,9 +22,11 @@ DEV = ["hypothesis>=6.100", "mypy>=1.11", "pandas-stubs", "pytest>=8", "ruff>=0.
 setup(
     packages=[
         "nasbench1shot1",
+        "nasbench1shot1.conformance",
         "nasbench1shot1.search_spaces",
         "nasbench1shot1.optimizers",
         "nasbench1shot1.experiments",
+        "nasbench1shot1.commands",
         "nasbench1shot1.table_building",
     ],
     package_dir={

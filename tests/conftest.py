@@ -1,5 +1,6 @@
 """What several tests use."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,3 +14,12 @@ def shared() -> Path:
     folder = CHECKOUT.parent / "shared" / "data"
     assert folder.is_dir(), f"{folder} is missing: this test compares with the real data kept there"
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_data_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """No test reads or writes the user's data folder; distinct cells are enumerated once a session."""
+    folder = tmp_path_factory.mktemp("data")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NB1SHOT1_DATA", str(folder))
+        yield folder

@@ -1,0 +1,214 @@
+"""What every search space must do, whatever its choices are made of."""
+# ruff: noqa: D102  a test's name says what it checks
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.space import SearchSpace
+
+N_DRAWN = 100
+"""Architectures that a check looks at, drawn with a fixed seed."""
+
+N_BINS, CHI_SQUARE_LIMIT = 20, 50.8
+"""Equal bins in tests of uniformity; 1 of 10,000 seeds takes a uniform sampler over the limit (19 degrees of freedom)."""
+
+
+class SearchSpaceConformance:
+    """Subclass it in a test module and give the fixture `space`."""
+
+    @pytest.fixture
+    def space(self) -> SearchSpace:
+        """The space to be tested."""
+        raise NotImplementedError("give a fixture 'space' that returns the search space")
+
+    @pytest.fixture
+    def drawn(self, space: SearchSpace) -> list[Architecture]:
+        """Architectures spread over the whole space, the first and the last among them."""
+        rng = np.random.default_rng(0)
+        return [space[0], space[len(space) - 1], *(space.sample(rng) for _ in range(N_DRAWN))]
+
+    # Names and numbers -----------------------------------------------------------------------------------------
+
+    def test_name_is_a_word_and_id_is_versioned(self, space: SearchSpace) -> None:
+        assert re.fullmatch(r"[\w-]+", space.name)
+        assert re.fullmatch(r"[\w-]+-v\d+", space.id)
+        assert space.cell_kind
+
+    def test_index_and_getitem_are_inverse(self, space: SearchSpace, drawn: list[Architecture]) -> None:
+        numbers = [0, len(space) - 1, *np.random.default_rng(1).integers(len(space), size=N_DRAWN).tolist()]
+        assert [space.index(space[i]) for i in numbers] == numbers
+        assert [space[space.index(arch)] for arch in drawn] == drawn
+
+    def test_numbers_outside_raise_index_error(self, space: SearchSpace) -> None:
+        for outside in (-1, len(space)):
+            with pytest.raises(IndexError):
+                space[outside]
+
+    def test_architectures_are_values(self, space: SearchSpace, drawn: list[Architecture]) -> None:
+        again = [space[space.index(arch)] for arch in drawn]
+        assert [hash(arch) for arch in again] == [hash(arch) for arch in drawn]
+        assert len(set(drawn)) == len({space.index(arch) for arch in drawn})
+        with pytest.raises(AttributeError):
+            drawn[0].space = "another"  # type: ignore[misc]
+
+    def test_text_and_parse_are_inverse(self, drawn: list[Architecture]) -> None:
+        texts = [str(arch) for arch in drawn]
+        assert [type(arch).parse(text) for arch, text in zip(drawn, texts, strict=True)] == drawn
+        assert len(set(texts)) == len(set(drawn))
+
+    def test_an_architecture_of_another_space_is_refused(self, space: SearchSpace, drawn: list[Architecture]) -> None:
+        _, _, rest = str(drawn[0]).partition(":")
+        _assert_refused(space.index, type(drawn[0]).parse(f"not-{space.name}:{rest}"))
+
+    # Kinds -----------------------------------------------------------------------------------------------------
+
+    def test_every_kind_is_counted_and_ascends(self, space: SearchSpace) -> None:
+        assert space.count(space.kinds[0]) == len(space)
+        for kind in space.kinds[1:]:
+            numbers = _numbers(space, kind)
+            assert len(numbers) == space.count(kind) <= len(space)
+            assert (np.diff(numbers) > 0).all()
+
+    def test_unknown_kinds_and_rules_are_refused(self, space: SearchSpace) -> None:
+        _assert_refused(space.count, "no-such-kind")
+        _assert_refused(space.architectures, "no-such-kind")
+        _assert_refused(space.count, space.kinds[0], "no-such-rule")
+
+    def test_cells_are_in_nasbench101(self, drawn: list[Architecture]) -> None:
+        cells = [arch.cell for arch in drawn if hasattr(arch, "cell")]
+        assert all(cell.is_valid and re.fullmatch(r"[0-9a-f]{32}", cell.hash) for cell in cells)
+
+    # Sampling and moving ---------------------------------------------------------------------------------------
+
+    @pytest.mark.parametrize("loose_ends", [True, False])
+    def test_samples_are_reproducible_from_their_generator(self, space: SearchSpace, loose_ends: bool) -> None:
+        first, second, other = (np.random.default_rng(seed) for seed in (7, 7, 8))
+        drawn = [space.sample(first, loose_ends) for _ in range(20)]
+        assert drawn == [space.sample(second, loose_ends) for _ in range(20)]
+        assert drawn != [space.sample(other, loose_ends) for _ in range(20)]
+
+    @pytest.mark.parametrize("loose_ends", [True, False])
+    def test_samples_are_uniform(self, space: SearchSpace, loose_ends: bool) -> None:
+        """Over all architectures, or over exactly those without loose ends where the space tells them apart."""
+        rng = np.random.default_rng(2)
+        drawn = np.array([space.index(space.sample(rng, loose_ends)) for _ in range(4000)])
+        size = len(space)
+        if not loose_ends and "no_loose_ends" in space.kinds:
+            allowed = _numbers(space, "no_loose_ends")
+            assert np.isin(drawn, allowed).all()
+            drawn, size = np.searchsorted(allowed, drawn), len(allowed)
+        assert _chi_square(drawn, size) < CHI_SQUARE_LIMIT
+
+    def test_neighbours_are_distinct_and_symmetric(self, space: SearchSpace, drawn: list[Architecture]) -> None:
+        for arch in drawn[:20]:
+            neighbours = space.neighbours(arch)
+            assert arch not in neighbours
+            assert len(set(neighbours)) == len(neighbours) > 0
+            assert all(arch in space.neighbours(neighbour) for neighbour in neighbours)
+
+    def test_mutation_reaches_every_neighbour_and_nothing_else(
+        self, space: SearchSpace, drawn: list[Architecture]
+    ) -> None:
+        rng = np.random.default_rng(3)
+        for arch in drawn[:3]:
+            neighbours = space.neighbours(arch)
+            mutants = [space.mutate(arch, rng) for _ in range(20 * len(neighbours))]
+            assert set(mutants) == set(neighbours)
+
+    def test_mutations_are_reproducible_from_their_generator(
+        self, space: SearchSpace, drawn: list[Architecture]
+    ) -> None:
+        first, second = np.random.default_rng(4), np.random.default_rng(4)
+        assert [space.mutate(arch, first) for arch in drawn] == [space.mutate(arch, second) for arch in drawn]
+
+    # Mixing weights --------------------------------------------------------------------------------------------
+
+    def test_one_hot_has_the_shapes_of_mixing_weights(self, space: SearchSpace, drawn: list[Architecture]) -> None:
+        for arch in drawn[:20]:
+            weights = space.one_hot(arch)
+            assert {key: value.shape for key, value in weights.items()} == space.mixing_shapes()
+            assert list(weights) == list(space.mixing_shapes())
+            assert all(value.dtype == np.float32 and np.isin(value, (0, 1)).all() for value in weights.values())
+
+    def test_discretise_reads_one_hot_back(self, space: SearchSpace, drawn: list[Architecture]) -> None:
+        assert [space.discretise(space.one_hot(arch)) for arch in drawn] == drawn
+
+    def test_discretise_gives_the_same_for_parameters_and_their_softmax(self, space: SearchSpace) -> None:
+        rng = np.random.default_rng(5)
+        for _ in range(20):
+            raw = _random_mixing(space, rng)
+            assert space.discretise({key: _softmax(value) for key, value in raw.items()}) == space.discretise(raw)
+
+    def test_discretise_stays_in_the_space_and_breaks_ties_always_alike(self, space: SearchSpace) -> None:
+        flat = {key: np.zeros(shape) for key, shape in space.mixing_shapes().items()}
+        rng = np.random.default_rng(6)
+        for mixing in (flat, *(_random_mixing(space, rng) for _ in range(20))):
+            arch = space.discretise(mixing)
+            assert space[space.index(arch)] == arch == space.discretise(dict(mixing))
+
+    def test_unfit_mixing_weights_are_refused(self, space: SearchSpace) -> None:
+        good: dict[str, Any] = _random_mixing(space, np.random.default_rng(7))
+        key = next(iter(good))
+        bad: list[Mapping[str, Any]] = [
+            {},
+            {name: value for name, value in good.items() if name != key},
+            good | {"no-such-key": np.zeros(3)},
+            good | {key: np.zeros((*good[key].shape, 2))},
+            good | {key: good[key] * np.nan},
+            good | {key: "no numbers"},
+        ]
+        for mixing in bad:
+            _assert_refused(space.discretise, mixing)
+
+    # ConfigSpace -----------------------------------------------------------------------------------------------
+
+    def test_configurations_and_architectures_are_inverse(self, space: SearchSpace, drawn: list[Architecture]) -> None:
+        assert [space.from_configuration(space.to_configuration(arch)) for arch in drawn[:20]] == drawn[:20]
+
+    def test_random_configurations_are_architectures(self, space: SearchSpace) -> None:
+        configurations = space.configuration_space()
+        configurations.seed(8)
+        assert configurations.estimate_size() == len(space)
+        for configuration in configurations.sample_configuration(20):
+            arch = space.from_configuration(configuration)
+            assert space[space.index(arch)] == arch == space.from_configuration(dict(configuration))
+            assert space.to_configuration(arch) == configuration
+
+    def test_unfit_configurations_are_refused(self, space: SearchSpace, drawn: list[Architecture]) -> None:
+        good = dict(space.to_configuration(drawn[0]))
+        for key in good:
+            _assert_refused(space.from_configuration, {k: v for k, v in good.items() if k != key})
+            _assert_refused(space.from_configuration, good | {key: "no-such-value"})
+
+
+def _assert_refused(call: Callable[..., object], *arguments: object) -> None:
+    with pytest.raises(InvalidInputError, match=r"\w"):
+        call(*arguments)
+
+
+def _numbers(space: SearchSpace, kind: str) -> NDArray[np.int64]:
+    return np.array([space.index(arch) for arch in space.architectures(kind)], np.int64)
+
+
+def _chi_square(drawn: NDArray[np.int64], size: int) -> float:
+    """Pearson's statistic of numbers that should be uniform over 0 … size - 1, in N_BINS bins."""
+    edges = np.linspace(0, size, min(N_BINS, size) + 1).round()
+    expected = np.diff(edges) / size * len(drawn)
+    observed, _ = np.histogram(drawn, bins=edges - 0.5)
+    return float(((observed - expected) ** 2 / expected).sum())
+
+
+def _random_mixing(space: SearchSpace, rng: np.random.Generator) -> dict[str, NDArray[np.float64]]:
+    return {key: rng.normal(size=shape) for key, shape in space.mixing_shapes().items()}
+
+
+def _softmax(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    powers = np.exp(values)
+    return np.asarray(powers / powers.sum(axis=-1, keepdims=True), np.float64)
