@@ -17,7 +17,7 @@ N_DRAWN = 100
 """Architectures that a check looks at, drawn with a fixed seed."""
 
 N_BINS, CHI_SQUARE_LIMIT = 20, 50.8
-"""Equal bins in tests of uniformity; 1 of 10,000 seeds takes a uniform sampler over the limit (19 degrees of freedom)."""
+"""Bins in tests of uniformity; 1 of 10,000 seeds takes a uniform sampler over the limit (19 degrees of freedom)."""
 
 
 class SearchSpaceConformance:

@@ -1,0 +1,109 @@
+"""Architectures: values with a text form, and the cell that each is in NAS-Bench-101."""
+
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import nasbench1shot1 as nb
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.cells import Cell
+from nasbench1shot1.errors import InvalidInputError
+
+TEXT = "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"
+
+
+def test_parse_gives_parents_per_node_and_operations() -> None:
+    arch = Architecture.parse(TEXT)
+    assert arch == Architecture("s1", ((0,), (0, 1), (0, 2), (1, 3), (2, 4)), (0, 1, 2, 0))
+    assert str(arch) == TEXT
+    assert Architecture.parse(f"  {TEXT}\n") == arch
+
+
+@given(st.sampled_from(["s1", "s2", "s3"]), st.integers(0, 2**40))
+def test_text_and_parse_are_inverse(name: str, number: int) -> None:
+    space = nb.search_space(name)
+    arch = space[number % len(space)]
+    assert Architecture.parse(str(arch)) == arch
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("", "'' is not an architecture: write space:parents:operations"),
+        ("s1", "is not an architecture"),
+        ("s1:0|0,1", "is not an architecture"),
+        (TEXT + ":conv3x3", "is not an architecture"),
+        (TEXT.replace("s1:", ":"), "is not an architecture"),
+        (TEXT.replace("conv1x1", "conv1x2"), "unknown operation 'conv1x2'; did you mean 'conv1x1'?"),
+        (TEXT.replace("conv1x1", ""), "unknown operation ''"),
+        (TEXT + ",conv3x3", "names parents for 5 nodes and operations for 5 blocks"),
+        (TEXT.replace("|2,4", ""), "names parents for 4 nodes and operations for 4 blocks"),
+        (TEXT.replace("0,2", ""), "has a node without parents or a stray comma"),
+        (TEXT.replace("0,2", "0,"), "has a node without parents or a stray comma"),
+        (TEXT.replace("0,2", "2,0"), "must list each node's parents once, in ascending order"),
+        (TEXT.replace("0,2", "2,2"), "must list each node's parents once, in ascending order"),
+        (TEXT.replace("0,2", "0,3"), "gives a node a parent that does not come before it"),
+        (TEXT.replace("2,4", "2,5"), "gives a node a parent that does not come before it"),
+    ],
+)
+def test_text_of_another_form_is_refused_in_one_sentence(text: str, message: str) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        Architecture.parse(text)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@given(st.text(alphabet="s1:0,2|conv3x maxpol-", max_size=60))
+def test_whatever_is_parsed_is_written_back_or_refused(text: str) -> None:
+    try:
+        arch = Architecture.parse(text)
+    except InvalidInputError:
+        return
+    assert Architecture.parse(str(arch)) == arch
+
+
+def test_architectures_are_immutable_values() -> None:
+    arch = Architecture.parse(TEXT)
+    assert {arch: 1}[Architecture.parse(TEXT)] == 1
+    assert arch != Architecture.parse(TEXT.replace("s1", "s2"))
+    with pytest.raises(FrozenInstanceError):
+        arch.space = "s2"  # type: ignore[misc]
+
+
+def test_the_cell_of_an_architecture() -> None:
+    cell = Architecture.parse(TEXT).cell
+    assert cell.matrix.tolist() == [
+        [0, 1, 1, 1, 0, 0],
+        [0, 0, 1, 0, 1, 0],
+        [0, 0, 0, 1, 0, 1],
+        [0, 0, 0, 0, 1, 0],
+        [0, 0, 0, 0, 0, 1],
+        [0, 0, 0, 0, 0, 0],
+    ]
+    assert cell.ops == ("input", "conv3x3-bn-relu", "conv1x1-bn-relu", "maxpool3x3", "conv3x3-bn-relu", "output")
+
+
+def test_loose_ends_differ_as_architectures_and_not_as_cells() -> None:
+    read = "s1:0|0,1|0,1|{}|0,3:conv3x3,conv1x1,maxpool3x3,{}"
+    variants = [Architecture.parse(read.format(*loose)) for loose in (("0,1", "conv3x3"), ("2,3", "maxpool3x3"))]
+    assert variants[0] != variants[1]
+    assert variants[0].cell == variants[1].cell
+    assert len(variants[0].cell.ops) == 4  # input, block 1, block 3, output: block 2 and 4 are loose
+
+
+def test_the_seven_by_seven_form_of_the_published_code_is_the_same_cell() -> None:
+    """Output moved from index 5 to 6, an isolated dummy labelled conv1x1 put at 5 (original.md B1)."""
+    rng = np.random.default_rng(0)
+    for name in ("s1", "s2"):
+        space = nb.search_space(name)
+        for arch in (space.sample(rng) for _ in range(20)):
+            six = np.zeros((6, 6), int)
+            for node, parents in enumerate(arch.parents, start=1):
+                six[list(parents), node] = 1
+            seven = np.insert(np.insert(six, 5, 0, axis=1), 5, 0, axis=0)
+            ops = ["conv3x3-bn-relu", "conv1x1-bn-relu", "maxpool3x3"]
+            labels = ["input", *(ops[op] for op in arch.operations), "conv1x1-bn-relu", "output"]
+            assert Cell(seven, labels) == arch.cell
