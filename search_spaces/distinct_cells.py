@@ -79,7 +79,8 @@ def _hash_chosen(
 def _read(path: Path, space: "ChoiceBlockSpace") -> DistinctCells | None:
     """The cached cells, or None where the file is missing or not what was written for this space."""
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        # Opened here, as np.load leaves the file open when it is a truncated archive.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             cells = DistinctCells(stored["indices"], stored["hashes"])
             return cells if stored["checksum"] == _checksum(space, cells) else None
     except Exception:  # a damaged archive can fail in any way; whichever, the cells are enumerated anew
