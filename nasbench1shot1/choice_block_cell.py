@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from nasbench1shot1.layers import ConvBNReLU, broadcastable, max_pool_3x3, weighted_sum
 from nasbench1shot1.presets import Preset
 
+
 class ChoiceBlocks(Protocol):
     """What the cell needs to know of a choice-block space."""
 

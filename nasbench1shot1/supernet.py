@@ -66,9 +66,7 @@ class Supernet(nn.Module):
             initialise(self, generator)
         self.to(memory_format=torch.channels_last)
 
-    def forward(
-        self, images: Tensor, mixing: Mapping[str, Tensor], operations: Sequence[int] | None = None
-    ) -> Tensor:
+    def forward(self, images: Tensor, mixing: Mapping[str, Tensor], operations: Sequence[int] | None = None) -> Tensor:
         """Class scores of images under mixing weights.
 
         Args:

@@ -1,0 +1,119 @@
+"""How good is the architecture that a search prefers, epoch by epoch? Regret curves of one run or of several seeds.
+
+The question of NAS-Bench-1Shot1's figure 2.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas
+
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.files import replacing
+from nasbench1shot1.run_record import Run
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+CURVES = ("test_regret", "valid_regret", "one_shot_valid_error")
+_STYLE = {
+    "test_regret": ("test regret", "#1b6ca8", "-"),
+    "valid_regret": ("validation regret", "#e07b39", "-"),
+    "one_shot_valid_error": ("one-shot validation error", "#6b6b6b", "--"),
+}
+
+
+def anytime_regret(frames: Sequence[pandas.DataFrame]) -> pandas.DataFrame:
+    """Mean and standard deviation over runs, for every epoch that all of them have.
+
+    Args:
+        frames: `Run.metrics` of each run.
+
+    Returns:
+        Indexed by epoch; for each of `CURVES` the columns `<curve>_mean` and `<curve>_std` (population, fractions),
+        and for both regrets `<curve>_measured`, the share of runs with a measured value behind it.
+    """
+    if not frames:
+        raise InvalidInputError("there is no run to draw: give at least one")
+    epochs = min(frame["epoch"].max() for frame in frames)
+    stacked = pandas.concat([frame[frame["epoch"] <= epochs] for frame in frames])
+    by_epoch = stacked.groupby("epoch")
+    columns = {}
+    for curve in CURVES:
+        columns[f"{curve}_mean"] = by_epoch[curve].mean()
+        columns[f"{curve}_std"] = by_epoch[curve].std(ddof=0)
+    columns["test_regret_measured"] = by_epoch["test_measured"].mean()
+    columns["valid_regret_measured"] = by_epoch["valid_measured"].mean()
+    return pandas.DataFrame(columns)
+
+
+def draw_anytime_regret(frame: pandas.DataFrame, axes: "Axes", runs: int = 1) -> "Axes":
+    """Draw what `anytime_regret` gave: regrets in percent on the left axis, one-shot error dashed on the right."""
+    right = axes.twinx()
+    drawn = [_draw(frame, curve, right if curve == "one_shot_valid_error" else axes, runs) for curve in CURVES]
+    axes.set_xlabel("search epoch (0: before training)")
+    axes.set_ylabel("regret [%]")
+    axes.set_ylim(bottom=0)
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.grid(alpha=0.25)
+    right.set_ylabel("one-shot validation error [%]", color=_STYLE["one_shot_valid_error"][1])
+    axes.legend(handles=drawn, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, frameon=False, fontsize=8)
+    return axes
+
+
+def regret_figure(runs: Sequence[Run], frames: Sequence[pandas.DataFrame], table_id: str) -> "Figure":
+    """The figure of one run or of several seeds of one configuration, with its scale and its table in words.
+
+    Args:
+        runs: the runs, for their configurations.
+        frames: their metrics, perhaps scored on another table than they were searched with.
+        table_id: the table behind `frames`.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.2, 4.8), layout="constrained", dpi=150)
+    FigureCanvasAgg(figure)
+    axes = draw_anytime_regret(anytime_regret(frames), figure.add_subplot(), len(runs))
+    config = runs[0].config
+    seeds = f"seed {config['seed']}" if len(runs) == 1 else f"{len(runs)} seeds, mean ± standard deviation"
+    axes.set_title(f"{config['optimizer']} on {config['space']}, {seeds}\n{_scale_text(config)}", fontsize=10)
+    figure.supxlabel(_table_text(frames, table_id), fontsize=7, color="#444444")
+    return figure
+
+
+def save_figure(figure: "Figure", path: Path) -> None:
+    """Write a figure as PNG, whole or not at all."""
+    with replacing(path) as file:
+        figure.savefig(file, format="png")
+
+
+def _draw(frame: pandas.DataFrame, curve: str, axes: "Axes", runs: int) -> Any:
+    name, colour, line = _STYLE[curve]
+    mean, spread = 100 * frame[f"{curve}_mean"], 100 * frame[f"{curve}_std"]
+    if runs > 1:
+        axes.fill_between(frame.index, mean - spread, mean + spread, color=colour, alpha=0.18, linewidth=0)
+    label = name if curve == "one_shot_valid_error" else f"{name} ({_provenance(frame[f'{curve}_measured'])})"
+    return axes.plot(frame.index, mean, line, color=colour, label=label, linewidth=1.8)[0]
+
+
+def _provenance(measured: "pandas.Series[float]") -> str:
+    share = float(measured.mean())
+    if share == 0:
+        return "predicted"
+    return "measured" if share == 1 else f"{share:.0%} of points measured, the rest predicted"
+
+
+def _scale_text(config: dict[str, Any]) -> str:
+    return (
+        f"{config['scale']} scale: {config['channels']} channels × {config['cells']} cells, "
+        f"{config['weight_images']:,} + {config['architecture_images']:,} images of {config['images']}, "
+        f"preset {config['preset']}"
+    )
+
+
+def _table_text(frames: Sequence[pandas.DataFrame], table_id: str) -> str:
+    measured = all(frame["test_measured"].all() for frame in frames)
+    return f"table {table_id}" + ("" if measured else "; values called predicted are estimates, not measurements")

@@ -1,0 +1,40 @@
+"""Score a finished run anew, on the same table or another one, without searching again."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas
+
+from nasbench1shot1.evaluator import score
+from nasbench1shot1.experiments.anytime_regret import regret_figure, save_figure
+from nasbench1shot1.files import replacing, write_json
+from nasbench1shot1.run_record import FIELDS, FIGURE, METRICS, SUMMARY, Run
+from nasbench1shot1.summary import summarise
+from nasbench1shot1.table import Table
+
+
+def rescore(run: Run, table: Table) -> pandas.DataFrame:
+    """The run's metrics with every value of the table looked up in `table`; columns and units as in `Run.metrics`.
+
+    Raises OutOfDomainError if the table lacks an architecture of the run.
+    """
+    return pandas.DataFrame(_lines(run, table), columns=list(FIELDS))
+
+
+def write_report(run: Run, table: Table, out: Path) -> dict[str, Any]:
+    """Write metrics.jsonl, summary.json and regret.png of a run scored on `table` into a folder; return the summary."""
+    lines = _lines(run, table)
+    frame = pandas.DataFrame(lines, columns=list(FIELDS))
+    with replacing(out / METRICS) as file:
+        file.write(frame.to_json(orient="records", lines=True, double_precision=15).encode())
+    summary = summarise(run.config, lines[-1], table.id)
+    write_json(out / SUMMARY, summary)
+    save_figure(regret_figure([run], [frame], table.id), out / FIGURE)
+    return summary
+
+
+def _lines(run: Run, table: Table) -> list[dict[str, Any]]:
+    return [
+        {**line, **score(arch, table).fields(line["search_seconds"])}
+        for line, arch in zip(run.lines, run.architectures, strict=True)
+    ]

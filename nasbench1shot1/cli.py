@@ -1,0 +1,131 @@
+"""The command line `nb1shot1`: a table of commands, each a typed dataclass in a module that is imported when it is run."""
+
+import contextlib
+import io
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from importlib import import_module
+from typing import Any
+
+from nasbench1shot1.errors import InvalidInputError, UserError, unknown_name
+
+INTERRUPTED = 130  # what a shell reports for a process that Ctrl-C ended
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command: what it does in a line, and the dataclass of its options, whose `run` does it."""
+
+    help: str
+    target: str
+
+
+COMMANDS = {
+    "search": Command("search with a one-shot optimizer and record regret per epoch", "search:Search"),
+    "report": Command("score a finished run on the same table or another one", "report:Report"),
+    "space": Command("print the sizes of the search spaces beside the paper's", "space:Space"),
+    "query": Command("look an architecture or a hash up in the table", "query:Query"),
+    "table info": Command("say what the table in use is and how far to trust it", "table:Info"),
+    "table verify": Command("check every column of a table against its checksum", "table:Verify"),
+    "table build": Command("fit the embedded table anew from the real samples", "table:Build"),
+    "data info": Command("list the image sets that are here", "data:Info"),
+    "data download": Command("download the official CIFAR-10 (170 MB)", "data:Download"),
+    "data import": Command("import CIFAR-10 from a file or folder, or images from an .npz", "data:Import"),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line; exits with 2 on bad input, 130 on Ctrl-C."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        if not arguments or arguments[0] in ("-h", "--help"):
+            print(_overview())
+        elif arguments[0] == "--version":
+            from nasbench1shot1 import __version__
+
+            print(__version__)
+        else:
+            _run(arguments)
+    except UserError as error:
+        print(f"nb1shot1: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("\nnb1shot1: stopped", file=sys.stderr)
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:  # the reader of our output, `head` perhaps, has had enough
+        sys.stderr.close()
+
+
+def _run(arguments: list[str]) -> None:
+    name, rest = _split(arguments)
+    module, _, attribute = COMMANDS[name].target.partition(":")
+    options = getattr(import_module(f"nasbench1shot1.commands.{module}"), attribute)
+    _check_flags(options, rest)
+    _parse(options, name, rest).run()
+
+
+def _split(arguments: list[str]) -> tuple[str, list[str]]:
+    """The command that the first one or two words name, and the words after it."""
+    one, two = arguments[0], " ".join(arguments[:2])
+    if one in COMMANDS:
+        return one, arguments[1:]
+    if two in COMMANDS:
+        return two, arguments[2:]
+    group = [name for name in COMMANDS if name.startswith(one + " ")]
+    if group and (len(arguments) == 1 or arguments[1] in ("-h", "--help")):
+        raise InvalidInputError(f"'{one}' needs one of: {', '.join(name.split()[1] for name in group)}")
+    raise unknown_name("command", two if group else one, COMMANDS)
+
+
+def _check_flags(options: Any, arguments: list[str]) -> None:
+    """Raise for an option that the command does not have, naming the closest that it has."""
+    flags = [field.name.replace("_", "-") for field in fields(options)]
+    known = {"help", *flags, *(f"no-{flag}" for flag in flags)}
+    for argument in arguments:
+        flag = argument.removeprefix("--").partition("=")[0].replace("_", "-")
+        if argument.startswith("--") and flag and flag not in known:
+            raise unknown_name("option", f"--{flag}", [f"--{flag}" for flag in (*flags, "help")])
+
+
+def _parse(options: Any, name: str, arguments: list[str]) -> Any:
+    """The options as a dataclass; what tyro has to say of a bad value is brought into one sentence."""
+    import tyro
+
+    wants_help = any(argument in ("-h", "--help") for argument in arguments)
+    told = io.StringIO()
+    with contextlib.nullcontext() if wants_help else contextlib.redirect_stderr(told):
+        try:
+            return tyro.cli(options, args=arguments, prog=f"nb1shot1 {name}", description=options.__doc__)
+        except SystemExit as stop:
+            if wants_help or not stop.code:
+                raise
+    sentence = " ".join(re.sub(r"[^\x20-\x7e]|─|│", " ", told.getvalue()).split())
+    raise InvalidInputError(f"{_sentence(told.getvalue())} (see nb1shot1 {name} --help)")
+
+
+def _sentence(box: str) -> str:
+    """What tyro says of a bad value in a box of several lines, as one sentence."""
+    text = " ".join(re.sub(r"[^\x20-\x7e]", " ", box).split())
+    if bad := re.search(r"Error parsing (--[\w-]+): .*?\['(.*?)'\]", text):
+        return f"{bad[1]} cannot be '{bad[2]}'"
+    if missing := re.search(r"Missing from nb1shot1 [\w ]+: (.*?) \(required\)", text):
+        return f"missing: {missing[1]}"
+    return re.sub(r"-{5,}.*$|For full helptext.*$", "", text).strip()
+
+
+def _overview() -> str:
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name:<{width}}  {command.help}" for name, command in COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: nb1shot1 COMMAND [--options]",
+            "",
+            "One-shot neural architecture search, benchmarked on sub-spaces of NAS-Bench-101.",
+            "",
+            *lines,
+            "",
+            "nb1shot1 COMMAND --help lists a command's options. To begin: nb1shot1 search --scale quick",
+        ]
+    )

@@ -1,0 +1,58 @@
+"""`nb1shot1 data`: image sets."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import tyro
+
+
+@dataclass(frozen=True)
+class Info:
+    """List the image sets that `search --images` finds."""
+
+    verify: bool = False
+    """Read every image and compare with the recorded SHA-256."""
+
+    def run(self) -> None:
+        """Print a row for each."""
+        from rich.console import Console
+        from rich.table import Table as Screen
+
+        from nasbench1shot1.images import describe_images
+
+        screen = Screen("name", "training images", "test images", "source", "where")
+        for row in describe_images(self.verify):
+            counts = (f"{row['training_images']:,}", f"{row['test_images']:,}")
+            screen.add_row(row["name"], *counts, row["source"], row["path"], end_section=True)
+        Console().print(screen)
+
+
+@dataclass(frozen=True)
+class Download:
+    """Download the official CIFAR-10 (170 MB), check its SHA-256, and import it as "cifar10"."""
+
+    mirror: str | None = None
+    """Another address: of the folder that holds cifar-10-python.tar.gz, or of an official archive itself."""
+
+    def run(self) -> None:
+        """Download, import, and say where it lies."""
+        from nasbench1shot1.image_sources import download_images
+
+        print(f"CIFAR-10 is in {download_images(self.mirror)}")
+
+
+@dataclass(frozen=True)
+class Import:
+    """Import the official CIFAR-10 from a .tar.gz or its folder, or any images from an .npz of images and labels."""
+
+    path: tyro.conf.Positional[Path]
+    """The archive, the folder or the .npz."""
+    name: str | None = None
+    """The name by which --images finds it; cifar10 for the official set, the file's stem for an .npz if not given."""
+
+    def run(self) -> None:
+        """Import, and say where it lies."""
+        from nasbench1shot1.image_sources import import_images
+
+        folder = import_images(self.path, self.name)
+        print(f"imported as {folder.name} into {folder}")

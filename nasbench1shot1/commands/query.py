@@ -1,0 +1,50 @@
+"""`nb1shot1 query`."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import tyro
+
+
+@dataclass(frozen=True)
+class Query:
+    """Look an architecture or a cell's hash up, and say of every value whether it is measured or predicted."""
+
+    what: tyro.conf.Positional[str]
+    """An architecture such as "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3", or a hash."""
+    epochs: int = 108
+    """Training budget: 4, 12, 36 or 108."""
+    table: str | None = None
+    """Folder of the table; the one in use if not given."""
+
+    def run(self) -> None:
+        """Print a row for every column."""
+        from rich.console import Console
+        from rich.table import Table as Screen
+
+        from nasbench1shot1.architecture import Architecture
+        from nasbench1shot1.registry import search_space
+        from nasbench1shot1.table import load_table
+
+        table = load_table(self.table)
+        item: Any = Architecture.parse(self.what) if ":" in self.what else self.what
+        if isinstance(item, Architecture):
+            search_space(item.space).index(item)
+        metrics = table.query(item, epochs=self.epochs)
+        screen = Screen(title=f"{metrics.hash} after {self.epochs} epochs\ntable {table.id}", title_justify="left")
+        for heading in ("column", "value", "source"):
+            screen.add_column(heading)
+        names = ("validation_accuracy", "test_accuracy", "train_accuracy", "training_time", "trainable_parameters")
+        for name in names:
+            screen.add_row(name, *_value_and_source(name, getattr(metrics, name), metrics.is_measured(name)))
+        Console().print(screen)
+
+
+def _value_and_source(name: str, value: float, measured: bool) -> tuple[str, str]:
+    if math.isnan(value):
+        return "–", "not in this table"
+    text = {"training_time": f"{value:,.0f} s", "trainable_parameters": f"{value:,}"}.get(name, f"{value:.4f}")
+    if name == "trainable_parameters":
+        return text, "exact"
+    return text, "measured" if measured else "predicted"

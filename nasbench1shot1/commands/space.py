@@ -1,0 +1,16 @@
+"""`nb1shot1 space`."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Space:
+    """Print the sizes of the search spaces, under consistent counting rules and the paper's, beside what it prints."""
+
+    def run(self) -> None:
+        """Count and print."""
+        from rich.console import Console
+
+        from nasbench1shot1.experiments.space_counts import render, space_counts
+
+        Console().print(render(space_counts()))

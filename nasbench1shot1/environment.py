@@ -1,0 +1,39 @@
+"""Where a run was made: versions, device and commit, as its environment.json records them."""
+
+import os
+import platform
+import subprocess
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from nasbench1shot1 import __version__
+
+PACKAGES = ("torch", "numpy", "pandas", "ConfigSpace", "matplotlib")
+
+
+def environment() -> dict[str, Any]:
+    """Versions of what computes, the machine's device, and the commit if this is a checkout."""
+    return {
+        "nasbench1shot1": __version__,
+        "git": _commit(),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "cpu_count": os.cpu_count(),
+        "cuda": torch.version.cuda,
+        "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+        **{package: version(package) for package in PACKAGES},
+    }
+
+
+def _commit() -> str | None:
+    checkout = Path(__file__).parents[1]
+    if not (checkout / ".git").exists():  # installed: a repository around it would be somebody else's
+        return None
+    try:
+        git = ["git", "-C", str(checkout), "describe", "--always", "--dirty", "--abbrev=40"]
+        return subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None

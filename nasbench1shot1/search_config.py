@@ -1,0 +1,169 @@
+"""Every option of a search, once: its type, default and help; a run's config.json is one of these, resolved."""
+
+import math
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+from nasbench1shot1.errors import InvalidInputError, unknown_name
+from nasbench1shot1.presets import PRESETS
+
+SCALES: dict[str, dict[str, Any]] = {
+    "full": {"images": "cifar10", "epochs": 50, "channels": 16, "cells": 9, "batch_size": 96},
+    "quick": {"images": "cifar10-sample", "epochs": 20, "channels": 8, "cells": 3, "batch_size": 32},
+}
+"""What a scale fills in where no option says otherwise: the paper's setting, and one for two CPU cores and minutes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchConfig:
+    """The options of a search. None means that the scale, or the machine, decides (`resolved`)."""
+
+    optimizer: str = "darts"
+    """One-shot optimizer."""
+    space: str = "s1"
+    """Search space: s1, s2 or s3."""
+    scale: str = "full"
+    """full: the paper's setting on the official CIFAR-10; quick: a small proxy on the carried sample, for minutes."""
+    preset: str = "corrected"
+    """corrected, or original for the published code's faults (docs/presets.md)."""
+    seed: int = 0
+    """Seed of everything random in the run."""
+    epochs: int | None = None
+    """Search epochs (full 50, quick 20)."""
+    images: str | None = None
+    """Image set: cifar10, cifar10-sample, an imported name or an .npz file."""
+    images_per_half: int | None = None
+    """Images that train the weights, and as many Λ; all there are if not given."""
+    channels: int | None = None
+    """Channels of the supernet's first stack (full 16, quick 8)."""
+    cells: int | None = None
+    """Cells of the supernet (full 9, quick 3)."""
+    batch_size: int | None = None
+    """Images per step, of each half (full 96, quick 32)."""
+    learning_rate: float = 0.025
+    """First learning rate of the weights; falls to the last along a cosine, per epoch."""
+    learning_rate_min: float = 0.001
+    """Last learning rate of the weights."""
+    momentum: float = 0.9
+    """Momentum of the weights' SGD."""
+    weight_decay: float = 3e-4
+    """Weight decay (L2) of the weights."""
+    grad_clip: float = 5.0
+    """Largest norm of the weights' gradient."""
+    architecture_learning_rate: float = 3e-4
+    """Learning rate of Λ (Adam)."""
+    architecture_weight_decay: float = 1e-3
+    """Weight decay of Λ (Adam)."""
+    cutout_length: int = 16
+    """Side of the cutout square, pixels."""
+    cutout_probability: float = 0.0
+    """Probability of cutout in the last epoch; it grows to that linearly (preset original: constant)."""
+    table: str | None = None
+    """Folder of the table to look architectures up in; the embedded one if not given."""
+    device: str = "auto"
+    """auto, cpu, cuda, cuda:1, …"""
+    threads: int | None = None
+    """CPU threads; part of what makes a run repeatable. As many as PyTorch chooses if not given."""
+    precision: str = "float32"
+    """float32, or bfloat16: the supernet under autocast; batch-norm statistics and Λ stay float32."""
+    compile: bool = False
+    """Compile the supernet with torch.compile (needs a C++ compiler on a CPU)."""
+    keep_weights_every: int = 0
+    """Keep the supernet's weights of every so many epochs in weights/; 0 keeps none."""
+
+    def resolved(self) -> "SearchConfig":
+        """The same with every None filled in and every value checked.
+
+        Raises:
+            InvalidInputError: an unknown scale, preset or precision, or a number out of its range.
+        """
+        if self.scale not in SCALES:
+            raise unknown_name("scale", self.scale, SCALES)
+        if self.preset not in PRESETS:
+            raise unknown_name("preset", self.preset, PRESETS)
+        filled = {name: value for name, value in SCALES[self.scale].items() if getattr(self, name) is None}
+        config = replace(self, **filled, threads=self.threads or _default_threads(), device=_device(self.device))
+        _check_numbers(config)
+        return config
+
+    def as_dict(self) -> dict[str, Any]:
+        """All options by name, for JSON."""
+        return asdict(self)
+
+    def supernet_text(self) -> str:
+        """The proxy in words, for screens and figures."""
+        return f"{self.channels} channels × {self.cells} cells"
+
+
+def make_config(options: dict[str, Any]) -> SearchConfig:
+    """A configuration from named options.
+
+    Raises:
+        InvalidInputError: an unknown option (the closest known one is suggested) or a value of a wrong type.
+    """
+    known = {field.name for field in fields(SearchConfig)}
+    for name in options:
+        if name not in known:
+            raise unknown_name("option", name, known)
+    return SearchConfig(**options)
+
+
+def _default_threads() -> int:
+    import torch
+
+    return torch.get_num_threads()
+
+
+def _device(wanted: str) -> str:
+    import torch
+
+    if wanted == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    kind = wanted.partition(":")[0]
+    if kind not in ("cpu", "cuda"):
+        raise unknown_name("device", wanted, ("auto", "cpu", "cuda"))
+    if kind == "cuda" and not torch.cuda.is_available():
+        raise InvalidInputError("there is no CUDA device here: use --device cpu, or install a CUDA build of PyTorch")
+    return wanted
+
+
+_AT_LEAST = {
+    "epochs": 1,
+    "channels": 1,
+    "cells": 1,
+    "batch_size": 2,  # batch-norm needs two values
+    "threads": 1,
+    "images_per_half": 2,
+    "learning_rate": 0,
+    "learning_rate_min": 0,
+    "momentum": 0,
+    "weight_decay": 0,
+    "architecture_learning_rate": 0,
+    "architecture_weight_decay": 0,
+    "cutout_length": 0,
+    "cutout_probability": 0,
+    "keep_weights_every": 0,
+    "seed": 0,
+}
+_AT_MOST = {"cutout_probability": 1, "momentum": 1}
+PRECISIONS = ("float32", "bfloat16")
+
+
+def _check_numbers(config: SearchConfig) -> None:
+    for name, least in _AT_LEAST.items():
+        _check_range(name, getattr(config, name), least, _AT_MOST.get(name, math.inf))
+    if not config.grad_clip > 0:
+        raise InvalidInputError(f"--grad-clip must be more than 0, not {config.grad_clip}")
+    if config.precision not in PRECISIONS:
+        raise unknown_name("precision", config.precision, PRECISIONS)
+
+
+def _check_range(name: str, value: Any, least: float, most: float) -> None:
+    if value is None:
+        return
+    flag = "--" + name.replace("_", "-")
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidInputError(f"{flag} must be a number, not {value!r}")
+    if not least <= value <= most or math.isinf(value):
+        bound = f"at least {least}" if most == math.inf else f"between {least} and {most}"
+        raise InvalidInputError(f"{flag} must be {bound}, not {value}")

@@ -1,0 +1,152 @@
+"""A search between two epochs: the supernet, its optimizers, the images, and what a checkpoint holds of them."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from nasbench1shot1 import registry
+from nasbench1shot1.augment import Augmentation
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.image_batches import epoch_generator
+from nasbench1shot1.images import ImageSet, load_images
+from nasbench1shot1.optimizer import ArchitectureSettings, Batch, Mixing, OneShotOptimizer
+from nasbench1shot1.presets import PRESETS, Preset
+from nasbench1shot1.search_config import SearchConfig
+from nasbench1shot1.splits import Split, split
+from nasbench1shot1.supernet import Supernet
+
+T = TypeVar("T")
+
+
+@dataclass
+class SearchState:
+    """All that moves during a search, and what it moves on.
+
+    Attributes:
+        epoch: the last finished epoch; -1 before epoch 0 is recorded.
+        search_seconds: wall-clock time of all epochs so far.
+    """
+
+    config: SearchConfig
+    preset: Preset
+    net: Supernet
+    weight_optimizer: torch.optim.SGD
+    method: OneShotOptimizer
+    images: ImageSet
+    split: Split
+    epoch: int = -1
+    search_seconds: float = 0.0
+
+    def loss(self, mixing: Mixing, batch: Batch) -> Tensor:
+        """Cross-entropy of the supernet under mixing weights; a scalar."""
+        return F.cross_entropy(self.logits(mixing, batch.images), batch.labels)
+
+    def logits(self, mixing: Mixing, images: Tensor) -> Tensor:
+        """The supernet's class scores, (N, classes) float32."""
+        enabled = self.config.precision == "bfloat16"
+        with torch.autocast(images.device.type, dtype=torch.bfloat16, enabled=enabled):
+            logits: Tensor = self.net(images, mixing.weights, mixing.operations)
+        return logits.float()
+
+    def learning_rate(self, epoch: int) -> float:
+        """The weights' learning rate in an epoch, 1 … epochs: a cosine that would end at the one after the last."""
+        first, last = self.config.learning_rate, self.config.learning_rate_min
+        progress = (epoch - 1) / _given(self.config.epochs)
+        return last + (first - last) * (1 + math.cos(math.pi * progress)) / 2
+
+    def augmentation(self, epoch: int) -> Augmentation:
+        """How training images are augmented in an epoch."""
+        probability = self.config.cutout_probability
+        if self.preset.cutout_ramp:
+            probability *= (epoch - 1) / max(_given(self.config.epochs) - 1, 1)
+        return Augmentation(cutout_length=self.config.cutout_length, cutout_probability=probability)
+
+    def generator(self, stream: str, epoch: int) -> torch.Generator:
+        """The random numbers of one use in one epoch: they depend on seed, stream and epoch alone."""
+        return epoch_generator(self.config.seed, stream, epoch)
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a checkpoint holds."""
+        return {
+            "epoch": self.epoch,
+            "search_seconds": self.search_seconds,
+            "space": self.net.space.id,
+            "optimizer": self.config.optimizer,
+            "supernet": self.net.state_dict(),
+            "weight_optimizer": self.weight_optimizer.state_dict(),
+            "method": self.method.state_dict(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a checkpoint.
+
+        Raises InvalidInputError if it is another space's or another optimizer's.
+        """
+        for what, ours in (("space", self.net.space.id), ("optimizer", self.config.optimizer)):
+            if state[what] != ours:
+                raise InvalidInputError(
+                    f"the checkpoint is of {what} {state[what]}, but the run searches with {ours}: put back the run's own"
+                )
+        self.net.load_state_dict(state["supernet"])
+        self.weight_optimizer.load_state_dict(state["weight_optimizer"])
+        self.method.load_state_dict(state["method"])
+        self.epoch, self.search_seconds = state["epoch"], state["search_seconds"]
+
+
+def begin(config: SearchConfig) -> SearchState:
+    """Set up a search from a resolved configuration: everything is drawn from its seed.
+
+    Raises UserError for an unknown name, images that are not there, or a batch that does not fit.
+    """
+    torch.set_num_threads(_given(config.threads))
+    preset, device = PRESETS[config.preset], torch.device(config.device)
+    space, method = registry.search_space(config.space), registry.optimizer(config.optimizer)
+    images = load_images(_given(config.images))
+    halves = split(
+        images,
+        "original" if preset.split == "25k/25k" else "corrected",
+        np.random.default_rng(config.seed),
+        config.images_per_half,
+    )
+    _check_batch(config, halves)
+    net = Supernet(
+        space,
+        _given(config.channels),
+        _given(config.cells),
+        preset,
+        generator=epoch_generator(config.seed, "supernet", 0),
+    ).to(device)
+    if config.compile:
+        net.compile()
+    weight_optimizer = torch.optim.SGD(
+        net.parameters(), config.learning_rate, config.momentum, weight_decay=config.weight_decay
+    )
+    settings = ArchitectureSettings(config.architecture_learning_rate, config.architecture_weight_decay)
+    return SearchState(
+        config=config,
+        preset=preset,
+        net=net,
+        weight_optimizer=weight_optimizer,
+        method=method(space, settings, epoch_generator(config.seed, "architecture", 0), device),
+        images=images.to(device),
+        split=halves,
+    )
+
+
+def _check_batch(config: SearchConfig, halves: Split) -> None:
+    smallest = min(len(halves.weights), len(halves.architecture))
+    if _given(config.batch_size) > smallest:
+        raise InvalidInputError(
+            f"--batch-size {config.batch_size} is more than the {smallest:,} images of a half: lower it, or give more images"
+        )
+
+
+def _given(value: "T | None") -> "T":
+    """A value that `SearchConfig.resolved` has filled in."""
+    assert value is not None
+    return value

@@ -1,0 +1,182 @@
+"""The supernet against a naive reference, golden parameter counts, and the published faults."""
+
+import numpy as np
+import pytest
+import torch
+
+import nasbench1shot1 as nb
+from naive_supernet import naive_forward
+from nasbench1shot1.presets import PRESETS
+from nasbench1shot1.supernet import to_tensors
+
+SPACES = ("s1", "s2", "s3")
+
+
+def random_mixing(space, seed: int, batch: int | None = None) -> dict[str, torch.Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    leading = () if batch is None else (batch,)
+    return {
+        key: torch.softmax(torch.randn(*leading, *shape, generator=generator), -1).requires_grad_()
+        for key, shape in space.mixing_shapes().items()
+    }
+
+
+def small(name: str, preset: str = "corrected", channels: int = 3, cells: int = 3) -> nb.Supernet:
+    generator = torch.Generator().manual_seed(7)
+    net = nb.Supernet(nb.search_space(name), channels, cells, preset, generator=generator)
+    for layer in net.modules():  # running statistics other than 0 and 1, so that evaluation is tested too
+        if isinstance(layer, torch.nn.BatchNorm2d):
+            layer.running_mean.normal_(0, 0.3, generator=generator)
+            layer.running_var.uniform_(0.5, 2.0, generator=generator)
+    return net
+
+
+def images(n: int = 4, seed: int = 3) -> torch.Tensor:
+    return torch.randn(n, 3, 32, 32, generator=torch.Generator().manual_seed(seed))
+
+
+@pytest.mark.parametrize(("space", "count"), [("s1", 1_101_402), ("s2", 1_101_402), ("s3", 1_509_594)])
+@pytest.mark.parametrize("preset", PRESETS)
+def test_parameter_counts_are_the_published_ones(space, count, preset):
+    net = nb.Supernet(nb.search_space(space), preset=preset)
+    assert sum(p.numel() for p in net.parameters()) == count
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("space", SPACES)
+@pytest.mark.parametrize("preset", PRESETS)
+def test_value_and_gradients_are_those_of_the_naive_supernet(space, preset, training):
+    net, x = small(space, preset).train(training).double(), images().double()
+    mixing = {key: value.detach().double().requires_grad_() for key, value in random_mixing(net.space, 1).items()}
+    naive_state = {key: value.detach().clone() for key, value in net.state_dict().items()}
+    names = [name for name, _ in net.named_parameters()]
+    for name in names:
+        naive_state[name].requires_grad_()
+    wanted, _ = naive_forward(naive_state, x, mixing, 3, training, padded=preset == "original")
+    weights = torch.randn(wanted.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(5))
+    of_naive = torch.autograd.grad((wanted * weights).sum(), [*(naive_state[n] for n in names), *mixing.values()])
+    found = net(x.contiguous(memory_format=torch.channels_last), mixing)
+    of_real = torch.autograd.grad((found * weights).sum(), [*net.parameters(), *mixing.values()])
+    torch.testing.assert_close(found, wanted, rtol=1e-9, atol=1e-10)
+    for name, a, b in zip([*names, *mixing], of_real, of_naive, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-7, atol=1e-9, msg=lambda text, name=name: f"{name}: {text}")
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_mixing_weights_per_sample_are_the_loop_over_samples(space):
+    net, x = small(space).eval(), images(5)
+    mixing = random_mixing(net.space, seed=2, batch=5)
+    together = net(x, mixing)
+    alone = [net(x[i : i + 1], {key: value[i] for key, value in mixing.items()}) for i in range(5)]
+    torch.testing.assert_close(together, torch.cat(alone), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_a_batch_of_architectures_is_each_alone_by_its_sampled_operations(space):
+    net, x, rng = small(space).eval(), images(4), np.random.default_rng(0)
+    architectures = [net.space.sample(rng) for _ in range(4)]
+    together = net(x, net.discrete_mixing(architectures))
+    for i, arch in enumerate(architectures):
+        alone = net(x[i : i + 1], net.discrete_mixing(arch), operations=arch.operations)
+        torch.testing.assert_close(together[i : i + 1], alone, rtol=1e-5, atol=1e-6)
+
+
+def test_operations_that_are_not_sampled_get_no_gradient_but_the_sampled_weights_do():
+    net, arch = small("s1"), nb.search_space("s1")[4321]
+    mixing = {key: value.requires_grad_() for key, value in net.discrete_mixing(arch).items()}
+    net(images(), mixing, operations=arch.operations).sum().backward()
+    convolutions = ("conv3x3", "conv1x1")
+    for block, operation in enumerate(arch.operations):
+        for o, name in enumerate(convolutions):
+            gradient = getattr(net.cells[0].blocks[block], name).conv.weight.grad
+            assert (gradient is not None) == (o == operation)
+    assert torch.equal(mixing["operations"].grad != 0, mixing["operations"] != 0)
+
+
+@pytest.mark.parametrize(("preset", "sides"), [("corrected", [32, 16, 8]), ("original", [32, 17, 9])])
+def test_feature_maps_are_halved_as_the_preset_says(preset, sides):
+    net, seen = small("s1", preset), []
+    for cell in net.cells:
+        cell.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].shape[-1]))
+    mixing = random_mixing(net.space, seed=1)
+    net(images(2), mixing)
+    _, naive_sides = naive_forward(dict(net.state_dict()), images(2), mixing, 3, True, padded=preset == "original")
+    assert seen == naive_sides == sides
+
+
+def test_the_original_softmaxes_one_hot_operations_and_averages_edges():
+    space = nb.search_space("s1")
+    arch = nb.Architecture.parse("s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3")
+    published = small("s1", "original").discrete_mixing(arch)
+    assert published["operations"][0].tolist() == pytest.approx([0.5761, 0.2119, 0.2119], abs=1e-4)
+    assert published["input_edges/3"].tolist() == [0.5, 0, 0.5]
+    assert published["output_edges"].tolist() == [0, 0, 0.5, 0, 0.5]
+    corrected = small("s1").discrete_mixing(arch)
+    assert all(np.array_equal(corrected[key], value) for key, value in space.one_hot(arch).items())
+
+
+@pytest.mark.parametrize(("preset", "momentum"), [("corrected", 0.003), ("original", 0.997)])
+def test_running_statistics_move_by_the_presets_momentum(preset, momentum):
+    net = nb.Supernet(nb.search_space("s1"), 2, 1, preset, generator=torch.Generator().manual_seed(0))
+    x = images(8)
+    net(x, random_mixing(net.space, 0))
+    batch_mean = torch.nn.functional.conv2d(x, net.stem.conv.weight, padding=1).mean(dim=(0, 2, 3))
+    torch.testing.assert_close(net.stem.bn.running_mean, momentum * batch_mean, rtol=1e-4, atol=1e-7)
+
+
+@pytest.mark.parametrize("cells", [1, 2, 3, 4, 9])
+def test_any_number_of_channels_and_cells(cells):
+    net = nb.Supernet(nb.search_space("s2"), channels=1, cells=cells)
+    assert net(images(2), random_mixing(net.space, 0)).shape == (2, 10)
+    assert len(net.cells) == cells
+
+
+@pytest.mark.parametrize("sizes", [{"channels": 0}, {"cells": 0}])
+def test_a_supernet_of_nothing_is_refused(sizes):
+    with pytest.raises(nb.InvalidInputError, match="at least 1 channel and 1 cell"):
+        nb.Supernet(nb.search_space("s1"), **sizes)
+
+
+def test_unknown_preset_is_refused_with_the_closest():
+    with pytest.raises(nb.InvalidInputError, match="did you mean 'original'"):
+        nb.Supernet(nb.search_space("s1"), preset="orignal")
+
+
+def test_initial_weights_come_from_the_generator_alone_and_are_distributed_as_pytorchs():
+    def build(seed: int) -> nb.Supernet:
+        return nb.Supernet(nb.search_space("s1"), generator=torch.Generator().manual_seed(seed))
+
+    first, again, other = build(1), build(1), build(2)
+    assert all(torch.equal(a, b) for a, b in zip(first.parameters(), again.parameters(), strict=True))
+    assert not torch.equal(first.head.weight, other.head.weight)
+    torch.manual_seed(0)
+    default = nb.Supernet(nb.search_space("s1"))
+    for name in ("head.weight", "classifier.weight", "cells.8.projections.4.conv.weight"):
+        ours, theirs = first.get_parameter(name).detach(), default.get_parameter(name).detach()
+        assert ours.abs().max().item() == pytest.approx(theirs.abs().max().item(), rel=0.02)
+        assert ours.std().item() == pytest.approx(theirs.std().item(), rel=0.06)
+
+
+def test_state_dict_round_trip_gives_the_same_logits():
+    net, other = small("s3"), nb.Supernet(nb.search_space("s3"), 3, 3)
+    other.load_state_dict(net.state_dict())
+    mixing = random_mixing(net.space, 0)
+    assert torch.equal(net.eval()(images(), mixing), other.eval()(images(), mixing))
+
+
+def test_bfloat16_autocast_agrees_roughly_and_keeps_gradients_float32():
+    net, x = small("s1", channels=8).train(), images(16)
+    mixing = random_mixing(net.space, 0)
+    exact = net(x, mixing)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        rough = net(x, mixing)
+    torch.testing.assert_close(rough.float(), exact, rtol=0.1, atol=0.1)
+    rough.float().sum().backward()
+    assert all(p.grad.dtype == torch.float32 for p in net.parameters() if p.grad is not None)
+    assert all(value.grad.dtype == torch.float32 for value in mixing.values())
+
+
+def test_one_hot_arrays_become_tensors():
+    space = nb.search_space("s2")
+    tensors = to_tensors(space.one_hot(space[7]))
+    assert space.discretise(tensors) == space[7]
