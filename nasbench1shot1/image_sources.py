@@ -68,7 +68,7 @@ def read_npz(path: Path) -> Columns:
     canonical order where it is known. Raises DamagedFileError for anything else.
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             arrays = {key: file[key] for key in file.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error, AttributeError, KeyError) as error:
         raise DamagedFileError(f"{path} cannot be read as an .npz of plain arrays: write it again") from error

@@ -1,0 +1,87 @@
+"""Making files in the formats of CIFAR-10, for tests."""
+
+import io
+import pickle
+import struct
+import tarfile
+from pathlib import Path
+
+import numpy as np
+
+
+def made_images(rows: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Images uint8 (rows, 32, 32, 3), every one different, and labels int64 (rows,)."""
+    rng = np.random.default_rng(seed)
+    return rng.integers(0, 256, (rows, 32, 32, 3), dtype=np.uint8), rng.integers(0, 10, rows)
+
+
+def planar(images: np.ndarray) -> np.ndarray:
+    """As CIFAR-10 stores them: (rows, 3072), first all red values, then green, then blue."""
+    return np.ascontiguousarray(images.transpose(0, 3, 1, 2)).reshape(-1, 3072)
+
+
+def python2_batch(images: np.ndarray, labels: np.ndarray) -> bytes:
+    """The bytes that Python 2's cPickle (protocol 2) and numpy of 2009 write: those of the official files."""
+
+    def string(text: bytes) -> bytes:
+        return b"U" + bytes([len(text)]) + text
+
+    thousands = [labels[i : i + 1000] for i in range(0, len(labels), 1000)]
+    numbers = b"".join(b"(" + b"".join(b"K" + bytes([n]) for n in part) + b"e" for part in thousands)
+    data = planar(images).tobytes()
+    shape = b"M" + struct.pack("<H", len(images)) + b"M\x00\x0c\x86"
+    array = (
+        b"cnumpy.core.multiarray\n_reconstruct\nq\x07cnumpy\nndarray\nq\x08K\x00\x85q\tU\x01b\x87Rq\n(K\x01" + shape
+        + b"cnumpy\ndtype\nq\x0bU\x02u1q\x0cK\x00K\x01\x87q\rRq\x0e(K\x03U\x01|NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xff"
+        + b"K\x00tq\x0fb\x89T" + struct.pack("<i", len(data)) + data + b"tb"
+    )  # fmt: skip
+    head = b"\x80\x02}q\x01(" + string(b"batch_label") + b"q\x02" + string(b"training batch 1 of 5") + b"q\x03"
+    names = b"".join(string(b"toad_%d.png" % i) for i in range(3))
+    body = string(b"labels") + b"q\x04]q\x05" + numbers + string(b"data") + b"q\x06" + array
+    return head + body + string(b"filenames") + b"q\x10]q\x11(" + names + b"eu."
+
+
+def python3_batch(
+    images: np.ndarray, labels: np.ndarray, protocol: int = 4, order: str = "C", text: bool = False
+) -> bytes:
+    """The same written by the Python and numpy that run this test; keys are text or bytes."""
+    content = {
+        "batch_label": b"training batch 1 of 5",
+        "labels": labels.tolist(),
+        "data": np.array(planar(images), order=order),  # type: ignore[call-overload]
+        "filenames": ["a.png"],
+    }
+    return pickle.dumps(content if text else {k.encode(): v for k, v in content.items()}, protocol)
+
+
+def binary_batch(images: np.ndarray, labels: np.ndarray) -> bytes:
+    return np.concatenate([labels.astype(np.uint8)[:, None], planar(images)], axis=1).tobytes()
+
+
+def write_tar(path: Path, files: dict[str, bytes]) -> Path:
+    with tarfile.open(
+        path, "w:gz" if path.suffix == ".gz" else "w", **({"compresslevel": 1} if path.suffix == ".gz" else {})
+    ) as tar:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+    return path
+
+
+BATCH_NAMES = (*(f"data_batch_{i}" for i in range(1, 6)), "test_batch")
+
+
+def official_files(kind: str, rows: int) -> tuple[dict[str, bytes], list[tuple[np.ndarray, np.ndarray]]]:
+    """The files of an archive of `kind` "python" or "binary", in an order that is not canonical, and what they hold."""
+    batches = [made_images(rows, seed) for seed in range(6)]
+    write, suffix, folder = {
+        "python": (python2_batch, "", "cifar-10-batches-py"),
+        "binary": (binary_batch, ".bin", "cifar-10-batches-bin"),
+    }[kind]
+    files = {f"{folder}/{n}{suffix}": write(*b) for n, b in zip(BATCH_NAMES, batches, strict=True)}
+    return {
+        f"{folder}/readme.html": b"<p>",
+        **dict(reversed(files.items())),
+        f"{folder}/batches.meta": b"(dp1",
+    }, batches

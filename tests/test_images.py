@@ -1,0 +1,168 @@
+"""Image sets by name: the carried sample, imported ones, and what is said when one is missing or damaged."""
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from image_builders import made_images
+
+from nasbench1shot1 import image_sample
+from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError
+from nasbench1shot1.image_sample import SAMPLE, read_sample, write_sample
+from nasbench1shot1.image_sources import import_images
+from nasbench1shot1.image_store import content_sha256
+from nasbench1shot1.images import describe_images, load_images
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("NB1SHOT1_DATA", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def imported(tmp_path: Path) -> Path:
+    images, labels = made_images(30)
+    np.savez(tmp_path / "mine.npz", images=images, labels=labels)
+    return import_images(tmp_path / "mine.npz")
+
+
+def test_carried_sample() -> None:
+    sample = load_images("cifar10-sample")
+    assert SAMPLE.stat().st_size <= 6_000_000
+    assert sample.images.shape == (3_500, 32, 32, 3)
+    assert (sample.images.dtype, sample.labels.dtype, sample.index.dtype) == (torch.uint8, torch.int64, torch.int64)
+    assert torch.bincount(sample.labels).tolist() == [350] * 10
+    assert (sample.index.diff() > 0).all()
+    assert sample.index[-1] == 3_836
+    assert sample.test_images is None
+    assert sample.labels[:10].tolist() == [6, 9, 9, 4, 1, 1, 2, 7, 8, 3]  # frog, truck, truck, deer, … of data_batch_1
+
+
+def test_sample_has_the_real_pixels(shared: Path) -> None:
+    """Strip by strip against the shared subset's own encoding, decoded here by hand."""
+    import io
+
+    from PIL import Image
+
+    sample = load_images("cifar10-sample")
+    with np.load(shared / "cifar10_subset_webp.npz") as file:
+        stream, offset, index = file["webp"].tobytes(), file["strip_offset"], file["train_index"]
+        wanted = ~file["is_test"] & (file["class_rank"] < 350)
+    position = {number: row for row, number in enumerate(sample.index.tolist())}
+    for strip in range(len(offset) - 1):
+        rows = np.arange(250 * strip, 250 * strip + 250)[wanted[250 * strip : 250 * strip + 250]]
+        if len(rows):
+            picture = Image.open(io.BytesIO(stream[offset[strip] : offset[strip + 1]])).convert("RGB")
+            expected = np.asarray(picture).reshape(250, 32, 32, 3)[rows - 250 * strip]
+            assert np.array_equal(sample.images.numpy()[[position[i] for i in index[rows].tolist()]], expected)
+    assert wanted.sum() == len(position)
+
+
+def test_samples_are_lossless_and_repeatable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(image_sample, "_ROWS_PER_STRIP", 5)
+    images, labels = made_images(13)
+    for name in ("a.npz", "b.npz"):
+        write_sample(images, labels, np.arange(13), tmp_path / name)
+    columns, digest = read_sample(tmp_path / "a.npz")
+    assert np.array_equal(columns.images, images)
+    assert np.array_equal(columns.labels, labels)
+    assert np.array_equal(columns.train_index, np.arange(13))
+    assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
+    np.savez(tmp_path / "plain.npz", images=images, labels=labels, train_index=np.arange(13))
+    assert load_images(tmp_path / "plain.npz").sha256 == digest
+
+
+def test_damaged_sample(tmp_path: Path) -> None:
+    for file in (SAMPLE, SAMPLE.with_suffix(".json")):
+        shutil.copy(file, tmp_path)
+    copy = tmp_path / SAMPLE.name
+    whole = bytearray(copy.read_bytes())
+    whole[3_000_000] ^= 1
+    for content in (bytes(whole), bytes(whole[:1000]), b""):
+        copy.write_bytes(content)
+        with pytest.raises(DamagedFileError, match="SHA-256"):
+            read_sample(copy)
+    copy.unlink()
+    with pytest.raises(DamagedFileError, match="SHA-256"):
+        read_sample(copy)
+    copy.with_suffix(".json").write_text("{")
+    with pytest.raises(DamagedFileError, match="JSON"):
+        read_sample(copy)
+
+
+def test_recorded_checksum_is_of_the_carried_file() -> None:
+    recorded = json.loads(SAMPLE.with_suffix(".json").read_text())
+    assert recorded["file_sha256"] == hashlib.sha256(SAMPLE.read_bytes()).hexdigest()
+
+
+def test_missing_cifar10_names_both_ways_out() -> None:
+    with pytest.raises(UserError, match=r"nb1shot1 data download.*--scale quick"):
+        load_images("cifar10")
+
+
+def test_unknown_names_suggest_a_known_one(imported: Path) -> None:
+    with pytest.raises(InvalidInputError, match=r"did you mean 'mine'.*cifar10, cifar10-sample, mine"):
+        load_images("min")
+    with pytest.raises(InvalidInputError, match="unknown image set"):
+        load_images("no/such/file.npz")
+
+
+def test_batches_and_devices(imported: Path) -> None:
+    loaded = load_images("mine")
+    rows = torch.tensor([4, 0, 4])
+    pixels, labels = loaded.batch(rows)
+    assert torch.equal(pixels, loaded.images[rows])
+    assert torch.equal(labels, loaded.labels[rows])
+    elsewhere = loaded.to("meta")
+    assert elsewhere.images.device.type == elsewhere.labels.device.type == "meta"
+    assert elsewhere.index.device.type == "cpu"
+    assert (elsewhere.name, elsewhere.sha256, len(elsewhere)) == ("mine", loaded.sha256, 30)
+
+
+def test_writing_into_a_loaded_set_leaves_the_file(imported: Path) -> None:
+    before = (imported / "images.npy").read_bytes()
+    load_images("mine").images[0] = 0
+    assert (imported / "images.npy").read_bytes() == before
+
+
+@pytest.mark.parametrize("column", ["images", "labels", "train_index", "test_images", "test_labels"])
+def test_damaged_columns(column: str, imported: Path) -> None:
+    path = imported / f"{column}.npy"
+    whole = path.read_bytes()
+    for content in (
+        whole[:-1] if not column.startswith("test") else whole[:-20],
+        b"",
+        whole.replace(b"'<i8'", b"'|O8'")[:60],
+    ):
+        path.write_bytes(content)
+        with pytest.raises(DamagedFileError, match="are damaged"):
+            load_images("mine")
+    path.unlink()
+    with pytest.raises(DamagedFileError, match="are damaged"):
+        load_images("mine")
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"training_images": 29, "test_images": 0, "sha256": "x"}'])
+def test_damaged_meta(content: str, imported: Path) -> None:
+    (imported / "meta.json").write_text(content)
+    with pytest.raises(DamagedFileError):
+        load_images("mine")
+
+
+def test_describe_and_verify(imported: Path) -> None:
+    rows = describe_images(verify=True)
+    assert [row["name"] for row in rows] == ["cifar10-sample", "mine"]
+    assert [row["training_images"] for row in rows] == [3_500, 30]
+    assert all(None not in row.values() for row in rows)
+    assert rows[1]["sha256"] == load_images("mine").sha256
+    assert rows[0]["sha256"] == content_sha256(read_sample()[0])
+    path = imported / "images.npy"
+    path.write_bytes(path.read_bytes()[:-1] + b"\x00")
+    describe_images()
+    with pytest.raises(DamagedFileError, match="are damaged"):
+        describe_images(verify=True)

@@ -1,0 +1,293 @@
+"""Importing and downloading images: every format gives the same set, and nothing is ever half there."""
+
+import hashlib
+import resource
+import runpy
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from http.server import HTTPServer, SimpleHTTPRequestHandler
+from pathlib import Path
+
+import numpy as np
+import pytest
+from image_builders import BATCH_NAMES, binary_batch, made_images, official_files, python2_batch, write_tar
+
+from nasbench1shot1 import image_archives, image_sources
+from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError
+from nasbench1shot1.image_archives import read_official
+from nasbench1shot1.image_sources import download_images, import_images
+from nasbench1shot1.image_store import images_folder
+from nasbench1shot1.images import load_images
+
+ROWS = 12
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("NB1SHOT1_DATA", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Archives of 12 images a batch instead of 10,000."""
+    monkeypatch.setattr(image_archives, "ROWS_PER_BATCH", ROWS)
+
+
+def unpack(files: dict[str, bytes], folder: Path) -> Path:
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    return folder
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("kind", ["python", "binary"])
+@pytest.mark.parametrize("form", ["tar.gz", "tar", "folder", "folder around it"])
+def test_every_form_is_read_in_canonical_order(kind: str, form: str, tmp_path: Path) -> None:
+    files, expected = official_files(kind, ROWS)
+    if form.startswith("tar"):
+        path = write_tar(tmp_path / f"cifar.{form}", files)
+    else:
+        path = unpack(files, tmp_path) / (next(iter(files)).split("/")[0] if form == "folder" else "")
+    for (images, labels), (expected_images, expected_labels) in zip(read_official(path), expected, strict=True):
+        assert np.array_equal(images, expected_images)
+        assert np.array_equal(labels, expected_labels)
+
+
+def test_whole_archives_become_cifar10_whichever_version(tmp_path: Path, home: Path) -> None:
+    eight = made_images(8)[0]
+    digests = []
+    for kind, write in (("python", python2_batch), ("binary", binary_batch)):
+        files = {}
+        for number, name in enumerate(BATCH_NAMES):
+            images = np.tile(eight, (1_250, 1, 1, 1))
+            images[:, 0, 0, 0] = number
+            suffix = ".bin" if kind == "binary" else ""
+            files[f"any/{name}{suffix}"] = write(images, np.arange(10_000) % 10)
+        assert import_images(write_tar(tmp_path / f"{kind}.tar", files)) == home / "images" / "cifar10"
+        loaded = load_images("cifar10")
+        digests.append(loaded.sha256)
+        assert loaded.index.tolist() == list(range(50_000))
+        assert loaded.images[:, 0, 0, 0].tolist() == np.repeat(range(5), 10_000).tolist()
+        assert loaded.test_images is not None
+        assert (loaded.test_images[:, 0, 0, 0] == 5).all()
+        assert np.array_equal(loaded.images[8].numpy()[:, 1:], eight[0][:, 1:])
+    assert digests[0] == digests[1]
+
+
+@pytest.mark.usefixtures("small")
+def test_members_of_an_archive_cannot_write_anywhere(tmp_path: Path, home: Path) -> None:
+    files, _ = official_files("python", ROWS)
+    odd = {f"../../{name}": content for name, content in files.items()} | {"/etc/nb1shot1-test": b"x"}
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    path = write_tar(tmp_path / "a" / "b" / "cifar.tar", odd)
+    before = sorted(tmp_path.rglob("*"))
+    import_images(path, "odd")
+    assert [p for p in sorted(tmp_path.rglob("*")) if home not in (p, *p.parents)] == before
+    assert not Path("/etc/nb1shot1-test").exists()
+
+
+def one_row_less(files: dict[str, bytes]) -> dict[str, bytes]:
+    return {**files, "cifar-10-batches-bin/data_batch_3.bin": files["cifar-10-batches-bin/data_batch_3.bin"][:-3073]}
+
+
+def cut_rows(files: dict[str, bytes]) -> dict[str, bytes]:
+    return {**files, "cifar-10-batches-bin/data_batch_3.bin": files["cifar-10-batches-bin/data_batch_3.bin"][:-7]}
+
+
+def bad_label(files: dict[str, bytes]) -> dict[str, bytes]:
+    return {**files, "cifar-10-batches-bin/test_batch.bin": b"\x0a" + files["cifar-10-batches-bin/test_batch.bin"][1:]}
+
+
+def no_test(files: dict[str, bytes]) -> dict[str, bytes]:
+    return {name: content for name, content in files.items() if "test_batch" not in name}
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize(
+    ("spoil", "sentence"),
+    [
+        (one_row_less, "has 11 images, not 12"),
+        (cut_rows, "is cut short"),
+        (bad_label, "a label 10"),
+        (no_test, "test_batch is missing"),
+        (lambda files: {}, "data_batch_1 is missing"),
+    ],
+)
+def test_damaged_archives(spoil: Callable[[dict[str, bytes]], dict[str, bytes]], sentence: str, tmp_path: Path) -> None:
+    files, _ = official_files("binary", ROWS)
+    with pytest.raises(DamagedFileError, match=sentence):
+        import_images(write_tar(tmp_path / "cifar.tar.gz", spoil(files)), "x")
+    assert not images_folder().exists()
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("kind", ["python", "binary"])
+def test_archives_cut_anywhere(kind: str, tmp_path: Path) -> None:
+    whole = write_tar(tmp_path / "whole.tar.gz", official_files(kind, ROWS)[0]).read_bytes()
+    for part in np.linspace(0, 0.95, 8):
+        cut = tmp_path / "cut.tar.gz"
+        cut.write_bytes(whole[: int(len(whole) * part)])
+        with pytest.raises(DamagedFileError, match=r"cut\.tar\.gz"):
+            import_images(cut, "x")
+    cut.write_bytes(b"<html>not found</html>" * 1000)
+    with pytest.raises(DamagedFileError, match="cannot be read as a whole archive"):
+        import_images(cut, "x")
+    assert not images_folder().exists()
+
+
+def test_npz_with_indices_and_test_rows_is_put_in_canonical_order(tmp_path: Path) -> None:
+    images, labels = made_images(20)
+    is_test = np.arange(20) % 4 == 0
+    index = np.where(is_test, -1, np.arange(20)[::-1] * 7)
+    np.savez(tmp_path / "mine.npz", images=images, labels=labels, is_test=is_test, train_index=index)
+    assert import_images(tmp_path / "mine.npz").name == "mine"
+    for loaded in (load_images("mine"), load_images(tmp_path / "mine.npz")):
+        order = np.flatnonzero(~is_test)[::-1]
+        assert np.array_equal(loaded.images.numpy(), images[order])
+        assert np.array_equal(loaded.labels.numpy(), labels[order])
+        assert np.array_equal(loaded.index.numpy(), index[order])
+        assert loaded.test_images is not None
+        assert np.array_equal(loaded.test_images.numpy(), images[is_test])
+    assert load_images("mine").sha256 == load_images(tmp_path / "mine.npz").sha256
+
+
+def test_npz_of_images_and_labels_alone(tmp_path: Path) -> None:
+    images, labels = made_images(5)
+    np.savez_compressed(tmp_path / "plain.npz", images=images, labels=labels.astype(np.uint8))
+    import_images(tmp_path / "plain.npz", name="other.name")
+    loaded = load_images("other.name")
+    assert np.array_equal(loaded.images.numpy(), images)
+    assert loaded.index.tolist() == [-1] * 5
+    assert loaded.test_images is None
+
+
+GOOD = {"images": made_images(4)[0], "labels": np.arange(4), "is_test": np.arange(4) > 2, "train_index": np.arange(4)}
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"images": None}, "needs the arrays"),
+        ({"labels": None}, "needs the arrays"),
+        ({"images": GOOD["images"].astype(np.float32)}, r"must be uint8 \(N, 32, 32, 3\), not float32"),
+        ({"images": GOOD["images"].transpose(0, 3, 1, 2)}, r"not uint8 \(4, 3, 32, 32\)"),
+        ({"labels": np.arange(3)}, "'labels' must be 4 integers"),
+        ({"labels": np.arange(4.0)}, "'labels' must be 4 integers, not float64"),
+        ({"labels": np.arange(4) + 7}, "'labels' must be 0 to 9, not 7 to 10"),
+        ({"labels": np.arange(4) - 1}, "not -1 to 2"),
+        ({"is_test": np.arange(4)}, "'is_test' must be 4 booleans"),
+        ({"is_test": np.ones(4, bool)}, "no training image"),
+        ({"train_index": np.arange(5)}, "'train_index' must be 4 integers"),
+        ({"train_index": np.arange(4) + 49_998}, "'train_index' must be"),
+        ({"train_index": np.zeros(4, int)}, "twice"),
+        ({"labels": np.array([0, 1, None, 3])}, "cannot be read"),
+    ],
+)
+def test_unusable_npz(change: dict[str, np.ndarray | None], sentence: str, tmp_path: Path) -> None:
+    arrays = {key: value for key, value in {**GOOD, **change}.items() if value is not None}
+    np.savez(tmp_path / "bad.npz", **arrays)  # type: ignore[arg-type]
+    with pytest.raises(DamagedFileError, match=sentence):
+        import_images(tmp_path / "bad.npz")
+    assert not images_folder().exists()
+
+
+def test_cut_or_garbled_npz(tmp_path: Path) -> None:
+    path = tmp_path / "bad.npz"
+    np.savez_compressed(path, **GOOD)
+    whole = path.read_bytes()
+    for content in (b"", b"no zip", whole[: len(whole) // 2], whole[:2000] + bytes(64) + whole[2064:]):
+        path.write_bytes(content)
+        with pytest.raises(DamagedFileError, match="cannot be read"):
+            import_images(path)
+
+
+def test_names(tmp_path: Path) -> None:
+    np.savez(tmp_path / "good.npz", **GOOD)
+    for name, sentence in (
+        ("cifar10", "not the whole"),
+        ("cifar10-sample", "carries"),
+        ("../x", "letters"),
+        (".x", "letters"),
+    ):
+        with pytest.raises(InvalidInputError, match=sentence):
+            import_images(tmp_path / "good.npz", name)
+    with pytest.raises(InvalidInputError, match="there is no file"):
+        import_images(tmp_path / "missing.npz")
+    assert not images_folder().exists()
+
+
+def test_a_failed_write_leaves_what_was_there(tmp_path: Path) -> None:
+    np.savez(tmp_path / "good.npz", **GOOD)
+    folder = import_images(tmp_path / "good.npz")
+    np.savez(tmp_path / "more.npz", images=made_images(100)[0], labels=np.arange(100) % 10)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
+    try:
+        with pytest.raises(UserError, match="cannot write"):
+            import_images(tmp_path / "more.npz", "good")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert [p.name for p in images_folder().iterdir()] == ["good"]
+    assert len(load_images("good")) == 3
+    import_images(tmp_path / "more.npz", "good")
+    assert len(load_images("good")) == 100
+    assert sorted(p.name for p in images_folder().iterdir()) == [folder.name]
+
+
+def test_the_shared_subset_imports(shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tool = runpy.run_path(str(shared.parent / "tools" / "cifar_subset.py"))
+    tool["main"](str(tmp_path / "subset.npz"))
+    import_images(tmp_path / "subset.npz", name="subset")
+    loaded, sample = load_images("subset"), load_images("cifar10-sample")
+    assert loaded.images.shape == (22_500, 32, 32, 3)
+    assert loaded.index[:22_215].tolist() == list(range(22_215))
+    assert loaded.test_labels is not None
+    assert np.bincount(loaded.test_labels.numpy()).tolist() == [500] * 10
+    rows = np.searchsorted(loaded.index.numpy(), sample.index.numpy())
+    assert np.array_equal(loaded.images.numpy()[rows], sample.images.numpy())
+    assert np.array_equal(loaded.labels.numpy()[rows], sample.labels.numpy())
+    by_class = np.argsort(loaded.labels.numpy(), kind="stable").reshape(10, 2_250)
+    assert np.array_equal(np.sort(by_class[:, :350], axis=None), rows)
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[str]:
+    (tmp_path / "served").mkdir()
+    with HTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(tmp_path / "served"))) as http:
+        thread = threading.Thread(target=http.serve_forever, args=(0.01,))
+        thread.start()
+        yield f"http://127.0.0.1:{http.server_port}"
+        http.shutdown()
+        thread.join()
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("kind", ["python", "binary"])
+def test_download_checks_and_imports(
+    kind: str, server: str, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = write_tar(tmp_path / "served" / f"cifar-10-{kind}.tar.gz", official_files(kind, ROWS)[0])
+    address = server if kind == "python" else f"{server}/{archive.name}"
+    with pytest.raises(UserError, match="not the official CIFAR-10"):
+        download_images(address)
+    digest = hashlib.sha256(archive.read_bytes()).hexdigest()
+    monkeypatch.setitem(image_sources.CHECKSUMS, archive.name, digest)
+    monkeypatch.setattr("nasbench1shot1.image_store.TRAINING_IMAGES", 5 * ROWS)
+    assert download_images(address) == home / "images" / "cifar10"
+    assert len(load_images("cifar10")) == 5 * ROWS
+    assert [p.name for p in home.rglob("*") if p.is_file() and "images" not in p.parts] == []
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:9/x", "nonsense", "SERVER/missing"])
+def test_unreachable_download_says_what_to_do(address: str, server: str) -> None:
+    with pytest.raises(UserError, match=r"cannot download .* by hand and run `nb1shot1 data import FILE`"):
+        download_images(address.replace("SERVER", server))
+    assert not images_folder().exists()
