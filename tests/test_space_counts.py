@@ -1,0 +1,112 @@
+"""The counts of `nb1shot1 space` against papers.md, section 1.1.3 and N1-N7."""
+
+from io import StringIO
+
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from nasbench1shot1 import registry
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.experiments.space_counts import (
+    PRINTED,
+    RULES,
+    TITLES,
+    cells_by_vertices,
+    render,
+    shared_cells,
+    space_counts,
+    union_size,
+)
+from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
+
+GOLDEN = {
+    #                                  s1       s2       s3
+    ("wirings", "all"): (180, 360, 5400),
+    ("wirings", "all-live"): (38, 138, 445),
+    ("wirings", "in-place"): (66, 190, 876),
+    ("wirings", "renumbered"): (48, 164, 596),
+    ("loose_ends", "encodings"): (14580, 29160, 1312200),
+    ("loose_ends", "read-blocks"): (6240, 16632, 363648),
+    ("loose_ends", PRINTED): (6240, 29160, 363648),
+    ("no_loose_ends", "live-part"): (3702, 12474, 135900),
+    ("no_loose_ends", "paper"): (3702, 12510, 137406),
+    ("no_loose_ends", PRINTED): (3702, 12510, 137406),
+    ("unique", "cell"): (2685, 7773, 55854),
+    ("unique", PRINTED): (2685, 7773, 55854),
+}
+
+
+@pytest.fixture(scope="module")
+def counts() -> pd.DataFrame:
+    return space_counts()
+
+
+def test_every_count_is_the_known_one(counts: pd.DataFrame) -> None:
+    assert list(counts.columns) == ["s1", "s2", "s3"]
+    assert {row: tuple(counts.loc[row]) for row in counts.index} == GOLDEN
+
+
+def test_every_row_has_a_title(counts: pd.DataFrame) -> None:
+    assert {quantity for quantity, _ in counts.index} == set(TITLES)
+    assert {rule for _, rule in counts.index} == set(RULES)
+
+
+@pytest.mark.parametrize(
+    "name, expected",
+    [
+        ("s1", {3: 3, 4: 18, 5: 180, 6: 2484}),
+        ("s2", {4: 24, 5: 513, 6: 7236}),
+        ("s3", {3: 3, 4: 42, 5: 567, 6: 6210, 7: 49032}),
+    ],
+)
+def test_cells_by_number_of_vertices(name: str, expected: dict[int, int]) -> None:
+    assert cells_by_vertices(name) == expected
+
+
+def test_only_s1_and_s3_share_cells() -> None:
+    assert shared_cells().to_numpy().tolist() == [[2685, 0, 201], [0, 7773, 0], [201, 0, 55854]]
+    assert union_size() == 66_111
+    assert union_size(["s1"]) == 2685
+
+
+def printed(counts: pd.DataFrame) -> str:
+    console = Console(width=100, file=StringIO())
+    with console.capture() as captured:
+        console.print(render(counts))
+    return captured.get()
+
+
+def test_the_screen_shows_counts_beside_the_papers_and_marks_what_differs(counts: pd.DataFrame) -> None:
+    lines = printed(counts).splitlines()
+
+    def numbers(rule: str) -> list[list[str]]:
+        return [line.replace("│", " ").split(RULES[rule])[1].split() for line in lines if RULES[rule] in line]
+
+    assert numbers("encodings") == [["14,580", "≠", "29,160", "1,312,200", "≠"]]
+    assert numbers("read-blocks") == [["6,240", "16,632", "≠", "363,648"]]
+    assert numbers("live-part") == [["3,702", "12,474", "≠", "135,900", "≠"]]
+    assert numbers(PRINTED) == [
+        ["6,240", "29,160", "363,648"],
+        ["3,702", "12,510", "137,406"],
+        ["2,685", "7,773", "55,854"],
+    ]
+    assert "s1 and s2 0, s1 and s3 201, s2 and s3 0; together 66,111 distinct cells." in lines[-1]
+    assert "s2: distinct cells by number of vertices 4: 24, 5: 513, 6: 7,236" in lines
+
+
+def test_a_space_without_figures_of_a_paper_is_counted_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    tiny = ChoiceBlockSpace("tiny", "tiny-v1", (1, 1))
+    monkeypatch.setattr("nasbench1shot1.experiments.space_counts.search_space", {"tiny": tiny}.__getitem__)
+    counts = space_counts(["tiny"])
+    assert counts.loc[("unique", "cell"), "tiny"] == 4
+    assert pd.isna(counts.loc[("unique", PRINTED), "tiny"])
+    assert "printed in the paper" in printed(counts)
+
+
+def test_other_spaces_and_unknown_names_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InvalidInputError, match="did you mean 's1'"):
+        space_counts(["s11"])
+    monkeypatch.setattr("nasbench1shot1.experiments.space_counts.search_space", lambda name: registry)
+    with pytest.raises(InvalidInputError, match="other is not made of choice blocks"):
+        space_counts(["other"])
