@@ -65,7 +65,8 @@ class ChoiceBlockCell(nn.Module):
         shortcut = self.projections[-1](x)
         weight_in, *weights_of_blocks = broadcastable(mixing["output_edges"], x)
         weighted = [weight * output for weight, output in zip(weights_of_blocks, outputs, strict=True)]
-        return weight_in * shortcut + torch.cat(weighted, dim=1)
+        out: Tensor = weight_in * shortcut + torch.cat(weighted, dim=1)
+        return out
 
 
 def _plain_sum(tensors: Sequence[Tensor]) -> Tensor:

@@ -1,4 +1,4 @@
-"""The command line `nb1shot1`: a table of commands, each a typed dataclass in a module that is imported when it is run."""
+"""The command line `nb1shot1`: a table of commands, each a typed dataclass in a module imported when it is run."""
 
 import contextlib
 import io
@@ -101,7 +101,6 @@ def _parse(options: Any, name: str, arguments: list[str]) -> Any:
         except SystemExit as stop:
             if wants_help or not stop.code:
                 raise
-    sentence = " ".join(re.sub(r"[^\x20-\x7e]|─|│", " ", told.getvalue()).split())
     raise InvalidInputError(f"{_sentence(told.getvalue())} (see nb1shot1 {name} --help)")
 
 

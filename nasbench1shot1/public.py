@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, unknown_name
 from nasbench1shot1.files import read_json, write_json
-from nasbench1shot1.run_record import CHECKPOINT, CONFIG, FIGURE, Run, RunWriter, load_run
+from nasbench1shot1.run_record import CHECKPOINT, CONFIG, FIGURE, SUMMARY, Run, RunWriter, load_run
 from nasbench1shot1.search_config import SearchConfig, make_config
 
 if TYPE_CHECKING:
@@ -118,6 +118,7 @@ def _resume(folder: Path, given: dict[str, Any], console: "Console | None") -> R
     writer = RunWriter(folder)
     writer.cut(state.epoch)
     if config.epochs != recorded["epochs"]:
+        (folder / SUMMARY).unlink(missing_ok=True)  # of the shorter run
         write_json(folder / CONFIG, {**recorded, "epochs": config.epochs})
     return _finish(state, table, writer, console)
 
@@ -135,10 +136,10 @@ def _grown(folder: Path, recorded: dict[str, Any], given: dict[str, Any]) -> Sea
         if name != "epochs" and value != recorded[name]:
             flag = "--" + name.replace("_", "-")
             raise InvalidInputError(
-                f"{folder} was searched with {flag} {recorded[name]}, not {value}: a run keeps its options (only --epochs may "
-                "grow); start a new run for others"
+                f"{folder} was searched with {flag} {recorded[name]}, not {value}: a run keeps its options "
+                "(only --epochs may grow); start a new run for others"
             )
-    epochs = given.get("epochs") or recorded["epochs"]
+    epochs = given.get("epochs", recorded["epochs"])
     if epochs < recorded["epochs"]:
         raise InvalidInputError(
             f"{folder} is a run of {recorded['epochs']} epochs: --epochs may only grow, not to {epochs}"
@@ -161,7 +162,7 @@ def _check_facts(folder: Path, recorded: dict[str, Any], now: dict[str, Any]) ->
     for name, value in now.items():
         if recorded.get(name) != value:
             raise InvalidInputError(
-                f"{folder} was made with {name} {recorded.get(name)}, but now it is {value}: put back what it was made with"
+                f"{folder} was made with {name} {recorded.get(name)}, but now it is {value}: put back the former"
             )
 
 

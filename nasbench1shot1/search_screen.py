@@ -1,6 +1,7 @@
 """What a search says on the screen before, during and after."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -19,20 +20,18 @@ def announce(state: SearchState, table: Table, folder: Path, console: Console | 
     config, halves = state.config, state.split
     where = f"{config.device} ({config.threads} threads)" if config.device == "cpu" else config.device
     say = _sayer(console)
-    say(
-        f"{config.optimizer} on {state.net.space.id}, {config.scale} scale: {config.channels} channels × {config.cells} cells, "
-        f"{len(halves.weights):,} + {len(halves.architecture):,} images, {config.epochs} epochs, on {where}, into {folder}"
-    )
+    proxy = f"{config.channels} channels × {config.cells} cells"
+    images = f"{len(halves.weights):,} + {len(halves.architecture):,} images"
+    say(f"{config.optimizer} on {state.net.space.id}, {config.scale} scale: {proxy}, {images}, {config.epochs} epochs")
+    say(f"On {where}, into {folder}")
     if config.images == "cifar10-sample":
         say(f"Images: the {len(state.images):,} of CIFAR-10 that the package carries (of 50,000).")
     if halves.validation_images:
         say(f"Preset {config.preset} searches on {halves.validation_images:,} images that NAS-Bench-101 validates on.")
     if table.name == "nb101-embedded":
-        say(
-            f"Table {table.id}: estimates; test accuracies are predicted. Results meant for a paper need the official file."
-        )
-    if config.scale == "full" and config.device == "cpu":
-        left = (config.epochs or 0) - max(state.epoch, 0)
+        say(f"Table {table.id}: estimates, test accuracy predicted; results for a paper need the official file.")
+    left = (config.epochs or 0) - max(state.epoch, 0)
+    if config.scale == "full" and config.device == "cpu" and left:
         say(f"Without a GPU this takes about {_duration(left * seconds_per_epoch(state))}.")
     return console
 
@@ -57,7 +56,7 @@ def conclude(run: Run, console: Console) -> None:
 
 
 def seconds_per_epoch(state: SearchState) -> float:
-    """How long an epoch will take, from a timed pass of a quarter batch; weights and random numbers stay as they are."""
+    """How long an epoch will take, from a timed pass of a quarter batch that changes nothing."""
     size = max((state.config.batch_size or 4) // 4, 2)
     device = state.images.images.device
     batch = Batch(torch.zeros(size, 3, 32, 32, device=device), torch.zeros(size, dtype=torch.int64, device=device))
@@ -76,7 +75,7 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 3600:.0f} h" if seconds < 100 * 3600 else f"{seconds / 86400:.0f} days"
 
 
-def _sayer(console: Console):  # type: ignore[no-untyped-def]
+def _sayer(console: Console) -> Callable[[str], None]:
     def say(text: str) -> None:
         console.print(text, highlight=False, soft_wrap=True)
 

@@ -90,7 +90,7 @@ class SearchState:
         for what, ours in (("space", self.net.space.id), ("optimizer", self.config.optimizer)):
             if state[what] != ours:
                 raise InvalidInputError(
-                    f"the checkpoint is of {what} {state[what]}, but the run searches with {ours}: put back the run's own"
+                    f"the checkpoint is of {what} {state[what]}, but the run searches with {ours}: put back its own"
                 )
         self.net.load_state_dict(state["supernet"])
         self.weight_optimizer.load_state_dict(state["weight_optimizer"])
@@ -109,7 +109,7 @@ def begin(config: SearchConfig) -> SearchState:
     images = load_images(_given(config.images))
     halves = split(
         images,
-        "original" if preset.split == "25k/25k" else "corrected",
+        preset.split,
         np.random.default_rng(config.seed),
         config.images_per_half,
     )
@@ -142,7 +142,7 @@ def _check_batch(config: SearchConfig, halves: Split) -> None:
     smallest = min(len(halves.weights), len(halves.architecture))
     if _given(config.batch_size) > smallest:
         raise InvalidInputError(
-            f"--batch-size {config.batch_size} is more than the {smallest:,} images of a half: lower it, or give more images"
+            f"--batch-size {config.batch_size} is more than the {smallest:,} images of a half: lower it, or give more"
         )
 
 

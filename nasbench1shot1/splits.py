@@ -2,7 +2,7 @@
 
 Of CIFAR-10's 50,000 training images in canonical order, NAS-Bench-101 validated on the last 10,000
 (generate_cifar10_tfrecords.py takes data_batch_5). A search that trains on them has seen what its result is scored
-on: the scheme "corrected" never does, "original" does, as the published search did.
+on: the scheme "20k/20k" never does, "25k/25k" does, as the published search did.
 """
 
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 VALIDATION_START = 40_000
 _RANGES = {  # canonical indices: weights from 0 to the first, architecture from there to the second
-    "corrected": (20_000, VALIDATION_START),
-    "original": (25_000, TRAINING_IMAGES),
+    "20k/20k": (20_000, VALIDATION_START),
+    "25k/25k": (25_000, TRAINING_IMAGES),
 }
 
 
@@ -31,16 +31,16 @@ class Split:
     weights: np.ndarray
     architecture: np.ndarray
     validation_images: int
-    """How many of NAS-Bench-101's validation images are among them: 0 under "corrected"."""
+    """How many of NAS-Bench-101's validation images are among them: 0 under "20k/20k"."""
 
 
 def split(image_set: "ImageSet", scheme: str, rng: np.random.Generator, images_per_half: int | None = None) -> Split:
     """Split an image set's training images into two halves.
 
-    All of CIFAR-10, "corrected": canonical 0–19,999 for the weights, 20,000–39,999 for the architecture;
-    "original": 0–24,999 and 25,000–49,999. With `images_per_half`, that many of each range, class-balanced (counts
+    All of CIFAR-10, "20k/20k": canonical 0–19,999 for the weights, 20,000–39,999 for the architecture;
+    "25k/25k": 0–24,999 and 25,000–49,999. With `images_per_half`, that many of each range, class-balanced (counts
     differ by one at most; `rng` decides). A part of CIFAR-10: class-balanced halves, which `rng` draws, as large as
-    the rarest class allows unless `images_per_half` says less; under "corrected" without canonical 40,000–49,999.
+    the rarest class allows unless `images_per_half` says less; under "20k/20k" without canonical 40,000–49,999.
     Rows whose canonical index is unknown (−1) are taken as they are.
 
     Raises InvalidInputError for an unknown scheme, or where some class has too few images.

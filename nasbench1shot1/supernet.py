@@ -57,14 +57,15 @@ class Supernet(nn.Module):
         width = channels
         for i in range(cells):
             channels *= 2 if i in self._halved_before else 1
-            self.cells.append(build_cell(space, width, channels, self.preset))
-            width = self.cells[-1].out_channels
+            cell = build_cell(space, width, channels, self.preset)
+            self.cells.append(cell)
+            width = cell.out_channels
         self.head = nn.Conv2d(width, channels, kernel_size=1, bias=False)
         self.head_bn = nn.BatchNorm2d(channels, eps=BATCH_NORM_EPSILON, affine=False)
         self.classifier = nn.Linear(channels, classes)
         if generator is not None:
             initialise(self, generator)
-        self.to(memory_format=torch.channels_last)
+        self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def forward(self, images: Tensor, mixing: Mapping[str, Tensor], operations: Sequence[int] | None = None) -> Tensor:
         """Class scores of images under mixing weights.
