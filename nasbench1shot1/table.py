@@ -1,0 +1,287 @@
+"""The table: measured or estimated truth about every cell, looked up in microseconds."""
+
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.cell_encoding import decode
+from nasbench1shot1.cells import Cell
+from nasbench1shot1.errors import InvalidInputError, OutOfDomainError, unknown_name
+from nasbench1shot1.files import PACKAGE_DATA
+from nasbench1shot1.metrics import Metrics as Metrics
+from nasbench1shot1.metrics import plain
+from nasbench1shot1.table_folder import (
+    HALFWAY,
+    MEMBER,
+    METRICS,
+    Rows,
+    Run,
+    TableFolder,
+    check_sums,
+    choose_repeat,
+    open_folder,
+    table_id,
+)
+
+Item = Architecture | Cell | str
+WHOLE = "nb101"
+"""The reference that means every row of the table in use."""
+
+
+def load_table(path: str | Path | None = None) -> "Table":
+    """Open a table.
+
+    Args:
+        path: its folder; if not given, the one that the environment variable NB1SHOT1_TABLE names, else the
+            table of estimates that the package carries.
+
+    Raises:
+        InvalidInputError: there is no table, or one of another format.
+        DamagedFileError: a file of the table is missing or damaged.
+    """
+    named = path or os.environ.get("NB1SHOT1_TABLE")
+    return Table(open_folder(Path(named).expanduser() if named else PACKAGE_DATA / "table"))
+
+
+class Table:
+    """Columns over the distinct cells of NAS-Bench-101 or a part of it, one row per cell, sorted by hash.
+
+    Attributes:
+        name, version, id: which table this is; `id` also carries a digest of its content.
+        epochs: the budgets, ascending.
+        repeats: how many repeats each budget has; the embedded table has one smooth estimate.
+        spaces: names of the search spaces whose rows the table knows.
+    """
+
+    def __init__(self, folder: TableFolder) -> None:
+        self._folder, self._columns = folder, folder.columns
+        self.id = table_id(folder.meta)
+        self.name: str = folder.meta["name"]
+        self.version: str = folder.meta["version"]
+        self.epochs: tuple[int, ...] = tuple(folder.meta["epochs"])
+        self.repeats: int = folder.meta["repeats"]
+        self.spaces: tuple[str, ...] = tuple(folder.meta["spaces"])
+        self._best: dict[tuple[str, str, int], int] = {}
+
+    def __len__(self) -> int:
+        return len(self._columns["hash"])
+
+    def __repr__(self) -> str:
+        return f"Table('{self.id}', {len(self):,} rows, epochs {self.epochs}, {self.repeats} repeats)"
+
+    # Rows ------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _keys(self) -> NDArray[np.bytes_]:
+        return self._columns["hash"].view("S16")[:, 0]
+
+    def rows(self, x: Item | Sequence[Item]) -> Rows:
+        """The row of an architecture, cell or hash, () int64; or of a sequence of N, (N,).
+
+        Raises:
+            OutOfDomainError: the table has no such cell.
+            InvalidInputError: something that is none of the three.
+        """
+        one = isinstance(x, Item)
+        hashes = [_hash_of(item) for item in ([x] if isinstance(x, Item) else x)]
+        wanted = np.frombuffer(bytes.fromhex("".join(hashes)), "S16")
+        found = np.searchsorted(self._keys, wanted)
+        known = self._keys[np.minimum(found, len(self) - 1)] == wanted
+        if not known.all():
+            raise self._unknown(hashes[int(np.argmin(known))])
+        return found.reshape(()) if one else found
+
+    def _unknown(self, hash_: str) -> OutOfDomainError:
+        return OutOfDomainError(
+            f"the table {self.id} has no cell {hash_}: ask for one of its {len(self):,} cells, or open a table that "
+            "covers more (the official data holds all 423,624)"
+        )
+
+    def members(self, space: str) -> Rows:
+        """The ascending rows of a space's distinct cells, (M,); every row for "nb101".
+
+        Raises InvalidInputError for a space that the table does not know.
+        """
+        if space == WHOLE:
+            return np.arange(len(self))
+        if space not in self.spaces:
+            raise unknown_name("reference", space, (*self.spaces, WHOLE))
+        return np.asarray(self._columns[MEMBER + space], np.int64)
+
+    def hashes(self, rows: Any) -> list[str]:
+        """The hashes of some rows."""
+        digits = np.ascontiguousarray(self._columns["hash"][np.atleast_1d(rows)]).tobytes().hex()
+        return [digits[i : i + 32] for i in range(0, len(digits), 32)]
+
+    def cell(self, row: int) -> Cell:
+        """The cell of a row."""
+        return decode(int(self._columns["cell"][row]))
+
+    def column(self, name: str) -> NDArray[Any]:
+        """A column as it is stored, memory-mapped and read-only; `table_folder` lists names and shapes.
+
+        Raises InvalidInputError for a name that the table does not have.
+        """
+        if name not in self._columns:
+            raise unknown_name("column", name, self._columns)
+        return self._columns[name]
+
+    # Queries ---------------------------------------------------------------------------------------------------
+
+    def query(
+        self,
+        x: Item | Sequence[Item],
+        epochs: int = 108,
+        run: Run = "mean",
+        rng: np.random.Generator | None = None,
+        halfway: bool = False,
+    ) -> Metrics:
+        """Look up an architecture, cell or hash, or a sequence of N of them.
+
+        Args:
+            x: what to look up.
+            epochs: the budget that it was trained for.
+            run: "mean" over the repeats; "random", one drawn for each item; "all", on a last axis; or a number.
+            rng: where "random" draws from.
+            halfway: the values half-way through that training instead of at its end.
+
+        Raises:
+            OutOfDomainError: a cell, budget, repeat or half-way value that the table does not have.
+            InvalidInputError: "random" without a generator, or something that cannot be looked up.
+        """
+        rows = self.rows(x)
+        self._check_epochs(epochs)
+        if halfway and HALFWAY + METRICS[0] not in self._columns:
+            raise OutOfDomainError(f"the table {self.id} has no half-way values: ask for the end of the training")
+        repeat = choose_repeat(self.id, self.repeats, run, rows.shape, rng)
+        names = {name: (HALFWAY if halfway else "") + name for name in METRICS}
+        values = {name: self._folder.values(stored, rows, epochs, repeat) for name, stored in names.items()}
+        raw = {name: self._folder.measurement(stored, rows, epochs, repeat) for name, stored in names.items()}
+        measured = {name: ~np.isnan(of_metric) for name, of_metric in raw.items()}
+        measured["trainable_parameters"] = np.ones(rows.shape, bool)
+        hashes = self.hashes(rows)
+        return Metrics(
+            **{name: plain(of_metric) for name, of_metric in values.items()},
+            trainable_parameters=plain(np.asarray(self._columns["trainable_parameters"][rows], np.int64)),
+            measured_validation_accuracy=plain(raw["validation_accuracy"]),
+            hash=tuple(hashes) if rows.ndim else hashes[0],
+            epochs=epochs,
+            table_id=self.id,
+            _measured=measured,
+        )
+
+    def _check_epochs(self, epochs: int) -> None:
+        if epochs not in self.epochs:
+            raise OutOfDomainError(
+                f"the table {self.id} has no budget of {epochs} epochs: ask for {', '.join(map(str, self.epochs))}"
+            )
+
+    # Regret ----------------------------------------------------------------------------------------------------
+
+    def regret(
+        self,
+        x: Item | Sequence[Item],
+        reference: str | None = None,
+        split: Literal["test", "validation"] = "test",
+        epochs: int = 108,
+    ) -> Any:
+        """Error minus the best error in the reference, both from this table and means over its repeats.
+
+        It is negative only where `x` lies outside the reference and is better than all in it.
+
+        Args:
+            x: an architecture, cell or hash, or a sequence of N of them.
+            reference: a space's name, or "nb101" for every row of this table (the embedded one holds 66,111 of
+                NAS-Bench-101's 423,624 cells). If not given: an architecture's own space, else "nb101".
+            split: "test" or "validation".
+            epochs: budget.
+
+        Returns:
+            A fraction, or (N,) of them.
+
+        Raises:
+            OutOfDomainError: a cell or budget without a value.
+            InvalidInputError: unknown reference or split.
+        """
+        rows = self.rows(x)
+        items = [x] if isinstance(x, Item) else list(x)
+        references = [reference or _own_space(item) for item in items]
+        best = {name: self._best_row(name, split, epochs) for name in set(references)}
+        accuracy = self._means(split, rows.reshape(-1), epochs)
+        if np.isnan(accuracy).any():
+            lacking = self.hashes(rows.reshape(-1)[np.isnan(accuracy)])[0]
+            raise OutOfDomainError(f"the table {self.id} has no {split} accuracy of {lacking} at {epochs} epochs")
+        best_accuracy = {name: self._means(split, np.array([row]), epochs)[0] for name, row in best.items()}
+        return plain((np.array([best_accuracy[name] for name in references]) - accuracy).reshape(rows.shape))
+
+    def best(
+        self, reference: str, split: Literal["test", "validation"] = "validation", epochs: int = 108
+    ) -> tuple[Cell, Metrics]:
+        """The best cell of a space (or of "nb101") by mean accuracy, ties to the lowest hash, and its metrics.
+
+        Raises as `regret` does.
+        """
+        row = self._best_row(reference, split, epochs)
+        return self.cell(row), self.query(self.hashes(row)[0], epochs)
+
+    def _best_row(self, reference: str, split: str, epochs: int) -> int:
+        key = (reference, split, epochs)
+        if key not in self._best:
+            rows = self.members(reference)
+            accuracy = self._means(split, rows, epochs)
+            if np.isnan(accuracy).all():
+                raise OutOfDomainError(f"the table {self.id} has no {split} accuracy in {reference} at {epochs} epochs")
+            self._best[key] = int(rows[np.nanargmax(accuracy)])  # the first of equals, and rows ascend by hash
+        return self._best[key]
+
+    def _means(self, split: str, rows: Rows, epochs: int) -> NDArray[np.float64]:
+        if split not in ("test", "validation"):
+            raise unknown_name("split", split, ("test", "validation"))
+        self._check_epochs(epochs)
+        name = f"{split}_accuracy"
+        known = self._folder.epochs_of(name)
+        if epochs not in known:
+            there = ", ".join(map(str, known)) or "no budget"
+            raise OutOfDomainError(f"the table {self.id} has no {split} accuracy at {epochs} epochs: only at {there}")
+        return self._folder.values(name, rows, epochs, "mean")
+
+    # About the table -------------------------------------------------------------------------------------------
+
+    def info(self) -> dict[str, Any]:
+        """What the table is, for people and for records: plain numbers, strings, lists and dictionaries."""
+        meta = self._folder.meta
+        described = {k: v for k, v in meta.items() if k not in ("format", "spaces", "columns")}
+        return {
+            "id": self.id,
+            "folder": str(self._folder.path),
+            **described,
+            "spaces": {space: len(self.members(space)) for space in self.spaces},
+            "bytes": sum(column.nbytes for column in self._columns.values()),
+            "columns": {name: {k: v for k, v in a.items() if k != "sha256"} for name, a in meta["columns"].items()},
+        }
+
+    def verify(self) -> None:
+        """Check every column's SHA-256; raises DamagedFileError where one differs."""
+        check_sums(self._folder.path, self._folder.meta)
+
+
+def _own_space(item: Item) -> str:
+    return item.space if isinstance(item, Architecture) else WHOLE
+
+
+def _hash_of(item: Item) -> str:
+    if isinstance(item, Architecture):
+        return item.cell.hash
+    if isinstance(item, Cell):
+        return item.hash
+    if isinstance(item, str) and len(item) == 32 and set(item) <= set("0123456789abcdef"):
+        return item
+    raise InvalidInputError(
+        f"{item!r} cannot be looked up: give an Architecture, a Cell or a hash of 32 hexadecimal digits"
+    )

@@ -1,0 +1,172 @@
+"""What the regression sees of a cell: numbers that do not depend on how its vertices are numbered.
+
+Labels of vertices here: 0 conv3x3, 1 conv1x1, 2 maxpool3x3, 3 input, 4 output, -1 none.
+"""
+
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbench1shot1.table_building.canonical import N_INNER, OUTPUT, CellArrays, Integers
+from nasbench1shot1.table_building.parameters import KERNEL_AREA, STACK_CHANNELS, trainable_parameters, vertex_channels
+
+Features = dict[str, NDArray[np.float64]]
+N_OPS, N_LABELS = 3, 5
+_LETTERS = "CcpIO"
+WIDTH = STACK_CHANNELS[0]
+
+
+def features(cells: CellArrays) -> tuple[NDArray[np.float32], list[str]]:
+    """All features of N cells, (N, F), and their F names."""
+    columns: Features = {}
+    for group in (
+        _vertex_counts,
+        _edge_counts,
+        _neighbourhoods,
+        _paths,
+        _path_profile,
+        _random_walks,
+        _widths,
+        _cuts,
+    ):
+        columns |= group(cells)
+    return np.stack(list(columns.values()), axis=1).astype(np.float32), list(columns)
+
+
+def labels(cells: CellArrays) -> Integers:
+    """The label of every vertex, (N, 7)."""
+    out = np.full((len(cells), OUTPUT + 1), 4)
+    out[:, 0] = 3
+    out[:, 1:OUTPUT] = cells.operations
+    return out
+
+
+def _one_hot(cells: CellArrays) -> NDArray[np.float64]:
+    return np.asarray(labels(cells)[..., None] == np.arange(N_LABELS), np.float64)
+
+
+def _vertex_counts(cells: CellArrays) -> Features:
+    hot = _one_hot(cells)
+    ins, outs = cells.adjacency.sum(axis=1), cells.adjacency.sum(axis=2)
+    columns: Features = {
+        "vertices": cells.n_vertices.astype(float),
+        "edges": cells.adjacency.sum(axis=(1, 2)).astype(float),
+        "input_degree": outs[:, 0].astype(float),
+        "output_degree": ins[:, OUTPUT].astype(float),
+        "residual": cells.adjacency[:, 0, OUTPUT].astype(float),
+    }
+    for op in range(N_OPS):
+        columns[f"n_{_LETTERS[op]}"] = hot[:, :, op].sum(axis=1)
+        columns[f"indegree_{_LETTERS[op]}"] = (hot[:, :, op] * ins).sum(axis=1)
+        columns[f"outdegree_{_LETTERS[op]}"] = (hot[:, :, op] * outs).sum(axis=1)
+    return columns
+
+
+def _edge_counts(cells: CellArrays) -> Features:
+    hot = _one_hot(cells)
+    pairs = np.einsum("nua,nuv,nvb->nab", hot, cells.adjacency, hot, optimize=True)
+    return {f"edge_{_LETTERS[a]}{_LETTERS[b]}": pairs[:, a, b] for a, b in product((3, 0, 1, 2), (0, 1, 2, 4))}
+
+
+def _neighbourhoods(cells: CellArrays) -> Features:
+    """How often an operation a → b → c occurs, and how often one vertex reads both a and b (or feeds both)."""
+    hot, adjacency = _one_hot(cells), cells.adjacency
+    before = np.einsum("nuv,nua->nva", adjacency, hot)
+    after = np.einsum("nvw,nwc->nvc", adjacency, hot)
+    chains = np.einsum("nva,nvb,nvc->nabc", before, hot, after, optimize=True)
+    columns = {
+        f"chain_{_LETTERS[a]}{_LETTERS[b]}{_LETTERS[c]}": chains[:, a, b, c]
+        for a, b, c in product((3, 0, 1, 2), (0, 1, 2), (0, 1, 2, 4))
+    }
+    joined = np.einsum("nva,nvb,nvc->nabc", before, before, hot, optimize=True)
+    for a, b, c in product((3, 0, 1, 2), (3, 0, 1, 2), (0, 1, 2, 4)):
+        if a >= b:
+            columns[f"join_{_LETTERS[a]}{_LETTERS[b]}>{_LETTERS[c]}"] = joined[:, a, b, c]
+    return columns
+
+
+def path_counts(cells: CellArrays) -> dict[tuple[int, ...], NDArray[np.float64]]:
+    """How many paths from input to output meet a given sequence of operations, for every sequence of up to 5."""
+    n, hot = len(cells), _one_hot(cells)
+    ending: dict[tuple[int, ...], NDArray[np.float64]] = {(): np.zeros((n, OUTPUT + 1))}
+    ending[()][:, 0] = 1.0  # (N, 7): paths from the input that end at each vertex, by what they met on the way
+    counts = {}
+    for length in range(N_INNER + 1):
+        of_length = {ops: ends for ops, ends in ending.items() if len(ops) == length}
+        for ops, ends in of_length.items():
+            forward = np.einsum("nu,nuv->nv", ends, cells.adjacency.astype(float))
+            counts[ops] = forward[:, OUTPUT]
+            if length < N_INNER:
+                for op in range(N_OPS):
+                    ending[(*ops, op)] = forward * hot[:, :, op]
+    return counts
+
+
+def _paths(cells: CellArrays) -> Features:
+    counts = path_counts(cells)
+    return {"path_" + "".join(_LETTERS[op] for op in ops): of_path for ops, of_path in counts.items()}
+
+
+def _path_profile(cells: CellArrays) -> Features:
+    """Extremes and means over the paths: how long they are and how many of each operation they meet."""
+    counts = path_counts(cells)
+    multiplicity = np.stack(list(counts.values()), axis=1)
+    total = multiplicity.sum(axis=1)
+    columns: Features = {"paths": total, "distinct_paths": (multiplicity > 0).sum(axis=1).astype(float)}
+    measures = {"length": (0, 1, 2), "C": (0,), "c": (1,), "p": (2,), "conv": (0, 1)}
+    for name, counted in measures.items():
+        value = np.array([sum(op in counted for op in ops) for ops in counts], float)
+        columns[f"max_{name}"] = np.where(multiplicity > 0, value, -1).max(axis=1)
+        columns[f"min_{name}"] = np.where(multiplicity > 0, value, 9).min(axis=1)
+        columns[f"mean_{name}"] = multiplicity @ value / total
+    for length in range(N_INNER + 1):
+        of_length = np.array([len(ops) == length for ops in counts])
+        columns[f"paths_{length}"] = multiplicity[:, of_length].sum(axis=1)
+    return columns
+
+
+def _random_walks(cells: CellArrays) -> Features:
+    """A walk from the output back to the input, taking its channels' share first and then any parent alike."""
+    share = vertex_channels(cells, WIDTH)[:, 1:OUTPUT] * cells.adjacency[:, 1:OUTPUT, OUTPUT]
+    visits = np.zeros((len(cells), OUTPUT + 1))
+    visits[:, 1:OUTPUT] = share / np.maximum(share.sum(axis=1, keepdims=True), 1)
+    parents = cells.adjacency / np.maximum(cells.adjacency.sum(axis=1, keepdims=True), 1)
+    for v in range(N_INNER, 0, -1):
+        visits[:, :v] += visits[:, v, None] * parents[:, :v, v]
+    hot = _one_hot(cells)
+    return {f"walk_{_LETTERS[op]}": (visits * hot[:, :, op]).sum(axis=1) for op in range(N_OPS)}
+
+
+def _widths(cells: CellArrays) -> Features:
+    """Channels and multiply-adds of one cell of width 128, by operation, and the exact parameter count."""
+    channels, hot = vertex_channels(cells, WIDTH)[:, :OUTPUT] / WIDTH, _one_hot(cells)[:, :OUTPUT]
+    feeding = channels * cells.adjacency[:, :OUTPUT, OUTPUT]
+    ins = cells.adjacency.sum(axis=1)[:, :OUTPUT]
+    columns: Features = {"log_parameters": np.log(trainable_parameters(cells).astype(float))}
+    for op in range(N_OPS):
+        of_op, letter = hot[:, :, op], _LETTERS[op]
+        columns[f"width_{letter}"] = (channels * of_op).sum(axis=1)
+        columns[f"square_{letter}"] = (channels**2 * of_op).sum(axis=1)
+        columns[f"sum_{letter}"] = (channels * np.maximum(ins - 1, 0) * of_op).sum(axis=1)
+        columns[f"max_{letter}"] = (channels * of_op).max(axis=1)
+        columns[f"out_{letter}"] = (feeding * of_op).sum(axis=1)
+        columns[f"projected_{letter}"] = (channels * of_op * cells.adjacency[:, 0, :OUTPUT]).sum(axis=1)
+    columns["projected"] = (channels * cells.adjacency[:, 0, :OUTPUT]).sum(axis=1) + cells.adjacency[:, 0, OUTPUT]
+    area = KERNEL_AREA[cells.operations] * channels[:, 1:] ** 2
+    columns["multiply_adds"] = area.sum(axis=1) + columns["projected"]
+    return columns
+
+
+def _cuts(cells: CellArrays) -> Features:
+    """The smallest and largest number of edges, and the narrowest, over all splits of input from output."""
+    adjacency = cells.adjacency.astype(float)
+    widest, narrowest = np.zeros(len(cells)), np.full(len(cells), 99.0)
+    for side in product((1, 0), repeat=N_INNER):
+        with_input = np.array([1, *side, 0])
+        forward = np.einsum("u,nuv,v->n", with_input, adjacency, 1 - with_input, optimize=True)
+        backward = np.einsum("u,nuv,v->n", 1 - with_input, adjacency, with_input, optimize=True)
+        allowed = backward == 0
+        widest = np.where(allowed, np.maximum(widest, forward), widest)
+        narrowest = np.where(allowed, np.minimum(narrowest, forward), narrowest)
+    return {"widest_cut": widest, "narrowest_cut": narrowest}

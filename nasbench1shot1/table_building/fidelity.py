@@ -1,0 +1,37 @@
+"""How far the estimates can be trusted: held-out predictions against measurements."""
+
+from typing import Any
+
+import numpy as np
+
+from nasbench1shot1.table_building.sources import Floats
+
+GOOD = 0.9
+
+
+def accuracy_fidelity(predicted: Floats, measured: Floats) -> dict[str, Any]:
+    """Compare held-out predictions of validation accuracy with single measured repeats, (N,) fractions each."""
+    good = measured > GOOD
+    found = {"cells": len(measured), "spearman": _spearman(predicted, measured)}
+    if good.sum() > 100:
+        found |= {"cells_above_0.9": int(good.sum()), "spearman_above_0.9": _spearman(predicted[good], measured[good])}
+    return found | {"median_absolute_error": _rounded(np.median(np.abs(predicted - measured)))}
+
+
+def time_fidelity(predicted: Floats, measured: Floats) -> dict[str, Any]:
+    """Compare held-out predictions of training times with measured ones, (N,) seconds each."""
+    return {
+        "cells": len(measured),
+        "spearman": _spearman(predicted, measured),
+        "median_relative_error": _rounded(np.median(np.abs(predicted / measured - 1))),
+    }
+
+
+def _spearman(a: Floats, b: Floats) -> float:
+    from scipy.stats import spearmanr
+
+    return _rounded(spearmanr(a, b).statistic)
+
+
+def _rounded(value: Any) -> float:
+    return round(float(value), 4)

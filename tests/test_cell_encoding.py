@@ -1,0 +1,37 @@
+import numpy as np
+
+from nasbench1shot1.cell_encoding import decode, encode, encode_all, from_arrays, to_arrays
+from nasbench1shot1.cells import Cell
+from nasbench1shot1.table_building.canonical import canonical
+
+CHAIN = Cell([[0, 1, 1], [0, 0, 1], [0, 0, 0]], ["input", "maxpool3x3", "output"])
+# Blocks 1 and 2 can change places: two numberings of one cell.
+FORK = [[0, 1, 1, 0], [0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 0, 0]]
+FORKS = [
+    Cell(FORK, ["input", "conv3x3-bn-relu", "maxpool3x3", "output"]),
+    Cell(FORK, ["input", "maxpool3x3", "conv3x3-bn-relu", "output"]),
+]
+
+
+def test_encoding_is_the_documented_bits() -> None:
+    assert encode(CHAIN) == 3 << 31 | 2 << 21 | 0b111
+
+
+def test_decode_inverts_encode() -> None:
+    for cell in (CHAIN, *FORKS):
+        again = decode(encode(cell))
+        assert np.array_equal(again.matrix, cell.matrix)
+        assert again.ops == cell.ops
+
+
+def test_arrays_round_trip() -> None:
+    codes = encode_all([CHAIN, *FORKS])
+    adjacency, operations, n_vertices = to_arrays(codes)
+    assert operations.tolist() == [[2, -1, -1, -1, -1], [0, 2, -1, -1, -1], [2, 0, -1, -1, -1]]
+    assert n_vertices.tolist() == [3, 4, 4]
+    assert np.array_equal(adjacency[1, :4, :4], FORK)
+    assert np.array_equal(from_arrays(adjacency, operations, n_vertices), codes)
+
+
+def test_canonical_numbering_takes_the_first_operations() -> None:
+    assert canonical(encode_all(FORKS)).tolist() == [encode(FORKS[0])] * 2

@@ -1,0 +1,431 @@
+"""Tables of both kinds: a small one in the official shape, and the embedded one."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.cell_encoding import encode
+from nasbench1shot1.cells import OPERATIONS, Cell
+from nasbench1shot1.errors import DamagedFileError, InvalidInputError, OutOfDomainError, UserError
+from nasbench1shot1.files import PACKAGE_DATA
+from nasbench1shot1.table import Table, load_table
+from nasbench1shot1.table_folder import Columns, Meta, write_table
+
+EPOCHS, REPEATS = (4, 108), 3
+CHAIN = np.eye(3, k=1, dtype=int)
+CELLS = sorted((Cell(CHAIN, ["input", op, "output"]) for op in OPERATIONS), key=lambda cell: cell.hash)
+CORRECT = np.array(
+    [[[500, 600, 700], [9000, 9100, 9200]], [[1, 2, 3], [9000, 9200, 9100]], [[4, 5, 6], [8000, 8500, 8100]]]
+)
+"""Images answered right, of 9,984: cells × budgets × repeats. The first two cells tie in the mean at 108 epochs."""
+
+
+def official_shape() -> tuple[Columns, Meta]:
+    accuracy = (CORRECT / 9984).astype(np.float32)
+    about: dict[str, Any] = {"epochs": list(EPOCHS), "fidelity": "measured", "images": 9984}
+    columns: Columns = {
+        "hash": np.array([list(bytes.fromhex(cell.hash)) for cell in CELLS], np.uint8),
+        "cell": np.array([encode(cell) for cell in CELLS], np.uint64),
+        "trainable_parameters": np.array([10, 20, 30], np.int32),
+        "member_s1": np.array([1, 2], np.int32),
+        "validation_accuracy": accuracy,
+        "test_accuracy": accuracy[:, 1:],
+        "training_time": np.arange(18, dtype=np.float32).reshape(3, 2, 3),
+        "halfway_validation_accuracy": accuracy / 2,
+    }
+    meta: Meta = {
+        "name": "tiny",
+        "version": "2",
+        "epochs": list(EPOCHS),
+        "repeats": REPEATS,
+        "spaces": ["s1"],
+        "columns": {
+            "validation_accuracy": about,
+            "test_accuracy": about | {"epochs": [108]},
+            "training_time": about | {"images": None},
+            "halfway_validation_accuracy": about | {"images": None},
+        },
+    }
+    return columns, meta
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_table(tmp_path / "tiny", *official_shape())
+    return tmp_path / "tiny"
+
+
+@pytest.fixture
+def tiny(folder: Path) -> Table:
+    return load_table(folder)
+
+
+@pytest.fixture(scope="module")
+def embedded() -> Table:
+    return load_table(PACKAGE_DATA / "table")
+
+
+@pytest.fixture(scope="module")
+def sample(shared: Path) -> dict[str, Any]:
+    with np.load(shared / "nb101_partial_val.npz", allow_pickle=False) as arrays:
+        return {**arrays, "text": [bytes(row).hex() for row in arrays["hash"]]}
+
+
+# Queries of a table in the official shape
+
+
+def test_mean_is_over_the_repeats(tiny: Table) -> None:
+    found = tiny.query(CELLS[0])
+    assert found.validation_accuracy == 9100 / 9984
+    assert found.training_time == 4.0
+    assert (found.trainable_parameters, found.hash, found.epochs) == (10, CELLS[0].hash, 108)
+    assert found.table_id == tiny.id
+
+
+def test_single_repeats_are_exact_fractions(tiny: Table) -> None:
+    for k in range(REPEATS):
+        found = tiny.query(CELLS, epochs=4, run=k)
+        assert found.validation_accuracy.tolist() == [c / 9984 for c in CORRECT[:, 0, k]]
+        assert found.measured_validation_accuracy.tolist() == found.validation_accuracy.tolist()
+
+
+def test_all_adds_a_last_axis(tiny: Table) -> None:
+    assert tiny.query(CELLS[1], run="all").validation_accuracy.tolist() == [9000 / 9984, 9200 / 9984, 9100 / 9984]
+    found = tiny.query(CELLS, run="all")
+    assert found.test_accuracy.shape == found.is_measured("test_accuracy").shape == (3, 3)
+    assert np.isnan(found.train_accuracy).all()
+
+
+def test_random_draws_the_same_repeat_for_every_column(tiny: Table) -> None:
+    found = tiny.query(CELLS * 200, run="random", rng=np.random.default_rng(0))
+    rows = np.tile(np.arange(3), 200)
+    repeat = found.training_time.astype(int) % 3
+    assert found.validation_accuracy.tolist() == (CORRECT[rows, 1, repeat] / 9984).tolist()
+    assert np.bincount(repeat).min() > 150
+    again = tiny.query(CELLS * 200, run="random", rng=np.random.default_rng(0))
+    assert again.training_time.tolist() == found.training_time.tolist()
+    with pytest.raises(InvalidInputError, match="Generator"):
+        tiny.query(CELLS[0], run="random")
+
+
+def test_halfway_values(tiny: Table) -> None:
+    found = tiny.query(CELLS[0], halfway=True, run=0)
+    assert found.validation_accuracy == pytest.approx(9000 / 9984 / 2)
+    assert np.isnan(found.test_accuracy)
+
+
+def test_what_the_table_lacks_is_refused(tiny: Table, embedded: Table) -> None:
+    for ask in (lambda: tiny.query(CELLS[0], run=3), lambda: tiny.query(CELLS[0], run=-1)):
+        with pytest.raises(OutOfDomainError, match="repeat"):
+            ask()
+    with pytest.raises(OutOfDomainError, match="ask for 4, 108"):
+        tiny.query(CELLS[0], epochs=36)
+    with pytest.raises(OutOfDomainError, match="half-way"):
+        embedded.query(embedded.hashes(0)[0], halfway=True)
+    with pytest.raises(InvalidInputError, match="did you mean 'mean'"):
+        tiny.query(CELLS[0], run="maen")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInputError, match="did you mean 'test_accuracy'"):
+        tiny.query(CELLS[0]).is_measured("test_acuracy")
+
+
+def test_unknown_cells_are_named(tiny: Table) -> None:
+    for unknown in ("0" * 32, "f" * 32):
+        with pytest.raises(OutOfDomainError, match=unknown):
+            tiny.query([CELLS[0].hash, unknown])
+    for nonsense in ("abc", "G" * 32, 7):
+        with pytest.raises(InvalidInputError, match="cannot be looked up"):
+            tiny.query([nonsense])  # type: ignore[list-item]
+
+
+def test_empty_sequence(tiny: Table) -> None:
+    found = tiny.query([])
+    assert found.validation_accuracy.shape == (0,)
+    assert found.hash == ()
+
+
+# Regret
+
+
+def test_regret_is_against_the_mean_of_the_best(tiny: Table) -> None:
+    regret = tiny.regret(CELLS)
+    assert regret[:2].tolist() == [0.0, 0.0]
+    assert regret[2] == pytest.approx((9100 - 8200) / 9984)
+    assert tiny.regret(CELLS[2], reference="s1") == regret[2]
+
+
+def test_best_ties_go_to_the_lowest_hash(tiny: Table) -> None:
+    assert tiny.best("nb101")[0] == CELLS[0]
+    cell, metrics = tiny.best("s1", split="test")
+    assert cell == CELLS[1]
+    assert metrics.hash == CELLS[1].hash
+
+
+def test_reference_is_an_architectures_own_space(embedded: Table) -> None:
+    first = Architecture.parse("s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3")
+    second = Architecture.parse("s3:0|1|1|0,1|0,1|0,5:conv3x3,conv1x1,maxpool3x3,conv3x3,conv3x3")
+    assert embedded.regret([first, second]).tolist() == [
+        embedded.regret(first, reference="s1"),
+        embedded.regret(second, reference="s3"),
+    ]
+    assert embedded.regret(first.cell) == embedded.regret(first, reference="nb101") >= embedded.regret(first)
+
+
+def test_regret_never_is_nan(tiny: Table, embedded: Table) -> None:
+    with pytest.raises(OutOfDomainError, match="no test accuracy at 36 epochs"):
+        embedded.regret(embedded.hashes(5)[0], epochs=36)
+    with pytest.raises(OutOfDomainError, match="no test accuracy at 4 epochs"):
+        tiny.best("s1", "test", 4)
+    with pytest.raises(InvalidInputError, match="did you mean 's1'"):
+        tiny.regret(CELLS[0], reference="s11")
+    with pytest.raises(InvalidInputError, match="split"):
+        tiny.regret(CELLS[0], split="tset")  # type: ignore[arg-type]
+
+
+# The embedded table
+
+
+def test_embedded_rows(embedded: Table) -> None:
+    assert len(embedded) == 66_111
+    rows = {space: set(embedded.members(space).tolist()) for space in embedded.spaces}
+    assert {space: len(of_space) for space, of_space in rows.items()} == {"s1": 2685, "s2": 7773, "s3": 55854}
+    assert [len(rows[a] & rows[b]) for a, b in (("s1", "s2"), ("s1", "s3"), ("s2", "s3"))] == [0, 201, 0]
+    assert len(set.union(*rows.values())) == 66_111
+
+
+def test_embedded_cells_have_their_hash(embedded: Table) -> None:
+    for row in range(0, len(embedded), 997):
+        assert embedded.cell(row).hash == embedded.hashes(row)[0]
+        assert embedded.rows(embedded.cell(row)) == row
+    everywhere = embedded.hashes(np.arange(len(embedded)))
+    assert everywhere == sorted(everywhere)
+    assert np.array_equal(embedded.rows(everywhere), np.arange(len(embedded)))
+
+
+def test_embedded_parameters(embedded: Table, sample: dict[str, Any]) -> None:
+    own = set(embedded.hashes(np.arange(len(embedded))))
+    inside = [i for i, text in enumerate(sample["text"]) if text in own]
+    found = embedded.query([sample["text"][i] for i in inside])
+    assert len(inside) == 4270
+    assert np.array_equal(found.trainable_parameters, sample["params"][inside])
+    assert embedded.column("trainable_parameters").max() == 49_979_274
+    seconds = embedded.column("measured_training_time")[embedded.rows(list(found.hash)), 0, 0]
+    assert np.array_equal(seconds, sample["train_time_s_e108"][inside].astype(np.float32))
+
+
+def test_every_measurement_is_kept_exactly(embedded: Table, sample: dict[str, Any]) -> None:
+    own = set(embedded.hashes(np.arange(len(embedded))))
+    inside = [i for i, text in enumerate(sample["text"]) if text in own]
+    for e, epochs in enumerate((4, 12, 36, 108)):
+        found = embedded.query([sample["text"][i] for i in inside], epochs)
+        k = np.rint(sample["valid_acc"][inside, e] * 9984)
+        assert np.array_equal(found.measured_validation_accuracy, k / 9984)
+        assert found.is_measured("validation_accuracy").all()
+        assert found.is_measured("training_time").all() == (epochs == 108)
+        assert not found.is_measured("test_accuracy").any()
+        assert (~np.isnan(embedded.column("measured_validation_accuracy")[:, e])).sum() == 4270
+
+
+def test_nan_is_exactly_where_no_source_speaks(embedded: Table) -> None:
+    every = embedded.hashes(np.arange(len(embedded)))
+    for epochs in embedded.epochs:
+        found = embedded.query(every, epochs)
+        assert not np.isnan(found.validation_accuracy).any()
+        assert not np.isnan(found.training_time).any()
+        assert np.isnan(found.train_accuracy).all()
+        assert np.isnan(found.test_accuracy).all() == (epochs != 108)
+        assert np.isnan(found.test_accuracy).any() == (epochs != 108)
+
+
+def test_embedded_values_are_plausible(embedded: Table) -> None:
+    found = embedded.query(embedded.hashes(np.arange(len(embedded))))
+    assert 0.940 < found.validation_accuracy.max() < 0.952
+    assert 0.935 < found.test_accuracy.max() < 0.945
+    assert (found.test_accuracy < found.validation_accuracy).all()
+    by_validation = np.argsort(found.validation_accuracy)
+    assert (np.diff(found.test_accuracy[by_validation]) >= 0).all()
+    early = embedded.query(embedded.hashes(7)[0], epochs=36)
+    assert embedded.query(embedded.hashes(7)[0]).training_time == pytest.approx(early.training_time * 3, rel=1e-6)
+
+
+def test_the_single_repeat_of_the_embedded_table_is_its_estimate(embedded: Table) -> None:
+    some = embedded.hashes([3, 1, 4])
+    mean, zero = embedded.query(some), embedded.query(some, run=0)
+    drawn = embedded.query(some, run="random", rng=np.random.default_rng(0))
+    assert mean.validation_accuracy.tolist() == zero.validation_accuracy.tolist() == drawn.validation_accuracy.tolist()
+    for run in (1, 2):
+        with pytest.raises(OutOfDomainError, match="repeat"):
+            embedded.query(some, run=run)
+
+
+@pytest.mark.parametrize("split", ["test", "validation"])
+@pytest.mark.parametrize("space", ["s1", "s2", "s3", "nb101"])
+def test_regret_in_a_space_is_never_negative(embedded: Table, space: str, split: Any) -> None:
+    regret = embedded.regret(embedded.hashes(embedded.members(space)), reference=space, split=split)
+    assert regret.min() == 0.0
+    cell, metrics = embedded.best(space, split=split)
+    assert embedded.regret(cell, reference=space, split=split) == 0.0
+    assert embedded.rows(metrics.hash) in embedded.members(space)
+
+
+def test_one_and_many_agree(embedded: Table) -> None:
+    texts = embedded.hashes(np.arange(0, 66_000, 6_001))
+    many = embedded.query(texts, 108)
+    for i, text in enumerate(texts):
+        one = embedded.query(text, 108)
+        for name in ("validation_accuracy", "test_accuracy", "training_time", "trainable_parameters", "hash"):
+            assert getattr(one, name) == getattr(many, name)[i]
+        assert one.is_measured("validation_accuracy") == many.is_measured("validation_accuracy")[i]
+        assert isinstance(one.is_measured("training_time"), bool)
+        assert embedded.regret(text) == embedded.regret(texts)[i]
+
+
+def test_fidelity_is_as_promised(embedded: Table) -> None:
+    scores = embedded.info()["fidelity"]["validation_accuracy"]["108"]
+    assert scores["cells"] == 4270
+    assert scores["spearman"] >= 0.965
+    assert scores["spearman_above_0.9"] >= 0.94
+
+
+def test_files_are_small_and_whole(embedded: Table) -> None:
+    embedded.verify()
+    assert all(file.stat().st_size < 2_000_000 for file in (PACKAGE_DATA / "table").iterdir())
+    json.dumps(embedded.info())
+
+
+def test_columns_cannot_be_written(embedded: Table) -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        embedded.column("validation_accuracy")[0] = 1
+    with pytest.raises(InvalidInputError, match="did you mean 'test_accuracy'"):
+        embedded.column("test_acuracy")
+
+
+# Files
+
+
+def test_environment_variable_names_the_table(folder: Path, tiny: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NB1SHOT1_TABLE", str(folder))
+    assert load_table().id == tiny.id
+    assert load_table(PACKAGE_DATA / "table").name == "nb101-embedded"
+    monkeypatch.delenv("NB1SHOT1_TABLE")
+    assert load_table().name == "nb101-embedded"
+
+
+def test_id_follows_the_content(tmp_path: Path, tiny: Table) -> None:
+    columns, meta = official_shape()
+    columns["trainable_parameters"] = columns["trainable_parameters"] + 1
+    write_table(tmp_path / "other", columns, meta)
+    assert tiny.id.startswith("tiny-v2-")
+    assert len(tiny.id) == len("tiny-v2-") + 7
+    assert load_table(tmp_path / "other").id != tiny.id
+
+
+def _cut(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-5])
+
+
+def _flip(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[-3] ^= 1
+    file.write_bytes(content)
+
+
+@pytest.mark.parametrize("damage", [_cut, _flip, Path.unlink], ids=["truncated", "changed", "missing"])
+def test_damaged_columns(folder: Path, damage: Callable[[Path], None]) -> None:
+    damage(folder / "test_accuracy.npy")
+    with pytest.raises(DamagedFileError, match=r"test_accuracy.*anew"):
+        load_table(folder)
+
+
+def test_truncated_column_of_a_large_table(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nasbench1shot1.table_folder.CHECKED_AT_LOAD", 0)
+    _flip(folder / "hash.npy")
+    with pytest.raises(DamagedFileError, match="hash"):
+        load_table(folder).verify()
+    _cut(folder / "hash.npy")
+    with pytest.raises(DamagedFileError, match="hash"):
+        load_table(folder)
+
+
+def test_wrong_descriptions(folder: Path) -> None:
+    described = json.loads((folder / "meta.json").read_text())
+    for content, error in (
+        ("{", DamagedFileError),
+        (json.dumps(described | {"format": 99}), InvalidInputError),
+        ("[]", InvalidInputError),
+        (json.dumps({k: v for k, v in described.items() if k != "epochs"}), DamagedFileError),
+        (json.dumps(described | {"rows": 4}), DamagedFileError),
+        (json.dumps(described | {"columns": 7}), DamagedFileError),
+        (json.dumps(described | {"columns": described["columns"] | {"test_accuracy": 7}}), DamagedFileError),
+        (json.dumps(described | {"columns": {}}), DamagedFileError),
+    ):
+        (folder / "meta.json").write_text(content)
+        with pytest.raises(error):
+            load_table(folder)
+
+
+def test_no_table_there(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match="no table"):
+        load_table(tmp_path)
+
+
+def test_writing_replaces_tables_and_nothing_else(folder: Path) -> None:
+    columns, meta = official_shape()
+    write_table(folder, columns, meta | {"version": "3"})
+    assert load_table(folder).version == "3"
+    (folder / "meta.json").unlink()
+    with pytest.raises(InvalidInputError, match="something else"):
+        write_table(folder, columns, meta)
+    assert [path.name for path in folder.parent.iterdir()] == ["tiny"]
+
+
+def test_failed_writing_leaves_the_old_table(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    before = load_table(folder).id
+    monkeypatch.setattr(np, "save", full)
+    with pytest.raises(UserError, match="no space left"):
+        write_table(folder, *official_shape())
+    assert load_table(folder).id == before
+    assert [path.name for path in folder.parent.iterdir()] == ["tiny"]
+
+
+KILLED = """
+import os, signal, sys, numpy as np
+sys.path.insert(0, sys.argv[2])
+from pathlib import Path
+from test_table import official_shape
+from nasbench1shot1.table_folder import write_table
+saved, save = [], np.save
+def save_or_die(*args, **kwargs):
+    if len(saved) == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    saved.append(save(*args, **kwargs))
+np.save = save_or_die
+write_table(Path(sys.argv[1]), *official_shape())
+"""
+
+
+def test_killed_writing_leaves_nothing_half_made(tmp_path: Path) -> None:
+    arguments = [sys.executable, "-c", KILLED, str(tmp_path / "killed"), str(Path(__file__).parent)]
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+    done = subprocess.run(arguments, env=environment, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert not (tmp_path / "killed").exists()
+    write_table(tmp_path / "killed", *official_shape())
+    assert [path.name for path in tmp_path.iterdir()] == ["killed"]
+
+
+def test_a_copied_table_is_the_same_table(tmp_path: Path, embedded: Table) -> None:
+    shutil.copytree(PACKAGE_DATA / "table", tmp_path / "copy")
+    assert load_table(tmp_path / "copy").id == embedded.id

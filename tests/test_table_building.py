@@ -1,0 +1,178 @@
+"""The steps from real measurements to the embedded table."""
+
+import shutil
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nasbench1shot1.cell_encoding import Encodings, decode, from_arrays, to_arrays
+from nasbench1shot1.cells import OPERATIONS, Cell
+from nasbench1shot1.errors import DamagedFileError
+from nasbench1shot1.files import PACKAGE_DATA
+from nasbench1shot1.table import Table
+from nasbench1shot1.table_building import Settings, build
+from nasbench1shot1.table_building.canonical import CellArrays, canonical
+from nasbench1shot1.table_building.features import features, path_counts
+from nasbench1shot1.table_building.parameters import trainable_parameters, vertex_channels
+from nasbench1shot1.table_building.regression import folds_by_hash
+from nasbench1shot1.table_building.shrinkage import Shrinkage, fit_shrinkage, pooled_noise
+from nasbench1shot1.table_building.sources import SAMPLE, Sample, read_sample
+from nasbench1shot1.table_building.test_accuracy import fit_error_curve, validation_test_pairs
+from nasbench1shot1.table_folder import open_folder
+
+TINY = Settings(folds=2, trees=5, leaves=8, learning_rate=0.3, threads=1)
+
+
+@pytest.fixture(scope="module")
+def sample() -> Sample:
+    return read_sample()
+
+
+def _arrays(matrix: list[list[int]], operations: list[int]) -> CellArrays:
+    n = len(matrix)
+    adjacency = np.zeros((1, 7, 7), np.int64)
+    adjacency[0, :n, :n] = matrix
+    padded = np.array([operations + [-1] * (5 - len(operations))])
+    return CellArrays.from_encodings(from_arrays(adjacency, padded, np.array([n])))
+
+
+def test_copies_of_the_sources_are_the_shared_ones(shared: Path) -> None:
+    for copy in sorted((PACKAGE_DATA / "sources").glob("*.npz")):
+        assert copy.read_bytes() == (shared / copy.name).read_bytes()
+
+
+def test_parameters_of_every_real_row(sample: Sample) -> None:
+    counted = trainable_parameters(CellArrays.from_encodings(sample.encodings))
+    assert np.array_equal(counted, sample.parameters)
+
+
+def test_parameter_extremes() -> None:
+    # One narrow vertex reads the input and four pools read it: the fewest; full width everywhere: the most.
+    narrow = [[0, 1, 0, 0, 0, 0, 0], [0, 0, 1, 1, 1, 1, 0], *[[0] * 6 + [1]] * 4, [0] * 7]
+    wide = [[0, 1, 1, 1, 0, 0, 1], *[[int(y == x + 1) for y in range(7)] for x in range(1, 7)]]
+    assert trainable_parameters(_arrays(narrow, [2] * 5)).item() == 227_274
+    assert trainable_parameters(_arrays(wide, [0] * 5)).item() == 49_979_274
+
+
+def test_channels_are_shared_and_the_first_take_the_remainder() -> None:
+    three = [[0, 1, 1, 1, 0], [0, 0, 0, 0, 1], [0, 0, 0, 0, 1], [0, 0, 0, 0, 1], [0] * 5]
+    assert vertex_channels(_arrays(three, [0, 1, 2]), 128).tolist() == [[0, 43, 43, 42, 0, 0, 128]]
+
+
+def test_sample_is_numbered_canonically(sample: Sample) -> None:
+    assert np.array_equal(canonical(sample.encodings), sample.encodings)
+
+
+def _renumbered(codes: Encodings, rng: np.random.Generator) -> Encodings:
+    """The same cells with vertices in a random order that still ascends."""
+    adjacency, operations, n_vertices = to_arrays(codes)
+    orders = list(permutations(range(1, 6)))
+    for i in range(len(codes)):
+        for _ in range(50):
+            order = [0, *orders[rng.integers(len(orders))], 6]
+            moved = adjacency[i][np.ix_(order, order)]
+            if n_vertices[i] == 7 and not np.tril(moved).any():
+                adjacency[i], operations[i] = moved, operations[i][[v - 1 for v in order[1:-1]]]
+                break
+    return from_arrays(adjacency, operations, n_vertices)
+
+
+def test_canonical_and_features_do_not_depend_on_the_numbering(sample: Sample) -> None:
+    codes = sample.encodings[:300]
+    moved = _renumbered(codes, np.random.default_rng(0))
+    assert (moved != codes).sum() > 50
+    assert np.array_equal(canonical(moved), codes)
+    of_given, names = features(CellArrays.from_encodings(codes))
+    of_moved, _ = features(CellArrays.from_encodings(moved))
+    same = np.isclose(of_given, of_moved).all(axis=0)
+    # Which of the vertices that feed the output is one channel wider depends on the numbering: hence `canonical`.
+    by_width = ("walk_", "width_", "square_", "sum_", "max_", "out_", "projected", "multiply_adds", "log_parameters")
+    assert {
+        name for name, equal in zip(names, same, strict=True) if not equal and not name.startswith(by_width)
+    } == set()
+
+
+def test_paths_are_counted_with_multiplicity() -> None:
+    diamond = [[0, 1, 1, 0, 0], [0, 0, 0, 1, 0], [0, 0, 0, 1, 0], [0, 0, 0, 0, 1], [0] * 5]
+    counts = {ops: int(n.item()) for ops, n in path_counts(_arrays(diamond, [0, 0, 2])).items() if n.item()}
+    assert counts == {(0, 2): 2}
+
+
+def test_folds_follow_the_hash_alone(sample: Sample) -> None:
+    folds = folds_by_hash(sample.hashes, 10)
+    expected = [int(bytes(row[:4]).hex(), 16) % 10 for row in sample.hashes.view(np.uint8).reshape(-1, 16)]
+    assert folds.tolist() == expected
+
+
+def test_noise_of_repeats_is_recovered() -> None:
+    repeats = np.random.default_rng(0).normal(0, 0.3, (4000, 3)) + np.arange(4000)[:, None]
+    assert pooled_noise(repeats) == pytest.approx(0.3, rel=0.05)
+
+
+def test_shrinkage_gives_a_measurement_its_worth() -> None:
+    rng = np.random.default_rng(0)
+    predicted = rng.uniform(0, 1, 4000)
+    measured = predicted + rng.normal(0, 0.04, 4000) + rng.normal(0, 0.03, 4000)
+    repeats = rng.normal(0, 0.03, (4000, 3))
+    weight = fit_shrinkage(predicted, measured, repeats).weight(np.array([0.2, 0.8]))
+    assert weight == pytest.approx(16 / 25, abs=0.05)
+
+
+def test_a_diverged_repeat_moves_the_estimate_little() -> None:
+    level = np.array([0.0])
+    shrinkage = Shrinkage(level, np.array([0.03]), np.array([0.05]))
+    assert shrinkage.drawn_in(level, np.array([2.0])) == pytest.approx(0.64 * 3 * 0.05)
+
+
+def test_test_error_rises_with_validation_error(sample: Sample) -> None:
+    validation, test = validation_test_pairs(sample)
+    curve = fit_error_curve(validation, test)
+    error = np.linspace(0.04, 0.95, 2000)
+    assert (np.diff(curve(error)) > 0).all()
+    gap = curve(np.array([0.06, 0.08, 0.12])) - [0.06, 0.08, 0.12]
+    assert gap == pytest.approx([0.0064, 0.0062, 0.004], abs=0.0012)
+    with pytest.raises(ValueError, match="rise"):
+        fit_error_curve(validation, 0.05 / validation)
+
+
+def test_damaged_source_is_named(tmp_path: Path) -> None:
+    (tmp_path / "nb101_partial_val.npz").write_bytes(b"PK\x03\x04 cut short")
+    with pytest.raises(DamagedFileError, match="nb101_partial_val"):
+        read_sample(tmp_path)
+
+
+@pytest.fixture
+def few_cells(sample: Sample) -> dict[str, list[Cell]]:
+    measured = [decode(int(code)) for code in sample.encodings[:40]]
+    straight = [
+        Cell(np.eye(n, k=1, dtype=int), ["input", *[op] * (n - 2), "output"]) for n in (3, 4) for op in OPERATIONS
+    ]
+    return {"s1": measured[:30], "s3": measured[20:] + straight}
+
+
+@pytest.fixture
+def few_sources(tmp_path: Path) -> Path:
+    """The sources with the first 1,500 cells of the sample."""
+    folder = tmp_path / "sources"
+    shutil.copytree(PACKAGE_DATA / "sources", folder)
+    with np.load(folder / SAMPLE, allow_pickle=False) as arrays:
+        cut = {name: values if name == "epochs" else values[:1500] for name, values in arrays.items()}
+    np.savez(folder / SAMPLE, **cut)
+    return folder
+
+
+def test_build_is_repeatable_and_says_what_it_did(
+    few_cells: dict[str, list[Cell]], few_sources: Path, tmp_path: Path
+) -> None:
+    lines: list[str] = []
+    metas = [build(few_cells, tmp_path / name, TINY, lines.append, "2026-01-01", few_sources) for name in ("a", "b")]
+    assert metas[0] == metas[1]
+    assert metas[0]["rows"] == 46
+    assert metas[0]["fidelity"]["validation_accuracy"]["108"]["cells"] == 40
+    assert any("108 epochs" in line for line in lines)
+    table = Table(open_folder(tmp_path / "a"))
+    assert (len(table.members("s1")), len(table.members("s3"))) == (30, 26)
+    measured = table.query(few_cells["s3"]).is_measured("validation_accuracy")
+    assert measured.tolist() == [True] * 20 + [False] * 6
