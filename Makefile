@@ -1,0 +1,37 @@
+# Each target works from a bare machine with Python 3.11: it builds .venv and installs what the project pins.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# A strict editable install lists the modules by name, so a new file needs a new install.
+SOURCES := setup.py pyproject.toml constraints.txt \
+	$(wildcard nasbench1shot1/*.py nasbench1shot1/*/*.py search_spaces/*.py optimizers/*.py experiments/*.py)
+
+.PHONY: demo test lint bench clean
+
+demo: $(VENV)/.core  ## a search on what the package carries, in minutes; ends with a picture of the regret curve
+	$(BIN)/nb1shot1 search --scale quick --out runs/demo-$$(date +%Y%m%d-%H%M%S)
+
+test: lint  ## lint, types, tests
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	cd docs && ../$(BIN)/mypy --config-file ../pyproject.toml  # elsewhere, so that it reads the installed package
+
+bench: $(VENV)/.dev  ## the benchmarks that need nothing but this machine
+	$(BIN)/python benchmarks/supernet_speed.py
+	$(BIN)/python benchmarks/start_up.py
+
+$(VENV)/.core: $(SOURCES)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(INSTALL) --config-settings editable_mode=strict --editable .
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.core
+	$(INSTALL) --config-settings editable_mode=strict --editable ".[dev]"
+	touch $@
+
+clean:
+	rm -rf $(VENV) build *.egg-info runs
