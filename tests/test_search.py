@@ -212,7 +212,7 @@ def test_a_damaged_checkpoint_is_one_sentence_and_loses_nothing(unbroken, tmp_pa
     folder = shutil.copytree(unbroken.folder, tmp_path / "run")
     checkpoint = folder / "checkpoint.pt"
     checkpoint.write_bytes(damage(checkpoint.read_bytes()))
-    with pytest.raises(nb.DamagedFileError, match="checkpoint.pt is damaged"):
+    with pytest.raises(nb.DamagedFileError, match=r"checkpoint\.pt is damaged"):
         nb.search(resume=folder, console=Console(quiet=True))
     assert nb.load_run(folder).lines == unbroken.lines
 
@@ -279,7 +279,7 @@ def test_an_existing_folder_is_never_written_into(unbroken, tmp_path):
 
 
 def test_a_loss_that_is_no_number_ends_the_search_and_keeps_the_record(tmp_path):
-    with pytest.raises(nb.UserError, match="no longer a number in epoch 1: .* lower --learning-rate"):
+    with pytest.raises(nb.UserError, match=r"no longer a number in epoch 1: .* lower --learning-rate"):
         search(tmp_path / "run", learning_rate=1e30, grad_clip=1e30, images_per_half=400)
     assert [line["epoch"] for line in nb.load_run(tmp_path / "run").lines] == [0]
 
@@ -297,7 +297,7 @@ def test_a_full_disk_ends_in_one_sentence_and_the_run_can_go_on(unbroken, tmp_pa
         real(descriptor)
 
     monkeypatch.setattr(files.os, "fsync", full)
-    with pytest.raises(nb.UserError, match="no space left on the disk while writing .*free some space"):
+    with pytest.raises(nb.UserError, match=r"no space left on the disk while writing .*free some space"):
         search(tmp_path / "run", keep_weights_every=2)
     assert not list((tmp_path / "run").rglob("*.part"))
     monkeypatch.undo()

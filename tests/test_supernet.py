@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import torch
+from naive_supernet import naive_forward
 
 import nasbench1shot1 as nb
-from naive_supernet import naive_forward
 from nasbench1shot1.presets import PRESETS
 from nasbench1shot1.supernet import to_tensors
 

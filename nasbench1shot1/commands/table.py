@@ -59,8 +59,8 @@ class Build:
         from nasbench1shot1.table import load_table
         from nasbench1shot1.table_building import build
 
-        cells = {name: [arch.cell for arch in search_space(name).architectures("unique")] for name in ("s1", "s2", "s3")}
-        build(cells, self.out)
+        spaces = [search_space(name) for name in ("s1", "s2", "s3")]
+        build({space.name: [arch.cell for arch in space.architectures("unique")] for space in spaces}, self.out)
         _show(load_table(self.out).info())
 
 
@@ -69,8 +69,10 @@ def _show(info: dict[str, Any]) -> None:
     from rich.table import Table as Screen
 
     console = Console(highlight=False, soft_wrap=True)
-    console.print(f"Table {info['id']}: {info['rows']:,} cells, budgets of {', '.join(map(str, info['epochs']))} epochs")
-    console.print(", ".join(f"{space} {count:,}" for space, count in info["spaces"].items()) + f"; in {info['folder']}")
+    epochs = ", ".join(map(str, info["epochs"]))
+    console.print(f"Table {info['id']}: {info['rows']:,} cells, budgets of {epochs} epochs")
+    console.print("; ".join(f"{space}: {count:,} cells" for space, count in info["spaces"].items()))
+    console.print(f"In {info['folder']}")
     screen = Screen("column", "epochs", "what it is")
     for name, about in info["columns"].items():
         if "fidelity" in about:
