@@ -51,12 +51,14 @@ def anytime_regret(frames: Sequence[pandas.DataFrame]) -> pandas.DataFrame:
 
 def draw_anytime_regret(frame: pandas.DataFrame, axes: "Axes", runs: int = 1) -> "Axes":
     """Draw what `anytime_regret` gave: regrets in percent on the left axis, one-shot error dashed on the right."""
+    from matplotlib.ticker import MaxNLocator
+
     right = axes.twinx()
     drawn = [_draw(frame, curve, right if curve == "one_shot_valid_error" else axes, runs) for curve in CURVES]
     axes.set_xlabel("search epoch (0: before training)")
     axes.set_ylabel("regret [%]")
     axes.set_ylim(bottom=0)
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.grid(alpha=0.25)
     right.set_ylabel("one-shot validation error [%]", color=_STYLE["one_shot_valid_error"][1])
     axes.legend(handles=drawn, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, frameon=False, fontsize=8)

@@ -114,4 +114,4 @@ def test_impossible_sizes_are_refused(size: int) -> None:
 
 def test_unknown_scheme_suggests_a_known_one(whole: ImageSet) -> None:
     with pytest.raises(InvalidInputError, match="did you mean '20k/20k'"):
-        split(whole, "correct", rng())
+        split(whole, "20k", rng())
