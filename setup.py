@@ -19,6 +19,8 @@ CORE = [
 TABLE = ["lightgbm>=4.5", "scikit-learn>=1.4", "scipy>=1.12"]
 DEV = ["hypothesis>=6.100", "mypy>=1.11", "pandas-stubs", "pytest>=8", "ruff>=0.6", "scipy>=1.12"]
 
+DATA = ["data", "data.sources", "data.table"]  # to setuptools, folders of data are packages
+
 setup(
     packages=[
         "nasbench1shot1",
@@ -28,6 +30,7 @@ setup(
         "nasbench1shot1.experiments",
         "nasbench1shot1.commands",
         "nasbench1shot1.table_building",
+        *(f"nasbench1shot1.{folder}" for folder in DATA),
     ],
     package_dir={
         "nasbench1shot1": "nasbench1shot1",
@@ -35,7 +38,7 @@ setup(
         "nasbench1shot1.optimizers": "optimizers",
         "nasbench1shot1.experiments": "experiments",
     },
-    package_data={"nasbench1shot1": ["py.typed", "data/**/*"]},
+    package_data={"nasbench1shot1": ["py.typed"], **{f"nasbench1shot1.{d}": ["*"] for d in DATA}},
     install_requires=CORE,
     extras_require={"table": TABLE, "dev": [*DEV, *TABLE], "all": TABLE},
     entry_points={"console_scripts": ["nb1shot1 = nasbench1shot1.cli:main"]},

@@ -51,8 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except UserError as error:
         print(f"nb1shot1: {error}", file=sys.stderr)
         sys.exit(2)
-    except KeyboardInterrupt:
-        print("\nnb1shot1: stopped", file=sys.stderr)
+    except KeyboardInterrupt as stop:
+        print(f"\nnb1shot1: {stop or 'stopped'}", file=sys.stderr)
         sys.exit(INTERRUPTED)
     except BrokenPipeError:  # the reader of our output, `head` perhaps, has had enough
         sys.stderr.close()

@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Iterable
+from pathlib import Path
 
 
 class UserError(Exception):
@@ -14,6 +15,14 @@ class InvalidInputError(UserError, ValueError):
 
 class OutOfDomainError(UserError):
     """A question that the table in use cannot answer: an unknown cell, budget, repeat or reference."""
+
+
+class SearchStoppedError(KeyboardInterrupt):
+    """Ctrl-C during a search; what was recorded stays in `folder`, with which `resume` goes on."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(f"stopped; go on with: nb1shot1 search --resume {folder}")
+        self.folder = folder
 
 
 class DamagedFileError(UserError):

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.errors import DamagedFileError, InvalidInputError, unknown_name
+from nasbench1shot1.errors import DamagedFileError, InvalidInputError, SearchStoppedError, unknown_name
 from nasbench1shot1.files import read_json, write_json
 from nasbench1shot1.run_record import CHECKPOINT, CONFIG, FIGURE, SUMMARY, Run, RunWriter, load_run
 from nasbench1shot1.search_config import SearchConfig, make_config
@@ -43,6 +43,7 @@ def search(
     Raises:
         UserError: an unknown name or option, a value out of range, a folder in the way, images that are missing, a
             loss that is no number, a full disk. What was recorded stays, and can be resumed.
+        SearchStoppedError: Ctrl-C; it names the folder to resume.
     """
     given = options if optimizer is None else {"optimizer": optimizer, **options}
     if resume is not None:
@@ -70,9 +71,9 @@ def search_seeds(
     if resume is not None:
         folder = Path(resume).expanduser()
         recorded = read_json(folder / SEEDS)
-        seeds, config_options = recorded["seeds"], recorded["options"]
-        if options:
+        if options or seeds or out is not None:
             raise InvalidInputError("--resume of several seeds stands alone: leave out the other options")
+        seeds, config_options = recorded["seeds"], recorded["options"]
     else:
         config = make_config({**options, "seed": min(seeds)}).resolved()
         folder = Path(out).expanduser() if out else Path("runs") / f"{config.optimizer}-{config.space}-seeds"
@@ -80,7 +81,10 @@ def search_seeds(
             raise InvalidInputError(f"{folder} exists already: go on with --resume {folder}, or choose another --out")
         config_options = {name: value for name, value in config.as_dict().items() if name != "seed"}
         write_json(folder / SEEDS, {"seeds": list(seeds), "options": config_options})
-    runs = [_seed_run(folder / f"seed-{seed}", {**config_options, "seed": seed}, console) for seed in seeds]
+    try:
+        runs = [_seed_run(folder / f"seed-{seed}", {**config_options, "seed": seed}, console) for seed in seeds]
+    except SearchStoppedError as stop:
+        raise SearchStoppedError(folder) from stop
     _draw(runs, runs[0].config["table_id"], folder / FIGURE)
     return runs
 
@@ -173,8 +177,11 @@ def _finish(state: "SearchState", table: "Table", writer: RunWriter, console: "C
     from nasbench1shot1.summary import summarise
 
     console = announce(state, table, writer.folder, console)
-    with progress(state, console) as bar:
-        run_search(state, table, writer, bar)
+    try:
+        with progress(state, console) as bar:
+            run_search(state, table, writer, bar)
+    except KeyboardInterrupt as stop:
+        raise SearchStoppedError(writer.folder) from stop
     run = load_run(writer.folder)
     writer.finish(summarise(run.config, run.lines[-1], table.id))
     _draw([run], table.id, writer.folder / FIGURE)

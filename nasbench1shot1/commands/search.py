@@ -22,21 +22,16 @@ class Search(SearchConfig):
     """Several seeds, one run each, with mean and spread drawn: 0-5, or 1,3,8."""
 
     def run(self) -> None:
-        """Search; on Ctrl-C say how to go on."""
+        """Search."""
         from nasbench1shot1.public import SEEDS, search, search_seeds
 
         given = self._given()
-        try:
-            if self.seeds is not None:
-                search_seeds(parse_seeds(self.seeds), out=self.out, **given)
-            elif self.resume is not None and (self.resume / SEEDS).exists():
-                search_seeds([], resume=self.resume, **given)
-            else:
-                search(out=self.out, resume=self.resume, **given)
-        except KeyboardInterrupt:
-            folder = self.resume or self.out or "the run's folder"
-            print(f"\nStopped; what is recorded stays. Go on with: nb1shot1 search --resume {folder}", file=sys.stderr)
-            raise
+        if self.seeds is not None:
+            search_seeds(parse_seeds(self.seeds), out=self.out, resume=self.resume, **given)
+        elif self.resume is not None and (self.resume / SEEDS).exists():
+            search_seeds([], resume=self.resume, **given)
+        else:
+            search(out=self.out, resume=self.resume, **given)
 
     def _given(self) -> dict[str, Any]:
         """The options that were given: those that differ from their defaults, or, on resuming, that were named."""

@@ -1,0 +1,96 @@
+"""What `import nasbench1shot1` promises: light, complete, in one direction."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import nasbench1shot1 as nb
+
+ROOT = Path(nb.__file__).parent
+CHECKOUT = Path(__file__).resolve().parents[1]
+FOLDERS = ("search_spaces", "optimizers", "experiments")
+# The registry names the folders' modules in strings; these two put parts together and may import them, lazily.
+FACES = ("__init__", "public", "cli", "commands")
+
+
+def modules(folder: Path) -> list[Path]:
+    return [path for path in sorted(folder.rglob("*.py")) if "data" not in path.parts]
+
+
+def imported(path: Path, top_level_only: bool = False) -> set[str]:
+    tree = ast.parse(path.read_text())
+    nodes = tree.body if top_level_only else list(ast.walk(tree))
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    return names | {node.module for node in nodes if isinstance(node, ast.ImportFrom) if node.module}
+
+
+def test_importing_the_package_imports_nothing_heavy():
+    code = (
+        "import sys, nasbench1shot1 as nb; nb.search_space('s1').count('loose_ends'); nb.Architecture; nb.load_table();"
+        "heavy = {'torch', 'pandas', 'matplotlib', 'ConfigSpace', 'networkx', 'scipy', 'lightgbm', 'rich', 'tyro'};"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
+
+
+def test_every_public_name_is_there_and_no_module_has_its_name():
+    modules_by_name = {path.stem for path in ROOT.iterdir()}
+    for name in nb.__all__:
+        assert getattr(nb, name) is not None
+        assert name in dir(nb)
+        assert name not in modules_by_name
+    with pytest.raises(AttributeError, match="no attribute 'serach'"):
+        _ = nb.serach
+
+
+def test_a_module_that_is_imported_does_not_take_a_functions_place():
+    code = "import nasbench1shot1.search_loop, nasbench1shot1.space, nasbench1shot1 as nb; print(callable(nb.search))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "True"
+
+
+def test_the_shared_core_imports_none_of_the_three_folders():
+    core = [
+        path for path in modules(CHECKOUT / "nasbench1shot1") if path.stem not in FACES and "commands" not in path.parts
+    ]
+    assert len(core) > 30
+    for path in core:
+        found = {name for name in imported(path) if name.split(".")[:2][-1] in FOLDERS and "nasbench1shot1" in name}
+        assert not found, f"{path.name} imports {found}"
+
+
+def test_the_public_face_imports_them_only_inside_functions():
+    for path in modules(CHECKOUT / "nasbench1shot1"):
+        if path.stem in FACES or "commands" in path.parts:
+            assert not {n for n in imported(path, top_level_only=True) if n.split(".")[:2][-1] in FOLDERS}, path
+
+
+def test_spaces_know_nothing_of_optimizers_optimizers_nothing_of_tables_tables_nothing_of_torch():
+    for path in modules(CHECKOUT / "search_spaces"):
+        assert not {name for name in imported(path) if "optimizer" in name or "table" in name or name == "torch"}, path
+    for path in modules(CHECKOUT / "optimizers"):
+        assert not {name for name in imported(path) if "table" in name or "evaluator" in name}, path
+    for name in ("table", "metrics", "table_folder", "cell_encoding", "cells", "architecture", "evaluator"):
+        assert not {n for n in imported(CHECKOUT / "nasbench1shot1" / f"{name}.py") if n.split(".")[0] == "torch"}
+
+
+def test_no_pickle_is_loaded_and_no_global_generator_is_seeded():
+    forbidden = (
+        "pickle.load",
+        "allow_pickle=True",
+        "weights_only=False",
+        "np.random.seed",
+        "torch.manual_seed",
+        ".cuda(",
+    )
+    for folder in ("nasbench1shot1", *FOLDERS):
+        for path in modules(CHECKOUT / folder):
+            text = path.read_text()
+            assert not [word for word in forbidden if word in text], path
+
+
+def test_unknown_names_are_refused_with_the_closest():
+    with pytest.raises(nb.InvalidInputError, match="unknown search space 's9'; did you mean 's[123]'"):
+        nb.search_space("s9")

@@ -1,0 +1,125 @@
+"""Figures and reports: what is drawn is what was recorded, and predictions are called predictions."""
+
+import numpy as np
+import pandas
+import pytest
+from matplotlib.figure import Figure
+from rich.console import Console
+
+import nasbench1shot1 as nb
+from nasbench1shot1.experiments.anytime_regret import anytime_regret, draw_anytime_regret, regret_figure
+from nasbench1shot1.experiments.report import rescore, write_report
+from nasbench1shot1.public import search_seeds
+from nasbench1shot1.table_folder import write_table
+
+TINY = {"scale": "quick", "epochs": 2, "channels": 2, "cells": 1, "images_per_half": 40, "batch_size": 20, "threads": 1}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory) -> list[nb.Run]:
+    out = tmp_path_factory.mktemp("seeds") / "group"
+    return search_seeds([0, 1, 2], out=out, console=Console(quiet=True), **TINY)
+
+
+@pytest.fixture(scope="module")
+def measured_table(tmp_path_factory):
+    """The embedded table's s1 rows with other accuracies, said to be measured, in the official shape of 3 repeats."""
+    from nasbench1shot1.table import load_table
+
+    table, rng = load_table(), np.random.default_rng(0)
+    rows = table.members("s1")
+    counts = rng.integers(8500, 9400, (2, len(rows), 1, 3))
+    about = {"epochs": [108], "fidelity": "measured", "images": 9984}
+    columns = {name: np.array(table.column(name)[rows]) for name in ("hash", "cell", "trainable_parameters")}
+    columns |= {
+        "validation_accuracy": (counts[0] / 9984).astype(np.float32),
+        "test_accuracy": (counts[1] / 9984).astype(np.float32),
+        "training_time": np.full((len(rows), 1, 3), 1000, np.float32),
+        "member_s1": np.arange(len(rows), dtype=np.int32),
+    }
+    meta = {"name": "measured", "version": "1", "epochs": [108], "repeats": 3, "spaces": ["s1"]}
+    described = dict.fromkeys(("validation_accuracy", "test_accuracy"), about)
+    described["training_time"] = {"epochs": [108], "fidelity": "measured"}
+    folder = tmp_path_factory.mktemp("table") / "measured"
+    write_table(folder, columns, {**meta, "columns": described})
+    return load_table(folder)
+
+
+def texts(figure: Figure) -> str:
+    from matplotlib.text import Text
+
+    return "\n".join(item.get_text() for item in figure.findobj(Text))
+
+
+def test_several_seeds_are_runs_of_their_own_with_mean_and_spread_drawn(runs):
+    assert [run.config["seed"] for run in runs] == [0, 1, 2]
+    assert len({str(run.lines) for run in runs}) == 3
+    group = runs[0].folder.parent
+    assert (group / "regret.png").read_bytes()[:4] == b"\x89PNG"
+    frame = anytime_regret([run.metrics for run in runs])
+    values = np.array([run.metrics["test_regret"] for run in runs])
+    assert np.allclose(frame["test_regret_mean"], values.mean(axis=0))
+    assert np.allclose(frame["test_regret_std"], values.std(axis=0))
+    assert frame.index.tolist() == [0, 1, 2]
+
+
+def test_a_group_of_seeds_that_was_stopped_goes_on(runs, tmp_path):
+    import shutil
+
+    group = shutil.copytree(runs[0].folder.parent, tmp_path / "group")
+    shutil.rmtree(group / "seed-2")
+    (group / "seed-1" / "summary.json").unlink()
+    again = search_seeds([], resume=group, console=Console(quiet=True))
+    assert [[{**line, "search_seconds": 0, "simulated_seconds": 0} for line in run.lines] for run in again] == [
+        [{**line, "search_seconds": 0, "simulated_seconds": 0} for line in run.lines] for run in runs
+    ]
+
+
+def test_the_drawn_curves_are_the_recorded_numbers(runs):
+    frame = anytime_regret([runs[0].metrics])
+    axes = draw_anytime_regret(frame, Figure().add_subplot())
+    test, valid = axes.get_lines()
+    assert np.allclose(test.get_ydata(), 100 * runs[0].metrics["test_regret"])
+    assert np.allclose(valid.get_ydata(), 100 * runs[0].metrics["valid_regret"])
+    dashed = axes.figure.axes[1].get_lines()[0]
+    assert np.allclose(dashed.get_ydata(), 100 * runs[0].metrics["one_shot_valid_error"])
+    assert dashed.get_linestyle() == "--"
+
+
+def test_a_figure_says_its_scale_its_table_and_what_is_predicted(runs):
+    table_id = runs[0].config["table_id"]
+    said = texts(regret_figure(runs[:1], [runs[0].metrics], table_id))
+    for words in ("quick scale: 2 channels × 1 cells", "40 + 40 images of cifar10-sample", table_id, "seed 0"):
+        assert words in said
+    assert "test regret (predicted)" in said
+    assert "measured)" not in said.replace("not measurements", "").split("validation regret")[0]
+    assert "3 seeds, mean ± standard deviation" in texts(regret_figure(runs, [run.metrics for run in runs], table_id))
+
+
+def test_a_run_is_scored_again_on_another_table_without_touching_it(runs, measured_table, tmp_path):
+    run = runs[0]
+    before = {path.name: path.read_bytes() for path in run.folder.iterdir() if path.is_file()}
+    frame = rescore(run, measured_table)
+    assert frame["architecture"].tolist() == run.metrics["architecture"].tolist()
+    assert frame["one_shot_valid_error"].tolist() == run.metrics["one_shot_valid_error"].tolist()
+    assert frame["test_measured"].all()
+    assert frame["test_regret"].tolist() == [measured_table.regret(arch) for arch in run.architectures]
+    summary = write_report(run, measured_table, tmp_path / "report")
+    assert summary["table_id"] == measured_table.id
+    written = pandas.read_json(tmp_path / "report" / "metrics.jsonl", lines=True)
+    assert np.allclose(written["test_regret"], frame["test_regret"], rtol=0, atol=1e-15)
+    assert {path.name: path.read_bytes() for path in run.folder.iterdir() if path.is_file()} == before
+    assert "test regret (measured)" in texts(regret_figure([run], [frame], measured_table.id))
+
+
+def test_no_run_and_unfinished_runs_are_refused(runs, tmp_path):
+    with pytest.raises(nb.InvalidInputError, match="is no run"):
+        nb.load_run(tmp_path)
+    with pytest.raises(nb.InvalidInputError, match="no run to draw"):
+        anytime_regret([])
+
+
+def test_an_architecture_that_the_table_lacks_is_refused(runs, measured_table, tmp_path):
+    other = nb.search(out=tmp_path / "s2", console=Console(quiet=True), **{**TINY, "space": "s2", "epochs": 1})
+    with pytest.raises(nb.OutOfDomainError, match="has no cell"):
+        rescore(other, measured_table)
