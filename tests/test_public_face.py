@@ -92,5 +92,5 @@ def test_no_pickle_is_loaded_and_no_global_generator_is_seeded():
 
 
 def test_unknown_names_are_refused_with_the_closest():
-    with pytest.raises(nb.InvalidInputError, match="unknown search space 's9'; did you mean 's[123]'"):
+    with pytest.raises(nb.InvalidInputError, match=r"unknown search space 's9'; did you mean 's[123]'"):
         nb.search_space("s9")
