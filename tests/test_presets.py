@@ -1,0 +1,61 @@
+"""The switches that act in the search loop: what each does in both presets. Those of the supernet: test_supernet.py."""
+
+import pytest
+import torch
+
+from nasbench1shot1.search_config import make_config
+from nasbench1shot1.search_loop import batch_pairs, one_shot_error
+from nasbench1shot1.search_state import SearchState, begin
+
+TINY = {"scale": "quick", "epochs": 4, "channels": 2, "cells": 1, "images_per_half": 40, "batch_size": 20, "threads": 1}
+
+
+def state(preset: str, **options) -> SearchState:
+    return begin(make_config({**TINY, "preset": preset, **options}).resolved())
+
+
+def statistics(of: SearchState) -> list[torch.Tensor]:
+    return [buffer for name, buffer in of.net.named_buffers() if "running" in name]
+
+
+@pytest.mark.parametrize(("preset", "augmented"), [("corrected", False), ("original", True)])
+def test_only_the_original_augments_the_architecture_half(preset, augmented):
+    searching = state(preset)
+    augment = searching.augmentation(1)
+    plain, labels = searching.images.batch(torch.from_numpy(searching.split.architecture))
+    normalised = {bytes(image.numpy().tobytes()) for image in augment.normalise(plain).contiguous()}
+    for _, architecture_batch in batch_pairs(searching, epoch=1):
+        unchanged = [image.contiguous().numpy().tobytes() in normalised for image in architecture_batch.images]
+        assert all(unchanged) if not augmented else not all(unchanged)
+        assert set(architecture_batch.labels.tolist()) <= set(labels.tolist())
+
+
+@pytest.mark.parametrize(
+    ("preset", "probabilities"), [("corrected", [0, 0.2, 0.4, 0.6]), ("original", [0.6, 0.6, 0.6, 0.6])]
+)
+def test_cutout_grows_or_stays(preset, probabilities):
+    searching = state(preset, cutout_probability=0.6)
+    found = [searching.augmentation(epoch).cutout_probability for epoch in (1, 2, 3, 4)]
+    assert found == pytest.approx(probabilities)
+
+
+def test_recalibration_forgets_and_running_statistics_stay():
+    corrected = state("corrected")
+    error = one_shot_error(corrected, epoch=1)
+    for buffer in statistics(corrected):
+        buffer.fill_(7.0)
+    assert one_shot_error(corrected, epoch=1) == error
+    original = state("original")
+    before = [buffer.clone() for buffer in statistics(original)]
+    one_shot_error(original, epoch=1)
+    assert all(torch.equal(a, b) for a, b in zip(before, statistics(original), strict=True))
+
+
+def test_recalibrated_statistics_are_the_plain_mean_over_the_weight_half():
+    searching = state("corrected")
+    one_shot_error(searching, epoch=1)
+    pixels, _ = searching.images.batch(torch.from_numpy(searching.split.weights))
+    images = searching.augmentation(1).normalise(pixels)
+    with torch.no_grad():
+        mean = searching.net.stem.conv(images).mean(dim=(0, 2, 3))
+    torch.testing.assert_close(searching.net.stem.bn.running_mean, mean, rtol=1e-4, atol=1e-6)

@@ -1,0 +1,195 @@
+"""What README, CONTRIBUTING and the pages of docs/ say: examples run, commands exist, figures and names are current."""
+
+import json
+import re
+import shlex
+import tomllib
+from dataclasses import asdict, fields
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from conftest import CHECKOUT
+from rich.console import Console
+
+import nasbench1shot1 as nb
+from nasbench1shot1 import cli, search_config
+from nasbench1shot1.files import PACKAGE_DATA
+from nasbench1shot1.presets import PRESETS, Preset
+from nasbench1shot1.run_record import FIELDS
+
+PAGES = ("README.md", "CONTRIBUTING.md", "docs/presets.md", "docs/run_folder.md", "docs/darts.md")
+TINY = {
+    "images": "cifar10-sample",
+    "epochs": 2,
+    "channels": 2,
+    "cells": 1,
+    "batch_size": 20,
+    "images_per_half": 40,
+}
+
+
+def text(page: str) -> str:
+    return (CHECKOUT / page).read_text()
+
+
+def blocks(page: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", text(page), re.MULTILINE | re.DOTALL)
+
+
+def commands(page: str) -> list[list[str]]:
+    lines = [line for block in blocks(page, "bash") for line in block.splitlines()]
+    return [words[1:] for line in lines if (words := shlex.split(line, comments=True))[:1] == ["nb1shot1"]]
+
+
+@pytest.fixture
+def tiny(monkeypatch, tmp_path) -> Path:
+    """The examples search at the quick scale; here that is made tiny. They write into a folder of their own."""
+    monkeypatch.setitem(search_config.SCALES, "quick", TINY)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")])
+def test_python_examples_run(page, tiny):
+    names: dict[str, object] = {}
+    for block in blocks(page, "python"):
+        exec(compile(block, page, "exec"), names)  # a later example may build on an earlier one
+
+
+def test_the_readmes_own_loop_is_five_lines_without_a_search(tiny):
+    own_loop = next(block for block in blocks("README.md", "python") if "discretise" in block)
+    lines = [line for line in own_loop.splitlines() if line and not line.startswith("import")]
+    names: dict[str, object] = {}
+    exec(own_loop, names)
+    assert len(lines) <= 5
+    assert "search(" not in own_loop
+    arch, table = names["arch"], names["table"]
+    assert arch in [names["space"][names["space"].index(arch)]]
+    assert table.regret(arch) == table.best("s1", "test")[1].test_accuracy - table.query(arch).test_accuracy
+
+
+def test_the_optimizer_in_contributing_is_found_by_its_entry_point_and_searches(tiny, monkeypatch):
+    (tiny / "my_package").mkdir()
+    (tiny / "my_package" / "__init__.py").touch()
+    (tiny / "my_package" / "annealed.py").write_text(blocks("CONTRIBUTING.md", "python")[0])
+    groups = tomllib.loads(blocks("CONTRIBUTING.md", "toml")[0])["project"]["entry-points"]
+    installed = tiny / "my_package-1.0.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: my-package\nVersion: 1.0\n")
+    lines = [f"[{group}]\n" + "".join(f"{k} = {v}\n" for k, v in of.items()) for group, of in groups.items()]
+    (installed / "entry_points.txt").write_text("".join(lines))
+    monkeypatch.syspath_prepend(str(tiny))
+    run = nb.search("annealed-darts", scale="quick", out=tiny / "run", console=Console(quiet=True))
+    assert run.summary["optimizer"] == "annealed-darts"
+    assert len(run.lines) == 3
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if commands(page)])
+def test_every_command_shown_exists_with_its_options(page, monkeypatch):
+    parsed: list[object] = []
+    for command in cli.COMMANDS.values():
+        module, _, name = command.target.partition(":")
+        options = getattr(import_module(f"nasbench1shot1.commands.{module}"), name)
+        monkeypatch.setattr(options, "run", lambda self: parsed.append(self))
+    for arguments in commands(page):
+        cli.main(arguments)
+    assert len(parsed) == len(commands(page)) > 0
+
+
+def test_the_readme_shows_every_command_and_every_make_target_it_names():
+    shown = {" ".join(words[:2]) for words in commands("README.md")} | {words[0] for words in commands("README.md")}
+    elsewhere = {name for name in cli.COMMANDS if f"nb1shot1 {name}" in text("README.md")}
+    assert set(cli.COMMANDS) <= shown | elsewhere
+    targets = re.findall(r"^make (\w+)", "\n".join(blocks("README.md", "bash")), re.MULTILINE)
+    assert targets == ["demo", "test"]
+    assert all(re.search(rf"^{target}:", text("Makefile"), re.MULTILINE) for target in targets)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page):
+    links = re.findall(r"\]\(([^)#]+)(?:#[\w-]+)?\)", text(page))
+    missing = [link for link in links if "://" not in link and not ((CHECKOUT / page).parent / link).exists()]
+    assert not missing
+
+
+def test_the_readme_is_short():
+    assert len(text("README.md").splitlines()) <= 200
+
+
+# The README's figures of the embedded table are those of the table that the package carries. --------------------------
+
+
+def fidelity_rows() -> list[str]:
+    """The rows of the README's table, from the table's meta.json."""
+    fidelity = json.loads((PACKAGE_DATA / "table" / "meta.json").read_text())["fidelity"]
+    rows = []
+    for epochs, of in fidelity["validation_accuracy"].items():
+        top = f"{of['spearman_above_0.9']:.3f} ({of['cells_above_0.9']:,} cells) |" if "cells_above_0.9" in of else "|"
+        figures = f"{of['spearman']:.3f} | {of['median_absolute_error']:.4f} | {top}"
+        rows.append(f"| validation accuracy, {epochs} epochs | {figures}")
+    time = fidelity["training_time"]
+    rows.append(
+        f"| training time, 108 epochs | {time['spearman']:.3f} | {100 * time['median_relative_error']:.1f} % | |"
+    )
+    return rows
+
+
+def test_the_readme_quotes_the_fidelity_of_the_table_that_is_here():
+    meta, table = json.loads((PACKAGE_DATA / "table" / "meta.json").read_text()), nb.load_table()
+    test, validation = (meta["fidelity"][f"{split}_accuracy"] for split in ("test", "validation"))
+    expected = [
+        *fidelity_rows(),
+        f"Table `{table.id}` of {meta['date']}",
+        f"all {len(table):,} distinct cells",
+        f"of which {validation['108']['cells']:,} lie in the three spaces",
+        f'"{meta["columns"]["validation_accuracy"]["method"]}"',
+        f"through {test['pairs']:,} real pairs",
+        f"square error {test['root_mean_square_error']:.4f})",
+    ]
+    readme = " ".join(text("README.md").split())
+    assert [line for line in expected if line not in readme] == []
+
+
+# The pages of docs/ leave nothing out. --------------------------------------------------------------------------------
+
+
+def test_the_presets_page_has_every_switch_with_both_values_and_a_test_that_exists():
+    tests = "".join(path.read_text() for path in (CHECKOUT / "tests").glob("test_*.py"))
+    for switch in (field.name for field in fields(Preset) if field.name != "name"):
+        corrected, original = (asdict(PRESETS[name])[switch] for name in ("corrected", "original"))
+        values = " | ".join(_written(value) for value in (corrected, original))
+        assert f"| `{switch}` | {values} |" in text("docs/presets.md")
+    named = re.findall(r"`(test_\w+)`", text("docs/presets.md"))
+    assert [name for name in named if f"def {name}(" not in tests] == []
+
+
+def _written(value: object) -> str:
+    if isinstance(value, float):
+        return str(value)
+    return f'`"{value}"`' if isinstance(value, str) else f"`{value}`"
+
+
+def test_the_run_folder_page_names_every_file_and_field(tiny):
+    run = nb.search(scale="quick", keep_weights_every=1, out=tiny / "run", console=Console(quiet=True))
+    page = text("docs/run_folder.md")
+    written = {path.name for path in run.folder.iterdir() if path.is_file()}
+    environment = json.loads((run.folder / "environment.json").read_text())
+    names = {*written, *FIELDS, *run.config, *environment, *run.summary}
+    assert [name for name in sorted(names) if f"`{name}`" not in page] == []
+    assert [name for name in FIELDS if f"| `{name}` |" not in page] == []
+
+
+def test_the_notice_names_every_data_file():
+    notice = text("NOTICE")
+    files = [path.relative_to(PACKAGE_DATA) for path in PACKAGE_DATA.rglob("*") if path.is_file()]
+    assert files
+    unnamed = [str(path) for path in files if path.parts[0] != "table" and str(path) not in notice]
+    assert unnamed == []
+    meta = json.loads((PACKAGE_DATA / "table" / "meta.json").read_text())
+    sources = {source for column in meta["columns"].values() for source in column["sources"]}
+    assert [source for source in sources if source not in notice] == []
+
+
+def test_the_citation_has_the_packages_version():
+    assert f"\nversion: {nb.__version__}\n" in text("CITATION.cff")
