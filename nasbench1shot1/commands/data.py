@@ -14,17 +14,15 @@ class Info:
     """Read every image and compare with the recorded SHA-256."""
 
     def run(self) -> None:
-        """Print a row for each."""
-        from rich.console import Console
-        from rich.table import Table as Screen
+        """Print a paragraph for each."""
+        import textwrap
 
         from nasbench1shot1.images import describe_images
 
-        screen = Screen("name", "training images", "test images", "source", "where")
         for row in describe_images(self.verify):
-            counts = (f"{row['training_images']:,}", f"{row['test_images']:,}")
-            screen.add_row(row["name"], *counts, row["source"], row["path"], end_section=True)
-        Console().print(screen)
+            print(f"{row['name']}: {row['training_images']:,} training images, {row['test_images']:,} test images")
+            print(f"  in {row['path']}")
+            print(textwrap.fill(row["source"], 100, initial_indent="  from ", subsequent_indent="  "))
 
 
 @dataclass(frozen=True)

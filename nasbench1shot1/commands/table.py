@@ -64,6 +64,9 @@ class Build:
         _show(load_table(self.out).info())
 
 
+_IN_WORDS = {"estimated": "predicted, drawn towards the measurement where there is one"}
+
+
 def _show(info: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table as Screen
@@ -76,7 +79,8 @@ def _show(info: dict[str, Any]) -> None:
     screen = Screen("column", "epochs", "what it is")
     for name, about in info["columns"].items():
         if "fidelity" in about:
-            screen.add_row(name, ", ".join(map(str, about.get("epochs", ()))), str(about["fidelity"]))
+            fidelity = _IN_WORDS.get(about["fidelity"], about["fidelity"])
+            screen.add_row(name, ", ".join(map(str, about.get("epochs", ()))), fidelity)
     console.print(screen)
     for column, about in info.get("fidelity", {}).items():
         if isinstance(about, dict) and (figures := about.get("108", about)) and "spearman" in figures:
