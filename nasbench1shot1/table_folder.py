@@ -224,10 +224,10 @@ def _lacking(meta: Meta) -> str | None:
 
 def _open_column(file: Path) -> NDArray[Any]:
     try:
-        column: NDArray[Any] = np.load(file, mmap_mode="r", allow_pickle=False)
+        mapped = np.load(file, mmap_mode="r", allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:
         raise DamagedFileError(f"{file} is no whole column ({error}): {_remedy()}") from error
-    return column
+    return np.asarray(mapped)  # still mapped, but without what numpy's memmap class costs at every access
 
 
 def _check_shapes(path: Path, meta: Meta, columns: Columns) -> None:

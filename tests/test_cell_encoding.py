@@ -1,7 +1,9 @@
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nasbench1shot1.cell_encoding import decode, encode, encode_all, from_arrays, to_arrays
-from nasbench1shot1.cells import Cell
+from nasbench1shot1.cells import OPERATIONS, Cell
 from nasbench1shot1.table_building.canonical import canonical
 
 CHAIN = Cell([[0, 1, 1], [0, 0, 1], [0, 0, 0]], ["input", "maxpool3x3", "output"])
@@ -35,3 +37,14 @@ def test_arrays_round_trip() -> None:
 
 def test_canonical_numbering_takes_the_first_operations() -> None:
     assert canonical(encode_all(FORKS)).tolist() == [encode(FORKS[0])] * 2
+
+
+@given(st.integers(2, 7), st.integers(0, 2**21 - 1), st.lists(st.sampled_from(OPERATIONS), min_size=5, max_size=5))
+def test_any_valid_cell_survives(n: int, edges: int, inner: list[str]) -> None:
+    matrix = [[int(x < y and edges >> x + y * (y - 1) // 2 & 1) for y in range(n)] for x in range(n)]
+    cell = Cell(matrix, ["input", *inner[: n - 2], "output"])
+    if cell.is_valid:
+        codes = encode_all([cell])
+        assert decode(int(codes[0])).ops == cell.ops
+        assert np.array_equal(decode(int(codes[0])).matrix, cell.matrix)
+        assert decode(int(canonical(codes)[0])).hash == cell.hash

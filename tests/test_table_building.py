@@ -9,7 +9,7 @@ import pytest
 
 from nasbench1shot1.cell_encoding import Encodings, decode, from_arrays, to_arrays
 from nasbench1shot1.cells import OPERATIONS, Cell
-from nasbench1shot1.errors import DamagedFileError
+from nasbench1shot1.errors import DamagedFileError, UserError
 from nasbench1shot1.files import PACKAGE_DATA
 from nasbench1shot1.table import Table
 from nasbench1shot1.table_building import Settings, build
@@ -17,12 +17,12 @@ from nasbench1shot1.table_building.canonical import CellArrays, canonical
 from nasbench1shot1.table_building.features import features, path_counts
 from nasbench1shot1.table_building.parameters import trainable_parameters, vertex_channels
 from nasbench1shot1.table_building.regression import folds_by_hash
-from nasbench1shot1.table_building.shrinkage import Shrinkage, fit_shrinkage, pooled_noise
+from nasbench1shot1.table_building.shrinkage import Shrinkage, pooled_noise, shared_between_budgets
 from nasbench1shot1.table_building.sources import SAMPLE, Sample, read_sample
-from nasbench1shot1.table_building.test_accuracy import fit_error_curve, validation_test_pairs
+from nasbench1shot1.table_building.validation_to_test import fit_error_curve, validation_test_pairs
 from nasbench1shot1.table_folder import open_folder
 
-TINY = Settings(folds=2, trees=5, leaves=8, learning_rate=0.3, threads=1)
+TINY = Settings(folds=2, trees=5, epochs=1)
 
 
 @pytest.fixture(scope="module")
@@ -111,19 +111,28 @@ def test_noise_of_repeats_is_recovered() -> None:
     assert pooled_noise(repeats) == pytest.approx(0.3, rel=0.05)
 
 
-def test_shrinkage_gives_a_measurement_its_worth() -> None:
+def test_weight_is_what_trainings_of_a_cell_share() -> None:
     rng = np.random.default_rng(0)
-    predicted = rng.uniform(0, 1, 4000)
-    measured = predicted + rng.normal(0, 0.04, 4000) + rng.normal(0, 0.03, 4000)
-    repeats = rng.normal(0, 0.03, (4000, 3))
-    weight = fit_shrinkage(predicted, measured, repeats).weight(np.array([0.2, 0.8]))
-    assert weight == pytest.approx(16 / 25, abs=0.05)
+    own, luck = rng.normal(0, 0.03, (20_000, 1)), rng.normal(0, 0.04, (20_000, 2))
+    repeats = rng.normal(0, 0.02, (4000, 3))
+    for shrinkage in shared_between_budgets(own + luck, [repeats, repeats]):
+        assert shrinkage.weight == pytest.approx(9 / 25, abs=0.03)
+        assert shrinkage.sd == pytest.approx(0.05, rel=0.03)
+        assert shrinkage.weight_by_repeats == pytest.approx(21 / 25, abs=0.03)
+
+
+def test_the_better_neighbour_gives_the_weight() -> None:
+    rng = np.random.default_rng(0)
+    independent, own = rng.normal(0, 1, (5000, 1)), rng.normal(0, 1, (5000, 1))
+    residuals = np.hstack([independent, own + rng.normal(0, 1, (5000, 1)), own + rng.normal(0, 1, (5000, 1))])
+    found = shared_between_budgets(residuals, [rng.normal(0, 1, (50, 3))] * 3)
+    assert [shrinkage.weight for shrinkage in found] == pytest.approx([0, 0.5, 0.5], abs=0.05)
 
 
 def test_a_diverged_repeat_moves_the_estimate_little() -> None:
-    level = np.array([0.0])
-    shrinkage = Shrinkage(level, np.array([0.03]), np.array([0.05]))
-    assert shrinkage.drawn_in(level, np.array([2.0])) == pytest.approx(0.64 * 3 * 0.05)
+    predicted = np.zeros(2)
+    drawn = Shrinkage(weight=0.4, sd=0.05).drawn_in(predicted, np.array([0.1, 2.0]))
+    assert drawn == pytest.approx([0.04, 0.4 * 3 * 0.05])
 
 
 def test_test_error_rises_with_validation_error(sample: Sample) -> None:
@@ -163,6 +172,15 @@ def few_sources(tmp_path: Path) -> Path:
     return folder
 
 
+def test_missing_extra_is_named(
+    few_cells: dict[str, list[Cell]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nasbench1shot1.table_building.assemble.find_spec", lambda name: None)
+    with pytest.raises(UserError, match=r"\[table\]"):
+        build(few_cells, tmp_path / "out", TINY)
+    assert not (tmp_path / "out").exists()
+
+
 def test_build_is_repeatable_and_says_what_it_did(
     few_cells: dict[str, list[Cell]], few_sources: Path, tmp_path: Path
 ) -> None:
@@ -171,7 +189,7 @@ def test_build_is_repeatable_and_says_what_it_did(
     assert metas[0] == metas[1]
     assert metas[0]["rows"] == 46
     assert metas[0]["fidelity"]["validation_accuracy"]["108"]["cells"] == 40
-    assert any("108 epochs" in line for line in lines)
+    assert lines[1:3] == ["fold 1 of 2", "fold 2 of 2"]
     table = Table(open_folder(tmp_path / "a"))
     assert (len(table.members("s1")), len(table.members("s3"))) == (30, 26)
     measured = table.query(few_cells["s3"]).is_measured("validation_accuracy")

@@ -1,18 +1,25 @@
 """How far the estimates can be trusted: held-out predictions against measurements."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nasbench1shot1.table_building.sources import Floats
 
 GOOD = 0.9
+Mask = NDArray[np.bool_]
 
 
-def accuracy_fidelity(predicted: Floats, measured: Floats) -> dict[str, Any]:
-    """Compare held-out predictions of validation accuracy with single measured repeats, (N,) fractions each."""
+def accuracy_fidelity(predicted: Floats, measured: Floats, groups: Mapping[str, Mask]) -> dict[str, Any]:
+    """Compare held-out predictions of validation accuracy with single measured repeats, (N,) fractions each.
+
+    `groups` are (N,) masks, one for each space, for a rank correlation of its own.
+    """
     good = measured > GOOD
-    found = {"cells": len(measured), "spearman": _spearman(predicted, measured)}
+    found: dict[str, Any] = {"cells": len(measured), "spearman": _spearman(predicted, measured)}
+    found |= {f"spearman_{name}": _spearman(predicted[group], measured[group]) for name, group in groups.items()}
     if good.sum() > 100:
         found |= {"cells_above_0.9": int(good.sum()), "spearman_above_0.9": _spearman(predicted[good], measured[good])}
     return found | {"median_absolute_error": _rounded(np.median(np.abs(predicted - measured)))}

@@ -1,4 +1,8 @@
-"""Drawing a measurement into an estimate by as much as it can be trusted."""
+"""Drawing a measurement into an estimate by as much as it can be trusted.
+
+A residual (measurement minus held-out prediction) is part the cell's own, which the regression missed, and part the
+luck of that one training. Only the first part, a share w of the variance, belongs into an estimate of the cell.
+"""
 
 from dataclasses import dataclass
 
@@ -6,53 +10,63 @@ import numpy as np
 
 from nasbench1shot1.table_building.sources import Floats
 
-LEVELS = 4
 CLIP = 3.0
-MAX_WEIGHT = 0.9
+"""Residuals count at most so many standard deviations: a diverged repeat says little about the mean of a cell."""
+
 _MAD_TO_SD = 1.4826
 
 
 @dataclass(frozen=True)
 class Shrinkage:
-    """What a single repeat is worth, at several levels of the target.
+    """How a measurement of one quantity is drawn in.
 
     Attributes:
-        level: (L,) predicted log error (or log seconds) that the other arrays belong to, ascending.
-        noise: (L,) standard deviation of a single repeat around the mean of a cell.
-        residual: (L,) standard deviation of measurement minus prediction, outliers left aside.
+        weight: w, the share of the residuals' variance that is the cell's own.
+        sd: standard deviation of the residuals, outliers left aside.
+        weight_by_repeats: what w would be if runs scattered as little as EC-NAS's own do; None if not asked.
     """
 
-    level: Floats
-    noise: Floats
-    residual: Floats
-
-    def weight(self, predicted: Floats) -> Floats:
-        """w = τ² / (τ² + σ²), from residual variance τ² + σ² and noise variance σ², between 0 and 0.9."""
-        weight = 1 - (self.noise / self.residual) ** 2
-        return np.interp(predicted, self.level, np.clip(weight, 0, MAX_WEIGHT))
+    weight: float
+    sd: float
+    weight_by_repeats: float | None = None
 
     def drawn_in(self, predicted: Floats, measured: Floats) -> Floats:
-        """prediction + w · (measurement − prediction); a residual counts at most three standard deviations.
+        """prediction + w · (measurement − prediction), the residual clipped to three standard deviations."""
+        return np.asarray(predicted + self.weight * _clipped(measured - predicted, self.sd))
 
-        That keeps a diverged repeat, which says little about the mean of a cell, from moving it far.
-        """
-        bound = CLIP * np.interp(predicted, self.level, self.residual)
-        return predicted + self.weight(predicted) * np.clip(measured - predicted, -bound, bound)
+    def described(self) -> dict[str, float]:
+        """For `meta.json`."""
+        found = {"weight_of_measurement": self.weight, "residual_sd_of_log": self.sd}
+        if self.weight_by_repeats is not None:
+            found["weight_by_repeats"] = self.weight_by_repeats
+        return {name: round(value, 4) for name, value in found.items()}
 
 
-def fit_shrinkage(predicted: Floats, measured: Floats, repeats: Floats) -> Shrinkage:
-    """Compare residuals with the spread of repeats of the same cell.
+def shared_between_budgets(residuals: Floats, repeats: list[Floats]) -> list[Shrinkage]:
+    """Weights from how residuals of the same cell agree between budgets, which are separate trainings.
+
+    What two trainings of a cell have in common is the cell's own, so the correlation of the residuals at two
+    neighbouring budgets is taken for w (the higher one where there are two neighbours). It is a cautious value:
+    what a cell does at one budget only is counted as luck. Too high a weight would be worse, since the best of
+    a space would then be a lucky measurement.
 
     Args:
-        predicted: (N,) held-out predictions, in logarithms as all here.
-        measured: (N,) single repeats of the same cells.
-        repeats: (C, R) repeats of other cells.
+        residuals: (N, B) of log error, budgets ascending.
+        repeats: for each budget (C, R) repeats of other cells' log error, to compare with.
     """
-    ranked = np.argsort(predicted, kind="stable")
-    parts = np.array_split(ranked, LEVELS)
-    level = np.array([np.median(predicted[part]) for part in parts])
-    residual = np.array([_robust_sd(measured[part] - predicted[part]) for part in parts])
-    return Shrinkage(level, np.full(LEVELS, pooled_noise(repeats)), residual)
+    sds = [robust_sd(of_budget) for of_budget in residuals.T]
+    clipped = np.stack([_clipped(r, sd) for r, sd in zip(residuals.T, sds, strict=True)])
+    neighbours = np.diag(np.corrcoef(clipped), k=1)
+    weights = np.maximum(np.append(neighbours, 0), np.insert(neighbours, 0, 0)).clip(0, 1)
+    return [
+        Shrinkage(float(weight), sd, beyond_repeats(sd, of_budget))
+        for weight, sd, of_budget in zip(weights, sds, repeats, strict=True)
+    ]
+
+
+def beyond_repeats(sd: float, repeats: Floats) -> float:
+    """w as the variance of residuals with standard deviation `sd` beyond that of repeats (C, R) of the same cell."""
+    return float(np.clip(1 - (pooled_noise(repeats) / sd) ** 2, 0, 1))
 
 
 def pooled_noise(repeats: Floats) -> float:
@@ -66,5 +80,10 @@ def pooled_noise(repeats: Floats) -> float:
     return float(np.sqrt(np.median(repeats.var(axis=1, ddof=1)) / np.log(2)))
 
 
-def _robust_sd(values: Floats) -> float:
+def robust_sd(values: Floats) -> float:
+    """The standard deviation that normal values with this median absolute deviation have."""
     return float(_MAD_TO_SD * np.median(np.abs(values - np.median(values))))
+
+
+def _clipped(residuals: Floats, sd: float) -> Floats:
+    return np.clip(residuals, -CLIP * sd, CLIP * sd)

@@ -20,6 +20,7 @@ IMAGES = 9984
 """Accuracies of a single official run are multiples of 1/9984."""
 
 Floats = NDArray[np.float64]
+Matrix = NDArray[np.float32]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,41 @@
+"""What `meta.json` says of every column of the embedded table."""
+
+from typing import Any
+
+from nasbench1shot1.table_building.sources import IMAGES, OFFICIAL_PAIRS, RETRAINED, SAMPLE
+
+FULL_BUDGET = 108
+
+
+def described_columns(epochs: list[int], spaces: list[str]) -> dict[str, dict[str, Any]]:
+    """Fidelity ("exact", "measured", "estimated" or "predicted"), sources, method and budgets, by column."""
+    exact = {"fidelity": "exact", "sources": []}
+    measured = {"fidelity": "measured", "sources": [SAMPLE]}
+    return {
+        "hash": exact | {"method": "NAS-Bench-101's graph-invariant MD5"},
+        "cell": exact | {"method": "pruned, numbered as NAS-Bench-101 first meets it"},
+        "trainable_parameters": exact | {"method": "counted on NAS-Bench-101's network"},
+        **{f"member_{space}": exact | {"method": f"rows of {space}'s distinct cells"} for space in spaces},
+        "validation_accuracy": {
+            "fidelity": "estimated",
+            "sources": [SAMPLE],
+            "method": "regression on log error; the measurement, where there is one, drawn in by its worth",
+            "epochs": epochs,
+        },
+        "measured_validation_accuracy": measured
+        | {"method": "one of three official repeats, NaN where none", "epochs": epochs, "images": IMAGES},
+        "test_accuracy": {
+            "fidelity": "predicted",
+            "sources": [OFFICIAL_PAIRS, RETRAINED, SAMPLE],
+            "method": "rising curve of the validation estimate through real validation-test pairs",
+            "epochs": [FULL_BUDGET],
+        },
+        "training_time": {
+            "fidelity": "estimated",
+            "sources": [SAMPLE, RETRAINED],
+            "method": "regression on log seconds at 108 epochs; other budgets scaled by epochs / 108",
+            "epochs": epochs,
+        },
+        "measured_training_time": measured
+        | {"method": "of one official repeat, NaN where none", "epochs": [FULL_BUDGET]},
+    }
