@@ -16,8 +16,8 @@ CORE = [
     "tyro>=0.9",
 ]
 # What fits the embedded table; a user never needs it, only `nb1shot1 table build`.
-TABLE = ["lightgbm>=4.5", "scikit-learn>=1.4", "scipy>=1.12"]
-DEV = ["hypothesis>=6.100", "mypy>=1.11", "pandas-stubs", "pytest>=8", "ruff>=0.6", "scipy>=1.12"]
+TABLE = ["lightgbm>=4.5", "scipy>=1.12"]
+DEV = ["hypothesis>=6.100", "mypy>=1.11", "pandas-stubs", "pytest>=8", "ruff>=0.6"]
 
 DATA = ["data", "data.sources", "data.table"]  # to setuptools, folders of data are packages
 

@@ -1,6 +1,7 @@
 """Supernet primitives: the layers that every cell is made of."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -36,11 +37,48 @@ def broadcastable(weights: Tensor, x: Tensor) -> Sequence[Tensor]:
 
 def weighted_sum(weights: Tensor, tensors: Sequence[Tensor]) -> Tensor:
     """Σ wᵢ tᵢ of k equally shaped tensors (N, C, H, W); weights (k,) or, one set per sample, (N, k)."""
+    if weights.dim() == 1 and not weights.is_cuda and not torch.compiler.is_compiling():
+        weighted: Tensor = _WeightedSum.apply(weights, *tensors)
+        return weighted
     factors = broadcastable(weights, tensors[0])
     total = factors[0] * tensors[0]
     for factor, tensor in zip(factors[1:], tensors[1:], strict=True):
         total = torch.addcmul(total, factor, tensor) if weights.dim() > 1 else total + factor * tensor
     return total
+
+
+class _WeightedSum(torch.autograd.Function):
+    """`weighted_sum` of weights (k,) on a CPU, with fewer passes over memory.
+
+    On two cores it makes a step of Λ 1.3 times as fast (benchmarks/README.md). On a GPU, reading the weights as
+    Python numbers would wait for the device, so the plain sum is used there.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, weights: Tensor, *tensors: Tensor) -> Tensor:  # type: ignore[override]
+        ctx.save_for_backward(weights, *tensors)
+        first, *others = weights.tolist()
+        total = tensors[0] * first
+        for weight, tensor in zip(others, tensors[1:], strict=True):
+            total.add_(tensor, alpha=weight)
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        weights, *tensors = ctx.saved_tensors
+        if torch.is_grad_enabled():  # somebody differentiates twice: only tensor operations keep the graph
+            return torch.stack([(gradient * t).sum() for t in tensors]), *[gradient * w for w in weights.unbind()]
+        of_weights = None
+        if ctx.needs_input_grad[0]:
+            of_weights = torch.stack([_dot(gradient, t) for t in tensors]).to(weights.dtype)
+        return of_weights, *[gradient * weight for weight in weights.tolist()]
+
+
+def _dot(a: Tensor, b: Tensor) -> Tensor:
+    """Σ a b of two (N, C, H, W) tensors in channels_last, in one pass and in float32 at least."""
+    if a.dtype == torch.bfloat16:
+        a, b = a.float(), b.float()
+    return torch.dot(a.permute(0, 2, 3, 1).reshape(-1), b.permute(0, 2, 3, 1).reshape(-1))
 
 
 def initialise(module: nn.Module, generator: torch.Generator) -> None:

@@ -18,8 +18,8 @@ from nasbench1shot1.run_record import CHECKPOINT, WEIGHTS, RunWriter
 from nasbench1shot1.search_state import SearchState
 from nasbench1shot1.table import Table
 
-EVALUATION_BATCH = 256
-RECALIBRATION_BATCHES = 8
+EVALUATION_BATCH = 128  # larger ones leave a CPU's cache
+RECALIBRATION_BATCHES = 8  # 1,024 images
 CHECK_EVERY = 10  # steps between looks at the loss: on a GPU each look waits for the device
 
 
@@ -129,6 +129,7 @@ def recalibrate(state: SearchState, epoch: int) -> None:
     """
     mixing, augment = state.method.evaluation_mixing(), state.augmentation(max(epoch, 1))
     norms = [layer for layer in state.net.modules() if isinstance(layer, nn.BatchNorm2d)]
+    momenta = [layer.momentum for layer in norms]
     for layer in norms:
         layer.reset_running_stats()
         layer.momentum = None  # PyTorch's way of asking for a plain mean
@@ -138,8 +139,8 @@ def recalibrate(state: SearchState, epoch: int) -> None:
     for _, rows in zip(range(RECALIBRATION_BATCHES), shuffled, strict=False):
         pixels, _ = state.images.batch(rows)
         state.logits(mixing, augment.normalise(pixels))
-    for layer in norms:
-        layer.momentum = state.preset.batch_norm_momentum
+    for layer, momentum in zip(norms, momenta, strict=True):
+        layer.momentum = momentum
 
 
 def epoch_line(state: SearchState, table: Table, training: Training, one_shot_valid_error: float) -> dict[str, object]:

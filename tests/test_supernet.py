@@ -180,3 +180,15 @@ def test_one_hot_arrays_become_tensors():
     space = nb.search_space("s2")
     tensors = to_tensors(space.one_hot(space[7]))
     assert space.discretise(tensors) == space[7]
+
+
+def test_the_weighted_sum_has_right_first_and_second_derivatives():
+    from nasbench1shot1.layers import weighted_sum
+
+    generator = torch.Generator().manual_seed(0)
+    tensors = [torch.randn(2, 3, 2, 2, generator=generator, dtype=torch.float64).requires_grad_() for _ in range(3)]
+    weights = torch.randn(3, generator=generator, dtype=torch.float64).requires_grad_()
+    assert torch.autograd.gradcheck(lambda w, *ts: weighted_sum(w, ts), (weights, *tensors))
+    assert torch.autograd.gradgradcheck(lambda w, *ts: weighted_sum(w, ts), (weights, *tensors))
+    per_sample = torch.randn(2, 3, generator=generator, dtype=torch.float64).requires_grad_()
+    assert torch.autograd.gradcheck(lambda w, *ts: weighted_sum(w, ts), (per_sample, *tensors))

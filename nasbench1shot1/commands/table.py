@@ -60,7 +60,11 @@ class Build:
         from nasbench1shot1.table_building import build
 
         spaces = [search_space(name) for name in ("s1", "s2", "s3")]
-        build({space.name: [arch.cell for arch in space.architectures("unique")] for space in spaces}, self.out)
+        build(
+            {space.name: [arch.cell for arch in space.architectures("unique")] for space in spaces},
+            self.out,
+            report=print,
+        )
         _show(load_table(self.out).info())
 
 
