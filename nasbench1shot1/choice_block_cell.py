@@ -56,17 +56,25 @@ class ChoiceBlockCell(nn.Module):
     def forward(self, x: Tensor, mixing: Mapping[str, Tensor], operations: Sequence[int] | None = None) -> Tensor:
         """(N, in_channels, H, W) → (N, out_channels, H, W), under mixing weights of the space's keys."""
         outputs: list[Tensor] = []
+        *projected, shortcut = self.project(x)
         for b, block in enumerate(self.blocks):
-            inputs = [self.projections[b](x), *outputs]
+            inputs = [projected[b], *outputs]
             key = self._edge_keys[b]
             mixed = weighted_sum(mixing[key], inputs) if key else _plain_sum(inputs)
             of_block = mixing["operations"][..., b, :]
             outputs.append(block(mixed, of_block, None if operations is None else operations[b]))
-        shortcut = self.projections[-1](x)
         weight_in, *weights_of_blocks = broadcastable(mixing["output_edges"], x)
         weighted = [weight * output for weight, output in zip(weights_of_blocks, outputs, strict=True)]
         out: Tensor = weight_in * shortcut + torch.cat(weighted, dim=1)
         return out
+
+    def project(self, x: Tensor) -> list[Tensor]:
+        """The cell's input as every block takes it, then as the output takes it.
+
+        One after another: fusing them into one convolution and one batch-norm pays only where
+        benchmarks/fused_projections.py says so, and no device has yet.
+        """
+        return [projection(x) for projection in self.projections]
 
 
 def _plain_sum(tensors: Sequence[Tensor]) -> Tensor:
