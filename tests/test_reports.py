@@ -10,7 +10,6 @@ import nasbench1shot1 as nb
 from nasbench1shot1.experiments.anytime_regret import anytime_regret, draw_anytime_regret, regret_figure
 from nasbench1shot1.experiments.report import rescore, write_report
 from nasbench1shot1.public import search_seeds
-from nasbench1shot1.table_folder import write_table
 
 TINY = {"scale": "quick", "epochs": 2, "channels": 2, "cells": 1, "images_per_half": 40, "batch_size": 20, "threads": 1}
 
@@ -19,30 +18,6 @@ TINY = {"scale": "quick", "epochs": 2, "channels": 2, "cells": 1, "images_per_ha
 def runs(tmp_path_factory) -> list[nb.Run]:
     out = tmp_path_factory.mktemp("seeds") / "group"
     return search_seeds([0, 1, 2], out=out, console=Console(quiet=True), **TINY)
-
-
-@pytest.fixture(scope="module")
-def measured_table(tmp_path_factory):
-    """The embedded table's s1 rows with other accuracies, said to be measured, in the official shape of 3 repeats."""
-    from nasbench1shot1.table import load_table
-
-    table, rng = load_table(), np.random.default_rng(0)
-    rows = table.members("s1")
-    counts = rng.integers(8500, 9400, (2, len(rows), 1, 3))
-    about = {"epochs": [108], "fidelity": "measured", "images": 9984}
-    columns = {name: np.array(table.column(name)[rows]) for name in ("hash", "cell", "trainable_parameters")}
-    columns |= {
-        "validation_accuracy": (counts[0] / 9984).astype(np.float32),
-        "test_accuracy": (counts[1] / 9984).astype(np.float32),
-        "training_time": np.full((len(rows), 1, 3), 1000, np.float32),
-        "member_s1": np.arange(len(rows), dtype=np.int32),
-    }
-    meta = {"name": "measured", "version": "1", "epochs": [108], "repeats": 3, "spaces": ["s1"]}
-    described = dict.fromkeys(("validation_accuracy", "test_accuracy"), about)
-    described["training_time"] = {"epochs": [108], "fidelity": "measured"}
-    folder = tmp_path_factory.mktemp("table") / "measured"
-    write_table(folder, columns, {**meta, "columns": described})
-    return load_table(folder)
 
 
 def texts(figure: Figure) -> str:

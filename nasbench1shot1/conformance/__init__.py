@@ -11,4 +11,4 @@ A class here is subclassed in a test module, with a fixture that gives what is t
 import pytest
 
 # So that a failed assertion in a suite shows its values, as in any test module.
-pytest.register_assert_rewrite(f"{__name__}.search_space")
+pytest.register_assert_rewrite(f"{__name__}.search_space", f"{__name__}.table")

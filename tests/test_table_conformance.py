@@ -1,0 +1,18 @@
+"""The embedded table and one in the official shape run through the suite that the package ships."""
+
+import pytest
+
+import nasbench1shot1 as nb
+from nasbench1shot1.conformance.table import TableConformance
+
+
+class TestEmbedded(TableConformance):
+    @pytest.fixture
+    def table(self) -> nb.Table:
+        return nb.load_table()
+
+
+class TestMeasured(TableConformance):
+    @pytest.fixture
+    def table(self, measured_table: nb.Table) -> nb.Table:
+        return measured_table
