@@ -95,7 +95,10 @@ def save_figure(figure: "Figure", path: Path) -> None:
 def _draw(frame: pandas.DataFrame, curve: str, axes: "Axes", runs: int) -> Any:
     name, colour, line, width = _STYLE[curve]
     mean, spread = 100 * frame[f"{curve}_mean"], 100 * frame[f"{curve}_std"]
-    if runs > 1:
+    if runs > 1 and curve == "valid_regret":  # a second area over that of the test regret could not be read
+        for bound in (mean - spread, mean + spread):
+            axes.plot(frame.index, bound, ":", color=colour, linewidth=1)
+    elif runs > 1:
         axes.fill_between(frame.index, mean - spread, mean + spread, color=colour, alpha=0.18, linewidth=0)
     label = name if curve == "one_shot_valid_error" else f"{name} ({_provenance(frame[f'{curve}_measured'])})"
     return axes.plot(frame.index, mean, line, color=colour, label=label, linewidth=width)[0]

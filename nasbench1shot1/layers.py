@@ -38,7 +38,7 @@ def broadcastable(weights: Tensor, x: Tensor) -> Sequence[Tensor]:
 def weighted_sum(weights: Tensor, tensors: Sequence[Tensor]) -> Tensor:
     """Σ wᵢ tᵢ of k equally shaped tensors (N, C, H, W); weights (k,) or, one set per sample, (N, k)."""
     if weights.dim() == 1 and not weights.is_cuda and not torch.compiler.is_compiling():
-        weighted: Tensor = _WeightedSum.apply(weights, *tensors)
+        weighted: Tensor = _WeightedSum.apply(weights, *tensors)  # type: ignore[no-untyped-call]
         return weighted
     factors = broadcastable(weights, tensors[0])
     total = factors[0] * tensors[0]
@@ -55,16 +55,16 @@ class _WeightedSum(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, weights: Tensor, *tensors: Tensor) -> Tensor:  # type: ignore[override]
+    def forward(ctx: Any, weights: Tensor, *tensors: Tensor) -> Tensor:
         ctx.save_for_backward(weights, *tensors)
         first, *others = weights.tolist()
-        total = tensors[0] * first
+        total: Tensor = tensors[0] * first
         for weight, tensor in zip(others, tensors[1:], strict=True):
             total.add_(tensor, alpha=weight)
         return total
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         weights, *tensors = ctx.saved_tensors
         if torch.is_grad_enabled():  # somebody differentiates twice: only tensor operations keep the graph
             return torch.stack([(gradient * t).sum() for t in tensors]), *[gradient * w for w in weights.unbind()]

@@ -1,6 +1,8 @@
 """What every table must do, measured or estimated, however many budgets and repeats it has."""
 # ruff: noqa: D102  a test's name says what it checks
 
+from typing import Literal
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.table import Table
 
 N_DRAWN = 50
+SPLITS: tuple[Literal["validation", "test"], ...] = ("validation", "test")
 METRICS = ("validation_accuracy", "test_accuracy", "train_accuracy", "training_time", "trainable_parameters")
 
 
@@ -71,10 +74,10 @@ class TableConformance:
     def test_regret_is_never_negative_and_zero_for_the_best(self, table: Table) -> None:
         for reference in (*table.spaces, "nb101"):
             hashes = table.hashes(table.members(reference))
-            for split in ("validation", "test"):
-                assert table.regret(hashes, reference, split).min() == 0  # type: ignore[arg-type]
-                cell, metrics = table.best(reference, split)  # type: ignore[arg-type]
-                assert table.regret(cell, reference, split) == 0  # type: ignore[arg-type]
+            for split in SPLITS:
+                assert table.regret(hashes, reference, split).min() == 0
+                cell, metrics = table.best(reference, split)
+                assert table.regret(cell, reference, split) == 0
                 assert metrics.hash == cell.hash
 
     def test_what_the_table_lacks_is_refused(self, table: Table, hashes: list[str]) -> None:
