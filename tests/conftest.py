@@ -1,21 +1,31 @@
 """What several tests use."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from nasbench1shot1.files import PACKAGE_DATA
 from nasbench1shot1.table_folder import write_table
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture(scope="session")
+def real_cells() -> Path:
+    """27,001 real cells of NAS-Bench-101 with their hashes, which the package carries."""
+    return PACKAGE_DATA / "sources" / "nb101_partial_val.npz"
+
+
+@pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder of real data beside the checkout; a test that needs it fails where it is missing, by name."""
+    """More real data, in a folder beside the developers' checkouts; CI says that it is there, so it must be."""
     folder = CHECKOUT.parent / "shared" / "data"
-    assert folder.is_dir(), f"{folder} is missing: this test compares with the real data kept there"
+    if not folder.is_dir():
+        assert not os.environ.get("NB1SHOT1_SHARED_IS_HERE"), f"{folder} is missing"
+        pytest.skip(f"{folder} is not here: this test compares with data that only the developers have")
     return folder
 
 

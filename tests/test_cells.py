@@ -25,8 +25,8 @@ def cell(edges: Sequence[tuple[int, int]], *operations: str) -> Cell:
     return Cell(matrix, [INPUT, *operations, OUTPUT])
 
 
-def test_every_hash_of_the_real_sample_is_reproduced(shared: Path) -> None:
-    with np.load(shared / "nb101_partial_val.npz", allow_pickle=False) as real:
+def test_every_hash_of_the_real_sample_is_reproduced(real_cells: Path) -> None:
+    with np.load(real_cells, allow_pickle=False) as real:
         expected = [bytes(row).hex() for row in real["hash"]]
         sizes, matrices, ops = real["n_vertices"].tolist(), real["adjacency"], real["ops"].tolist()
     names = {label: name for name, label in LABELS.items()}

@@ -86,9 +86,9 @@ def test_every_wiring_prunes_to_a_cell_within_the_limits(name: str) -> None:
         assert cell.matrix.shape == matrix.shape  # pruned already
 
 
-def test_as_many_hashes_are_in_the_real_sample_as_it_covers(shared: Path) -> None:
+def test_as_many_hashes_are_in_the_real_sample_as_it_covers(real_cells: Path) -> None:
     """The sample holds about 6.5 % of each space's cells, its README says; a wrong hash would never be in it."""
-    with np.load(shared / "nb101_partial_val.npz", allow_pickle=False) as real:
+    with np.load(real_cells, allow_pickle=False) as real:
         known = {bytes(row) for row in real["hash"]}
     for name in ("s1", "s2", "s3"):
         hashes = space_named(name).distinct_cells.hashes

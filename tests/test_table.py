@@ -76,8 +76,8 @@ def embedded() -> Table:
 
 
 @pytest.fixture(scope="module")
-def sample(shared: Path) -> dict[str, Any]:
-    with np.load(shared / "nb101_partial_val.npz", allow_pickle=False) as arrays:
+def sample(real_cells: Path) -> dict[str, Any]:
+    with np.load(real_cells, allow_pickle=False) as arrays:
         return {**arrays, "text": [bytes(row).hex() for row in arrays["hash"]]}
 
 
