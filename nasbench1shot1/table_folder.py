@@ -35,7 +35,6 @@ CHECKED_AT_LOAD = 32_000_000
 REQUIRED = ("hash", "cell", "trainable_parameters")
 METRICS = ("validation_accuracy", "test_accuracy", "train_accuracy", "training_time")
 MEMBER, MEASURED, HALFWAY = "member_", "measured_", "halfway_"
-_META_FIELDS = ("name", "version", "rows", "epochs", "repeats", "spaces", "columns")
 
 Columns = dict[str, NDArray[Any]]
 Meta = dict[str, Any]
@@ -207,19 +206,60 @@ def _read_meta(path: Path) -> Meta:
         raise InvalidInputError(
             f"the table in {path} has format {found}, this version reads format {FORMAT}: build or import it anew"
         )
-    if (lacking := _lacking(meta)) is not None:
-        raise DamagedFileError(f"{path / META} lacks {lacking}: {_remedy()}")
+    if (fault := _fault(meta)) is not None:
+        raise DamagedFileError(f"{path / META} {fault}: {_remedy()}")
     return meta
 
 
-def _lacking(meta: Meta) -> str | None:
-    """What a table's description should hold and does not."""
-    about = meta.get("columns")
-    if not isinstance(about, dict):
-        return "columns"
-    without_sum = [f"the SHA-256 of {c}" for c, a in about.items() if not isinstance(a, dict) or "sha256" not in a]
-    lacking = [field for field in _META_FIELDS if field not in meta] + [c for c in REQUIRED if c not in about]
-    return next(iter([*lacking, *without_sum]), None)
+def _fault(meta: Meta) -> str | None:
+    """What is wrong with a table's description, in words."""
+    lacking = [field for field in _META_FIELDS if field not in meta]
+    if lacking or not isinstance(meta["columns"], dict):
+        return f"lacks {next(iter(lacking), 'columns')}"
+    wrong = [field for field, is_right in _META_FIELDS.items() if not is_right(meta[field])]
+    if wrong or not isinstance(meta.get("fidelity", {}), dict):
+        return f"says something impossible of {next(iter(wrong), 'fidelity')}"
+    about = meta["columns"]
+    lacking = [column for column in (*REQUIRED, *(MEMBER + space for space in meta["spaces"])) if column not in about]
+    if lacking:
+        return f"lacks {lacking[0]}"
+    wrong = [column for column, known in about.items() if not _describes_column(known, meta["epochs"])]
+    return f"says something impossible of column {wrong[0]}, or lacks its SHA-256" if wrong else None
+
+
+def _describes_column(about: Any, epochs: list[int]) -> bool:
+    if not isinstance(about, dict) or not isinstance(about.get("sha256"), str):
+        return False
+    own, images = about.get("epochs", []), about.get("images")
+    return (own == [] or (_is_budgets(own) and set(own) <= set(epochs))) and (images is None or _is_count(images))
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and value != ""
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def _is_budgets(value: Any) -> bool:
+    """A list of counts that ascend."""
+    return isinstance(value, list) and value != [] and all(map(_is_count, value)) and value == sorted(set(value))
+
+
+def _is_names(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_is_text, value)) and len(set(value)) == len(value)
+
+
+_META_FIELDS = {
+    "name": _is_text,
+    "version": _is_text,
+    "rows": _is_count,
+    "epochs": _is_budgets,
+    "repeats": _is_count,
+    "spaces": _is_names,
+    "columns": lambda value: isinstance(value, dict),
+}
 
 
 def _open_column(file: Path) -> NDArray[Any]:
@@ -234,7 +274,7 @@ def _check_shapes(path: Path, meta: Meta, columns: Columns) -> None:
     for name, column in columns.items():
         shape: tuple[int, ...] = (meta["rows"],)
         if name.startswith(MEMBER):
-            shape = column.shape[:1]
+            shape = (column.size,)
         elif name.endswith(METRICS):
             repeats = 1 if name.startswith(MEASURED) else meta["repeats"]
             shape = (meta["rows"], len(meta["columns"][name].get("epochs", ())), repeats)

@@ -373,6 +373,49 @@ def test_wrong_descriptions(folder: Path) -> None:
             load_table(folder)
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("name", 7),
+        ("version", None),
+        ("rows", "3"),
+        ("rows", True),
+        ("epochs", 108),
+        ("epochs", ["a"]),
+        ("epochs", []),
+        ("epochs", [108, 4]),
+        ("epochs", [4.0, 108.0]),
+        ("repeats", 0),
+        ("spaces", "s1"),
+        ("spaces", [1]),
+        ("fidelity", 3),
+    ],
+)
+def test_impossible_descriptions(folder: Path, field: str, value: object) -> None:
+    described = json.loads((folder / "meta.json").read_text())
+    (folder / "meta.json").write_text(json.dumps(described | {field: value}))
+    with pytest.raises(DamagedFileError, match=rf"meta\.json .*{field}.*anew"):
+        load_table(folder)
+
+
+@pytest.mark.parametrize(
+    "about", [{"epochs": 108}, {"epochs": ["a"]}, {"epochs": [36]}, {"images": "x"}, {"sha256": 1}]
+)
+def test_impossible_descriptions_of_a_column(folder: Path, about: dict[str, object]) -> None:
+    described = json.loads((folder / "meta.json").read_text())
+    described["columns"]["training_time"] |= about
+    (folder / "meta.json").write_text(json.dumps(described))
+    with pytest.raises(DamagedFileError, match=r"column training_time.*anew"):
+        load_table(folder)
+
+
+def test_a_space_without_its_rows(folder: Path) -> None:
+    described = json.loads((folder / "meta.json").read_text())
+    (folder / "meta.json").write_text(json.dumps(described | {"spaces": ["s1", "s2"]}))
+    with pytest.raises(DamagedFileError, match=r"lacks member_s2.*anew"):
+        load_table(folder)
+
+
 def test_no_table_there(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="no table"):
         load_table(tmp_path)
