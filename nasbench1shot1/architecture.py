@@ -1,8 +1,11 @@
 """One discrete choice in a search space: the only thing that travels between the parts."""
 
+import operator
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -12,7 +15,8 @@ from nasbench1shot1.errors import InvalidInputError, unknown_name
 SHORT_NAMES = ("conv3x3", "conv1x1", "maxpool3x3")
 """The operations of NAS-Bench-101 as an architecture's text writes them; same order as `cells.OPERATIONS`."""
 
-_TEXT = re.compile(r"(?P<space>[\w-]+):(?P<parents>[\d,|]*):(?P<operations>[\w,]*)")
+_TEXT = re.compile(r"(?P<space>[\w-]+):(?P<parents>[0-9,|]*):(?P<operations>[\w,]*)")
+_NODE = r"(?:0|[1-9][0-9]{0,2})"  # one way to write a number, so that equal architectures have equal texts
 
 
 @dataclass(frozen=True)
@@ -26,11 +30,40 @@ class Architecture:
         space: the short name of its search space, "s1" for example.
         parents: the ascending parents of block 1, …, block n and the output, in that order (n + 1 tuples).
         operations: index in `cells.OPERATIONS` for each block (n integers).
+
+    Lists and NumPy's integers are taken too and kept as tuples of Python's.
+
+    Raises:
+        InvalidInputError: a part is not made of integers, a node's parents are missing, not ascending or not before
+            it, an operation is none of the three, or there are not as many operations as blocks. Whether the
+            architecture is in its space is checked by `SearchSpace.index`.
     """
 
     space: str
     parents: tuple[tuple[int, ...], ...]
     operations: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.space, str) or not re.fullmatch(r"[\w-]+", self.space):
+            raise InvalidInputError(f"{self.space!r} is not a space's name: give letters, digits, _ and -, as in 's1'")
+        try:
+            parents = tuple(_as_integers(of_node) for of_node in self.parents)
+            operations = _as_integers(self.operations)
+        except TypeError as error:
+            raise InvalidInputError(
+                f"an architecture of {self.space} needs integers, parents=((0,), (0, 1), …) and operations=(0, …), "
+                f"not {self.parents!r} and {self.operations!r}"
+            ) from error
+        _check(_text(self.space, parents, operations), parents, operations)
+        object.__setattr__(self, "parents", parents)
+        object.__setattr__(self, "operations", operations)
+
+    @classmethod
+    def unchecked(cls, space: str, parents: tuple[tuple[int, ...], ...], operations: tuple[int, ...]) -> "Architecture":
+        """For search spaces, which build many from tuples that they know to be right: no check, half the time."""
+        arch = object.__new__(cls)
+        arch.__dict__.update(space=space, parents=parents, operations=operations)
+        return arch
 
     @classmethod
     def parse(cls, text: str) -> "Architecture":
@@ -41,7 +74,7 @@ class Architecture:
         Raises:
             InvalidInputError: the text does not have that form.
         """
-        match = _TEXT.fullmatch(text.strip())
+        match = _TEXT.fullmatch(str(text).strip())
         if not match:
             raise InvalidInputError(
                 f"'{text}' is not an architecture: write space:parents:operations, for example "
@@ -49,13 +82,6 @@ class Architecture:
             )
         parents = tuple(_integers(part, text) for part in match["parents"].split("|"))
         operations = tuple(_operation(name) for name in match["operations"].split(","))
-        if len(parents) != len(operations) + 1:
-            raise InvalidInputError(
-                f"'{text}' names parents for {len(parents)} nodes and operations for {len(operations)} blocks: "
-                "give parents for every block and the output, and an operation for every block"
-            )
-        if any(p >= node for node, of_node in enumerate(parents, start=1) for p in of_node):
-            raise InvalidInputError(f"'{text}' gives a node a parent that does not come before it")
         return cls(match["space"], parents, operations)
 
     @cached_property
@@ -68,17 +94,45 @@ class Architecture:
         return Cell(matrix, [INPUT, *(OPERATIONS[op] for op in self.operations), OUTPUT])
 
     def __str__(self) -> str:
-        parents = "|".join(",".join(map(str, of_node)) for of_node in self.parents)
-        return f"{self.space}:{parents}:{','.join(SHORT_NAMES[op] for op in self.operations)}"
+        return _text(self.space, self.parents, self.operations)
+
+
+def _text(space: str, parents: Iterable[Iterable[int]], operations: Iterable[int]) -> str:
+    """The text form; an operation that does not exist is written as its number, for error messages."""
+    of_nodes = "|".join(",".join(map(str, of_node)) for of_node in parents)
+    names = [SHORT_NAMES[op] if 0 <= op < len(SHORT_NAMES) else str(op) for op in operations]
+    return f"{space}:{of_nodes}:{','.join(names)}"
+
+
+def _check(text: str, parents: tuple[tuple[int, ...], ...], operations: tuple[int, ...]) -> None:
+    """Raise InvalidInputError where these cannot be an architecture's parents and operations."""
+    if not operations or len(parents) != len(operations) + 1:
+        raise InvalidInputError(
+            f"'{text}' names parents for {len(parents)} nodes and operations for {len(operations)} blocks: "
+            "give parents for every block and the output, and an operation for every block"
+        )
+    if not all(parents):
+        raise InvalidInputError(f"'{text}' has a node without parents: give each block and the output at least one")
+    if any(a >= b for of_node in parents for a, b in pairwise(of_node)):
+        raise InvalidInputError(f"'{text}' must list each node's parents once, in ascending order")
+    if any(of_node[0] < 0 or of_node[-1] >= node for node, of_node in enumerate(parents, start=1)):
+        raise InvalidInputError(f"'{text}' gives a node a parent that does not come before it")
+    if not all(0 <= op < len(SHORT_NAMES) for op in operations):
+        names = ", ".join(f"{i} ({name})" for i, name in enumerate(SHORT_NAMES))
+        raise InvalidInputError(f"'{text}' has an operation that does not exist: give {names}")
+
+
+def _as_integers(values: Iterable[int]) -> tuple[int, ...]:
+    return tuple(int(operator.index(value)) for value in values)
 
 
 def _integers(part: str, text: str) -> tuple[int, ...]:
-    if not re.fullmatch(r"\d+(,\d+)*", part):
-        raise InvalidInputError(f"'{text}' has a node without parents or a stray comma: write them as in 0|0,1|0,2")
-    values = tuple(int(p) for p in part.split(","))
-    if sorted(set(values)) != list(values):
-        raise InvalidInputError(f"'{text}' must list each node's parents once, in ascending order")
-    return values
+    if not re.fullmatch(f"{_NODE}(,{_NODE})*", part):
+        raise InvalidInputError(
+            f"'{text}' has a node without parents or a stray comma, or a number with a leading zero or too many "
+            "digits: write them as in 0|0,1|0,2"
+        )
+    return tuple(int(p) for p in part.split(","))
 
 
 def _operation(name: str) -> int:

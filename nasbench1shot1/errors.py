@@ -29,9 +29,9 @@ class DamagedFileError(UserError):
     """A file whose content is not what it should be."""
 
 
-def unknown_name(kind: str, name: str, known: Iterable[str]) -> InvalidInputError:
-    """An error for a name that is not known; it suggests the closest that is."""
+def unknown_name(kind: str, name: object, known: Iterable[str]) -> InvalidInputError:
+    """An error for a name that is not known (nor need be text); it suggests the closest that is."""
     known = sorted(known)
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
+    close = difflib.get_close_matches(str(name), known, n=1, cutoff=0.4)
     hint = f"; did you mean '{close[0]}'?" if close else ""
     return InvalidInputError(f"unknown {kind} '{name}'{hint} (known: {', '.join(known)})")

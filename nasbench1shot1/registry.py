@@ -62,7 +62,7 @@ def _references(group: str) -> dict[str, str]:
 
 def _load(group: str, kind: str, name: str) -> Any:
     known = _references(group)
-    if name not in known:
+    if name not in list(known):  # a list, as what is asked for may not be hashable
         raise unknown_name(kind, name, known)
     module, _, attribute = known[name].partition(":")
     return getattr(import_module(module), attribute)

@@ -40,7 +40,7 @@ class SearchSpace(ABC):
 
     @abstractmethod
     def __getitem__(self, index: int) -> Architecture:
-        """The architecture of that number; raises IndexError outside 0 … len - 1."""
+        """The architecture of that number; raises IndexError outside 0 … len - 1, TypeError for no integer."""
 
     @abstractmethod
     def index(self, arch: Architecture) -> int:

