@@ -18,7 +18,7 @@ test: lint  ## lint, types, tests
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	cd docs && ../$(BIN)/mypy --config-file ../pyproject.toml  # elsewhere, so that it reads the installed package
+	cd docs && $(abspath $(BIN))/mypy --config-file ../pyproject.toml  # elsewhere, so that it reads the installed package
 
 bench: $(VENV)/.dev  ## the benchmarks that need nothing but this machine
 	$(BIN)/python benchmarks/supernet_speed.py
@@ -35,4 +35,4 @@ $(VENV)/.dev: $(VENV)/.core
 	touch $@
 
 clean:
-	rm -rf $(VENV) build *.egg-info runs
+	rm -rf $(VENV) build *.egg-info

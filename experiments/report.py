@@ -5,10 +5,11 @@ from typing import Any
 
 import pandas
 
+from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.evaluator import score
 from nasbench1shot1.experiments.anytime_regret import regret_figure, save_figure
 from nasbench1shot1.files import replacing, write_json
-from nasbench1shot1.run_record import FIELDS, FIGURE, METRICS, SUMMARY, Run
+from nasbench1shot1.run_record import CONFIG, FIGURE, METRICS, SUMMARY, Run, as_frame, as_json_line
 from nasbench1shot1.summary import summarise
 from nasbench1shot1.table import Table
 
@@ -18,15 +19,20 @@ def rescore(run: Run, table: Table) -> pandas.DataFrame:
 
     Raises OutOfDomainError if the table lacks an architecture of the run.
     """
-    return pandas.DataFrame(_lines(run, table), columns=list(FIELDS))
+    return as_frame(_lines(run, table))
 
 
 def write_report(run: Run, table: Table, out: Path) -> dict[str, Any]:
-    """Write metrics.jsonl, summary.json and regret.png of a run scored on `table` into a folder; return the summary."""
+    """Write metrics.jsonl, summary.json and regret.png of a run scored on `table` into a folder; return the summary.
+
+    Raises InvalidInputError if the folder holds a run, OutOfDomainError if the table lacks an architecture.
+    """
+    if (out / CONFIG).exists():
+        raise InvalidInputError(f"{out} is a run, and a report never changes one: choose another --out")
     lines = _lines(run, table)
-    frame = pandas.DataFrame(lines, columns=list(FIELDS))
+    frame = as_frame(lines)
     with replacing(out / METRICS) as file:
-        file.write(frame.to_json(orient="records", lines=True, double_precision=15).encode())
+        file.write("".join(as_json_line(line) for line in lines).encode())
     summary = summarise(run.config, lines[-1], table.id)
     write_json(out / SUMMARY, summary)
     save_figure(regret_figure([run], [frame], table.id), out / FIGURE)

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from nasbench1shot1.errors import UserError as UserError
     from nasbench1shot1.evaluator import score as score
     from nasbench1shot1.optimizer import OneShotOptimizer as OneShotOptimizer
-    from nasbench1shot1.public import search as search
+    from nasbench1shot1.searching import search as search
+    from nasbench1shot1.searching import search_seeds as search_seeds
     from nasbench1shot1.registry import search_space as search_space
     from nasbench1shot1.run_record import Run as Run
     from nasbench1shot1.run_record import load_run as load_run
@@ -49,7 +50,8 @@ _HOME = {
     "load_run": "run_record",
     "load_table": "table",
     "score": "evaluator",
-    "search": "public",
+    "search": "searching",
+    "search_seeds": "searching",
     "search_space": "registry",
 }
 __all__ = sorted(_HOME)

@@ -1,6 +1,7 @@
 """The checkpoint of a search: all it needs to go on after an epoch, in one file that is replaced whole."""
 
 import io
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,9 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
     Raises DamagedFileError where the file is not whole or not a checkpoint of this format.
     """
     try:
+        with zipfile.ZipFile(path) as archive:  # PyTorch does not look at the checksums
+            if archive.testzip() is not None:
+                raise _damaged(path)
         content: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
         if content["format"] == FORMAT:
             return content
@@ -39,6 +43,5 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
 
 def _damaged(path: Path) -> DamagedFileError:
     return DamagedFileError(
-        f"{path} is damaged or no checkpoint of this version: restore it, or delete it to search again from the start "
-        "with --resume"
+        f"{path} is damaged or no checkpoint of this version: restore it, or start a new run; what is recorded stays"
     )

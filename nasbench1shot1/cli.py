@@ -5,7 +5,7 @@ import io
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from importlib import import_module
 from typing import Any
 
@@ -62,8 +62,9 @@ def _run(arguments: list[str]) -> None:
     name, rest = _split(arguments)
     module, _, attribute = COMMANDS[name].target.partition(":")
     options = getattr(import_module(f"nasbench1shot1.commands.{module}"), attribute)
-    _check_flags(options, rest)
-    _parse(options, name, rest).run()
+    named = _named_options(options, rest)
+    command = _parse(options, name, rest)
+    (replace(command, named=named) if hasattr(command, "named") else command).run()
 
 
 def _split(arguments: list[str]) -> tuple[str, list[str]]:
@@ -79,14 +80,18 @@ def _split(arguments: list[str]) -> tuple[str, list[str]]:
     raise unknown_name("command", two if group else one, COMMANDS)
 
 
-def _check_flags(options: Any, arguments: list[str]) -> None:
-    """Raise for an option that the command does not have, naming the closest that it has."""
-    flags = [field.name.replace("_", "-") for field in fields(options)]
-    known = {"help", *flags, *(f"no-{flag}" for flag in flags)}
+def _named_options(options: Any, arguments: list[str]) -> frozenset[str]:
+    """The names of the options that are given; raises for one that the command does not have, naming the closest."""
+    names = {field.name.replace("_", "-"): field.name for field in fields(options) if field.name != "named"}
+    known = {**names, **{f"no-{flag}": name for flag, name in names.items()}, "help": "help"}
+    given = set()
     for argument in arguments:
         flag = argument.removeprefix("--").partition("=")[0].replace("_", "-")
-        if argument.startswith("--") and flag and flag not in known:
-            raise unknown_name("option", f"--{flag}", [f"--{flag}" for flag in (*flags, "help")])
+        if argument.startswith("--") and flag:
+            if flag not in known:
+                raise unknown_name("option", f"--{flag}", [f"--{flag}" for flag in (*names, "help")])
+            given.add(known[flag])
+    return frozenset(given)
 
 
 def _parse(options: Any, name: str, arguments: list[str]) -> Any:

@@ -29,7 +29,7 @@ def environment() -> dict[str, Any]:
 
 
 def _commit() -> str | None:
-    checkout = Path(__file__).parents[1]
+    checkout = Path(__file__).resolve().parents[1]  # a strict editable install is made of links
     if not (checkout / ".git").exists():  # installed: a repository around it would be somebody else's
         return None
     try:

@@ -53,7 +53,7 @@ def write_json(path: Path, content: Any) -> None:
 def read_json(path: Path) -> Any:
     """Read a JSON file; raises DamagedFileError where it is none."""
     try:
-        return json.loads(path.read_text())
+        return json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, OSError) as error:
         raise DamagedFileError(f"{path} cannot be read as JSON ({error}): restore it or make it anew") from error
 

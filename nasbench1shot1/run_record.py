@@ -2,7 +2,9 @@
 
 import json
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +19,11 @@ from nasbench1shot1.files import read_json, replacing, write_error, write_json
 
 if TYPE_CHECKING:
     import pandas
+
+try:
+    import fcntl
+except ImportError:  # not on Windows; there two processes must be kept apart by hand
+    fcntl = None  # type: ignore[assignment]
 
 CONFIG, ENVIRONMENT, SUMMARY = "config.json", "environment.json", "summary.json"
 METRICS, PARAMETERS, CHECKPOINT = "metrics.jsonl", "architecture_parameters.npz", "checkpoint.pt"
@@ -66,13 +73,28 @@ class RunWriter:
         write_json(folder / CONFIG, config)  # last: a folder with a configuration can be resumed
         return cls(folder)
 
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other processes from writing into the folder; raises InvalidInputError if one does so already."""
+        if fcntl is None:
+            yield
+            return
+        descriptor = os.open(self.folder, os.O_RDONLY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield
+        except BlockingIOError as error:
+            raise InvalidInputError(f"another process writes into {self.folder}: wait for it, or stop it") from error
+        finally:
+            os.close(descriptor)
+
     def append(self, line: Mapping[str, Any], parameters: Parameters) -> None:
         """Add an epoch's line and its Λ; raises UserError where the disk is full."""
         assert tuple(line) == FIELDS, f"a line has the fields {FIELDS}"
         path = self.folder / METRICS
         try:
-            with path.open("a") as file:
-                file.write(json.dumps(line, allow_nan=False) + "\n")
+            with path.open("a", encoding="utf-8") as file:
+                file.write(as_json_line(line))
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
@@ -80,24 +102,40 @@ class RunWriter:
         self._history.append(parameters)
         self._write_history()
 
-    def cut(self, epoch: int) -> None:
-        """Remove what was written after that epoch; -1 removes all. Raises DamagedFileError if a line is missing."""
-        lines = _whole_lines(self.folder / METRICS)[: epoch + 1]
+    def check_nothing_is_lost(self) -> None:
+        """Raise DamagedFileError if the folder holds more than a search without a checkpoint can have written."""
+        if len(_read_lines(self.folder / METRICS)) > 1 or (self.folder / SUMMARY).exists():
+            raise DamagedFileError(
+                f"{self.folder} has finished epochs but no {CHECKPOINT}, so it cannot go on: restore it, or start anew"
+            )
+
+    def cut(self, epoch: int, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        """Remove what was written after that epoch; -1 removes all.
+
+        Args:
+            epoch: the checkpoint's.
+            shapes: of Λ in one epoch, by key.
+
+        Raises:
+            DamagedFileError: a line or Λ of an epoch is missing or damaged; nothing is changed then.
+        """
+        lines = _read_lines(self.folder / METRICS)[: epoch + 1]
         stored = _parameters(self.folder / PARAMETERS) if epoch >= 0 else {}
-        if len(lines) <= epoch or any(len(values) <= epoch for values in stored.values()):
+        fits = epoch < 0 or {key: values.shape[1:] for key, values in stored.items()} == dict(shapes)
+        if len(lines) <= epoch or not fits or any(len(values) <= epoch for values in stored.values()):
             raise DamagedFileError(
                 f"{self.folder} has a checkpoint of epoch {epoch} but fewer lines or Λ: restore {METRICS} and "
                 f"{PARAMETERS}, or start a new run"
             )
         with replacing(self.folder / METRICS) as file:
-            file.write("".join(line + "\n" for line in lines).encode())
+            file.write("".join(as_json_line(line) for line in lines).encode())
         self._history = [{key: values[e] for key, values in stored.items()} for e in range(epoch + 1)]
         if self._history:
             self._write_history()
         else:
             (self.folder / PARAMETERS).unlink(missing_ok=True)
         for path in self.folder.glob(f"{WEIGHTS}/epoch-*.pt"):
-            if int(path.stem.rpartition("-")[2]) > epoch:
+            if (match := re.fullmatch(r"epoch-(\d+)", path.stem)) and int(match[1]) > epoch:
                 path.unlink()
         for path in self.folder.rglob(".*.part"):  # what a killed process was writing
             path.unlink()
@@ -125,19 +163,13 @@ class Run:
 
     @cached_property
     def lines(self) -> list[dict[str, Any]]:
-        """The epochs' records, epoch 0 first; keys are `FIELDS`."""
-        return [json.loads(line) for line in _whole_lines(self.folder / METRICS)]
+        """The epochs' records, epoch 0 first; keys are `FIELDS`. Raises DamagedFileError for anything else."""
+        return _read_lines(self.folder / METRICS)
 
     @cached_property
     def metrics(self) -> "pandas.DataFrame":
         """A row for every epoch, 0 (before training) first; columns are `FIELDS`."""
-        import pandas
-
-        frame = pandas.DataFrame(self.lines, columns=list(FIELDS))
-        numbers = [
-            name for name in FIELDS if name not in ("architecture", "cell_hash", "valid_measured", "test_measured")
-        ]
-        return frame.astype({name: "int64" if name == "epoch" else "float64" for name in numbers})
+        return as_frame(self.lines)
 
     @cached_property
     def architectures(self) -> list[Architecture]:
@@ -159,8 +191,7 @@ class Run:
         """What came out; raises UserError for a run that is not finished."""
         if not self.is_finished:
             raise UserError(f"{self.folder} is not finished: go on with nb1shot1 search --resume {self.folder}")
-        content: dict[str, Any] = read_json(self.folder / SUMMARY)
-        return content
+        return _read_object(self.folder / SUMMARY)
 
 
 def load_run(folder: str | Path) -> Run:
@@ -171,16 +202,42 @@ def load_run(folder: str | Path) -> Run:
     path = Path(folder).expanduser()
     if not (path / CONFIG).is_file():
         raise InvalidInputError(f"{path} is no run: it has no {CONFIG}")
-    return Run(path, read_json(path / CONFIG))
+    return Run(path, _read_object(path / CONFIG))
 
 
-def _whole_lines(path: Path) -> list[str]:
-    """The lines of a file that end in a newline: a killed process may leave half a line at the end."""
+def as_json_line(line: Mapping[str, Any]) -> str:
+    """A line of metrics.jsonl; every float is written with all its digits."""
+    return json.dumps(line, allow_nan=False) + "\n"
+
+
+def as_frame(lines: Sequence[Mapping[str, Any]]) -> "pandas.DataFrame":
+    """Lines as a frame with a column for each of `FIELDS`; null is NaN."""
+    import pandas
+
+    frame = pandas.DataFrame(lines, columns=list(FIELDS))
+    numbers = [name for name in FIELDS if name not in ("architecture", "cell_hash", "valid_measured", "test_measured")]
+    return frame.astype({name: "int64" if name == "epoch" else "float64" for name in numbers})
+
+
+def _read_lines(path: Path) -> list[dict[str, Any]]:
+    """The whole lines of a metrics.jsonl: a killed process may leave half a line at the end."""
     try:
-        text = path.read_text()
+        whole = path.read_text(encoding="utf-8").split("\n")[:-1]
+        lines = [json.loads(line) for line in whole]
+        if all(tuple(line) == FIELDS and line["epoch"] == epoch for epoch, line in enumerate(lines)):
+            return lines
     except FileNotFoundError:
         return []
-    return text.split("\n")[:-1]
+    except (ValueError, TypeError, OSError) as error:
+        raise DamagedFileError(f"{path} is damaged: restore it, or start a new run") from error
+    raise DamagedFileError(f"{path} is damaged (a line is not that of its epoch): restore it, or start a new run")
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    content = read_json(path)
+    if not isinstance(content, dict):
+        raise DamagedFileError(f"{path} holds no JSON object: restore it, or start a new run")
+    return content
 
 
 def _parameters(path: Path) -> dict[str, NDArray[np.float32]]:

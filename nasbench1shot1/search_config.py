@@ -1,11 +1,19 @@
 """Every option of a search, once: its type, default and help; a run's config.json is one of these, resolved."""
 
 import math
+import os
+import re
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+import numpy as np
 
 from nasbench1shot1.errors import InvalidInputError, unknown_name
 from nasbench1shot1.presets import PRESETS
+
+EMBEDDED = "embedded"
+"""The name of the table that the package carries."""
 
 SCALES: dict[str, dict[str, Any]] = {
     "full": {"images": "cifar10", "epochs": 50, "channels": 16, "cells": 9, "batch_size": 96},
@@ -59,7 +67,7 @@ class SearchConfig:
     cutout_probability: float = 0.0
     """Probability of cutout in the last epoch; it grows to that linearly (preset original: constant)."""
     table: str | None = None
-    """Folder of the table to look architectures up in; the embedded one if not given."""
+    """Folder of the table to look architectures up in, or embedded; $NB1SHOT1_TABLE, else embedded if not given."""
     device: str = "auto"
     """auto, cpu, cuda, cuda:1, …"""
     threads: int | None = None
@@ -82,17 +90,14 @@ class SearchConfig:
         if self.preset not in PRESETS:
             raise unknown_name("preset", self.preset, PRESETS)
         filled = {name: value for name, value in SCALES[self.scale].items() if getattr(self, name) is None}
-        config = replace(self, **filled, threads=self.threads or _default_threads(), device=_device(self.device))
+        threads = _default_threads() if self.threads is None else self.threads
+        config = replace(self, **filled, threads=threads, device=_device(self.device), table=_table(self.table))
         _check_numbers(config)
-        return config
+        return replace(config, images=_absolute(config.images))
 
     def as_dict(self) -> dict[str, Any]:
         """All options by name, for JSON."""
         return asdict(self)
-
-    def supernet_text(self) -> str:
-        """The proxy in words, for screens and figures."""
-        return f"{self.channels} channels × {self.cells} cells"
 
 
 def make_config(options: dict[str, Any]) -> SearchConfig:
@@ -101,11 +106,44 @@ def make_config(options: dict[str, Any]) -> SearchConfig:
     Raises:
         InvalidInputError: an unknown option (the closest known one is suggested) or a value of a wrong type.
     """
-    known = {field.name for field in fields(SearchConfig)}
     for name in options:
-        if name not in known:
-            raise unknown_name("option", name, known)
-    return SearchConfig(**options)
+        if name not in OPTIONS:
+            raise unknown_name("option", name, OPTIONS)
+    return SearchConfig(**{name: _typed(name, value) for name, value in options.items()})
+
+
+OPTIONS = tuple(field.name for field in fields(SearchConfig))
+_TYPES = get_type_hints(SearchConfig)
+_WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+
+
+def _typed(name: str, value: Any) -> Any:
+    """The value as the option's type; numpy's scalars and paths are taken, too. Raises InvalidInputError."""
+    allowed = get_args(_TYPES[name]) or (_TYPES[name],)
+    value = value.item() if isinstance(value, np.generic) else value
+    value = str(value) if isinstance(value, Path) else value
+    if float in allowed and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if type(value) not in allowed:
+        kind = next(kind for kind in allowed if kind is not type(None))
+        raise InvalidInputError(f"{_flag(name)} must be {_WORDS[kind]}, not {value!r}")
+    return value
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def _table(named: str | None) -> str:
+    """The table's absolute folder, so that a run can be resumed from anywhere, or `EMBEDDED`."""
+    named = named or os.environ.get("NB1SHOT1_TABLE") or EMBEDDED
+    return named if named == EMBEDDED else str(Path(named).expanduser().absolute())
+
+
+def _absolute(images: str | None) -> str | None:
+    """An image file's absolute path; a name stays a name."""
+    path = Path(images or "").expanduser()
+    return str(path.absolute()) if path.is_file() else images
 
 
 def _default_threads() -> int:
@@ -119,10 +157,9 @@ def _device(wanted: str) -> str:
 
     if wanted == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
-    kind = wanted.partition(":")[0]
-    if kind not in ("cpu", "cuda"):
-        raise unknown_name("device", wanted, ("auto", "cpu", "cuda"))
-    if kind == "cuda" and not torch.cuda.is_available():
+    if not re.fullmatch(r"cpu|cuda(:\d+)?", wanted):
+        raise unknown_name("device", wanted, ("auto", "cpu", "cuda", "cuda:0"))
+    if wanted != "cpu" and not torch.cuda.is_available():
         raise InvalidInputError("there is no CUDA device here: use --device cpu, or install a CUDA build of PyTorch")
     return wanted
 
@@ -131,7 +168,7 @@ _AT_LEAST = {
     "epochs": 1,
     "channels": 1,
     "cells": 1,
-    "batch_size": 2,  # batch-norm needs two values
+    "batch_size": 1,
     "threads": 1,
     "images_per_half": 2,
     "learning_rate": 0,
@@ -145,14 +182,14 @@ _AT_LEAST = {
     "keep_weights_every": 0,
     "seed": 0,
 }
-_AT_MOST = {"cutout_probability": 1, "momentum": 1}
+_AT_MOST = {"cutout_probability": 1, "momentum": 1, "threads": 8 * (os.cpu_count() or 1)}
 PRECISIONS = ("float32", "bfloat16")
 
 
 def _check_numbers(config: SearchConfig) -> None:
     for name, least in _AT_LEAST.items():
         _check_range(name, getattr(config, name), least, _AT_MOST.get(name, math.inf))
-    if not config.grad_clip > 0:
+    if not 0 < config.grad_clip < math.inf:
         raise InvalidInputError(f"--grad-clip must be more than 0, not {config.grad_clip}")
     if config.precision not in PRECISIONS:
         raise unknown_name("precision", config.precision, PRECISIONS)
@@ -161,9 +198,6 @@ def _check_numbers(config: SearchConfig) -> None:
 def _check_range(name: str, value: Any, least: float, most: float) -> None:
     if value is None:
         return
-    flag = "--" + name.replace("_", "-")
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InvalidInputError(f"{flag} must be a number, not {value!r}")
     if not least <= value <= most or math.isinf(value):
         bound = f"at least {least}" if most == math.inf else f"between {least} and {most}"
-        raise InvalidInputError(f"{flag} must be {bound}, not {value}")
+        raise InvalidInputError(f"{_flag(name)} must be {bound}, not {value}")

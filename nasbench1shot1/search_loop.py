@@ -51,6 +51,7 @@ def run_search(state: SearchState, table: Table, writer: RunWriter, reporter: Re
     for epoch in range(state.epoch + 1, state.config.epochs + 1):
         started = time.perf_counter()
         training = train_epoch(state, epoch, reporter) if epoch > 0 else Training(None, None)
+        check_finite(state, epoch)
         error = one_shot_error(state, epoch)
         state.search_seconds += time.perf_counter() - started
         state.epoch = epoch
@@ -138,7 +139,7 @@ def recalibrate(state: SearchState, epoch: int) -> None:
     shuffled = batches(state.split.weights, size, state.generator("recalibration", epoch), drop_last=True)
     for _, rows in zip(range(RECALIBRATION_BATCHES), shuffled, strict=False):
         pixels, _ = state.images.batch(rows)
-        state.logits(mixing, augment.normalise(pixels))
+        state.logits(mixing, augment.normalise(pixels), compiled=False)  # a plain mean breaks a compiled graph
     for layer, momentum in zip(norms, momenta, strict=True):
         layer.momentum = momentum
 
@@ -169,11 +170,22 @@ def record_epoch(state: SearchState, writer: RunWriter, line: dict[str, object])
     save_checkpoint(writer.folder / CHECKPOINT, state.state_dict())
 
 
+def check_finite(state: SearchState, epoch: int) -> None:
+    """Raise UserError if a weight, a batch-norm statistic or Λ is no number: the last step of an epoch may do that."""
+    for tensor in [*state.net.parameters(), *state.net.buffers(), *state.method.parameters.values()]:
+        if not torch.isfinite(tensor).all():
+            raise _diverged("a weight", epoch)
+
+
 def _checked(loss_sum: Tensor, epoch: int) -> float:
     value = float(loss_sum)
     if not np.isfinite(value):
-        raise UserError(
-            f"the training loss is no longer a number in epoch {epoch}: search again with a lower --learning-rate or "
-            f"--grad-clip; the record is whole up to epoch {epoch - 1}"
-        )
+        raise _diverged("the training loss", epoch)
     return value
+
+
+def _diverged(what: str, epoch: int) -> UserError:
+    return UserError(
+        f"{what} is no longer a number in epoch {epoch}: search again with a lower --learning-rate or --grad-clip; "
+        f"the record is whole up to epoch {epoch - 1}"
+    )

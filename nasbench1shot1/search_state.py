@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -11,7 +12,7 @@ from torch.nn import functional as F
 
 from nasbench1shot1 import registry
 from nasbench1shot1.augment import Augmentation
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.image_batches import epoch_generator
 from nasbench1shot1.images import ImageSet, load_images
 from nasbench1shot1.optimizer import ArchitectureSettings, Batch, Mixing, OneShotOptimizer
@@ -46,11 +47,12 @@ class SearchState:
         """Cross-entropy of the supernet under mixing weights; a scalar."""
         return F.cross_entropy(self.logits(mixing, batch.images), batch.labels)
 
-    def logits(self, mixing: Mixing, images: Tensor) -> Tensor:
-        """The supernet's class scores, (N, classes) float32."""
+    def logits(self, mixing: Mixing, images: Tensor, compiled: bool = True) -> Tensor:
+        """The supernet's class scores, (N, classes) float32; `compiled` only counts where the search compiles."""
         enabled = self.config.precision == "bfloat16"
+        forward = self.net if compiled else self.net.forward
         with torch.autocast(images.device.type, dtype=torch.bfloat16, enabled=enabled):
-            logits: Tensor = self.net(images, mixing.weights, mixing.operations)
+            logits: Tensor = forward(images, mixing.weights, mixing.operations)
         return logits.float()
 
     def learning_rate(self, epoch: int) -> float:
@@ -75,27 +77,34 @@ class SearchState:
         return {
             "epoch": self.epoch,
             "search_seconds": self.search_seconds,
-            "space": self.net.space.id,
-            "optimizer": self.config.optimizer,
+            "run": self.identity(),
             "supernet": self.net.state_dict(),
             "weight_optimizer": self.weight_optimizer.state_dict(),
             "method": self.method.state_dict(),
         }
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from a checkpoint.
+    def identity(self) -> dict[str, Any]:
+        """What must be the same for a checkpoint to fit: space, images and every option but the number of epochs."""
+        options = {name: value for name, value in self.config.as_dict().items() if name != "epochs"}
+        return {**options, "space": self.net.space.id, "images": self.images.sha256}
 
-        Raises InvalidInputError if it is another space's or another optimizer's.
+    def load_state_dict(self, state: dict[str, Any], path: Path) -> None:
+        """Go on from the checkpoint that was read from `path`.
+
+        Raises InvalidInputError if it is another run's, DamagedFileError if something is missing from it.
         """
-        for what, ours in (("space", self.net.space.id), ("optimizer", self.config.optimizer)):
-            if state[what] != ours:
+        for name, ours in self.identity().items():
+            if (theirs := state.get("run", {}).get(name)) != ours:
                 raise InvalidInputError(
-                    f"the checkpoint is of {what} {state[what]}, but the run searches with {ours}: put back its own"
+                    f"{path} is of another run ({name} {theirs}, here {ours}): put back this run's own"
                 )
-        self.net.load_state_dict(state["supernet"])
-        self.weight_optimizer.load_state_dict(state["weight_optimizer"])
-        self.method.load_state_dict(state["method"])
-        self.epoch, self.search_seconds = state["epoch"], state["search_seconds"]
+        try:
+            self.net.load_state_dict(state["supernet"])
+            self.weight_optimizer.load_state_dict(state["weight_optimizer"])
+            self.method.load_state_dict(state["method"])
+            self.epoch, self.search_seconds = state["epoch"], state["search_seconds"]
+        except (KeyError, RuntimeError, ValueError, TypeError) as error:
+            raise DamagedFileError(f"{path} lacks something: restore it, or start a new run") from error
 
 
 def begin(config: SearchConfig) -> SearchState:
@@ -103,7 +112,6 @@ def begin(config: SearchConfig) -> SearchState:
 
     Raises UserError for an unknown name, images that are not there, or a batch that does not fit.
     """
-    torch.set_num_threads(_given(config.threads))
     preset, device = PRESETS[config.preset], torch.device(config.device)
     space, method = registry.search_space(config.space), registry.optimizer(config.optimizer)
     images = load_images(_given(config.images))

@@ -1,15 +1,15 @@
-"""The public face of searching: from named options to a finished run. Thin: it only puts the parts together."""
+"""Searching, from named options to a finished run: a new one, one that goes on, or one for each of several seeds."""
 
-import os
-from collections.abc import Sequence
-from dataclasses import fields, replace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.errors import DamagedFileError, InvalidInputError, SearchStoppedError, unknown_name
-from nasbench1shot1.files import read_json, write_json
+from nasbench1shot1.errors import DamagedFileError, InvalidInputError, SearchStoppedError, UserError
+from nasbench1shot1.files import PACKAGE_DATA, read_json, write_json
 from nasbench1shot1.run_record import CHECKPOINT, CONFIG, FIGURE, SUMMARY, Run, RunWriter, load_run
-from nasbench1shot1.search_config import SearchConfig, make_config
+from nasbench1shot1.search_config import EMBEDDED, OPTIONS, SearchConfig, make_config
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -65,90 +65,129 @@ def search_seeds(
 ) -> list[Run]:
     """One search for each seed, in `out/seed-<seed>`, and `out/regret.png` with their mean and spread.
 
-    With `resume` (the folder of such a group) finished seeds are kept, a stopped one goes on, and the rest is run.
-    Other arguments and errors as in `search`.
+    With `resume` (the folder of such a group) finished seeds are kept, a stopped one goes on, and the rest is run;
+    no seeds are given then, and of the options only `epochs`. Other arguments and errors as in `search`.
     """
     if resume is not None:
-        folder = Path(resume).expanduser()
-        recorded = read_json(folder / SEEDS)
-        if options or seeds or out is not None:
-            raise InvalidInputError("--resume of several seeds stands alone: leave out the other options")
-        seeds, config_options = recorded["seeds"], recorded["options"]
+        folder, seeds, options = _group_to_resume(Path(resume).expanduser(), seeds, out, options)
     else:
-        config = make_config({**options, "seed": min(seeds)}).resolved()
-        folder = Path(out).expanduser() if out else Path("runs") / f"{config.optimizer}-{config.space}-seeds"
-        if folder.exists():
-            raise InvalidInputError(f"{folder} exists already: go on with --resume {folder}, or choose another --out")
-        config_options = {name: value for name, value in config.as_dict().items() if name != "seed"}
-        write_json(folder / SEEDS, {"seeds": list(seeds), "options": config_options})
+        folder, seeds, options = _new_group(seeds, out, options)
     try:
-        runs = [_seed_run(folder / f"seed-{seed}", {**config_options, "seed": seed}, console) for seed in seeds]
-    except SearchStoppedError as stop:
+        runs = [_seed_run(folder / f"seed-{seed}", {**options, "seed": seed}, console) for seed in seeds]
+    except KeyboardInterrupt as stop:
         raise SearchStoppedError(folder) from stop
-    _draw(runs, runs[0].config["table_id"], folder / FIGURE)
+    except UserError:
+        with suppress(OSError):  # nothing was begun: the folder shall not be in the way of a better try
+            if not any(folder.glob("seed-*")):
+                (folder / SEEDS).unlink()
+                folder.rmdir()
+        raise
+    _draw(runs, folder / FIGURE)
     return runs
+
+
+def _new_group(
+    seeds: Sequence[int], out: str | Path | None, options: dict[str, Any]
+) -> tuple[Path, list[int], dict[str, Any]]:
+    if not seeds or "seed" in options:
+        raise InvalidInputError("give several seeds, as --seeds 0-5, and leave out --seed")
+    config = make_config({**options, "seed": min(seeds)}).resolved()
+    folder = Path(out).expanduser() if out else Path("runs") / f"{config.optimizer}-{config.space}-seeds"
+    if folder.exists():
+        raise InvalidInputError(f"{folder} exists already: go on with --resume {folder}, or choose another --out")
+    resolved = {name: value for name, value in config.as_dict().items() if name != "seed"}
+    write_json(folder / SEEDS, {"seeds": [int(seed) for seed in seeds], "options": resolved})
+    return folder, list(seeds), resolved
+
+
+def _group_to_resume(
+    folder: Path, seeds: Sequence[int], out: str | Path | None, options: dict[str, Any]
+) -> tuple[Path, list[int], dict[str, Any]]:
+    if seeds or out is not None or set(options) - {"epochs"}:
+        raise InvalidInputError("--resume of several seeds stands alone: leave out all other options but --epochs")
+    if not (folder / SEEDS).is_file():
+        raise InvalidInputError(f"{folder} is no group of seeds: it has no {SEEDS}")
+    recorded = read_json(folder / SEEDS)
+    try:
+        group = {**recorded["options"], **options}
+        if options:
+            write_json(folder / SEEDS, {**recorded, "options": group})
+        return folder, list(recorded["seeds"]), group
+    except (KeyError, TypeError) as error:
+        raise DamagedFileError(f"{folder / SEEDS} is damaged: restore it, or resume its runs one by one") from error
 
 
 def _seed_run(folder: Path, options: dict[str, Any], console: "Console | None") -> Run:
     if (folder / CONFIG).exists():
-        return _resume(folder, {}, console)
+        return _resume(folder, {"epochs": options["epochs"]}, console)
     return _start(make_config(options).resolved(), folder, console)
 
 
 def _start(config: SearchConfig, folder: Path, console: "Console | None") -> Run:
     from nasbench1shot1.environment import environment
     from nasbench1shot1.search_state import begin
-    from nasbench1shot1.table import load_table
 
-    config = replace(config, table=config.table or os.environ.get("NB1SHOT1_TABLE"))
-    table = load_table(config.table)
-    state = begin(config)
-    writer = RunWriter.create(folder, {**config.as_dict(), **_facts(state, table)}, environment())
-    return _finish(state, table, writer, console)
+    table = _table(config)
+    with _threads(config.threads):
+        state = begin(config)
+        writer = RunWriter.create(folder, {**config.as_dict(), **_facts(state, table), "grown": []}, environment())
+        return _finish(state, table, writer, console)
 
 
 def _resume(folder: Path, given: dict[str, Any], console: "Console | None") -> Run:
     from nasbench1shot1.checkpoints import load_checkpoint
     from nasbench1shot1.search_state import begin
-    from nasbench1shot1.table import load_table
 
     recorded = load_run(folder).config
     config = _grown(folder, recorded, given).resolved()
-    table = load_table(config.table)
-    state = begin(config)
-    _check_facts(folder, recorded, _facts(state, table))
-    if (folder / CHECKPOINT).exists():
-        state.load_state_dict(load_checkpoint(folder / CHECKPOINT))
-    writer = RunWriter(folder)
-    writer.cut(state.epoch)
-    if config.epochs != recorded["epochs"]:
-        (folder / SUMMARY).unlink(missing_ok=True)  # of the shorter run
-        write_json(folder / CONFIG, {**recorded, "epochs": config.epochs})
-    return _finish(state, table, writer, console)
+    table = _table(config)
+    with _threads(config.threads):
+        state = begin(config)
+        _check_facts(folder, recorded, _facts(state, table))
+        writer = RunWriter(folder)
+        with writer.locked():
+            if (folder / CHECKPOINT).exists():
+                state.load_state_dict(load_checkpoint(folder / CHECKPOINT), folder / CHECKPOINT)
+            else:
+                writer.check_nothing_is_lost()
+            writer.cut(state.epoch, state.net.space.mixing_shapes())
+            if config.epochs != recorded["epochs"]:
+                _record_growth(folder, recorded, config, state.epoch)
+        return _finish(state, table, writer, console)
 
 
 def _grown(folder: Path, recorded: dict[str, Any], given: dict[str, Any]) -> SearchConfig:
     """The recorded configuration, with more epochs if they were given; anything else given must equal it."""
-    names = [field.name for field in fields(SearchConfig)]
-    try:
-        config = SearchConfig(**{name: recorded[name] for name in names})
-    except KeyError as error:
-        raise DamagedFileError(f"{folder / CONFIG} lacks {error}: restore it, or start a new run") from error
-    for name, value in given.items():
-        if name not in names:
-            raise unknown_name("option", name, names)
-        if name != "epochs" and value != recorded[name]:
+    if missing := [name for name in OPTIONS if name not in recorded]:
+        raise DamagedFileError(f"{folder / CONFIG} lacks '{missing[0]}': restore it, or start a new run")
+    wanted = make_config(given)
+    for name in given:
+        if name != "epochs" and getattr(wanted, name) != recorded[name]:
             flag = "--" + name.replace("_", "-")
             raise InvalidInputError(
-                f"{folder} was searched with {flag} {recorded[name]}, not {value}: a run keeps its options "
+                f"{folder} was searched with {flag} {recorded[name]}, not {given[name]}: a run keeps its options "
                 "(only --epochs may grow); start a new run for others"
             )
-    epochs = given.get("epochs", recorded["epochs"])
-    if epochs < recorded["epochs"]:
-        raise InvalidInputError(
-            f"{folder} is a run of {recorded['epochs']} epochs: --epochs may only grow, not to {epochs}"
-        )
+    config = make_config({name: recorded[name] for name in OPTIONS})
+    if config.epochs is None:
+        raise DamagedFileError(f"{folder / CONFIG} has no number of epochs: restore it, or start a new run")
+    epochs = config.epochs if wanted.epochs is None else wanted.epochs
+    if epochs < config.epochs:
+        raise InvalidInputError(f"{folder} is a run of {config.epochs} epochs: --epochs may only grow, not to {epochs}")
     return replace(config, epochs=epochs)
+
+
+def _record_growth(folder: Path, recorded: dict[str, Any], config: SearchConfig, epoch: int) -> None:
+    """Say in the configuration that the schedules of the first epochs were those of a shorter run."""
+    (folder / SUMMARY).unlink(missing_ok=True)  # of the shorter run
+    growth = {"from": recorded["epochs"], "to": config.epochs, "after_epoch": epoch}
+    write_json(folder / CONFIG, {**recorded, "epochs": config.epochs, "grown": [*recorded.get("grown", []), growth]})
+
+
+def _table(config: SearchConfig) -> "Table":
+    from nasbench1shot1.table import load_table
+
+    return load_table(PACKAGE_DATA / "table" if config.table == EMBEDDED else config.table)
 
 
 def _facts(state: "SearchState", table: "Table") -> dict[str, Any]:
@@ -176,20 +215,34 @@ def _finish(state: "SearchState", table: "Table", writer: RunWriter, console: "C
     from nasbench1shot1.search_screen import announce, conclude, progress
     from nasbench1shot1.summary import summarise
 
-    console = announce(state, table, writer.folder, console)
     try:
-        with progress(state, console) as bar:
-            run_search(state, table, writer, bar)
+        with writer.locked():
+            console = announce(state, table, writer.folder, console)
+            with progress(state, console) as bar:
+                run_search(state, table, writer, bar)
+            run = load_run(writer.folder)
+            writer.finish(summarise(run.config, run.lines[-1], table.id))
+            _draw([run], writer.folder / FIGURE)
     except KeyboardInterrupt as stop:
         raise SearchStoppedError(writer.folder) from stop
-    run = load_run(writer.folder)
-    writer.finish(summarise(run.config, run.lines[-1], table.id))
-    _draw([run], table.id, writer.folder / FIGURE)
     conclude(run, console)
     return run
 
 
-def _draw(runs: list[Run], table_id: str, path: Path) -> None:
+def _draw(runs: list[Run], path: Path) -> None:
     from nasbench1shot1.experiments.anytime_regret import regret_figure, save_figure
 
-    save_figure(regret_figure(runs, [run.metrics for run in runs], table_id), path)
+    save_figure(regret_figure(runs, [run.metrics for run in runs], runs[0].config["table_id"]), path)
+
+
+@contextmanager
+def _threads(count: int | None) -> Iterator[None]:
+    """Compute with that many CPU threads, and leave the process as it was found."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(count or before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

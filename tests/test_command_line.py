@@ -62,8 +62,10 @@ def test_resume_stands_alone(searched):
     grown = command("search", "--resume", str(folder), "--epochs", "3")
     assert grown.returncode == 0, grown.stderr
     assert nb.load_run(folder).metrics["epoch"].tolist() == [0, 1, 2, 3]
-    refused = command("search", "--resume", str(folder), "--seed", "0")
-    assert refused.returncode == 0, "an option that equals the run's own contradicts nothing"
+    same = command("search", "--resume", str(folder), "--seed", "0", "--no-compile")
+    assert same.returncode == 0, "an option that equals the run's own contradicts nothing"
+    refused = command("search", "--resume", str(folder), "--seed", "7")
+    assert "was searched with --seed 0, not 7" in refused.stderr
     refused = command("search", "--resume", str(folder), "--space", "s2")
     assert (refused.returncode, refused.stdout) == (2, "")
     assert "was searched with --space s1, not s2" in refused.stderr
@@ -103,6 +105,10 @@ def test_ctrl_c_ends_cleanly_says_how_to_resume_and_the_run_goes_on(tmp_path):
         (["search", "--epochs", "0", "--scale", "quick"], "--epochs must be at least 1"),
         (["search", "--space", "s4", "--scale", "quick"], "unknown search space 's4'"),
         (["search", "--seeds", "5-"], "write them as 0-5 or 1,3,8"),
+        (["search", "--seeds", "0-99999999999999"], "more than 10,000 seeds"),
+        (["search", "--seeds", "0-1", "--seed", "5", "--scale", "quick"], "leave out --seed"),
+        (["search", "--seeds", "0-1", "--resume", "nowhere"], "leave out --seeds"),
+        (["search", "--resume", "nowhere"], "nowhere is no run"),
         (["search"], "--scale quick"),
         (["report", "nowhere"], "nowhere is no run"),
         (["query", "s1:0|0,1"], "is not an architecture"),

@@ -13,7 +13,7 @@ ROOT = Path(nb.__file__).parent
 CHECKOUT = Path(__file__).resolve().parents[1]
 FOLDERS = ("search_spaces", "optimizers", "experiments")
 # The registry names the folders' modules in strings; these two put parts together and may import them, lazily.
-FACES = ("__init__", "public", "cli", "commands")
+FACES = ("__init__", "searching", "cli", "commands")
 
 
 def modules(folder: Path) -> list[Path]:

@@ -9,7 +9,7 @@ from rich.console import Console
 import nasbench1shot1 as nb
 from nasbench1shot1.experiments.anytime_regret import anytime_regret, draw_anytime_regret, regret_figure
 from nasbench1shot1.experiments.report import rescore, write_report
-from nasbench1shot1.public import search_seeds
+from nasbench1shot1.searching import search_seeds
 
 TINY = {"scale": "quick", "epochs": 2, "channels": 2, "cells": 1, "images_per_half": 40, "batch_size": 20, "threads": 1}
 
@@ -85,6 +85,42 @@ def test_a_run_is_scored_again_on_another_table_without_touching_it(runs, measur
     assert np.allclose(written["test_regret"], frame["test_regret"], rtol=0, atol=1e-15)
     assert {path.name: path.read_bytes() for path in run.folder.iterdir() if path.is_file()} == before
     assert "test regret (measured)" in texts(regret_figure([run], [frame], measured_table.id))
+
+
+def test_a_report_never_overwrites_a_run(runs, measured_table):
+    with pytest.raises(nb.InvalidInputError, match="a report never changes one"):
+        write_report(runs[0], measured_table, runs[0].folder)
+
+
+def test_a_report_keeps_every_digit(runs, tmp_path):
+    import json
+
+    write_report(runs[0], nb.load_table(), tmp_path / "report")
+    lines = [json.loads(line) for line in (tmp_path / "report" / "metrics.jsonl").read_text().splitlines()]
+    assert lines == runs[0].lines
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"seeds": []}, "give several seeds"),
+        ({"seeds": [0, 1], "seed": 5}, "leave out --seed"),
+        ({"seeds": [0, 1], "space": "s4"}, "unknown search space 's4'"),
+        ({"seeds": [0, 1], "epochs": 0}, "--epochs must be at least 1"),
+    ],
+)
+def test_a_mistake_with_several_seeds_leaves_nothing_in_the_way(tmp_path, arguments, sentence):
+    with pytest.raises(nb.UserError, match=sentence):
+        search_seeds(**{**TINY, "console": Console(quiet=True), "out": tmp_path / "group", **arguments})
+    assert not (tmp_path / "group").exists()
+
+
+def test_a_group_of_seeds_grows(runs, tmp_path):
+    import shutil
+
+    group = shutil.copytree(runs[0].folder.parent, tmp_path / "group")
+    grown = search_seeds([], resume=group, epochs=3, console=Console(quiet=True))
+    assert [run.config["epochs"] for run in grown] == [3, 3, 3]
 
 
 def test_no_run_and_unfinished_runs_are_refused(runs, tmp_path):

@@ -221,9 +221,7 @@ def test_a_checkpoint_of_another_space_is_refused(unbroken, tmp_path):
     other = search(tmp_path / "s2", space="s2", epochs=1)
     folder = shutil.copytree(unbroken.folder, tmp_path / "run")
     shutil.copy(other.folder / "checkpoint.pt", folder / "checkpoint.pt")
-    with pytest.raises(
-        nb.InvalidInputError, match="checkpoint is of space nb101-s2-v1, but the run searches with nb101-s1"
-    ):
+    with pytest.raises(nb.InvalidInputError, match=r"is of another run \(space nb101-s2-v1, here nb101-s1-v1\)"):
         nb.search(resume=folder, console=Console(quiet=True))
 
 
@@ -245,7 +243,16 @@ def test_lost_lines_are_refused_rather_than_invented(unbroken, tmp_path):
         ({"learnin_rate": 1}, "did you mean 'learning_rate'"),
         ({"images": "cifar11"}, "did you mean 'cifar10'"),
         ({"epochs": 0}, "--epochs must be at least 1, not 0"),
-        ({"epochs": "many"}, "--epochs must be a number"),
+        ({"epochs": "many"}, "--epochs must be a whole number, not 'many'"),
+        ({"epochs": 2.5}, "--epochs must be a whole number, not 2.5"),
+        ({"batch_size": 20.0}, "--batch-size must be a whole number"),
+        ({"seed": True}, "--seed must be a whole number"),
+        ({"compile": "no"}, "--compile must be true or false"),
+        ({"space": None}, "--space must be a text, not None"),
+        ({"grad_clip": float("inf")}, "--grad-clip must be more than 0"),
+        ({"threads": 0}, "--threads must be between 1 and"),
+        ({"threads": 100_000}, "--threads must be between 1 and"),
+        ({"device": "cpu:foo"}, "unknown device 'cpu:foo'"),
         ({"batch_size": 41}, "--batch-size 41 is more than the 40 images"),
         ({"learning_rate": float("nan")}, "--learning-rate must be at least 0"),
         ({"grad_clip": 0}, "--grad-clip must be more than 0"),
@@ -332,3 +339,117 @@ def test_under_corrected_no_validation_image_of_nas_bench_101_is_ever_looked_at(
     seen.clear()
     search(tmp_path / "original", preset="original", **options)
     assert max(seen) >= 40_000
+
+
+def test_numpy_scalars_and_paths_are_options_too(unbroken, tmp_path):
+    options = {"seed": np.int64(0), "epochs": np.int32(4), "momentum": np.float64(0.9), "keep_weights_every": 2}
+    assert_same_run(unbroken, search(tmp_path / "run", **options))
+    grown = nb.search(resume=tmp_path / "run", epochs=np.int64(5), console=Console(quiet=True))
+    assert grown.config["epochs"] == 5
+
+
+def test_a_finished_run_without_its_checkpoint_is_not_erased(unbroken, tmp_path):
+    folder = shutil.copytree(unbroken.folder, tmp_path / "run")
+    (folder / "checkpoint.pt").unlink()
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    with pytest.raises(nb.DamagedFileError, match=r"finished epochs but no checkpoint\.pt"):
+        nb.search(resume=folder, epochs=6, console=Console(quiet=True))
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+def test_a_flipped_bit_inside_a_checkpoints_tensor_is_found(unbroken, tmp_path):
+    folder = shutil.copytree(unbroken.folder, tmp_path / "run")
+    tensor = torch.load(folder / "checkpoint.pt", weights_only=True)["supernet"]["head.weight"].numpy().tobytes()
+    content = bytearray((folder / "checkpoint.pt").read_bytes())
+    content[content.index(tensor[:16])] ^= 1
+    (folder / "checkpoint.pt").write_bytes(content)
+    with pytest.raises(nb.DamagedFileError, match=r"checkpoint\.pt is damaged"):
+        nb.search(resume=folder, console=Console(quiet=True))
+
+
+@pytest.mark.parametrize(("other", "name"), [({"seed": 3}, "seed"), ({"channels": 3}, "channels")])
+def test_a_checkpoint_of_another_run_is_refused(unbroken, tmp_path, other, name):
+    stranger = search(tmp_path / "other", **{"epochs": 1, "keep_weights_every": 2, **other})
+    folder = shutil.copytree(unbroken.folder, tmp_path / "run")
+    shutil.copy(stranger.folder / "checkpoint.pt", folder / "checkpoint.pt")
+    with pytest.raises(nb.InvalidInputError, match=rf"is of another run \({name} 3"):
+        nb.search(resume=folder, console=Console(quiet=True))
+
+
+@pytest.mark.parametrize("missing", ["method", "epoch"])
+def test_a_checkpoint_that_lacks_something_is_refused(unbroken, tmp_path, missing):
+    from nasbench1shot1.checkpoints import load_checkpoint, save_checkpoint
+
+    folder = shutil.copytree(unbroken.folder, tmp_path / "run")
+    content = load_checkpoint(folder / "checkpoint.pt")
+    del content[missing]
+    save_checkpoint(folder / "checkpoint.pt", content)
+    with pytest.raises(nb.DamagedFileError, match="lacks something"):
+        nb.search(resume=folder, console=Console(quiet=True))
+
+
+def test_weights_that_diverge_in_an_epochs_last_step_are_not_recorded(tmp_path):
+    with pytest.raises(nb.UserError, match="a weight is no longer a number in epoch 1"):
+        search(tmp_path / "run", learning_rate=1e30, grad_clip=1e30, batch_size=40)
+    assert [line["epoch"] for line in nb.load_run(tmp_path / "run").lines] == [0]
+
+
+def test_a_run_that_grew_says_so(unbroken, tmp_path):
+    assert unbroken.config["grown"] == []
+    search(tmp_path / "run", epochs=2)
+    grown = nb.search(resume=tmp_path / "run", epochs=4, console=Console(quiet=True))
+    assert grown.config["grown"] == [{"from": 2, "to": 4, "after_epoch": 2}]
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        ("metrics.jsonl", b"\xff\xfe no utf-8\n"),
+        ("metrics.jsonl", b"not json\n"),
+        ("metrics.jsonl", b"[]\n"),
+        ("metrics.jsonl", b'{"epoch": 0}\n'),
+        ("config.json", b"[]"),
+        ("summary.json", b"[]"),
+    ],
+)
+def test_damaged_records_are_one_sentence_before_anything_is_trained_or_written(unbroken, tmp_path, name, damage):
+    folder = shutil.copytree(unbroken.folder, tmp_path / "run")
+    (folder / name).write_bytes(damage)
+    with pytest.raises(nb.DamagedFileError) as caught:
+        _ = nb.load_run(folder).lines, nb.load_run(folder).summary
+    assert "\n" not in str(caught.value)
+    if name != "summary.json":  # which a resumed search writes anew
+        with pytest.raises(nb.DamagedFileError):
+            nb.search(resume=folder, epochs=5, console=Console(quiet=True))
+        assert (folder / name).read_bytes() == damage
+
+
+def test_lambda_of_another_shape_is_refused_on_resuming(unbroken, tmp_path):
+    folder = shutil.copytree(unbroken.folder, tmp_path / "run")
+    np.savez(folder / "architecture_parameters.npz", operations=np.zeros((5, 4, 3), np.float32))
+    with pytest.raises(nb.DamagedFileError, match="fewer lines or Λ"):
+        nb.search(resume=folder, epochs=5, console=Console(quiet=True))
+
+
+def test_two_processes_do_not_write_into_one_run(unbroken, tmp_path):
+    from nasbench1shot1.run_record import RunWriter
+
+    folder = shutil.copytree(unbroken.folder, tmp_path / "run")
+    with RunWriter(folder).locked(), pytest.raises(nb.InvalidInputError, match="another process writes into"):
+        nb.search(resume=folder, epochs=5, console=Console(quiet=True))
+
+
+def test_a_search_leaves_the_number_of_threads_as_it_was(tmp_path):
+    before = torch.get_num_threads()
+    search(tmp_path / "run", epochs=1, threads=2 if before == 1 else 1)
+    assert torch.get_num_threads() == before
+
+
+def test_a_run_is_resumed_from_another_folder_and_whatever_the_environment_names(tmp_path, monkeypatch, measured_table):
+    run = search(tmp_path / "run", epochs=1)
+    monkeypatch.setenv("NB1SHOT1_TABLE", measured_table.info()["folder"])
+    grown = nb.search(resume=run.folder, epochs=2, console=Console(quiet=True))
+    assert grown.config["table"] == "embedded"
+    other = search(tmp_path / "other", epochs=1)
+    assert other.config["table"] == measured_table.info()["folder"]
+    assert other.lines[-1]["test_measured"]

@@ -1,13 +1,13 @@
 """`nb1shot1 search`."""
 
 import re
-import sys
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+import tyro
 
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.search_config import SearchConfig
+from nasbench1shot1.search_config import OPTIONS, SearchConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,26 +21,25 @@ class Search(SearchConfig):
     seeds: str | None = None
     """Several seeds, one run each, with mean and spread drawn: 0-5, or 1,3,8."""
 
+    named: tyro.conf.Suppress[frozenset[str]] = frozenset()
+    """Names of the options that were given, which `cli` fills in; on resuming, these are compared with the run's."""
+
     def run(self) -> None:
         """Search."""
-        from nasbench1shot1.public import SEEDS, search, search_seeds
+        from nasbench1shot1.searching import SEEDS, search, search_seeds
 
-        given = self._given()
+        given = {name: getattr(self, name) for name in OPTIONS if name in self.named}
+        if self.seeds is not None and self.resume is not None:
+            raise InvalidInputError("--resume goes on with the seeds that were given: leave out --seeds")
         if self.seeds is not None:
-            search_seeds(parse_seeds(self.seeds), out=self.out, resume=self.resume, **given)
+            search_seeds(parse_seeds(self.seeds), out=self.out, **given)
         elif self.resume is not None and (self.resume / SEEDS).exists():
-            search_seeds([], resume=self.resume, **given)
+            search_seeds([], out=self.out, resume=self.resume, **given)
         else:
             search(out=self.out, resume=self.resume, **given)
 
-    def _given(self) -> dict[str, Any]:
-        """The options that were given: those that differ from their defaults, or, on resuming, that were named."""
-        named = {argument.removeprefix("--").partition("=")[0].replace("-", "_") for argument in sys.argv[1:]}
-        config = {field.name: getattr(self, field.name) for field in fields(SearchConfig)}
-        return {name: value for name, value in config.items() if name in named or value != _DEFAULTS[name]}
 
-
-_DEFAULTS = {field.name: field.default for field in fields(SearchConfig)}
+MOST_SEEDS = 10_000
 
 
 def parse_seeds(text: str) -> list[int]:
@@ -49,7 +48,10 @@ def parse_seeds(text: str) -> list[int]:
     for part in text.split(","):
         if not (match := re.fullmatch(r"(\d+)(?:-(\d+))?", part.strip())):
             raise InvalidInputError(f"--seeds {text} is not a list of seeds: write them as 0-5 or 1,3,8")
-        seeds.extend(range(int(match[1]), int(match[2] or match[1]) + 1))
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last - first >= MOST_SEEDS:
+            raise InvalidInputError(f"--seeds {text} names more than {MOST_SEEDS:,} seeds: give fewer")
+        seeds.extend(range(first, last + 1))
     if not seeds or len(set(seeds)) != len(seeds):
         raise InvalidInputError(f"--seeds {text} names no seed or one twice: write them as 0-5 or 1,3,8")
     return seeds
