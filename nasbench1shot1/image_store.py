@@ -15,6 +15,7 @@ import numpy as np
 
 from nasbench1shot1.errors import DamagedFileError
 from nasbench1shot1.files import data_folder, read_json, replacing, write_error, write_json
+from nasbench1shot1.image_archives import CLASSES
 
 TRAINING_IMAGES = 50_000
 
@@ -71,7 +72,8 @@ def write_columns(name: str, columns: Columns, source: str, official: bool) -> P
 def read_columns(folder: Path) -> tuple[Columns, dict[str, Any]]:
     """An image set's columns, memory-mapped (copy on write), and its meta.json.
 
-    Raises DamagedFileError where a column is missing, cut short or of another shape than meta.json says.
+    Raises DamagedFileError where a column is missing, cut short or of another shape than meta.json says, or a label
+    is out of range. The pixels are not read: `verify_columns` does that.
     """
     meta = read_json(folder / "meta.json")
     try:
@@ -81,9 +83,16 @@ def read_columns(folder: Path) -> tuple[Columns, dict[str, Any]]:
         meta["sha256"].encode()
     except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError) as error:
         raise damaged(folder) from error
-    if found != expected:
+    labels = np.concatenate([columns.labels, columns.test_labels]) if found == expected else None
+    if labels is None or ((labels < 0) | (labels >= CLASSES)).any():
         raise damaged(folder)
     return columns, meta
+
+
+def verify_columns(folder: Path, columns: Columns, meta: dict[str, Any]) -> None:
+    """Raise DamagedFileError where the content is not the one whose SHA-256 meta.json has; reads every image."""
+    if content_sha256(columns) != meta["sha256"]:
+        raise damaged(folder)
 
 
 def damaged(folder: Path) -> DamagedFileError:

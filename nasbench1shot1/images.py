@@ -8,7 +8,7 @@ from nasbench1shot1.errors import UserError, unknown_name
 from nasbench1shot1.files import read_json
 from nasbench1shot1.image_sample import SAMPLE, read_sample
 from nasbench1shot1.image_sources import OFFICIAL_NAME, SAMPLE_NAME, imported_names, read_npz
-from nasbench1shot1.image_store import Columns, content_sha256, damaged, images_folder, read_columns
+from nasbench1shot1.image_store import Columns, content_sha256, images_folder, read_columns, verify_columns
 
 if TYPE_CHECKING:
     import torch
@@ -44,9 +44,10 @@ class ImageSet:
         return self.images.index_select(0, rows), self.labels.index_select(0, rows)
 
 
-def load_images(name_or_path: str | Path) -> ImageSet:
+def load_images(name_or_path: str | Path, verify: bool = True) -> ImageSet:
     """The image set of that name ("cifar10", "cifar10-sample", or as imported), or in that .npz.
 
+    An imported set is compared with its recorded SHA-256 unless `verify` is False; the sample always is.
     Raises UserError where the official CIFAR-10 was not downloaded yet, InvalidInputError for an unknown name, and
     DamagedFileError for a damaged file.
     """
@@ -54,7 +55,9 @@ def load_images(name_or_path: str | Path) -> ImageSet:
     if name == SAMPLE_NAME:
         return _image_set(name, *read_sample())
     if name in imported_names():
-        columns, meta = read_columns(images_folder() / name)
+        columns, meta = read_columns(folder := images_folder() / name)
+        if verify:
+            verify_columns(folder, columns, meta)
         return _image_set(name, columns, meta["sha256"])
     if name == OFFICIAL_NAME:
         raise UserError(
@@ -79,8 +82,8 @@ def describe_images(verify: bool = False) -> list[dict[str, Any]]:
         read_sample()
     for name in imported_names():
         columns, meta = read_columns(folder := images_folder() / name)
-        if verify and content_sha256(columns) != meta["sha256"]:
-            raise damaged(folder)
+        if verify:
+            verify_columns(folder, columns, meta)
         rows.append({**meta, "path": str(folder)})
     keys = ("name", "training_images", "test_images", "official", "source", "sha256", "path")
     return [{key: row.get(key) for key in keys} for row in rows]

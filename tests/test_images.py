@@ -14,7 +14,7 @@ from nasbench1shot1 import image_sample
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError
 from nasbench1shot1.image_sample import SAMPLE, read_sample, write_sample
 from nasbench1shot1.image_sources import import_images
-from nasbench1shot1.image_store import content_sha256
+from nasbench1shot1.image_store import Columns, content_sha256
 from nasbench1shot1.images import describe_images, load_images
 
 
@@ -161,8 +161,31 @@ def test_describe_and_verify(imported: Path) -> None:
     assert all(None not in row.values() for row in rows)
     assert rows[1]["sha256"] == load_images("mine").sha256
     assert rows[0]["sha256"] == content_sha256(read_sample()[0])
+    assert load_images("mine", verify=False).sha256 == rows[1]["sha256"]
     path = imported / "images.npy"
     path.write_bytes(path.read_bytes()[:-1] + b"\x00")
     describe_images()
     with pytest.raises(DamagedFileError, match="are damaged"):
         describe_images(verify=True)
+
+
+@pytest.mark.parametrize("column", ["images", "labels", "train_index"])
+def test_a_set_that_is_not_the_recorded_one_is_not_searched_on(column: str, imported: Path) -> None:
+    array = np.load(imported / f"{column}.npy", mmap_mode="r+")
+    array[-1] = array[0] + 1 if column == "images" else 9 - array[-1]
+    array.flush()
+    load_images("mine", verify=False)
+    with pytest.raises(DamagedFileError, match="are damaged"):
+        load_images("mine")
+
+
+@pytest.mark.parametrize("label", [-1, 10])
+def test_labels_out_of_range_are_refused_even_with_their_checksum(label: int, imported: Path) -> None:
+    array = np.load(imported / "labels.npy", mmap_mode="r+")
+    array[3] = label
+    array.flush()
+    columns = [np.load(imported / f"{name}.npy") for name in Columns._fields]
+    meta = json.loads((imported / "meta.json").read_text())
+    (imported / "meta.json").write_text(json.dumps({**meta, "sha256": content_sha256(Columns(*columns))}))
+    with pytest.raises(DamagedFileError, match="are damaged"):
+        load_images("mine")
