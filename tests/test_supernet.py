@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 import torch
 from naive_supernet import naive_forward
+from torch.func import functional_call, grad, jacrev, jvp, stack_module_state, vmap
 
 import nasbench1shot1 as nb
+from nasbench1shot1.layers import weighted_sum
 from nasbench1shot1.presets import PRESETS
 from nasbench1shot1.supernet import to_tensors
 
@@ -183,8 +185,6 @@ def test_one_hot_arrays_become_tensors():
 
 
 def test_the_weighted_sum_has_right_first_and_second_derivatives():
-    from nasbench1shot1.layers import weighted_sum
-
     generator = torch.Generator().manual_seed(0)
     tensors = [torch.randn(2, 3, 2, 2, generator=generator, dtype=torch.float64).requires_grad_() for _ in range(3)]
     weights = torch.randn(3, generator=generator, dtype=torch.float64).requires_grad_()
@@ -192,3 +192,58 @@ def test_the_weighted_sum_has_right_first_and_second_derivatives():
     assert torch.autograd.gradgradcheck(lambda w, *ts: weighted_sum(w, ts), (weights, *tensors))
     per_sample = torch.randn(2, 3, generator=generator, dtype=torch.float64).requires_grad_()
     assert torch.autograd.gradcheck(lambda w, *ts: weighted_sum(w, ts), (per_sample, *tensors))
+
+
+def _sum_of_cubes(weights, *tensors):
+    return (weighted_sum(weights, tensors) ** 3).sum()
+
+
+def _written_out(weights, *tensors):
+    return (sum(weight * tensor for weight, tensor in zip(weights, tensors, strict=True)) ** 3).sum()
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        grad,
+        jacrev,
+        lambda f: grad(lambda w, *ts: grad(f)(w, *ts).pow(2).sum()),
+        lambda f: lambda w, *ts: jvp(lambda w: f(w, *ts), (w,), (w.cos(),))[1],
+        lambda f: lambda w, *ts: vmap(f, (0, None, None))(torch.stack([w, -w]), *ts),
+        lambda f: lambda w, *ts: vmap(f, (None, 1, None))(w, torch.stack([ts[0], -ts[0]], 1), ts[1]),
+        lambda f: lambda w, *ts: vmap(grad(f), (0, None, None))(torch.stack([w, -w]), *ts),
+        lambda f: lambda w, *ts: grad(lambda w: vmap(f, (0, None, None))(torch.stack([w, -w]), *ts).sum())(w),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")  # torch's own, in jvp
+def test_the_weighted_sum_under_torch_func(transform):
+    generator = torch.Generator().manual_seed(0)
+    tensors = [torch.randn(2, 3, 2, 2, generator=generator, dtype=torch.float64) for _ in range(2)]
+    weights = torch.randn(2, generator=generator, dtype=torch.float64)
+    torch.testing.assert_close(transform(_sum_of_cubes)(weights, *tensors), transform(_written_out)(weights, *tensors))
+
+
+def test_mixing_weights_are_vmapped_over():
+    net, x = small("s1").eval(), images(2)
+    several = {key: value.detach() for key, value in random_mixing(net.space, 1, batch=3).items()}
+    state = dict(net.named_parameters()) | dict(net.named_buffers())
+    together = vmap(lambda mixing: functional_call(net, state, (x, mixing)))(several)
+    alone = [net(x, {key: value[i] for key, value in several.items()}) for i in range(3)]
+    torch.testing.assert_close(together, torch.stack(alone), rtol=1e-5, atol=1e-5)
+
+
+def test_gradients_of_several_seeds_at_once_are_those_of_each():
+    nets = [nb.Supernet(nb.search_space("s1"), 2, 1, generator=torch.Generator().manual_seed(i)) for i in range(2)]
+    x, mixing = images(4), random_mixing(nets[0].space, 0)
+
+    def loss(parameters, mixing, buffers):
+        return functional_call(nets[0], (parameters, buffers), (x, mixing)).square().mean()
+
+    parameters, buffers = stack_module_state(nets)
+    stacked = {key: torch.stack([value, value]).detach() for key, value in mixing.items()}
+    of_parameters, of_mixing = vmap(grad(loss, argnums=(0, 1)))(parameters, stacked, buffers)
+    for i, net in enumerate(nets):
+        names, values = zip(*net.named_parameters(), strict=True)
+        alone = torch.autograd.grad(net(x, mixing).square().mean(), [*values, *mixing.values()])
+        together = [of_parameters[name][i] for name in names] + [of_mixing[key][i] for key in mixing]
+        torch.testing.assert_close(together, list(alone), rtol=1e-3, atol=1e-5)
