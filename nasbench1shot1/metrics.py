@@ -15,7 +15,7 @@ Values = Any  # a float for one architecture; an array for several, or where eve
 class Metrics:
     """The answer to `Table.query`: Python numbers for one architecture, arrays for a sequence of N.
 
-    With run="all" accuracies, times and `is_measured` have a last axis of repeats.
+    Arrays cannot be written to. With run="all" accuracies, times and `is_measured` have a last axis of repeats.
 
     Attributes:
         validation_accuracy: fraction of the 9,984 validation images.
@@ -41,13 +41,18 @@ class Metrics:
     table_id: str
     _measured: dict[str, NDArray[np.bool_]] = field(repr=False)
 
+    def __post_init__(self) -> None:
+        for values in (*vars(self).values(), *self._measured.values()):
+            if isinstance(values, np.ndarray):
+                values.flags.writeable = False
+
     def is_measured(self, column: str) -> Any:
         """Does a real measurement of this column stand behind this answer? A bool, or an array for a sequence.
 
         Raises InvalidInputError for a name that is no column.
         """
-        if column not in self._measured:
-            raise unknown_name("column", column, self._measured)
+        if not isinstance(column, str) or column not in self._measured:
+            raise unknown_name("column", str(column), self._measured)
         return plain(self._measured[column])
 
 

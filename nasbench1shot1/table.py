@@ -1,7 +1,7 @@
 """The table: measured or estimated truth about every cell, looked up in microseconds."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -9,16 +9,15 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.cell_encoding import decode
 from nasbench1shot1.cells import Cell
-from nasbench1shot1.errors import InvalidInputError, OutOfDomainError, unknown_name
+from nasbench1shot1.errors import OutOfDomainError, unknown_name
 from nasbench1shot1.files import PACKAGE_DATA
 from nasbench1shot1.metrics import Metrics as Metrics
 from nasbench1shot1.metrics import plain
+from nasbench1shot1.table_description import MEMBER
 from nasbench1shot1.table_folder import (
     HALFWAY,
-    MEMBER,
     METRICS,
     Rows,
     Run,
@@ -27,11 +26,9 @@ from nasbench1shot1.table_folder import (
     choose_repeat,
     open_folder,
     table_id,
+    whole_number,
 )
-
-Item = Architecture | Cell | str
-WHOLE = "nb101"
-"""The reference that means every row of the table in use."""
+from nasbench1shot1.table_items import WHOLE, Item, hash_of, known_split, listed, own_space
 
 
 def load_table(path: str | Path | None = None) -> "Table":
@@ -81,15 +78,15 @@ class Table:
     def _keys(self) -> NDArray[np.bytes_]:
         return self._columns["hash"].view("S16")[:, 0]
 
-    def rows(self, x: Item | Sequence[Item]) -> Rows:
-        """The row of an architecture, cell or hash, () int64; or of a sequence of N, (N,).
+    def rows(self, x: Item | Iterable[Item]) -> Rows:
+        """The row of an architecture, cell or hash, () int64; or of an iterable of N, (N,).
 
         Raises:
             OutOfDomainError: the table has no such cell.
             InvalidInputError: something that is none of the three.
         """
         one = isinstance(x, Item)
-        hashes = [_hash_of(item) for item in ([x] if isinstance(x, Item) else x)]
+        hashes = [hash_of(item) for item in listed(x)]
         wanted = np.frombuffer(bytes.fromhex("".join(hashes)), "S16")
         found = np.searchsorted(self._keys, wanted)
         known = self._keys[np.minimum(found, len(self) - 1)] == wanted
@@ -108,10 +105,8 @@ class Table:
 
         Raises InvalidInputError for a space that the table does not know.
         """
-        if space == WHOLE:
+        if self._known_reference(space) == WHOLE:
             return np.arange(len(self))
-        if space not in self.spaces:
-            raise unknown_name("reference", space, (*self.spaces, WHOLE))
         return np.asarray(self._columns[MEMBER + space], np.int64)
 
     def hashes(self, rows: Any) -> list[str]:
@@ -128,21 +123,21 @@ class Table:
 
         Raises InvalidInputError for a name that the table does not have.
         """
-        if name not in self._columns:
-            raise unknown_name("column", name, self._columns)
+        if not isinstance(name, str) or name not in self._columns:
+            raise unknown_name("column", str(name), self._columns)
         return self._columns[name]
 
     # Queries ---------------------------------------------------------------------------------------------------
 
     def query(
         self,
-        x: Item | Sequence[Item],
+        x: Item | Iterable[Item],
         epochs: int = 108,
         run: Run = "mean",
         rng: np.random.Generator | None = None,
         halfway: bool = False,
     ) -> Metrics:
-        """Look up an architecture, cell or hash, or a sequence of N of them.
+        """Look up an architecture, cell or hash, or an iterable of N of them.
 
         Args:
             x: what to look up.
@@ -153,10 +148,10 @@ class Table:
 
         Raises:
             OutOfDomainError: a cell, budget, repeat or half-way value that the table does not have.
-            InvalidInputError: "random" without a generator, or something that cannot be looked up.
+            InvalidInputError: "random" without a generator, a budget or repeat that is no whole number, or
+                something that cannot be looked up.
         """
-        rows = self.rows(x)
-        self._check_epochs(epochs)
+        rows, epochs = self.rows(x), self._budget(epochs)
         if halfway and HALFWAY + METRICS[0] not in self._columns:
             raise OutOfDomainError(f"the table {self.id} has no half-way values: ask for the end of the training")
         repeat = choose_repeat(self.id, self.repeats, run, rows.shape, rng)
@@ -176,17 +171,18 @@ class Table:
             _measured=measured,
         )
 
-    def _check_epochs(self, epochs: int) -> None:
-        if epochs not in self.epochs:
-            raise OutOfDomainError(
-                f"the table {self.id} has no budget of {epochs} epochs: ask for {', '.join(map(str, self.epochs))}"
-            )
+    def _budget(self, epochs: int) -> int:
+        known = ", ".join(map(str, self.epochs))
+        number = whole_number("epochs", epochs, f"one of {known}")
+        if number not in self.epochs:
+            raise OutOfDomainError(f"the table {self.id} has no budget of {number} epochs: ask for {known}")
+        return number
 
     # Regret ----------------------------------------------------------------------------------------------------
 
     def regret(
         self,
-        x: Item | Sequence[Item],
+        x: Item | Iterable[Item],
         reference: str | None = None,
         split: Literal["test", "validation"] = "test",
         epochs: int = 108,
@@ -196,7 +192,7 @@ class Table:
         It is negative only where `x` lies outside the reference and is better than all in it.
 
         Args:
-            x: an architecture, cell or hash, or a sequence of N of them.
+            x: an architecture, cell or hash, or an iterable of N of them.
             reference: a space's name, or "nb101" for every row of this table (the embedded one holds 66,111 of
                 NAS-Bench-101's 423,624 cells). If not given: an architecture's own space, else "nb101".
             split: "test" or "validation".
@@ -209,16 +205,17 @@ class Table:
             OutOfDomainError: a cell or budget without a value.
             InvalidInputError: unknown reference or split.
         """
-        rows = self.rows(x)
-        items = [x] if isinstance(x, Item) else list(x)
-        references = [reference or _own_space(item) for item in items]
-        best = {name: self._best_row(name, split, epochs) for name in set(references)}
+        items = listed(x)
+        rows = self.rows(x if isinstance(x, Item) else items)
         accuracy = self._means(split, rows.reshape(-1), epochs)
         if np.isnan(accuracy).any():
             lacking = self.hashes(rows.reshape(-1)[np.isnan(accuracy)])[0]
             raise OutOfDomainError(f"the table {self.id} has no {split} accuracy of {lacking} at {epochs} epochs")
-        best_accuracy = {name: self._means(split, np.array([row]), epochs)[0] for name, row in best.items()}
-        return plain((np.array([best_accuracy[name] for name in references]) - accuracy).reshape(rows.shape))
+        if reference is None:
+            own = [own_space(item) for item in items]
+            best_of = {name: self._best_accuracy(name, split, epochs) for name in set(own)}
+            return plain((np.array([best_of[name] for name in own]) - accuracy).reshape(rows.shape))
+        return plain((self._best_accuracy(reference, split, epochs) - accuracy).reshape(rows.shape))
 
     def best(
         self, reference: str, split: Literal["test", "validation"] = "validation", epochs: int = 108
@@ -230,8 +227,11 @@ class Table:
         row = self._best_row(reference, split, epochs)
         return self.cell(row), self.query(self.hashes(row)[0], epochs)
 
+    def _best_accuracy(self, reference: str, split: str, epochs: int) -> float:
+        return float(self._means(split, np.array([self._best_row(reference, split, epochs)]), epochs)[0])
+
     def _best_row(self, reference: str, split: str, epochs: int) -> int:
-        key = (reference, split, epochs)
+        key = (self._known_reference(reference), known_split(split), self._budget(epochs))
         if key not in self._best:
             rows = self.members(reference)
             accuracy = self._means(split, rows, epochs)
@@ -241,15 +241,17 @@ class Table:
         return self._best[key]
 
     def _means(self, split: str, rows: Rows, epochs: int) -> NDArray[np.float64]:
-        if split not in ("test", "validation"):
-            raise unknown_name("split", split, ("test", "validation"))
-        self._check_epochs(epochs)
-        name = f"{split}_accuracy"
+        name, epochs = f"{known_split(split)}_accuracy", self._budget(epochs)
         known = self._folder.epochs_of(name)
         if epochs not in known:
             there = ", ".join(map(str, known)) or "no budget"
             raise OutOfDomainError(f"the table {self.id} has no {split} accuracy at {epochs} epochs: only at {there}")
         return self._folder.values(name, rows, epochs, "mean")
+
+    def _known_reference(self, name: str) -> str:
+        if not isinstance(name, str) or name not in (*self.spaces, WHOLE):
+            raise unknown_name("reference", str(name), (*self.spaces, WHOLE))
+        return name
 
     # About the table -------------------------------------------------------------------------------------------
 
@@ -269,19 +271,3 @@ class Table:
     def verify(self) -> None:
         """Check every column's SHA-256; raises DamagedFileError where one differs."""
         check_sums(self._folder.path, self._folder.meta)
-
-
-def _own_space(item: Item) -> str:
-    return item.space if isinstance(item, Architecture) else WHOLE
-
-
-def _hash_of(item: Item) -> str:
-    if isinstance(item, Architecture):
-        return item.cell.hash
-    if isinstance(item, Cell):
-        return item.hash
-    if isinstance(item, str) and len(item) == 32 and set(item) <= set("0123456789abcdef"):
-        return item
-    raise InvalidInputError(
-        f"{item!r} cannot be looked up: give an Architecture, a Cell or a hash of 32 hexadecimal digits"
-    )

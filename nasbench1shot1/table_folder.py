@@ -26,15 +26,15 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, OutOfDomainError, unknown_name
 from nasbench1shot1.files import read_json, replacing, sha256, write_error, write_json
+from nasbench1shot1.table_description import MEMBER, fault
 
 FORMAT = 1
 META = "meta.json"
 CHECKED_AT_LOAD = 32_000_000
 """Bytes up to which every column's SHA-256 is checked when a table is opened."""
 
-REQUIRED = ("hash", "cell", "trainable_parameters")
 METRICS = ("validation_accuracy", "test_accuracy", "train_accuracy", "training_time")
-MEMBER, MEASURED, HALFWAY = "member_", "measured_", "halfway_"
+MEASURED, HALFWAY = "measured_", "halfway_"
 
 Columns = dict[str, NDArray[Any]]
 Meta = dict[str, Any]
@@ -85,16 +85,27 @@ def choose_repeat(
     table: str, repeats: int, run: Run, shape: tuple[int, ...], rng: np.random.Generator | None
 ) -> Repeat:
     """Check `run` of `Table.query`; "random" becomes one repeat drawn for each item."""
-    if run == "random":
-        if rng is None:
-            raise InvalidInputError("run='random' draws a repeat: give rng, a numpy Generator")
-        return np.asarray(rng.integers(repeats, size=shape), np.int64)
     if isinstance(run, str):
-        if run not in ("mean", "all"):
+        if run not in ("mean", "random", "all"):
             raise unknown_name("run", run, ("mean", "random", "all"))
-    elif not 0 <= run < repeats:
-        raise OutOfDomainError(f"the table {table} has no repeat {run}: it has {repeats}, numbered from 0")
-    return run
+        return _drawn(repeats, shape, rng) if run == "random" else run
+    number = whole_number("run", run, "'mean', 'random', 'all' or the number of a repeat")
+    if not 0 <= number < repeats:
+        raise OutOfDomainError(f"the table {table} has no repeat {number}: it has {repeats}, numbered from 0")
+    return number
+
+
+def whole_number(name: str, value: Any, wanted: str) -> int:
+    """`value` as an int; raises InvalidInputError where it is none, be it Python's or numpy's."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise InvalidInputError(f"{name} cannot be {value!r}: give {wanted}")
+    return int(value)
+
+
+def _drawn(repeats: int, shape: tuple[int, ...], rng: np.random.Generator | None) -> Rows:
+    if not isinstance(rng, np.random.Generator):
+        raise InvalidInputError("run='random' draws a repeat: give rng, a numpy Generator")
+    return np.asarray(rng.integers(repeats, size=shape), np.int64)
 
 
 def _is(repeat: Repeat, name: str) -> bool:
@@ -206,60 +217,9 @@ def _read_meta(path: Path) -> Meta:
         raise InvalidInputError(
             f"the table in {path} has format {found}, this version reads format {FORMAT}: build or import it anew"
         )
-    if (fault := _fault(meta)) is not None:
-        raise DamagedFileError(f"{path / META} {fault}: {_remedy()}")
+    if (wrong := fault(meta)) is not None:
+        raise DamagedFileError(f"{path / META} {wrong}: {_remedy()}")
     return meta
-
-
-def _fault(meta: Meta) -> str | None:
-    """What is wrong with a table's description, in words."""
-    lacking = [field for field in _META_FIELDS if field not in meta]
-    if lacking or not isinstance(meta["columns"], dict):
-        return f"lacks {next(iter(lacking), 'columns')}"
-    wrong = [field for field, is_right in _META_FIELDS.items() if not is_right(meta[field])]
-    if wrong or not isinstance(meta.get("fidelity", {}), dict):
-        return f"says something impossible of {next(iter(wrong), 'fidelity')}"
-    about = meta["columns"]
-    lacking = [column for column in (*REQUIRED, *(MEMBER + space for space in meta["spaces"])) if column not in about]
-    if lacking:
-        return f"lacks {lacking[0]}"
-    wrong = [column for column, known in about.items() if not _describes_column(known, meta["epochs"])]
-    return f"says something impossible of column {wrong[0]}, or lacks its SHA-256" if wrong else None
-
-
-def _describes_column(about: Any, epochs: list[int]) -> bool:
-    if not isinstance(about, dict) or not isinstance(about.get("sha256"), str):
-        return False
-    own, images = about.get("epochs", []), about.get("images")
-    return (own == [] or (_is_budgets(own) and set(own) <= set(epochs))) and (images is None or _is_count(images))
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and value != ""
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
-
-
-def _is_budgets(value: Any) -> bool:
-    """A list of counts that ascend."""
-    return isinstance(value, list) and value != [] and all(map(_is_count, value)) and value == sorted(set(value))
-
-
-def _is_names(value: Any) -> bool:
-    return isinstance(value, list) and all(map(_is_text, value)) and len(set(value)) == len(value)
-
-
-_META_FIELDS = {
-    "name": _is_text,
-    "version": _is_text,
-    "rows": _is_count,
-    "epochs": _is_budgets,
-    "repeats": _is_count,
-    "spaces": _is_names,
-    "columns": lambda value: isinstance(value, dict),
-}
 
 
 def _open_column(file: Path) -> NDArray[Any]:

@@ -147,10 +147,78 @@ def test_unknown_cells_are_named(tiny: Table) -> None:
             tiny.query([nonsense])  # type: ignore[list-item]
 
 
-def test_empty_sequence(tiny: Table) -> None:
+def test_empty_sequence(tiny: Table, embedded: Table) -> None:
     found = tiny.query([])
-    assert found.validation_accuracy.shape == (0,)
+    assert found.validation_accuracy.shape == found.trainable_parameters.shape == (0,)
+    assert found.is_measured("test_accuracy").shape == (0,)
     assert found.hash == ()
+    assert tiny.query([], run="all").validation_accuracy.shape == (0, REPEATS)
+    assert tiny.query([], run="random", rng=np.random.default_rng(0)).training_time.shape == (0,)
+    assert tiny.rows([]).shape == tiny.regret([]).shape == tiny.regret([], reference="s1").shape == (0,)
+    assert embedded.query([]).test_accuracy.shape == (0,)
+    with pytest.raises(InvalidInputError, match="unknown reference"):
+        tiny.regret([], reference="s9")
+
+
+def test_a_generator_is_a_sequence(tiny: Table) -> None:
+    assert tiny.regret(cell for cell in CELLS).tolist() == tiny.regret(CELLS).tolist()
+    found = tiny.query(cell.hash for cell in CELLS)
+    assert found.hash == tuple(cell.hash for cell in CELLS)
+    assert found.validation_accuracy.shape == (3,)
+
+
+@pytest.mark.parametrize("run", [False, True, 0.0, 0.5, None, [0], np.array([0, 1]), b"mean"], ids=repr)
+def test_runs_that_are_none(tiny: Table, run: Any) -> None:
+    with pytest.raises(InvalidInputError, match=r"run cannot be .* give 'mean', 'random', 'all'"):
+        tiny.query(CELLS, run=run)
+
+
+@pytest.mark.parametrize("epochs", [True, 108.5, None, "108", [108], np.array([4, 108])], ids=repr)
+def test_epochs_that_are_none(tiny: Table, epochs: Any) -> None:
+    for ask in (tiny.query, tiny.regret):
+        with pytest.raises(InvalidInputError, match=r"epochs cannot be .* give one of 4, 108"):
+            ask(CELLS, epochs=epochs)
+
+
+@pytest.mark.parametrize("nothing", [None, 3, 2.5, np.array(3)], ids=repr)
+def test_what_is_neither_an_item_nor_a_sequence(tiny: Table, nothing: Any) -> None:
+    for ask in (tiny.query, tiny.regret, tiny.rows):
+        with pytest.raises(InvalidInputError, match="cannot be looked up"):
+            ask(nothing)
+
+
+@pytest.mark.parametrize("odd", [3, ["s1"], np.array(["s1", "s1"])], ids=repr)
+def test_names_that_are_none(tiny: Table, odd: Any) -> None:
+    for ask in (
+        lambda: tiny.regret(CELLS, reference=odd),
+        lambda: tiny.regret(CELLS, split=odd),
+        lambda: tiny.best(odd),
+        lambda: tiny.members(odd),
+        lambda: tiny.column(odd),
+        lambda: tiny.query(CELLS).is_measured(odd),
+    ):
+        with pytest.raises(InvalidInputError, match="unknown"):
+            ask()
+
+
+def test_a_seed_is_no_generator(tiny: Table) -> None:
+    with pytest.raises(InvalidInputError, match="rng, a numpy Generator"):
+        tiny.query(CELLS, run="random", rng=3)  # type: ignore[arg-type]
+
+
+def test_numpys_integers_are_integers(tiny: Table) -> None:
+    found = tiny.query(CELLS, epochs=np.int64(4), run=np.uint8(2))  # type: ignore[arg-type]
+    assert found.validation_accuracy.tolist() == [c / 9984 for c in CORRECT[:, 0, 2]]
+    assert type(found.epochs) is int
+    assert tiny.regret(CELLS, epochs=np.int32(108)).tolist() == tiny.regret(CELLS).tolist()  # type: ignore[arg-type]
+
+
+def test_metrics_cannot_be_written(tiny: Table) -> None:
+    for run in ("mean", "all"):
+        found = tiny.query(CELLS, run=run)  # type: ignore[arg-type]
+        for array in (found.validation_accuracy, found.trainable_parameters, found.is_measured("test_accuracy")):
+            with pytest.raises(ValueError, match="read-only"):
+                array[0] = 0
 
 
 # Regret

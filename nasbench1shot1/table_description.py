@@ -1,0 +1,60 @@
+"""What a table says about itself in `meta.json`: whether it can be true, and in words how far to trust the values."""
+
+from typing import Any
+
+REQUIRED = ("hash", "cell", "trainable_parameters")
+MEMBER = "member_"
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and value != ""
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def _is_budgets(value: Any) -> bool:
+    """A list of counts that ascend."""
+    return isinstance(value, list) and value != [] and all(map(_is_count, value)) and value == sorted(set(value))
+
+
+def _is_names(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_is_text, value)) and len(set(value)) == len(value)
+
+
+def _is_mapping(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+_META_FIELDS = {
+    "name": _is_text,
+    "version": _is_text,
+    "rows": _is_count,
+    "epochs": _is_budgets,
+    "repeats": _is_count,
+    "spaces": _is_names,
+    "columns": _is_mapping,
+}
+
+
+def fault(meta: dict[str, Any]) -> str | None:
+    """What is wrong with the description of a table, as words after the name of its file; None if nothing."""
+    if lacking := [field for field in _META_FIELDS if field not in meta]:
+        return f"lacks {lacking[0]}"
+    fields = {**_META_FIELDS, "fidelity": _is_mapping} if "fidelity" in meta else _META_FIELDS
+    if wrong := [field for field, is_right in fields.items() if not is_right(meta[field])]:
+        return f"says something impossible of {wrong[0]}"
+    about = meta["columns"]
+    needed = (*REQUIRED, *(MEMBER + space for space in meta["spaces"]))
+    if lacking := [column for column in needed if column not in about]:
+        return f"lacks {lacking[0]}"
+    wrong = [column for column, known in about.items() if not _describes_column(known, meta["epochs"])]
+    return f"says something impossible of column {wrong[0]}, or lacks its SHA-256" if wrong else None
+
+
+def _describes_column(about: Any, epochs: list[int]) -> bool:
+    if not isinstance(about, dict) or not isinstance(about.get("sha256"), str):
+        return False
+    own, images = about.get("epochs", []), about.get("images")
+    return (own == [] or (_is_budgets(own) and set(own) <= set(epochs))) and (images is None or _is_count(images))

@@ -1,0 +1,51 @@
+"""What can be looked up in a table: an architecture, a cell, its hash, or many of them."""
+
+from collections.abc import Iterable
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.cells import Cell
+from nasbench1shot1.errors import InvalidInputError, unknown_name
+
+Item = Architecture | Cell | str
+WHOLE = "nb101"
+"""The reference that means every row of the table in use."""
+
+
+def listed(x: Item | Iterable[Item]) -> list[Item]:
+    """One item or many as a list, so that a generator is walked through only once."""
+    if isinstance(x, Item):
+        return [x]
+    try:
+        many = iter(x)
+    except TypeError:
+        raise _not_an_item(x) from None
+    return list(many)
+
+
+def known_split(name: str) -> str:
+    """`name`, if it is a split; else InvalidInputError."""
+    if not isinstance(name, str) or name not in ("test", "validation"):
+        raise unknown_name("split", str(name), ("test", "validation"))
+    return name
+
+
+def own_space(item: Item) -> str:
+    """The reference that an item brings with it."""
+    return item.space if isinstance(item, Architecture) else WHOLE
+
+
+def hash_of(item: Item) -> str:
+    """The hash to look for; InvalidInputError where there is none."""
+    if isinstance(item, Architecture):
+        return item.cell.hash
+    if isinstance(item, Cell):
+        return item.hash
+    if isinstance(item, str) and len(item) == 32 and set(item) <= set("0123456789abcdef"):
+        return item
+    raise _not_an_item(item)
+
+
+def _not_an_item(given: object) -> InvalidInputError:
+    return InvalidInputError(
+        f"{given!r} cannot be looked up: give an Architecture, a Cell or a hash of 32 hexadecimal digits"
+    )
