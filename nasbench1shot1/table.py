@@ -58,6 +58,7 @@ class Table:
 
     def __init__(self, folder: TableFolder) -> None:
         self._folder, self._columns = folder, folder.columns
+        self._place = folder.path.absolute()
         self.id = table_id(folder.meta)
         self.name: str = folder.meta["name"]
         self.version: str = folder.meta["version"]
@@ -71,6 +72,10 @@ class Table:
 
     def __repr__(self) -> str:
         return f"Table('{self.id}', {len(self):,} rows, epochs {self.epochs}, {self.repeats} repeats)"
+
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        """Another process opens the folder anew: columns are not copied."""
+        return load_table, (str(self._place),)
 
     # Rows ------------------------------------------------------------------------------------------------------
 

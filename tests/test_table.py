@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import shutil
 import signal
 import subprocess
@@ -540,3 +541,16 @@ def test_killed_writing_leaves_nothing_half_made(tmp_path: Path) -> None:
 def test_a_copied_table_is_the_same_table(tmp_path: Path, embedded: Table) -> None:
     shutil.copytree(PACKAGE_DATA / "table", tmp_path / "copy")
     assert load_table(tmp_path / "copy").id == embedded.id
+
+
+def test_a_table_goes_to_another_process_by_its_path(
+    tmp_path: Path, tiny: Table, embedded: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for table in (tiny, embedded, load_table("tiny")):
+        sent = pickle.dumps(table)
+        monkeypatch.chdir(PACKAGE_DATA)
+        assert len(sent) < 1000
+        again = pickle.loads(sent)  # noqa: S301  our own bytes
+        assert (again.id, len(again)) == (table.id, len(table))
+        assert again.regret(again.hashes(0)) == table.regret(table.hashes(0))
