@@ -51,8 +51,8 @@ def run_search(state: SearchState, table: Table, writer: RunWriter, reporter: Re
     for epoch in range(state.epoch + 1, state.config.epochs + 1):
         started = time.perf_counter()
         training = train_epoch(state, epoch, reporter) if epoch > 0 else Training(None, None)
-        check_finite(state, epoch)
         error = one_shot_error(state, epoch)
+        check_finite(state, epoch)
         state.search_seconds += time.perf_counter() - started
         state.epoch = epoch
         line = epoch_line(state, table, training, error)
@@ -174,7 +174,7 @@ def check_finite(state: SearchState, epoch: int) -> None:
     """Raise UserError if a weight, a batch-norm statistic or Λ is no number: the last step of an epoch may do that."""
     for tensor in [*state.net.parameters(), *state.net.buffers(), *state.method.parameters.values()]:
         if not torch.isfinite(tensor).all():
-            raise _diverged("a weight", epoch)
+            raise _diverged("a weight or a batch-norm statistic", epoch)
 
 
 def _checked(loss_sum: Tensor, epoch: int) -> float:
