@@ -85,4 +85,6 @@ def _guarded(path: Path, read: Callable[[], _T]) -> _T:
     try:
         return read()
     except (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, OSError) as error:
-        raise DamagedFileError(f"{path} cannot be read as a whole archive ({error}): download it again") from error
+        why = getattr(error, "strerror", None) or "it is no .tar.gz, or cut short"  # tarfile's own text has many lines
+        what = "give CIFAR-10's .tar.gz, its folder or an .npz, or download it again"
+        raise DamagedFileError(f"{path} cannot be read as a whole archive ({why}): {what}") from error
