@@ -65,13 +65,16 @@ def draw_anytime_regret(frame: pandas.DataFrame, axes: "Axes", runs: int = 1) ->
     return axes
 
 
-def regret_figure(runs: Sequence[Run], frames: Sequence[pandas.DataFrame], table_id: str) -> "Figure":
+def regret_figure(
+    runs: Sequence[Run], frames: Sequence[pandas.DataFrame], table_id: str, fidelity: str = ""
+) -> "Figure":
     """The figure of one run or of several seeds of one configuration, with its scale and its table in words.
 
     Args:
         runs: the runs, for their configurations.
         frames: their metrics, perhaps scored on another table than they were searched with.
         table_id: the table behind `frames`.
+        fidelity: what `Table.fidelity` says of it, for the caption.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -82,7 +85,7 @@ def regret_figure(runs: Sequence[Run], frames: Sequence[pandas.DataFrame], table
     config = runs[0].config
     seeds = f"seed {config['seed']}" if len(runs) == 1 else f"{len(runs)} seeds, mean ± standard deviation"
     axes.set_title(f"{config['optimizer']} on {config['space']}, {seeds}\n{_scale_text(config)}", fontsize=10)
-    figure.supxlabel(_table_text(frames, table_id), fontsize=7, color="#444444")
+    figure.supxlabel(_table_text(frames, table_id, fidelity), fontsize=7, color="#444444")
     return figure
 
 
@@ -119,6 +122,7 @@ def _scale_text(config: dict[str, Any]) -> str:
     )
 
 
-def _table_text(frames: Sequence[pandas.DataFrame], table_id: str) -> str:
+def _table_text(frames: Sequence[pandas.DataFrame], table_id: str, fidelity: str = "") -> str:
     measured = all(frame["test_measured"].all() for frame in frames)
-    return f"table {table_id}" + ("" if measured else "; values called predicted are estimates, not measurements")
+    said = f"table {table_id}" + ("" if measured else "; values called predicted are estimates, not measurements")
+    return f"{said}\n{fidelity}" if fidelity else said  # on one line both are wider than the figure

@@ -28,6 +28,8 @@ class Metrics:
         hash: NAS-Bench-101's MD5, a string or N of them.
         epochs: the budget that was asked for.
         table_id: the table that answered.
+        fidelity: in words, which accuracies at this budget are predicted and how good the predictions are; empty
+            where both are measured.
     """
 
     validation_accuracy: Values
@@ -39,6 +41,7 @@ class Metrics:
     hash: Any
     epochs: int
     table_id: str
+    fidelity: str
     _measured: dict[str, NDArray[np.bool_]] = field(repr=False)
 
     def __post_init__(self) -> None:

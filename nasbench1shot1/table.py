@@ -15,7 +15,7 @@ from nasbench1shot1.errors import OutOfDomainError, unknown_name
 from nasbench1shot1.files import PACKAGE_DATA
 from nasbench1shot1.metrics import Metrics as Metrics
 from nasbench1shot1.metrics import plain
-from nasbench1shot1.table_description import MEMBER
+from nasbench1shot1.table_description import MEMBER, fidelity
 from nasbench1shot1.table_folder import (
     HALFWAY,
     METRICS,
@@ -173,6 +173,7 @@ class Table:
             hash=tuple(hashes) if rows.ndim else hashes[0],
             epochs=epochs,
             table_id=self.id,
+            fidelity=fidelity(self._folder.meta, epochs),
             _measured=measured,
         )
 
@@ -272,6 +273,10 @@ class Table:
             "bytes": sum(column.nbytes for column in self._columns.values()),
             "columns": {name: {k: v for k, v in a.items() if k != "sha256"} for name, a in meta["columns"].items()},
         }
+
+    def fidelity(self, epochs: int = 108) -> str:
+        """`Metrics.fidelity` of every answer for a budget, for captions."""
+        return fidelity(self._folder.meta, self._budget(epochs))
 
     def verify(self) -> None:
         """Check every column's SHA-256; raises DamagedFileError where one differs."""

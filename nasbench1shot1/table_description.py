@@ -58,3 +58,27 @@ def _describes_column(about: Any, epochs: list[int]) -> bool:
         return False
     own, images = about.get("epochs", []), about.get("images")
     return (own == [] or (_is_budgets(own) and set(own) <= set(epochs))) and (images is None or _is_count(images))
+
+
+def fidelity(meta: dict[str, Any], epochs: int) -> str:
+    """Which accuracies at a budget are no measurements, and how good they are; empty where all are measured."""
+    predicted = {split: _is_predicted(meta, f"{split}_accuracy", epochs) for split in ("validation", "test")}
+    parts = []
+    if predicted["validation"]:
+        found = _spearman(meta, epochs)
+        parts.append("validation accuracy predicted" + (f", held-out Spearman {found:.3f}" if found else ""))
+    if predicted["test"]:
+        parts.append("test accuracy predicted" + (" from it" if predicted["validation"] else ""))
+    return "; ".join(parts)
+
+
+def _is_predicted(meta: dict[str, Any], column: str, epochs: int) -> bool:
+    about = meta["columns"].get(column, {})
+    return epochs in about.get("epochs", []) and about.get("fidelity") != "measured"
+
+
+def _spearman(meta: dict[str, Any], epochs: int) -> float | None:
+    of_budgets = meta.get("fidelity", {}).get("validation_accuracy")
+    of_budget = of_budgets.get(str(epochs)) if isinstance(of_budgets, dict) else None
+    found = of_budget.get("spearman") if isinstance(of_budget, dict) else None
+    return found if isinstance(found, float) else None

@@ -12,12 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
 import pytest
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.cell_encoding import encode
 from nasbench1shot1.cells import OPERATIONS, Cell
+from nasbench1shot1.commands.query import Query
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, OutOfDomainError, UserError
+from nasbench1shot1.experiments.anytime_regret import _table_text
 from nasbench1shot1.files import PACKAGE_DATA
 from nasbench1shot1.table import Table, load_table
 from nasbench1shot1.table_folder import Columns, Meta, write_table
@@ -363,6 +366,53 @@ def test_fidelity_is_as_promised(embedded: Table) -> None:
     assert scores["cells"] == 4270
     assert scores["spearman"] >= 0.965
     assert scores["spearman_above_0.9"] >= 0.94
+
+
+def test_every_answer_says_how_good_it_is(tiny: Table, embedded: Table) -> None:
+    both = "validation accuracy predicted, held-out Spearman 0.985; test accuracy predicted from it"
+    some = embedded.hashes([0, 1])
+    assert embedded.query(some).fidelity == embedded.fidelity() == embedded.best("s1")[1].fidelity == both
+    assert embedded.query(some, epochs=36).fidelity == "validation accuracy predicted, held-out Spearman 0.966"
+    assert tiny.query(CELLS).fidelity == tiny.fidelity(4) == ""
+    with pytest.raises(OutOfDomainError, match="no budget of 5"):
+        tiny.fidelity(5)
+
+
+@pytest.mark.parametrize("scores", [{}, {"validation_accuracy": 1}, {"validation_accuracy": {"108": {"spearman": ""}}}])
+def test_an_estimate_without_a_score(folder: Path, scores: dict[str, Any]) -> None:
+    described = json.loads((folder / "meta.json").read_text()) | {"fidelity": scores}
+    for fidelity_of_validation, said in (("measured", "test accuracy predicted"), ("predicted", "from it")):
+        described["columns"]["validation_accuracy"]["fidelity"] = fidelity_of_validation
+        described["columns"]["test_accuracy"]["fidelity"] = "predicted"
+        (folder / "meta.json").write_text(json.dumps(described))
+        assert load_table(folder).fidelity().endswith(said)
+
+
+def test_query_tells_measured_predicted_and_drawn_in_apart(
+    embedded: Table, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def sources(what: str, table: Path | None = None) -> tuple[dict[str, str], str]:
+        Query(what, table=str(table or PACKAGE_DATA / "table")).run()
+        screen = capsys.readouterr().out
+        cut = [[part.strip() for part in line.split("│")] for line in screen.splitlines() if "│" in line]
+        return {line[1]: line[3] for line in cut}, screen.splitlines()[-1]
+
+    measured = ~np.isnan(embedded.column("measured_validation_accuracy")[:, -1, 0])
+    drawn_in, said = sources(embedded.hashes(int(np.argmax(measured)))[0])
+    assert drawn_in["validation_accuracy"] == drawn_in["training_time"] == "predicted, drawn towards a measurement"
+    assert drawn_in["test_accuracy"] == "predicted"
+    assert said == embedded.fidelity()
+    assert sources(embedded.hashes(int(np.argmin(measured)))[0])[0]["validation_accuracy"] == "predicted"
+    official, last = sources(CELLS[0].hash, folder)
+    assert official["validation_accuracy"] == official["test_accuracy"] == "measured"
+    assert (official["trainable_parameters"], official["train_accuracy"]) == ("exact", "not in this table")
+    assert "predicted" not in last
+
+
+def test_a_caption_carries_the_fidelity(embedded: Table) -> None:
+    frame = pandas.DataFrame({"test_measured": [False]})
+    assert _table_text([frame], embedded.id, embedded.fidelity()).endswith(embedded.fidelity())
+    assert _table_text([frame], embedded.id) == _table_text([frame], embedded.id, "")
 
 
 def test_files_are_small_and_whole(embedded: Table) -> None:

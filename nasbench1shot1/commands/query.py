@@ -36,15 +36,23 @@ class Query:
         for heading in ("column", "value", "source"):
             screen.add_column(heading)
         names = ("validation_accuracy", "test_accuracy", "train_accuracy", "training_time", "trainable_parameters")
+        columns = table.info()["columns"]
         for name in names:
-            screen.add_row(name, *_value_and_source(name, getattr(metrics, name), metrics.is_measured(name)))
-        Console().print(screen)
+            is_estimate = columns.get(name, {}).get("fidelity") != "measured"
+            shown = _value_and_source(name, getattr(metrics, name), metrics.is_measured(name), is_estimate)
+            screen.add_row(name, *shown)
+        console = Console(highlight=False)
+        console.print(screen)
+        if metrics.fidelity:
+            console.print(metrics.fidelity, soft_wrap=True)
 
 
-def _value_and_source(name: str, value: float, measured: bool) -> tuple[str, str]:
+def _value_and_source(name: str, value: float, measured: bool, is_estimate: bool) -> tuple[str, str]:
     if math.isnan(value):
         return "–", "not in this table"
     text = {"training_time": f"{value:,.0f} s", "trainable_parameters": f"{value:,}"}.get(name, f"{value:.4f}")
     if name == "trainable_parameters":
         return text, "exact"
-    return text, "measured" if measured else "predicted"
+    if not is_estimate:
+        return text, "measured"
+    return text, "predicted, drawn towards a measurement" if measured else "predicted"
