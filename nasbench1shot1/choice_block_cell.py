@@ -5,7 +5,10 @@ from typing import Protocol
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
+from nasbench1shot1.cells import OPERATIONS
+from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.layers import ConvBNReLU, broadcastable, max_pool_3x3, weighted_sum
 from nasbench1shot1.presets import Preset
 
@@ -67,6 +70,24 @@ class ChoiceBlockCell(nn.Module):
         weighted = [weight * output for weight, output in zip(weights_of_blocks, outputs, strict=True)]
         out: Tensor = weight_in * shortcut + torch.cat(weighted, dim=1)
         return out
+
+    def check_operations(self, operations: Sequence[int]) -> None:
+        """Raise InvalidInputError unless this is the number of an operation for every block."""
+        if len(operations) != len(self.blocks) or any(op not in range(len(OPERATIONS)) for op in operations):
+            raise InvalidInputError(
+                f"operations={operations!r} do not fit: give {len(self.blocks)} numbers from 0 to {len(OPERATIONS) - 1}"
+            )
+
+    @staticmethod
+    def as_evaluated(one_hot: Mapping[str, Tensor], preset: Preset) -> dict[str, Tensor]:
+        """The mixing weights that stand for discrete architectures, from their one-hot ones (docs/presets.md)."""
+        evaluated = dict(one_hot)
+        for key, value in one_hot.items():
+            if key == "operations" and preset.discrete_operations == "softmax":
+                evaluated[key] = F.softmax(value, dim=-1)
+            elif key != "operations" and preset.discrete_edges == "mean":
+                evaluated[key] = value / value.sum(dim=-1, keepdim=True)
+        return evaluated
 
     def project(self, x: Tensor) -> list[Tensor]:
         """The cell's input as every block takes it, then as the output takes it.

@@ -25,7 +25,8 @@ class SearchSpace(ABC):
     Attributes:
         name: short name, "s1"; the first part of an architecture's text.
         id: versioned name, "nb101-s1-v1"; a change of what the space contains needs a new one.
-        cell_kind: which of the supernet's cells it takes, a key of `supernet.CELLS`.
+        cell_kind: the supernet's cell for it: a key of `supernet.CELLS`, or a class of one's own as "module:Class"
+            (`supernet.SupernetCell` says what it needs).
         kinds: which kinds of architectures it can count and iterate; the first is all of them.
     """
 
@@ -101,9 +102,7 @@ class SearchSpace(ABC):
             InvalidInputError: a key is missing or too many, a shape is another, a value is not a number.
         """
         shapes = self.mixing_shapes()
-        if set(mixing) != set(shapes):
-            given = ", ".join(sorted(map(str, mixing))) or "none"
-            raise InvalidInputError(f"mixing weights of {self.name} have the keys {', '.join(shapes)}, not {given}")
+        check_keys(self.name, mixing, shapes)
         arrays = {key: _numbers(key, mixing[key]) for key in shapes}
         for key, array in arrays.items():
             if array.shape != shapes[key]:
@@ -118,6 +117,14 @@ class SearchSpace(ABC):
         """Raise InvalidInputError if this space knows no such kind of architectures."""
         if kind not in self.kinds:
             raise unknown_name("kind of architectures", kind, self.kinds)
+
+
+def check_keys(of: str, mixing: Weights, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Raise InvalidInputError unless mixing weights (a mapping or an nn.ParameterDict) have the keys of `shapes`."""
+    given = set(mixing.keys()) if hasattr(mixing, "keys") else {f"a {type(mixing).__name__}"}
+    if given != set(shapes):
+        listed = ", ".join(sorted(map(str, given))) or "none"
+        raise InvalidInputError(f"mixing weights of {of} have the keys {', '.join(shapes)}, not {listed}")
 
 
 def as_array(values: Any) -> NDArray[np.float64]:

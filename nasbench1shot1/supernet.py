@@ -2,19 +2,36 @@
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.errors import InvalidInputError, unknown_name
 from nasbench1shot1.layers import BATCH_NORM_EPSILON, ConvBNReLU, initialise
 from nasbench1shot1.presets import Preset, as_preset
-from nasbench1shot1.space import SearchSpace, Weights
+from nasbench1shot1.space import SearchSpace, Weights, check_keys
 
 CELLS = {"choice-block": "nasbench1shot1.choice_block_cell:ChoiceBlockCell"}
-"""The cell for each `SearchSpace.cell_kind`, as module:class; a cell takes (space, in_channels, channels, preset)."""
+"""Short names of cells as module:class; a space's `cell_kind` is one of them, or itself a module:class."""
+
+
+class SupernetCell(Protocol):
+    """What a cell is, an `nn.Module` made with (space, in_channels, channels, preset)."""
+
+    out_channels: int
+
+    def __call__(self, x: Tensor, mixing: Mapping[str, Tensor], operations: Sequence[int] | None) -> Tensor:
+        """(N, in_channels, H, W) → (N, out_channels, H, W), under mixing weights of the space's keys."""
+
+    def check_operations(self, operations: Sequence[int]) -> None:
+        """Raise InvalidInputError where these cannot be the operations of a single path."""
+
+    @staticmethod
+    def as_evaluated(one_hot: Mapping[str, Tensor], preset: Preset) -> dict[str, Tensor]:
+        """The mixing weights that stand for discrete architectures, from `SearchSpace.one_hot`'s."""
 
 
 class Supernet(nn.Module):
@@ -33,7 +50,7 @@ class Supernet(nn.Module):
         generator: draws the initial weights; without one PyTorch's global generator does.
 
     Raises:
-        InvalidInputError: unknown preset, or fewer than one channel or cell.
+        InvalidInputError: unknown preset, a cell that cannot be found, or fewer than one channel or cell.
     """
 
     def __init__(
@@ -51,13 +68,13 @@ class Supernet(nn.Module):
         self.space, self.preset = space, as_preset(preset)
         self.stem = ConvBNReLU(3, channels, 3, self.preset.batch_norm_momentum)
         self._halved_before = {cells // 3, 2 * cells // 3} - {0}
-        module, _, name = CELLS[space.cell_kind].partition(":")
-        build_cell = getattr(import_module(module), name)
+        self._mixing_shapes = space.mixing_shapes()
+        self._cell_class = _cell_class(space)
         self.cells = nn.ModuleList()
         width = channels
         for i in range(cells):
             channels *= 2 if i in self._halved_before else 1
-            cell = build_cell(space, width, channels, self.preset)
+            cell = self._cell_class(space, width, channels, self.preset)
             self.cells.append(cell)
             width = cell.out_channels
         self.head = nn.Conv2d(width, channels, kernel_size=1, bias=False)
@@ -67,19 +84,27 @@ class Supernet(nn.Module):
             initialise(self, generator)
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
-    def forward(self, images: Tensor, mixing: Mapping[str, Tensor], operations: Sequence[int] | None = None) -> Tensor:
+    def forward(self, images: Tensor, mixing: Weights, operations: Sequence[int] | None = None) -> Tensor:
         """Class scores of images under mixing weights.
 
         Args:
             images: (N, 3, H, W) normalised images.
-            mixing: a tensor for every key of `space.mixing_shapes()`, of that shape, or, to compute different
-                architectures in one batch, with a leading N.
+            mixing: a tensor or array for every key of `space.mixing_shapes()`, of that shape, or, to compute
+                different architectures in one batch, with a leading N. `torch.compile` takes tensors only.
             operations: for single-path methods, the one operation to compute in every block, as Python integers;
                 its output is still scaled by its weight in `mixing`, so that the weight's gradient flows.
 
         Returns:
             (N, classes) logits.
+
+        Raises:
+            InvalidInputError: mixing weights of other keys or shapes, or operations that the cell does not have; not
+                checked inside `torch.compile`.
         """
+        if not torch.compiler.is_compiling():
+            mixing = self._checked(mixing, images)
+            if operations is not None:
+                self.cells[0].check_operations(operations)  # type: ignore[operator]
         x = self.stem(images)
         for i, cell in enumerate(self.cells):
             if i in self._halved_before:
@@ -94,20 +119,54 @@ class Supernet(nn.Module):
 
         Args:
             architectures: one (weights as `mixing_shapes()`), or N (each with a leading N).
+
+        Raises:
+            InvalidInputError: one is not in the space, or there is none.
         """
         device = self.classifier.weight.device
         if isinstance(architectures, Architecture):
             return {key: value[0] for key, value in self.discrete_mixing([architectures]).items()}
         one_hot = [self.space.one_hot(arch) for arch in architectures]
+        if not one_hot:
+            raise InvalidInputError("there is no architecture to mix weights for: give at least one")
         stacked = {
             key: torch.stack([torch.from_numpy(weights[key]) for weights in one_hot]).to(device) for key in one_hot[0]
         }
-        return {key: self._as_evaluated(key, value) for key, value in stacked.items()}
+        evaluated: dict[str, Tensor] = self._cell_class.as_evaluated(stacked, self.preset)
+        return evaluated
 
-    def _as_evaluated(self, key: str, one_hot: Tensor) -> Tensor:
-        if "edges" not in key:
-            return F.softmax(one_hot, dim=-1) if self.preset.discrete_operations == "softmax" else one_hot
-        return one_hot / one_hot.sum(dim=-1, keepdim=True) if self.preset.discrete_edges == "mean" else one_hot
+    def _checked(self, mixing: Weights, images: Tensor) -> dict[str, Tensor]:
+        """Mixing weights as tensors; only keys and shapes are looked at, so no device is waited for."""
+        shapes = self._mixing_shapes
+        check_keys("the supernet", mixing, shapes)
+        tensors = {key: _as_tensor(key, mixing[key], images) for key in shapes}
+        for key, shape in shapes.items():
+            if tensors[key].shape not in (shape, (len(images), *shape)):
+                raise InvalidInputError(
+                    f"mixing weights '{key}' have shape {tuple(tensors[key].shape)}: give {shape}, "
+                    f"or {(len(images), *shape)} for one set per image"
+                )
+        return tensors
+
+
+def _cell_class(space: SearchSpace) -> Any:
+    """The class that `cell_kind` names (a `SupernetCell`)."""
+    module, colon, name = CELLS.get(space.cell_kind, space.cell_kind).partition(":")
+    if not colon:
+        raise unknown_name("kind of cell", space.cell_kind, [*CELLS, "module:Class"])
+    try:
+        return getattr(import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise InvalidInputError(f"{space.name} names '{module}:{name}' as its cell, which fails: {error}") from error
+
+
+def _as_tensor(key: str, values: Any, images: Tensor) -> Tensor:
+    if isinstance(values, Tensor):
+        return values
+    try:
+        return torch.tensor(values, dtype=torch.promote_types(images.dtype, torch.float32), device=images.device)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InvalidInputError(f"mixing weights '{key}' are not an array of numbers ({error})") from error
 
 
 def to_tensors(mixing: Weights, device: torch.device | str = "cpu") -> dict[str, Tensor]:

@@ -9,6 +9,7 @@ from torch.func import functional_call, grad, jacrev, jvp, stack_module_state, v
 import nasbench1shot1 as nb
 from nasbench1shot1.layers import weighted_sum
 from nasbench1shot1.presets import PRESETS
+from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
 from nasbench1shot1.supernet import to_tensors
 
 SPACES = ("s1", "s2", "s3")
@@ -176,6 +177,120 @@ def test_bfloat16_autocast_agrees_roughly_and_keeps_gradients_float32():
     rough.float().sum().backward()
     assert all(p.grad.dtype == torch.float32 for p in net.parameters() if p.grad is not None)
     assert all(value.grad.dtype == torch.float32 for value in mixing.values())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"operations": torch.ones(9, 3)}, "'operations' have shape (9, 3): give (4, 3), or (4, 4, 3) for one set"),
+        ({"output_edges": torch.ones(1, 5)}, "'output_edges' have shape (1, 5): give (5,), or (4, 5)"),
+        ({"output_edges": torch.ones(3, 5)}, "'output_edges' have shape (3, 5)"),
+        ({"output_edges": torch.ones(4)}, "'output_edges' have shape (4,)"),
+        ({"input_edges/4": np.ones((4, 1))}, "'input_edges/4' have shape (4, 1)"),
+        ({"input_edges/2": torch.ones(2)}, "have the keys input_edges/3, input_edges/4, operations, output_edges, not"),
+        ({"operations": None}, "'operations' are not an array of numbers"),
+        ({"operations": "abc"}, "'operations' are not an array of numbers"),
+    ],
+)
+def test_unfit_mixing_weights_are_named(change, message):
+    net = small("s1")
+    with pytest.raises(nb.InvalidInputError) as caught:
+        net(images(4), random_mixing(net.space, 0) | change)
+    assert message in str(caught.value)
+
+
+def test_missing_mixing_weights_are_named():
+    net = small("s1")
+    mixing = random_mixing(net.space, 0)
+    del mixing["operations"]
+    for unfit in (mixing, {}, None, torch.ones(3)):
+        with pytest.raises(nb.InvalidInputError, match=r"have the keys input_edges/3, .*, output_edges, not"):
+            net(images(), unfit)
+
+
+@pytest.mark.parametrize("operations", [(0,) * 9, (0,) * 3, (0, 0, -1, 0), (0, 0, 3, 0), (0, 0, None, 0)])
+def test_operations_that_the_cell_does_not_have_are_refused(operations):
+    net = small("s1")
+    with pytest.raises(nb.InvalidInputError, match="do not fit: give 4 numbers from 0 to 2"):
+        net(images(), random_mixing(net.space, 0), operations=operations)
+
+
+def test_one_hot_arrays_and_parameter_dicts_are_mixing_weights():
+    net = small("s2").eval()
+    arch = net.space[12345]
+    wanted = net(images(), net.discrete_mixing(arch))
+    arrays = net.space.one_hot(arch)
+    assert torch.equal(net(images(), arrays), wanted)
+    for array in arrays.values():
+        array.flags.writeable = False
+    assert torch.equal(net(images(), arrays), wanted)
+    assert torch.equal(net(images(), torch.nn.ParameterDict(net.discrete_mixing(arch))), wanted)
+
+
+def test_torch_compile_takes_the_forward_pass_as_one_graph():
+    net, mixing = small("s1").eval(), random_mixing(nb.search_space("s1"), 0)
+    compiled = torch.compile(net, backend="eager", fullgraph=True)
+    torch.testing.assert_close(compiled(images(), mixing), net(images(), mixing), rtol=1e-4, atol=1e-5)
+
+
+def test_no_architecture_has_no_mixing_weights():
+    with pytest.raises(nb.InvalidInputError, match="give at least one"):
+        small("s1").discrete_mixing([])
+
+
+class Identity(torch.nn.Module):
+    """A third party's cell: it scales, and names its one key so that nothing could be guessed from it."""
+
+    def __init__(self, space, in_channels, channels, preset):
+        super().__init__()
+        self.out_channels = in_channels
+
+    def forward(self, x, mixing, operations=None):
+        return mixing["scales"][..., 0] * x
+
+    def check_operations(self, operations):
+        raise nb.InvalidInputError("this cell has no single paths")
+
+    @staticmethod
+    def as_evaluated(one_hot, preset):
+        return {"scales": 2 * one_hot["scales"]}
+
+
+class Scales(ChoiceBlockSpace):
+    cell_kind = f"{__name__}:Identity"
+
+    def mixing_shapes(self):
+        return {"scales": (2,)}
+
+    def one_hot(self, arch):
+        return {"scales": np.array([1, 0], np.float32)}
+
+
+def test_a_space_brings_its_own_cell_and_says_how_architectures_are_evaluated():
+    space = Scales("scales", "scales-v1", (1, 1))
+    net = nb.Supernet(space, 2, 3)
+    assert [type(cell) for cell in net.cells] == [Identity] * 3
+    mixing = net.discrete_mixing(space[0])
+    assert mixing["scales"].tolist() == [2, 0]
+    assert net(images(), mixing).shape == (4, 10)
+    with pytest.raises(nb.InvalidInputError, match="no single paths"):
+        net(images(), mixing, operations=(0,))
+
+
+@pytest.mark.parametrize(
+    ("cell_kind", "message"),
+    [
+        ("choice-blok", "unknown kind of cell 'choice-blok'; did you mean 'choice-block'"),
+        ("no_such_module:Cell", "'no_such_module:Cell' as its cell, which fails: No module named"),
+        (f"{__name__}:NoSuchCell", "has no attribute 'NoSuchCell'"),
+    ],
+)
+def test_a_cell_that_cannot_be_found_is_named(cell_kind, message):
+    space = ChoiceBlockSpace("mine", "mine-v1", (1, 2))
+    space.cell_kind = cell_kind
+    with pytest.raises(nb.InvalidInputError) as caught:
+        nb.Supernet(space)
+    assert message in str(caught.value)
 
 
 def test_one_hot_arrays_become_tensors():
