@@ -4,6 +4,9 @@ import errno
 import hashlib
 import json
 import os
+import platform
+import secrets
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -42,6 +45,78 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     finally:
         with suppress(OSError):
             beside.unlink(missing_ok=True)
+
+
+def check_writable(folder: Path) -> None:
+    """Raise UserError where a folder cannot be made or replaced; to be asked before long work."""
+    try:
+        parent = folder.resolve().parent
+        while not parent.exists():
+            parent = parent.parent
+        if not parent.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, f"{parent} is no folder")
+        if not os.access(parent, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, f"no right to write in {parent}")
+    except OSError as error:
+        raise write_error(folder, error) from error
+
+
+@contextmanager
+def replacing_folder(folder: Path) -> Iterator[Path]:
+    """An empty folder beside `folder`, put in its place at the end; removed if anything goes wrong.
+
+    Of two processes that write the same folder at once, the one that ends last has its way.
+    Raises UserError where the disk is full or the folder cannot be written; `folder` then is as before.
+    """
+    folder = folder.resolve()
+    own = f".{folder.name}.{platform.node()}.{os.getpid()}.{secrets.token_hex(4)}"
+    beside, old = folder.with_name(own + ".part"), folder.with_name(own + ".old")
+    try:
+        beside.mkdir(parents=True)
+        _remove_leftovers(folder)
+        yield beside
+        _swap(beside, folder, old)
+    except OSError as error:
+        raise write_error(folder, error) from error
+    finally:
+        if old.exists() and not folder.exists():
+            old.rename(folder)
+        shutil.rmtree(beside, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _swap(beside: Path, folder: Path, old: Path) -> None:
+    for attempts_left in reversed(range(10)):
+        with suppress(FileNotFoundError):
+            folder.rename(old)
+        try:
+            beside.rename(folder)
+            return
+        except OSError as error:  # another process put its folder there in between
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST) or not attempts_left:
+                raise
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Remove what killed processes of this machine left; an old folder stays if it is the only one."""
+    start = f".{folder.name}.{platform.node()}."
+    for left in folder.parent.iterdir():
+        process = left.name.removeprefix(start).split(".")[0]
+        if not left.name.startswith(start) or not process.isdecimal() or _is_running(int(process)):
+            continue
+        if left.suffix == ".part" or (left.suffix == ".old" and folder.exists()):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def write_json(path: Path, content: Any) -> None:

@@ -4,20 +4,18 @@ A folder NB1SHOT1_DATA/images/NAME holds one .npy per column and meta.json; it a
 """
 
 import hashlib
-import os
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from nasbench1shot1.errors import DamagedFileError
-from nasbench1shot1.files import data_folder, read_json, replacing, write_error, write_json
+from nasbench1shot1.files import data_folder, read_json, replacing, replacing_folder, write_json
 from nasbench1shot1.image_archives import CLASSES
 
 TRAINING_IMAGES = 50_000
+CIFAR10_MEAN = (0.49139968, 0.48215827, 0.44653124)
+CIFAR10_STD = (0.24703233, 0.24348505, 0.26158768)
 
 
 class Columns(NamedTuple):
@@ -60,7 +58,7 @@ def write_columns(name: str, columns: Columns, source: str, official: bool) -> P
     Raises UserError where it cannot be written; then nothing has changed.
     """
     folder = images_folder() / name
-    with _replacing_folder(folder) as beside:
+    with replacing_folder(folder) as beside:
         for column_name, column in columns._asdict().items():
             _write_array(beside / f"{column_name}.npy", column)
         meta = {"name": name, "source": source, "official": official, "sha256": content_sha256(columns)}
@@ -110,23 +108,3 @@ def _write_array(path: Path, array: np.ndarray) -> None:
     with replacing(path) as file:
         np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
         file.write(array.data if array.size else b"")  # np.save hides which error it was when the disk is full
-
-
-@contextmanager
-def _replacing_folder(folder: Path) -> Iterator[Path]:
-    """An empty folder beside `folder`, put in its place at the end; removed if anything goes wrong."""
-    beside = folder.with_name(f".{folder.name}.{os.getpid()}.part")
-    old = folder.with_name(f".{folder.name}.{os.getpid()}.old")
-    try:
-        beside.mkdir(parents=True)
-        yield beside
-        if folder.exists():
-            folder.rename(old)
-        beside.rename(folder)
-    except OSError as error:
-        if old.exists():
-            old.rename(folder)
-        raise write_error(folder, error) from error
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
-        shutil.rmtree(old, ignore_errors=True)

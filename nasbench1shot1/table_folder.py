@@ -14,9 +14,7 @@ Columns of a table of R rows, sorted by hash, with budgets E and K repeats:
 """
 
 import hashlib
-import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -25,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, OutOfDomainError, unknown_name
-from nasbench1shot1.files import read_json, replacing, sha256, write_error, write_json
+from nasbench1shot1.files import check_writable, read_json, replacing, replacing_folder, sha256, write_json
 from nasbench1shot1.table_description import MEMBER, fault
 
 FORMAT = 1
@@ -155,6 +153,13 @@ def table_id(meta: Meta) -> str:
     return f"{meta['name']}-v{meta['version']}-{hashlib.sha256(listed.encode()).hexdigest()[:7]}"
 
 
+def check_target(folder: Path) -> None:
+    """Raise what `write_table` would raise for its folder, but before the work that fills it."""
+    check_writable(folder)
+    if folder.exists() and not (folder / META).is_file() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InvalidInputError(f"{folder} holds something else than a table: give another folder or an empty one")
+
+
 def write_table(folder: Path, columns: Mapping[str, NDArray[Any]], meta: Meta) -> Meta:
     """Write a table, whole or not at all; one that was in `folder` is replaced only when the new one is whole.
 
@@ -171,11 +176,10 @@ def write_table(folder: Path, columns: Mapping[str, NDArray[Any]], meta: Meta) -
         InvalidInputError: `folder` holds something that is no table.
         UserError: no space left, or the folder cannot be written.
     """
-    if folder.exists() and not (folder / META).is_file() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InvalidInputError(f"{folder} holds something else than a table: give another folder or an empty one")
+    check_target(folder)
     about = meta["columns"]
     full = {**meta, "format": FORMAT, "rows": len(columns["hash"]), "columns": {}}
-    with _replacing_folder(folder) as beside:
+    with replacing_folder(folder) as beside:
         for name, values in columns.items():
             with replacing(beside / f"{name}.npy") as file:
                 np.save(file, np.ascontiguousarray(values), allow_pickle=False)
@@ -183,26 +187,6 @@ def write_table(folder: Path, columns: Mapping[str, NDArray[Any]], meta: Meta) -
         write_json(beside / META, full)
         open_folder(beside)
     return full
-
-
-@contextmanager
-def _replacing_folder(folder: Path) -> Iterator[Path]:
-    beside, old = folder.with_name(f".{folder.name}.part"), folder.with_name(f".{folder.name}.old")
-    try:
-        shutil.rmtree(beside, ignore_errors=True)  # what a killed process may have left
-        beside.mkdir(parents=True)
-        yield beside
-        if folder.exists():
-            shutil.rmtree(old, ignore_errors=True)
-            folder.rename(old)
-        beside.rename(folder)
-    except OSError as error:
-        if old.exists() and not folder.exists():
-            old.rename(folder)
-        raise write_error(folder, error) from error
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
-    shutil.rmtree(old, ignore_errors=True)
 
 
 def _read_meta(path: Path) -> Meta:

@@ -21,7 +21,7 @@ from nasbench1shot1.cells import OPERATIONS, Cell
 from nasbench1shot1.commands.query import Query
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, OutOfDomainError, UserError
 from nasbench1shot1.experiments.anytime_regret import _table_text
-from nasbench1shot1.files import PACKAGE_DATA
+from nasbench1shot1.files import PACKAGE_DATA, replacing_folder
 from nasbench1shot1.table import Table, load_table
 from nasbench1shot1.table_folder import Columns, Meta, write_table
 
@@ -586,6 +586,58 @@ def test_killed_writing_leaves_nothing_half_made(tmp_path: Path) -> None:
     assert not (tmp_path / "killed").exists()
     write_table(tmp_path / "killed", *official_shape())
     assert [path.name for path in tmp_path.iterdir()] == ["killed"]
+
+
+TWO_BUILDERS = """
+import sys
+sys.path.insert(0, sys.argv[2])
+from pathlib import Path
+from test_table import official_shape
+from nasbench1shot1.table_folder import write_table
+for _ in range(15):
+    write_table(Path(sys.argv[1]), *official_shape())
+"""
+
+
+def test_two_builders_at_once(tmp_path: Path) -> None:
+    arguments = [sys.executable, "-c", TWO_BUILDERS, str(tmp_path / "both"), str(Path(__file__).parent)]
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+    builders = [subprocess.Popen(arguments, env=environment, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    assert [builder.communicate()[1] for builder in builders] == ["", ""]
+    load_table(tmp_path / "both").verify()
+    assert [path.name for path in tmp_path.iterdir()] == ["both"]
+
+
+def test_a_builder_leaves_what_another_is_writing(folder: Path) -> None:
+    with replacing_folder(folder) as beside:
+        (beside / "column").write_text("of the first")
+        write_table(folder, official_shape()[0], official_shape()[1] | {"version": "3"})
+        assert load_table(folder).version == "3"
+        assert (beside / "column").read_text() == "of the first"
+    assert [path.name for path in folder.iterdir()] == ["column"]
+    assert [path.name for path in folder.parent.iterdir()] == ["tiny"]
+
+
+def test_an_interrupted_swap_leaves_the_old_table(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rename = Path.rename
+
+    def interrupted(self: Path, target: Path) -> Path:
+        if self.suffix == ".part":
+            raise KeyboardInterrupt
+        return rename(self, target)
+
+    before = load_table(folder).id
+    monkeypatch.setattr(Path, "rename", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_table(folder, *official_shape())
+    assert load_table(folder).id == before
+    assert [path.name for path in folder.parent.iterdir()] == ["tiny"]
+
+
+def test_a_table_in_the_working_directory_is_replaced(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    write_table(Path(), official_shape()[0], official_shape()[1] | {"version": "3"})
+    assert load_table(folder).version == "3"
 
 
 def test_a_copied_table_is_the_same_table(tmp_path: Path, embedded: Table) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from nasbench1shot1.cell_encoding import Encodings, decode, from_arrays, to_arrays
 from nasbench1shot1.cells import OPERATIONS, Cell
+from nasbench1shot1.commands.table import Build
 from nasbench1shot1.errors import DamagedFileError, UserError
 from nasbench1shot1.files import PACKAGE_DATA
 from nasbench1shot1.table import Table
@@ -179,6 +180,23 @@ def test_missing_extra_is_named(
     with pytest.raises(UserError, match=r"\[table\]"):
         build(few_cells, tmp_path / "out", TINY)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("out", ["file", "file/table", "full"])
+def test_an_impossible_target_is_refused_before_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, out: str
+) -> None:
+    def work(*_: object) -> None:
+        raise AssertionError("it went to work")
+
+    (tmp_path / "file").write_text("")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "notes").write_text("")
+    monkeypatch.setattr("nasbench1shot1.table_building.assemble.read_sample", work)
+    monkeypatch.setattr("nasbench1shot1.registry.search_space", work)
+    for start in (lambda: build({}, tmp_path / out, TINY), Build(tmp_path / out).run):
+        with pytest.raises(UserError, match=r"another folder"):
+            start()
 
 
 def test_build_is_repeatable_and_says_what_it_did(

@@ -58,7 +58,9 @@ class Build:
         from nasbench1shot1.registry import search_space
         from nasbench1shot1.table import load_table
         from nasbench1shot1.table_building import build
+        from nasbench1shot1.table_folder import check_target
 
+        check_target(self.out)  # before the spaces are enumerated
         spaces = [search_space(name) for name in ("s1", "s2", "s3")]
         build(
             {space.name: [arch.cell for arch in space.architectures("unique")] for space in spaces},
