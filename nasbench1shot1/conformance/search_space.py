@@ -172,6 +172,20 @@ class SearchSpaceConformance:
         for mixing in bad:
             _assert_refused(space.discretise, mixing)
 
+    def test_a_supernet_of_its_cells_computes_architectures(
+        self, space: SearchSpace, drawn: list[Architecture]
+    ) -> None:
+        import torch
+
+        from nasbench1shot1.supernet import Supernet
+
+        net = Supernet(space, channels=2, cells=3, generator=torch.Generator().manual_seed(0)).eval()
+        images = torch.randn(2, 3, 8, 8, generator=torch.Generator().manual_seed(1))
+        together = net(images, net.discrete_mixing(drawn[2:4]))
+        alone = [net(images[i : i + 1], net.discrete_mixing(drawn[2 + i])) for i in range(2)]
+        torch.testing.assert_close(together, torch.cat(alone), rtol=1e-4, atol=1e-5)
+        _assert_refused(net, images, {})
+
     # ConfigSpace -----------------------------------------------------------------------------------------------
 
     def test_configurations_and_architectures_are_inverse(self, space: SearchSpace, drawn: list[Architecture]) -> None:
