@@ -12,9 +12,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from nasbench1shot1.errors import InvalidInputError
-
-CIFAR10_MEAN = (0.49139968, 0.48215827, 0.44653124)
-CIFAR10_STD = (0.24703233, 0.24348505, 0.26158768)
+from nasbench1shot1.image_store import CIFAR10_MEAN as CIFAR10_MEAN
+from nasbench1shot1.image_store import CIFAR10_STD as CIFAR10_STD
 
 
 @dataclass(frozen=True)

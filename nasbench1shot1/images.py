@@ -1,14 +1,23 @@
 """Image sets as tensors that stay on the device as uint8, by name or from a file."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.errors import UserError, unknown_name
 from nasbench1shot1.files import read_json
+from nasbench1shot1.image_archives import CLASSES
 from nasbench1shot1.image_sample import SAMPLE, read_sample
 from nasbench1shot1.image_sources import OFFICIAL_NAME, SAMPLE_NAME, imported_names, read_npz
-from nasbench1shot1.image_store import Columns, content_sha256, images_folder, read_columns, verify_columns
+from nasbench1shot1.image_store import (
+    CIFAR10_MEAN,
+    CIFAR10_STD,
+    Columns,
+    content_sha256,
+    images_folder,
+    read_columns,
+    verify_columns,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -17,26 +26,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ImageSet:
-    """CIFAR-10 or a part of it; images are RGB, uint8 (N, 32, 32, 3): the memory order of channels_last."""
+    """Labelled images, CIFAR-10 or a part of it; RGB, uint8 (N, H, W, 3): the memory order of channels_last."""
 
     name: str
     images: "Tensor"
     labels: "Tensor"
-    """int64 (N,), 0 to 9."""
+    """int64 (N,), 0 to `classes` − 1."""
     index: "Tensor"
-    """int64 (N,), always on the CPU: position in the canonical 50,000 training images, −1 where unknown."""
+    """int64 (N,), always on the CPU: position in `dataset`'s canonical training images, −1 where unknown."""
     sha256: str
     """Of the content, the same whichever file format it came from."""
     test_images: "Tensor | None" = None
     test_labels: "Tensor | None" = None
+    dataset: str = OFFICIAL_NAME
+    """In whose canonical order `index` counts; `splits.split` knows what it may take of it."""
+    classes: int = CLASSES
+    mean: tuple[float, float, float] = CIFAR10_MEAN
+    """Of the red, green and blue values, as parts of 255; with `std`, what normalising takes."""
+    std: tuple[float, float, float] = CIFAR10_STD
 
     def __len__(self) -> int:
         return len(self.images)
 
     def to(self, device: "torch.device | str") -> "ImageSet":
         """The same set with its images and labels on a device."""
-        tests = (None if part is None else part.to(device) for part in (self.test_images, self.test_labels))
-        return ImageSet(self.name, self.images.to(device), self.labels.to(device), self.index, self.sha256, *tests)
+        names = ("images", "labels", "test_images", "test_labels")
+        parts = {name: part.to(device) for name in names if (part := getattr(self, name)) is not None}
+        return replace(self, **parts)
 
     def batch(self, rows: "Tensor") -> "tuple[Tensor, Tensor]":
         """The images uint8 (B, 32, 32, 3) and labels int64 (B,) at rows int64 (B,), on the set's device."""

@@ -6,21 +6,34 @@ on: the scheme "20k/20k" never does, "25k/25k" does, as the published search did
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from nasbench1shot1.errors import InvalidInputError, unknown_name
-from nasbench1shot1.image_archives import CLASSES
 from nasbench1shot1.image_store import TRAINING_IMAGES
 
 if TYPE_CHECKING:
     from nasbench1shot1.images import ImageSet
 
 VALIDATION_START = 40_000
-_RANGES = {  # canonical indices: weights from 0 to the first, architecture from there to the second
-    "20k/20k": (20_000, VALIDATION_START),
-    "25k/25k": (25_000, TRAINING_IMAGES),
+
+
+class _Canon(NamedTuple):
+    """The canonical order of a data set's training images: where validation begins, and what each scheme takes."""
+
+    training_images: int
+    validation_start: int
+    ranges: dict[str, tuple[int, int]]
+    """By scheme: weights from 0 to the first, architecture from there to the second."""
+
+
+_CANONS = {  # by ImageSet.dataset
+    "cifar10": _Canon(
+        TRAINING_IMAGES,
+        VALIDATION_START,
+        {"20k/20k": (20_000, VALIDATION_START), "25k/25k": (25_000, TRAINING_IMAGES)},
+    ),
 }
 
 
@@ -31,7 +44,9 @@ class Split:
     weights: np.ndarray
     architecture: np.ndarray
     validation_images: int
-    """How many of NAS-Bench-101's validation images are among them: 0 under "20k/20k"."""
+    """How many of NAS-Bench-101's validation images are known to be among them: 0 under "20k/20k"."""
+    unknown_images: int
+    """How many have an unknown canonical index (−1); any of these may be a validation image, under "20k/20k" too."""
 
 
 def split(image_set: "ImageSet", scheme: str, rng: np.random.Generator, images_per_half: int | None = None) -> Split:
@@ -41,47 +56,51 @@ def split(image_set: "ImageSet", scheme: str, rng: np.random.Generator, images_p
     "25k/25k": 0–24,999 and 25,000–49,999. With `images_per_half`, that many of each range, class-balanced (counts
     differ by one at most; `rng` decides). A part of CIFAR-10: class-balanced halves, which `rng` draws, as large as
     the rarest class allows unless `images_per_half` says less; under "20k/20k" without canonical 40,000–49,999.
-    Rows whose canonical index is unknown (−1) are taken as they are.
+    Rows whose canonical index is unknown (−1) are taken as they are, and counted in `unknown_images`.
 
-    Raises InvalidInputError for an unknown scheme, or where some class has too few images.
+    Raises InvalidInputError for a scheme or data set that is unknown, or where some class has too few images.
     """
-    if scheme not in _RANGES:
-        raise unknown_name("split", scheme, _RANGES)
+    if image_set.dataset not in _CANONS:
+        raise unknown_name("data set", image_set.dataset, _CANONS)
+    canon = _CANONS[image_set.dataset]
+    if scheme not in canon.ranges:
+        raise unknown_name("split", scheme, canon.ranges)
     if images_per_half is not None and images_per_half < 1:
         raise InvalidInputError(f"each half needs at least one image, not {images_per_half}")
     labels, index = image_set.labels.cpu().numpy(), image_set.index.numpy()
-    middle, end = _RANGES[scheme]
-    if np.array_equal(np.sort(index), np.arange(TRAINING_IMAGES)):
+    middle, end = canon.ranges[scheme]
+    if np.array_equal(np.sort(index), np.arange(canon.training_images)):
         order = np.argsort(index)
         halves = [order[:middle], order[middle:end]]
         if images_per_half is not None:
-            halves = [_draw(half, labels, images_per_half, 1, rng)[0] for half in halves]
+            halves = [_draw(half, labels, image_set.classes, images_per_half, 1, rng)[0] for half in halves]
     else:
-        halves = _draw(np.flatnonzero(index < end), labels, images_per_half, 2, rng)
+        halves = _draw(np.flatnonzero(index < end), labels, image_set.classes, images_per_half, 2, rng)
     weights, architecture = (np.sort(half).astype(np.int64) for half in halves)
-    touched = sum(int((index[half] >= VALIDATION_START).sum()) for half in (weights, architecture))
-    return Split(weights, architecture, touched)
+    chosen = index[np.concatenate([weights, architecture])]
+    touched, unknown = int((chosen >= canon.validation_start).sum()), int((chosen < 0).sum())
+    return Split(weights, architecture, touched, unknown)
 
 
 def _draw(
-    rows: np.ndarray, labels: np.ndarray, size: int | None, halves: int, rng: np.random.Generator
+    rows: np.ndarray, labels: np.ndarray, classes: int, size: int | None, halves: int, rng: np.random.Generator
 ) -> list[np.ndarray]:
     """Draw disjoint, class-balanced halves of `size` rows (as many as there can be where None)."""
-    by_class = [rng.permutation(rows[labels[rows] == c]) for c in range(CLASSES)]
-    rarest = min(range(CLASSES), key=lambda c: len(by_class[c]))
-    available = len(by_class[rarest]) // halves * CLASSES
+    by_class = [rng.permutation(rows[labels[rows] == c]) for c in range(classes)]
+    rarest = min(range(classes), key=lambda c: len(by_class[c]))
+    available = len(by_class[rarest]) // halves * classes
     if available == 0 or (size or 1) > available:
         raise InvalidInputError(
-            f"the images give class-balanced halves of at most {available:,}, not {size or CLASSES:,} "
+            f"the images give class-balanced halves of at most {available:,}, not {size or classes:,} "
             f"(class {rarest} has only {len(by_class[rarest]):,}): ask for fewer or import more"
         )
-    wanted = _per_class(available if size is None else size, rng)
+    wanted = _per_class(available if size is None else size, classes, rng)
     parts = range(halves)
     return [np.concatenate([r[h * n : (h + 1) * n] for r, n in zip(by_class, wanted, strict=True)]) for h in parts]
 
 
-def _per_class(size: int, rng: np.random.Generator) -> list[int]:
+def _per_class(size: int, classes: int, rng: np.random.Generator) -> list[int]:
     """How many of each class make `size`, as evenly as it goes; `rng` says which classes get one more."""
-    counts = np.full(CLASSES, size // CLASSES)
-    counts[rng.permutation(CLASSES)[: size % CLASSES]] += 1
+    counts = np.full(classes, size // classes)
+    counts[rng.permutation(classes)[: size % classes]] += 1
     return [int(n) for n in counts]

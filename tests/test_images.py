@@ -1,5 +1,6 @@
 """Image sets by name: the carried sample, imported ones, and what is said when one is missing or damaged."""
 
+import dataclasses
 import hashlib
 import json
 import shutil
@@ -11,6 +12,7 @@ import torch
 from image_builders import made_images
 
 from nasbench1shot1 import image_sample
+from nasbench1shot1.augment import CIFAR10_MEAN, CIFAR10_STD
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError
 from nasbench1shot1.image_sample import SAMPLE, read_sample, write_sample
 from nasbench1shot1.image_sources import import_images
@@ -122,6 +124,14 @@ def test_batches_and_devices(imported: Path) -> None:
     assert elsewhere.images.device.type == elsewhere.labels.device.type == "meta"
     assert elsewhere.index.device.type == "cpu"
     assert (elsewhere.name, elsewhere.sha256, len(elsewhere)) == ("mine", loaded.sha256, 30)
+
+
+def test_what_a_set_says_of_itself_goes_with_it_to_a_device(imported: Path) -> None:
+    loaded = load_images("mine")
+    assert (loaded.dataset, loaded.classes, loaded.mean, loaded.std) == ("cifar10", 10, CIFAR10_MEAN, CIFAR10_STD)
+    said = {"dataset": "cifar100", "classes": 100, "mean": (0.5, 0.4, 0.3), "std": (0.3, 0.2, 0.1)}
+    elsewhere = dataclasses.replace(loaded, **said).to("meta")
+    assert {name: getattr(elsewhere, name) for name in said} == said
 
 
 def test_writing_into_a_loaded_set_leaves_the_file(imported: Path) -> None:

@@ -1,5 +1,7 @@
 """The promise of "20k/20k": no image that NAS-Bench-101 validates on is ever trained on."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -39,6 +41,7 @@ def test_whole_set(whole: ImageSet) -> None:
     assert np.array_equal(original.weights, np.arange(25_000))
     assert np.array_equal(original.architecture, np.arange(25_000, 50_000))
     assert original.validation_images == 10_000
+    assert halves.unknown_images == original.unknown_images == 0
     assert halves.weights.dtype == halves.architecture.dtype == np.int64
 
 
@@ -82,6 +85,7 @@ def test_corrected_never_touches_the_last_ten_thousand(data: st.DataObject, seed
     used = np.r_[halves.weights, halves.architecture]
     assert index[used].max() < 40_000
     assert halves.validation_images == 0
+    assert halves.unknown_images == (index[used] == -1).sum()
     assert len(np.unique(used)) == len(used) == 2 * len(halves.weights)
     assert wanted is None or len(halves.weights) == wanted
     assert counts(images, halves.weights) == counts(images, halves.architecture)
@@ -104,6 +108,25 @@ def test_original_may_use_every_image_of_a_part() -> None:
     assert split(images, "25k/25k", rng()).validation_images == 40
     with pytest.raises(InvalidInputError, match="at most 0"):
         split(images, "20k/20k", rng())
+
+
+def test_images_of_unknown_index_are_counted_as_such() -> None:
+    images = image_set(np.tile(np.arange(10), 4), np.where(np.arange(40) < 20, -1, np.arange(40)))
+    halves = split(images, "20k/20k", rng())
+    assert (halves.validation_images, halves.unknown_images) == (0, 20)
+
+
+@pytest.mark.parametrize("classes", [4, 100])
+def test_halves_are_balanced_over_the_sets_own_classes(classes: int) -> None:
+    images = image_set(np.tile(np.arange(classes), 6), np.arange(6 * classes))
+    halves = split(replace(images, classes=classes), "20k/20k", rng())
+    for half in (halves.weights, halves.architecture):
+        assert np.bincount(images.labels.numpy()[half], minlength=classes).tolist() == [3] * classes
+
+
+def test_a_data_set_without_ranges_is_refused(whole: ImageSet) -> None:
+    with pytest.raises(InvalidInputError, match="unknown data set 'cifar100'"):
+        split(replace(whole, dataset="cifar100"), "20k/20k", rng())
 
 
 @pytest.mark.parametrize("size", [0, -1, 1_751])
