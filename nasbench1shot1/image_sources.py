@@ -48,7 +48,7 @@ def download_images(mirror: str | None = None, progress: Any = False) -> Path:
     """Download the official CIFAR-10 (170 MB), check its SHA-256, and import it as "cifar10"; returns its folder.
 
     `mirror`: another address, of the folder that holds cifar-10-python.tar.gz or of one of the two archives itself.
-    `progress`: True for a bar (needs tqdm), or an object with pooch's `total`, `update`, `reset`, `close`.
+    `progress`: an object with pooch's `total`, `update`, `reset`, `close`, such as image_progress.DownloadBar.
     Raises UserError where the file cannot be had, is another one, or cannot be written.
     """
     url = (mirror or HOME).rstrip("/")

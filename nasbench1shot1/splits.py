@@ -2,7 +2,7 @@
 
 Of CIFAR-10's 50,000 training images in canonical order, NAS-Bench-101 validated on the last 10,000
 (generate_cifar10_tfrecords.py takes data_batch_5). A search that trains on them has seen what its result is scored
-on: the scheme "20k/20k" never does, "25k/25k" does, as the published search did.
+on: the scheme "20k/20k" never does as far as indices are known, "25k/25k" does, as the published search did.
 """
 
 from dataclasses import dataclass

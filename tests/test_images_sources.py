@@ -1,22 +1,18 @@
-"""Importing and downloading images: every format gives the same set, and nothing is ever half there."""
+"""Importing images: every format gives the same set, and nothing is ever half there."""
 
-import hashlib
 import resource
 import runpy
-import threading
-from collections.abc import Callable, Iterator
-from functools import partial
-from http.server import HTTPServer, SimpleHTTPRequestHandler
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from image_builders import BATCH_NAMES, binary_batch, made_images, official_files, python2_batch, write_tar
 
-from nasbench1shot1 import image_archives, image_sources
+from nasbench1shot1 import image_archives
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError
 from nasbench1shot1.image_archives import read_official
-from nasbench1shot1.image_sources import download_images, import_images
+from nasbench1shot1.image_sources import import_images
 from nasbench1shot1.image_store import images_folder
 from nasbench1shot1.images import load_images
 
@@ -257,43 +253,3 @@ def test_the_shared_subset_imports(shared: Path, tmp_path: Path, monkeypatch: py
     assert np.array_equal(loaded.labels.numpy()[rows], sample.labels.numpy())
     by_class = np.argsort(loaded.labels.numpy(), kind="stable").reshape(10, 2_250)
     assert np.array_equal(np.sort(by_class[:, :350], axis=None), rows)
-
-
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[str]:
-    (tmp_path / "served").mkdir()
-    with HTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(tmp_path / "served"))) as http:
-        thread = threading.Thread(target=http.serve_forever, args=(0.01,))
-        thread.start()
-        yield f"http://127.0.0.1:{http.server_port}"
-        http.shutdown()
-        thread.join()
-
-
-@pytest.mark.usefixtures("small")
-@pytest.mark.parametrize("kind", ["python", "binary"])
-def test_download_checks_and_imports(
-    kind: str, server: str, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    archive = write_tar(tmp_path / "served" / f"cifar-10-{kind}.tar.gz", official_files(kind, ROWS)[0])
-    address = server if kind == "python" else f"{server}/{archive.name}"
-    with pytest.raises(UserError, match="not the official CIFAR-10"):
-        download_images(address)
-    digest = hashlib.sha256(archive.read_bytes()).hexdigest()
-    monkeypatch.setitem(image_sources.CHECKSUMS, archive.name, digest)
-    monkeypatch.setattr("nasbench1shot1.image_store.TRAINING_IMAGES", 5 * ROWS)
-    assert download_images(address) == home / "images" / "cifar10"
-    assert len(load_images("cifar10")) == 5 * ROWS
-    assert [p.name for p in home.rglob("*") if p.is_file() and "images" not in p.parts] == []
-
-
-@pytest.mark.parametrize("address", ["http://127.0.0.1:9/x", "nonsense", "SERVER/missing"])
-def test_unreachable_download_says_what_to_do(address: str, server: str) -> None:
-    with pytest.raises(UserError, match=r"cannot download .* by hand and run `nb1shot1 data import FILE`"):
-        download_images(address.replace("SERVER", server))
-    assert not images_folder().exists()

@@ -34,9 +34,15 @@ class Download:
 
     def run(self) -> None:
         """Download, import, and say where it lies."""
+        from rich.console import Console
+
+        from nasbench1shot1.image_progress import DownloadBar
         from nasbench1shot1.image_sources import download_images
 
-        print(f"CIFAR-10 is in {download_images(self.mirror)}")
+        print("downloading CIFAR-10 (170 MB), then checking and importing it", flush=True)
+        with DownloadBar("CIFAR-10", Console()) as bar:
+            folder = download_images(self.mirror, bar)
+        print(f"CIFAR-10 is in {folder}")
 
 
 @dataclass(frozen=True)
@@ -52,5 +58,6 @@ class Import:
         """Import, and say where it lies."""
         from nasbench1shot1.image_sources import import_images
 
+        print(f"importing {self.path} (the whole of CIFAR-10 takes some seconds)", flush=True)
         folder = import_images(self.path, self.name)
         print(f"imported as {folder.name} into {folder}")

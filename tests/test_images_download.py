@@ -1,0 +1,122 @@
+"""Downloading CIFAR-10 from a server on this machine, its bar, and what the commands say meanwhile."""
+
+import hashlib
+import io
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import HTTPServer, SimpleHTTPRequestHandler
+from pathlib import Path
+
+import pytest
+from image_builders import official_files, write_tar
+from rich.console import Console
+
+from nasbench1shot1 import image_archives, image_sources
+from nasbench1shot1.commands.data import Download, Import
+from nasbench1shot1.errors import InvalidInputError, UserError
+from nasbench1shot1.image_progress import DownloadBar
+from nasbench1shot1.image_sources import download_images
+from nasbench1shot1.image_store import images_folder
+from nasbench1shot1.images import load_images
+
+ROWS = 12
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("NB1SHOT1_DATA", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Archives of 12 images a batch instead of 10,000."""
+    monkeypatch.setattr(image_archives, "ROWS_PER_BATCH", ROWS)
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[str]:
+    (tmp_path / "served").mkdir()
+    with HTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(tmp_path / "served"))) as http:
+        thread = threading.Thread(target=http.serve_forever, args=(0.01,))
+        thread.start()
+        yield f"http://127.0.0.1:{http.server_port}"
+        http.shutdown()
+        thread.join()
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("kind", ["python", "binary"])
+def test_download_checks_and_imports(
+    kind: str, server: str, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = write_tar(tmp_path / "served" / f"cifar-10-{kind}.tar.gz", official_files(kind, ROWS)[0])
+    address = server if kind == "python" else f"{server}/{archive.name}"
+    with pytest.raises(UserError, match="not the official CIFAR-10"):
+        download_images(address)
+    digest = hashlib.sha256(archive.read_bytes()).hexdigest()
+    monkeypatch.setitem(image_sources.CHECKSUMS, archive.name, digest)
+    monkeypatch.setattr("nasbench1shot1.image_store.TRAINING_IMAGES", 5 * ROWS)
+    assert download_images(address) == home / "images" / "cifar10"
+    assert len(load_images("cifar10")) == 5 * ROWS
+    assert [p.name for p in home.rglob("*") if p.is_file() and "images" not in p.parts] == []
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:9/x", "nonsense", "SERVER/missing"])
+def test_unreachable_download_says_what_to_do(address: str, server: str) -> None:
+    with pytest.raises(UserError, match=r"cannot download .* by hand and run `nb1shot1 data import FILE`"):
+        download_images(address.replace("SERVER", server))
+    assert not images_folder().exists()
+
+
+@pytest.fixture
+def served(server: str, tmp_path: Path, small: None, monkeypatch: pytest.MonkeyPatch) -> tuple[str, int]:
+    """The address of a small archive that counts as the official one, and its size in bytes."""
+    archive = write_tar(tmp_path / "served" / "cifar-10-python.tar.gz", official_files("python", ROWS)[0])
+    digest = hashlib.sha256(archive.read_bytes()).hexdigest()
+    monkeypatch.setitem(image_sources.CHECKSUMS, archive.name, digest)
+    monkeypatch.setattr("nasbench1shot1.image_store.TRAINING_IMAGES", 5 * ROWS)
+    return server, archive.stat().st_size
+
+
+def test_a_download_fills_a_bar(served: tuple[str, int]) -> None:
+    address, size = served
+    screen = io.StringIO()
+    with DownloadBar("CIFAR-10", Console(file=screen, force_terminal=True, width=100)) as bar:
+        assert bar.total is None
+        download_images(address, bar)
+        assert bar.total == size
+    assert f"{size / 1000:.1f}/{size / 1000:.1f} kB" in screen.getvalue()
+    assert screen.getvalue().count("\x1b[?25l") == screen.getvalue().count("\x1b[?25h") == 1  # the cursor is back
+
+
+def test_a_bar_counts_bytes_never_beyond_the_total() -> None:
+    screen = io.StringIO()
+    with DownloadBar("x", Console(file=screen, force_terminal=True, width=100)) as bar:
+        bar.total = 1_500
+        for _ in range(2):
+            bar.update(1_000)
+    assert "1.5/1.5 kB" in screen.getvalue()
+    assert "2.0/1.5 kB" not in screen.getvalue()
+
+
+def test_commands_say_what_takes_time_before_it_does(
+    served: tuple[str, int], home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = home / "images" / "cifar10"
+    Download(mirror=served[0]).run()
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == ["downloading CIFAR-10 (170 MB), then checking and importing it", f"CIFAR-10 is in {folder}"]
+    archive = tmp_path / "served" / "cifar-10-python.tar.gz"
+    Import(archive).run()
+    first, last = capsys.readouterr().out.splitlines()
+    assert first.startswith(f"importing {archive} (")
+    assert last == f"imported as cifar10 into {folder}"
+    with pytest.raises(InvalidInputError, match="no file"):
+        Import(tmp_path / "none.npz").run()
