@@ -32,8 +32,8 @@ def anytime_regret(frames: Sequence[pandas.DataFrame]) -> pandas.DataFrame:
         frames: `Run.metrics` of each run.
 
     Returns:
-        Indexed by epoch; for each of `CURVES` the columns `<curve>_mean` and `<curve>_std` (population, fractions),
-        and for both regrets `<curve>_measured`, the share of runs with a measured value behind it.
+        Indexed by epoch; for each of `CURVES` the columns `<curve>_mean` and `<curve>_std` (of a sample, n - 1; 0 for
+        one run), fractions; for both regrets `<curve>_measured`, the share of runs with a measured value behind it.
     """
     if not frames:
         raise InvalidInputError("there is no run to draw: give at least one")
@@ -43,7 +43,7 @@ def anytime_regret(frames: Sequence[pandas.DataFrame]) -> pandas.DataFrame:
     columns = {}
     for curve in CURVES:
         columns[f"{curve}_mean"] = by_epoch[curve].mean()
-        columns[f"{curve}_std"] = by_epoch[curve].std(ddof=0)
+        columns[f"{curve}_std"] = by_epoch[curve].std(ddof=1).fillna(0.0)
     columns["test_regret_measured"] = by_epoch["test_measured"].mean()
     columns["valid_regret_measured"] = by_epoch["valid_measured"].mean()
     return pandas.DataFrame(columns)
@@ -83,7 +83,11 @@ def regret_figure(
     FigureCanvasAgg(figure)
     axes = draw_anytime_regret(anytime_regret(frames), figure.add_subplot(), len(runs))
     config = runs[0].config
-    seeds = f"seed {config['seed']}" if len(runs) == 1 else f"{len(runs)} seeds, mean ± standard deviation"
+    seeds = (
+        f"seed {config['seed']}"
+        if len(runs) == 1
+        else f"{len(runs)} seeds, mean ± standard deviation (validation: dotted)"
+    )
     axes.set_title(f"{config['optimizer']} on {config['space']}, {seeds}\n{_scale_text(config)}", fontsize=10)
     figure.supxlabel(_table_text(frames, table_id, fidelity), fontsize=7, color="#444444")
     return figure

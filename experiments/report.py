@@ -1,5 +1,6 @@
 """Score a finished run anew, on the same table or another one, without searching again."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,15 @@ def write_report(run: Run, table: Table, out: Path) -> dict[str, Any]:
         file.write("".join(as_json_line(line) for line in lines).encode())
     summary = summarise(run.config, lines[-1], table.id)
     write_json(out / SUMMARY, summary)
-    save_figure(regret_figure([run], [frame], table.id), out / FIGURE)
+    save_figure(regret_figure([run], [frame], table.id, table.fidelity()), out / FIGURE)
     return summary
+
+
+def write_group_report(runs: Sequence[Run], table: Table, out: Path) -> list[dict[str, Any]]:
+    """`write_report` of the runs of several seeds, each into `out/<run>`, and one regret.png of all of them."""
+    summaries = [write_report(run, table, out / run.folder.name) for run in runs]
+    save_figure(regret_figure(runs, [rescore(run, table) for run in runs], table.id, table.fidelity()), out / FIGURE)
+    return summaries
 
 
 def _lines(run: Run, table: Table) -> list[dict[str, Any]]:

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from nasbench1shot1.errors import UserError as UserError
     from nasbench1shot1.evaluator import score as score
     from nasbench1shot1.optimizer import OneShotOptimizer as OneShotOptimizer
-    from nasbench1shot1.searching import search as search
-    from nasbench1shot1.searching import search_seeds as search_seeds
     from nasbench1shot1.registry import search_space as search_space
     from nasbench1shot1.run_record import Run as Run
     from nasbench1shot1.run_record import load_run as load_run
+    from nasbench1shot1.searching import search as search
+    from nasbench1shot1.searching import search_seeds as search_seeds
     from nasbench1shot1.space import SearchSpace as SearchSpace
     from nasbench1shot1.supernet import Supernet as Supernet
     from nasbench1shot1.table import Metrics as Metrics
@@ -66,4 +66,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME})
+    return sorted([*_HOME, "__version__"])

@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"nb1shot1: {error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt as stop:
-        print(f"\nnb1shot1: {stop or 'stopped'}", file=sys.stderr)
+        print(f"\nnb1shot1: {str(stop) or 'stopped before anything was recorded'}", file=sys.stderr)
         sys.exit(INTERRUPTED)
     except BrokenPipeError:  # the reader of our output, `head` perhaps, has had enough
         sys.stderr.close()
@@ -115,8 +115,9 @@ def _sentence(box: str) -> str:
     if bad := re.search(r"Error parsing (--[\w-]+): .*?\['(.*?)'\]", text):
         return f"{bad[1]} cannot be '{bad[2]}'"
     if missing := re.search(r"Missing from nb1shot1 [\w ]+: (.*?) \(required\)", text):
-        return f"missing: {missing[1]}"
-    return re.sub(r"-{5,}.*$|For full helptext.*$", "", text).strip()
+        return f"missing: {missing[1].partition(' ')[2]}"
+    text = re.sub(r"-{5,}.*$|For full helptext.*$", "", text).strip()
+    return text.removeprefix("Unrecognized options ")
 
 
 def _overview() -> str:

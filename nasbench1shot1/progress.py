@@ -1,30 +1,23 @@
-"""A search's progress on the screen: a bar with losses, regret and time left, and a line for every epoch."""
+"""A search's progress on the screen: a bar with loss, regret and time left, and a row for every epoch."""
 
 from types import TracebackType
 from typing import Any
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+HEADING = "epoch   train loss   one-shot error   test regret   validation regret    time"
+ROW = "{epoch:>5}{loss:>13}{error:>17}{test:>14}{valid:>20}{seconds:>6} s"  # fits 80 columns
 
 
 class SearchProgress:
-    """Reports a search on a console; a context manager. On what is no terminal, only the epochs' lines appear."""
+    """Reports a search on a console; a context manager. On what is no terminal, only the epochs' rows appear."""
 
-    def __init__(self, title: str, epochs: int, steps_per_epoch: int, first_epoch: int, console: Console) -> None:
-        self._console, self._title = console, title
+    def __init__(self, epochs: int, steps_per_epoch: int, first_epoch: int, console: Console) -> None:
+        self._console = console
         self._bar = Progress(
             TextColumn("{task.description}"),
-            BarColumn(bar_width=None),
-            MofNCompleteColumn(),
-            TextColumn("steps"),
+            BarColumn(bar_width=14),
             TimeElapsedColumn(),
             TextColumn("left"),
             TimeRemainingColumn(),
@@ -33,11 +26,13 @@ class SearchProgress:
             disable=not console.is_terminal,
         )
         done = max(first_epoch - 1, 0) * steps_per_epoch
-        self._task: TaskID = self._bar.add_task(title, total=epochs * steps_per_epoch, completed=done)
+        first = f"epoch {first_epoch}/{epochs}" + ("  measuring the untrained supernet" if first_epoch == 0 else "")
+        self._task: TaskID = self._bar.add_task(first, total=epochs * steps_per_epoch, completed=done)
         self._epochs, self._regret = epochs, "–"
 
     def __enter__(self) -> "SearchProgress":
         self._bar.start()
+        self._print(HEADING)
         return self
 
     def __exit__(
@@ -48,28 +43,29 @@ class SearchProgress:
     def step(self, epoch: int, loss: float | None) -> None:
         """Move the bar by a step."""
         if loss is not None:
-            text = f"{self._title}  epoch {epoch}/{self._epochs}  loss {loss:.3f}  test regret {self._regret}"
+            text = f"epoch {epoch}/{self._epochs}  loss {loss:.3f}  test regret {self._regret}"
             self._bar.update(self._task, description=text)
         self._bar.advance(self._task)
 
     def epoch_done(self, line: dict[str, Any]) -> None:
-        """Print an epoch's line."""
-        regret = line["test_regret"]
-        self._regret = _percent(regret, 2).strip()
-        self._console.print(
-            f"epoch {line['epoch']:>{len(str(self._epochs))}}/{self._epochs}"
-            f"  loss {_number(line['train_loss'], '.3f')}"
-            f"  one-shot error {_percent(line['one_shot_valid_error'], 1)}"
-            f"  regret: test {_percent(regret, 2)}, valid. {_percent(line['valid_regret'], 2)}"
-            f"  {line['search_seconds']:.0f} s",
-            highlight=False,
-            soft_wrap=True,
+        """Print an epoch's row."""
+        self._regret = percent(line["test_regret"])
+        loss = line["train_loss"]
+        self._print(
+            ROW.format(
+                epoch=line["epoch"],
+                loss="–" if loss is None else f"{loss:.3f}",
+                error=percent(line["one_shot_valid_error"], 1),
+                test=self._regret,
+                valid=percent(line["valid_regret"]),
+                seconds=f"{line['search_seconds']:.0f}",
+            )
         )
 
+    def _print(self, text: str) -> None:
+        self._console.print(text, highlight=False, soft_wrap=True)
 
-def _number(value: float | None, form: str) -> str:
-    return "–".rjust(5) if value is None else format(value, form)
 
-
-def _percent(value: float | None, digits: int) -> str:
-    return "–".rjust(7) if value is None else f"{100 * value:5.{digits}f} %"
+def percent(value: float | None, digits: int = 2) -> str:
+    """A fraction in percent; a dash where there is none."""
+    return "–" if value is None else f"{100 * value:.{digits}f} %"

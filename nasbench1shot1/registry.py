@@ -8,7 +8,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.errors import unknown_name
+from nasbench1shot1.errors import InvalidInputError, unknown_name
 
 if TYPE_CHECKING:
     from nasbench1shot1.optimizer import OneShotOptimizer
@@ -62,7 +62,13 @@ def _references(group: str) -> dict[str, str]:
 
 def _load(group: str, kind: str, name: str) -> Any:
     known = _references(group)
-    if name not in list(known):  # a list, as what is asked for may not be hashable
+    is_reference = isinstance(name, str) and ":" in name
+    if name not in list(known) and not is_reference:  # a list, as what is asked for may not be hashable
         raise unknown_name(kind, name, known)
-    module, _, attribute = known[name].partition(":")
-    return getattr(import_module(module), attribute)
+    module, _, attribute = (name if is_reference else known[name]).partition(":")
+    try:
+        return getattr(import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise InvalidInputError(
+            f"the {kind} '{name}' cannot be imported ({error}): install it or mend its name"
+        ) from error

@@ -27,7 +27,7 @@ except ImportError:  # not on Windows; there two processes must be kept apart by
 
 CONFIG, ENVIRONMENT, SUMMARY = "config.json", "environment.json", "summary.json"
 METRICS, PARAMETERS, CHECKPOINT = "metrics.jsonl", "architecture_parameters.npz", "checkpoint.pt"
-FIGURE, WEIGHTS = "regret.png", "weights"
+FIGURE, WEIGHTS, SEEDS = "regret.png", "weights", "seeds.json"
 
 FIELDS = (
     "epoch",
@@ -161,6 +161,10 @@ class Run:
     folder: Path
     config: dict[str, Any]
 
+    def __repr__(self) -> str:
+        config = self.config
+        return f"Run('{self.folder}': {config['optimizer']} on {config['space']}, seed {config['seed']})"
+
     @cached_property
     def lines(self) -> list[dict[str, Any]]:
         """The epochs' records, epoch 0 first; keys are `FIELDS`. Raises DamagedFileError for anything else."""
@@ -200,6 +204,8 @@ def load_run(folder: str | Path) -> Run:
     Raises InvalidInputError where there is no run, DamagedFileError where its configuration is damaged.
     """
     path = Path(folder).expanduser()
+    if (path / SEEDS).is_file():
+        raise InvalidInputError(f"{path} holds a run for each of several seeds: name one, {path}/seed-0 for example")
     if not (path / CONFIG).is_file():
         raise InvalidInputError(f"{path} is no run: it has no {CONFIG}")
     return Run(path, _read_object(path / CONFIG))

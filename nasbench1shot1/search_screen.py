@@ -1,14 +1,18 @@
 """What a search says on the screen before, during and after."""
 
+import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import torch
 from rich.console import Console
 
+from nasbench1shot1.errors import UserError
+from nasbench1shot1.image_store import TRAINING_IMAGES
 from nasbench1shot1.optimizer import Batch
-from nasbench1shot1.progress import SearchProgress
+from nasbench1shot1.progress import SearchProgress, percent
 from nasbench1shot1.run_record import FIGURE, Run
 from nasbench1shot1.search_state import SearchState
 from nasbench1shot1.table import Table
@@ -17,42 +21,63 @@ from nasbench1shot1.table import Table
 def announce(state: SearchState, table: Table, folder: Path, console: Console | None) -> Console:
     """Say what is about to happen and with what; returns the console."""
     console = console or Console()
-    config, halves = state.config, state.split
-    where = f"{config.device} ({config.threads} threads)" if config.device == "cpu" else config.device
-    say = _sayer(console)
-    proxy = f"{config.channels} channels × {config.cells} cells"
-    images = f"{len(halves.weights):,} + {len(halves.architecture):,} images"
-    say(f"{config.optimizer} on {state.net.space.id}, {config.scale} scale: {proxy}, {images}, {config.epochs} epochs")
-    say(f"On {where}, into {folder}")
-    if config.images == "cifar10-sample":
-        say(f"Images: the {len(state.images):,} of CIFAR-10 that the package carries (of 50,000).")
+    say, config, halves = _sayer(console), state.config, state.split
+    left = (config.epochs or 0) - max(state.epoch, 0)
+    if not left:
+        say(f"{folder} is searched to its last epoch already; its summary and picture are written anew.")
+        return console
+    say(f"{config.optimizer} on {state.net.space.id}, seed {config.seed}, {config.epochs} epochs, into {folder}")
+    where = f"{config.device} with {config.threads} threads" if config.device == "cpu" else config.device
+    say(f"{config.scale} scale: {config.channels} channels × {config.cells} cells, on {where}")
+    carried = (
+        f" (carried by the package; CIFAR-10 has {TRAINING_IMAGES:,})" if config.images == "cifar10-sample" else ""
+    )
+    say(f"Images: {len(halves.weights):,} + {len(halves.architecture):,} of {state.images.name}{carried}")
     if halves.validation_images:
         say(f"Preset {config.preset} searches on {halves.validation_images:,} images that NAS-Bench-101 validates on.")
+    if halves.unknown_images:
+        say(f"Of {halves.unknown_images:,} images nobody knows whether NAS-Bench-101 validates on them.")
+    say(f"Table {table.id}")
     if table.name == "nb101-embedded":
-        say(f"Table {table.id}: estimates, test accuracy predicted; results for a paper need the official file.")
-    left = (config.epochs or 0) - max(state.epoch, 0)
-    if config.scale == "full" and config.device == "cpu" and left:
-        say(f"Without a GPU this takes about {_duration(left * seconds_per_epoch(state))}.")
+        say("Its values are estimates, test accuracy predicted; a paper needs the official data.")
+    if config.scale == "full" and config.device == "cpu":
+        say(f"Without a GPU this takes {_duration(left * seconds_per_epoch(state))}.")
     return console
 
 
 def progress(state: SearchState, console: Console) -> SearchProgress:
-    """The bar and the epochs' lines."""
+    """The bar and the epochs' rows."""
     config = state.config
     steps = -(-len(state.split.weights) // (config.batch_size or 1))
-    return SearchProgress(f"{config.optimizer} {config.space}", config.epochs or 0, steps, state.epoch + 1, console)
+    return SearchProgress(config.epochs or 0, steps, state.epoch + 1, console)
 
 
-def conclude(run: Run, console: Console) -> None:
-    """Say what came out and where it lies."""
+def conclude(run: Run, table: Table, console: Console) -> None:
+    """Say what came out, beside what a random choice would have given, and where it lies."""
     summary, say = run.summary, _sayer(console)
-    regret, measured = summary["test_regret"], summary["test_measured"]
-    value = (
-        "not in this table" if regret is None else f"{100 * regret:.2f} % ({'measured' if measured else 'predicted'})"
-    )
+    value = percent(summary["test_regret"]) + ("" if summary["test_measured"] else " (predicted)")
     say(f"Final architecture: {summary['architecture']}")
-    say(f"Test regret: {value}")
+    say(f"Test regret: {value}{_mean_regret(table, run.config['space'])}")
     say(f"Picture: {run.folder / FIGURE}")
+
+
+def conclude_group(runs: list[Run], folder: Path, console: Console | None) -> None:
+    """Say what came out of several seeds together."""
+    say = _sayer(console or Console())
+    regrets = [run.summary["test_regret"] for run in runs]
+    if len(runs) > 1 and None not in regrets:
+        predicted = "" if all(run.summary["test_measured"] for run in runs) else " (predicted)"
+        mean, spread = statistics.mean(regrets), statistics.stdev(regrets)
+        say(f"Test regret of {len(runs)} seeds: {percent(mean)} ± {percent(spread)}{predicted}")
+    say(f"Picture of all: {folder / FIGURE}")
+
+
+def _mean_regret(table: Table, space: str) -> str:
+    try:
+        mean = float(np.mean(table.regret(table.hashes(table.members(space)), space)))
+    except UserError:  # a table without test accuracy, or of another space
+        return ""
+    return f"; the mean over all cells of {space} is {percent(mean)}"
 
 
 def seconds_per_epoch(state: SearchState) -> float:
@@ -70,9 +95,11 @@ def seconds_per_epoch(state: SearchState) -> float:
 
 
 def _duration(seconds: float) -> str:
+    if seconds < 60:
+        return "less than a minute"
     if seconds < 5400:
-        return f"{max(seconds / 60, 1):.0f} min"
-    return f"{seconds / 3600:.0f} h" if seconds < 100 * 3600 else f"{seconds / 86400:.0f} days"
+        return f"about {seconds / 60:.0f} min"
+    return f"about {seconds / 3600:.0f} h" if seconds < 100 * 3600 else f"about {seconds / 86400:.0f} days"
 
 
 def _sayer(console: Console) -> Callable[[str], None]:

@@ -66,7 +66,12 @@ class SearchState:
         probability = self.config.cutout_probability
         if self.preset.cutout_ramp:
             probability *= (epoch - 1) / max(_given(self.config.epochs) - 1, 1)
-        return Augmentation(cutout_length=self.config.cutout_length, cutout_probability=probability)
+        return Augmentation(
+            cutout_length=self.config.cutout_length,
+            cutout_probability=probability,
+            mean=self.images.mean,
+            std=self.images.std,
+        )
 
     def generator(self, stream: str, epoch: int) -> torch.Generator:
         """The random numbers of one use in one epoch: they depend on seed, stream and epoch alone."""
@@ -127,6 +132,7 @@ def begin(config: SearchConfig) -> SearchState:
         _given(config.channels),
         _given(config.cells),
         preset,
+        classes=images.classes,
         generator=epoch_generator(config.seed, "supernet", 0),
     ).to(device)
     if config.compile:

@@ -8,20 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, SearchStoppedError, UserError
 from nasbench1shot1.files import PACKAGE_DATA, read_json, write_json
-from nasbench1shot1.run_record import CHECKPOINT, CONFIG, FIGURE, SUMMARY, Run, RunWriter, load_run
+from nasbench1shot1.run_record import CHECKPOINT, CONFIG, FIGURE, SEEDS, SUMMARY, Run, RunWriter, load_run
 from nasbench1shot1.search_config import EMBEDDED, OPTIONS, SearchConfig, make_config
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from nasbench1shot1.optimizer import OneShotOptimizer
     from nasbench1shot1.search_state import SearchState
     from nasbench1shot1.table import Table
 
-SEEDS = "seeds.json"
-
 
 def search(
-    optimizer: str | None = None,
+    optimizer: "str | type[OneShotOptimizer] | None" = None,
     *,
     out: str | Path | None = None,
     resume: str | Path | None = None,
@@ -31,7 +30,7 @@ def search(
     """Search with a one-shot optimizer, or go on with a search that was stopped.
 
     Args:
-        optimizer: its name; "darts" if not given.
+        optimizer: its name, its class, or "module:Class"; "darts" if not given.
         out: the run's folder, which must not exist; `runs/<optimizer>-<space>-<seed>` if not given.
         resume: the folder of a run to go on with. It stands alone; only `epochs` may be given, and only more.
         console: a rich console for the progress; a new one if not given. `Console(quiet=True)` is silent.
@@ -45,13 +44,15 @@ def search(
             loss that is no number, a full disk. What was recorded stays, and can be resumed.
         SearchStoppedError: Ctrl-C; it names the folder to resume.
     """
+    if isinstance(optimizer, type):  # a notebook's own: found again under module and name
+        optimizer = f"{optimizer.__module__}:{optimizer.__qualname__}"
     given = options if optimizer is None else {"optimizer": optimizer, **options}
     if resume is not None:
         if out is not None:
             raise InvalidInputError("--resume goes on in the run's own folder: leave out --out")
         return _resume(Path(resume).expanduser(), given, console)
     config = make_config(given).resolved()
-    folder = Path(out).expanduser() if out else Path("runs") / f"{config.optimizer}-{config.space}-{config.seed}"
+    folder = Path(out).expanduser() if out else _default_folder(config, config.seed)
     return _start(config, folder, console)
 
 
@@ -82,8 +83,15 @@ def search_seeds(
                 (folder / SEEDS).unlink()
                 folder.rmdir()
         raise
-    _draw(runs, folder / FIGURE)
+    from nasbench1shot1.search_screen import conclude_group
+
+    _draw(runs, _table(make_config({"table": options["table"]})), folder / FIGURE)
+    conclude_group(runs, folder, console)
     return runs
+
+
+def _default_folder(config: SearchConfig, last: int | str) -> Path:
+    return Path("runs") / f"{config.optimizer.rpartition(':')[2]}-{config.space}-{last}"
 
 
 def _new_group(
@@ -92,7 +100,7 @@ def _new_group(
     if not seeds or "seed" in options:
         raise InvalidInputError("give several seeds, as --seeds 0-5, and leave out --seed")
     config = make_config({**options, "seed": min(seeds)}).resolved()
-    folder = Path(out).expanduser() if out else Path("runs") / f"{config.optimizer}-{config.space}-seeds"
+    folder = Path(out).expanduser() if out else _default_folder(config, "seeds")
     if folder.exists():
         raise InvalidInputError(f"{folder} exists already: go on with --resume {folder}, or choose another --out")
     resolved = {name: value for name, value in config.as_dict().items() if name != "seed"}
@@ -222,17 +230,17 @@ def _finish(state: "SearchState", table: "Table", writer: RunWriter, console: "C
                 run_search(state, table, writer, bar)
             run = load_run(writer.folder)
             writer.finish(summarise(run.config, run.lines[-1], table.id))
-            _draw([run], writer.folder / FIGURE)
+            _draw([run], table, writer.folder / FIGURE)
     except KeyboardInterrupt as stop:
         raise SearchStoppedError(writer.folder) from stop
-    conclude(run, console)
+    conclude(run, table, console)
     return run
 
 
-def _draw(runs: list[Run], path: Path) -> None:
+def _draw(runs: list[Run], table: "Table", path: Path) -> None:
     from nasbench1shot1.experiments.anytime_regret import regret_figure, save_figure
 
-    save_figure(regret_figure(runs, [run.metrics for run in runs], runs[0].config["table_id"]), path)
+    save_figure(regret_figure(runs, [run.metrics for run in runs], table.id, table.fidelity()), path)
 
 
 @contextmanager

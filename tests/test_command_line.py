@@ -47,10 +47,13 @@ def searched(tmp_path_factory) -> tuple[Path, str]:
 def test_search_says_its_scale_what_it_found_and_where(searched):
     folder, screen = searched
     run = nb.load_run(folder)
-    assert "quick scale: 2 channels × 1 cells, 40 + 40 images, 2 epochs" in screen
-    assert "that the package carries" in screen
-    assert f"Table {nb.load_table().id}: estimates" in screen
-    assert screen.count("epoch ") == 3
+    assert "quick scale: 2 channels × 1 cells, on cpu with 1 threads" in screen
+    assert "Images: 40 + 40 of cifar10-sample (carried by the package" in screen
+    assert f"Table {nb.load_table().id}\nIts values are estimates, test accuracy predicted" in screen
+    assert [line.split()[0] for line in screen.splitlines() if line.startswith("    ")] == ["0", "1", "2"]
+    assert "the mean over all cells of s1 is" in screen
+    widths = {len(line) for line in screen.splitlines() if not line.startswith(("darts", "Final", "Picture"))}
+    assert max(widths) <= 90
     assert f"Final architecture: {run.architectures[-1]}" in screen
     assert "% (predicted)" in screen
     assert "regret.png" in screen.splitlines()[-1]
@@ -75,6 +78,11 @@ def test_several_seeds(tmp_path):
     done = command("search", *TINY, "--seeds", "0-1", "--out", str(tmp_path / "group"))
     assert done.returncode == 0, done.stderr
     assert {path.name for path in (tmp_path / "group").iterdir()} == {"seed-0", "seed-1", "seeds.json", "regret.png"}
+    assert "Test regret of 2 seeds: " in done.stdout
+    assert done.stdout.splitlines()[-1].endswith("group/regret.png")
+    report = command("report", str(tmp_path / "group"), "--out", str(tmp_path / "report"))
+    assert report.returncode == 0, report.stderr
+    assert {path.name for path in (tmp_path / "report").iterdir()} == {"seed-0", "seed-1", "regret.png"}
 
 
 def test_ctrl_c_ends_cleanly_says_how_to_resume_and_the_run_goes_on(tmp_path):

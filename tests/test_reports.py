@@ -34,7 +34,7 @@ def test_several_seeds_are_runs_of_their_own_with_mean_and_spread_drawn(runs):
     frame = anytime_regret([run.metrics for run in runs])
     values = np.array([run.metrics["test_regret"] for run in runs])
     assert np.allclose(frame["test_regret_mean"], values.mean(axis=0))
-    assert np.allclose(frame["test_regret_std"], values.std(axis=0))
+    assert np.allclose(frame["test_regret_std"], values.std(axis=0, ddof=1))
     assert frame.index.tolist() == [0, 1, 2]
 
 

@@ -453,3 +453,13 @@ def test_a_run_is_resumed_from_another_folder_and_whatever_the_environment_names
     other = search(tmp_path / "other", epochs=1)
     assert other.config["table"] == measured_table.info()["folder"]
     assert other.lines[-1]["test_measured"]
+
+
+def test_a_class_of_ones_own_is_searched_with_and_found_again_on_resuming(tmp_path):
+    from annealed_darts import AnnealedDARTS
+
+    run = nb.search(AnnealedDARTS, out=tmp_path / "run", console=Console(quiet=True), **{**TINY, "epochs": 1})
+    assert run.config["optimizer"] == "annealed_darts:AnnealedDARTS"
+    assert len(nb.search(resume=run.folder, epochs=2, console=Console(quiet=True)).lines) == 3
+    with pytest.raises(nb.InvalidInputError, match="cannot be imported"):
+        search(tmp_path / "other", optimizer="annealed_darts:Nothing")

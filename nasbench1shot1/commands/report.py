@@ -2,38 +2,44 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import tyro
 
 
 @dataclass(frozen=True)
 class Report:
-    """Score a finished run anew, without searching again; the run itself stays as it is."""
+    """Score a finished run, or one for each of several seeds, anew, without searching; the runs stay as they are."""
 
     folder: tyro.conf.Positional[Path]
-    """Folder of the run."""
+    """Folder of the run, or of the runs of several seeds."""
     table: str | None = None
     """Folder of the table to score it on; the one in use if not given."""
     out: Path | None = None
-    """Where metrics.jsonl, summary.json and regret.png go; RUN/report-TABLE if not given."""
+    """Where metrics.jsonl, summary.json and regret.png go; FOLDER/report-TABLE if not given."""
 
     def run(self) -> None:
         """Write the report and print its summary."""
-        from rich.console import Console
-
-        from nasbench1shot1.experiments.report import write_report
-        from nasbench1shot1.run_record import FIGURE, load_run
+        from nasbench1shot1.experiments.report import write_group_report, write_report
+        from nasbench1shot1.run_record import FIGURE, SEEDS, load_run
         from nasbench1shot1.table import load_table
 
-        run, table = load_run(self.folder), load_table(self.table)
-        _ = run.summary  # a run that is not finished says so here
+        several = (self.folder / SEEDS).is_file()
+        folders = sorted(self.folder.glob("seed-*")) if several else [self.folder]
+        runs, table = [load_run(folder) for folder in folders], load_table(self.table)
+        _ = [run.summary for run in runs]  # a run that is not finished says so here
         out = self.out or self.folder / f"report-{table.id}"
-        summary = write_report(run, table, out)
-        console = Console(highlight=False, soft_wrap=True)
-        console.print(f"Table {table.id}")
-        console.print(f"Final architecture: {summary['architecture']}")
-        for split, measured in (("test", summary["test_measured"]), ("valid", summary["valid_measured"])):
-            regret = summary[f"{split}_regret"]
-            value = "not in this table" if regret is None else f"{100 * regret:.2f} %"
-            console.print(f"{split} regret: {value} ({'measured' if measured else 'predicted'})")
-        console.print(f"Picture: {out / FIGURE}")
+        summaries = write_group_report(runs, table, out) if several else [write_report(runs[0], table, out)]
+        print(f"Table {table.id}")
+        for summary in summaries:
+            _show(summary)
+        print(f"Picture: {out / FIGURE}")
+
+
+def _show(summary: dict[str, Any]) -> None:
+    from nasbench1shot1.progress import percent
+
+    print(f"Seed {summary['seed']}, final architecture: {summary['architecture']}")
+    for name, split in (("Test", "test"), ("Validation", "valid")):
+        source = "measured" if summary[f"{split}_measured"] else "predicted"
+        print(f"{name} regret: {percent(summary[f'{split}_regret'])} ({source})")

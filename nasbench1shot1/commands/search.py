@@ -26,7 +26,8 @@ class Search(SearchConfig):
 
     def run(self) -> None:
         """Search."""
-        from nasbench1shot1.searching import SEEDS, search, search_seeds
+        from nasbench1shot1.run_record import SEEDS
+        from nasbench1shot1.searching import search, search_seeds
 
         given = {name: getattr(self, name) for name in OPTIONS if name in self.named}
         if self.seeds is not None and self.resume is not None:
