@@ -120,3 +120,4 @@ def test_commands_say_what_takes_time_before_it_does(
     assert last == f"imported as cifar10 into {folder}"
     with pytest.raises(InvalidInputError, match="no file"):
         Import(tmp_path / "none.npz").run()
+    assert capsys.readouterr().out == ""

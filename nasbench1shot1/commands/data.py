@@ -58,6 +58,7 @@ class Import:
         """Import, and say where it lies."""
         from nasbench1shot1.image_sources import import_images
 
-        print(f"importing {self.path} (the whole of CIFAR-10 takes some seconds)", flush=True)
+        if self.path.expanduser().exists():
+            print(f"importing {self.path} (the whole of CIFAR-10 takes some seconds)", flush=True)
         folder = import_images(self.path, self.name)
         print(f"imported as {folder.name} into {folder}")
