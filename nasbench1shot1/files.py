@@ -7,6 +7,7 @@ import os
 import platform
 import secrets
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -55,8 +56,8 @@ def check_writable(folder: Path) -> None:
             parent = parent.parent
         if not parent.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, f"{parent} is no folder")
-        if not os.access(parent, os.W_OK | os.X_OK):
-            raise PermissionError(errno.EACCES, f"no right to write in {parent}")
+        with tempfile.TemporaryDirectory(prefix=".", dir=parent):  # rights alone do not tell, of /proc for one
+            pass
     except OSError as error:
         raise write_error(folder, error) from error
 

@@ -182,7 +182,7 @@ def test_missing_extra_is_named(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("out", ["file", "file/table", "full"])
+@pytest.mark.parametrize("out", ["file", "file/table", "full", "/proc/nowhere/table"])
 def test_an_impossible_target_is_refused_before_the_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, out: str
 ) -> None:
