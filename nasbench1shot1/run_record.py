@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,10 +21,6 @@ from nasbench1shot1.files import read_json, replacing, write_error, write_json
 if TYPE_CHECKING:
     import pandas
 
-try:
-    import fcntl
-except ImportError:  # not on Windows; there two processes must be kept apart by hand
-    fcntl = None  # type: ignore[assignment]
 
 CONFIG, ENVIRONMENT, SUMMARY = "config.json", "environment.json", "summary.json"
 METRICS, PARAMETERS, CHECKPOINT = "metrics.jsonl", "architecture_parameters.npz", "checkpoint.pt"
@@ -76,9 +73,11 @@ class RunWriter:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keep other processes from writing into the folder; raises InvalidInputError if one does so already."""
-        if fcntl is None:
+        if sys.platform == "win32":  # no such locks there: two processes must be kept apart by hand
             yield
             return
+        import fcntl
+
         descriptor = os.open(self.folder, os.O_RDONLY)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

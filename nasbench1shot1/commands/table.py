@@ -47,7 +47,7 @@ class Verify:
 class Build:
     """Fit the table of estimates that the package carries anew, from the real samples beside it.
 
-    Takes about ten minutes on two cores and needs the extra [table]. The same versions and threads give the same bits.
+    Takes about eight minutes on one core and needs the extra [table]. The same versions and threads give the same bits.
     """
 
     out: Path
