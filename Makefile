@@ -23,6 +23,7 @@ lint: $(VENV)/.dev
 bench: $(VENV)/.dev  ## the benchmarks that need nothing but this machine
 	$(BIN)/python benchmarks/supernet_speed.py
 	$(BIN)/python benchmarks/weighted_sum.py
+	$(BIN)/python benchmarks/fused_projections.py
 	$(BIN)/python benchmarks/start_up.py
 
 $(VENV)/.core: $(SOURCES)
