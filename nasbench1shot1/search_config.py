@@ -189,6 +189,11 @@ PRECISIONS = ("float32", "bfloat16")
 def _check_numbers(config: SearchConfig) -> None:
     for name, least in _AT_LEAST.items():
         _check_range(name, getattr(config, name), least, _AT_MOST.get(name, math.inf))
+    if config.learning_rate_min > config.learning_rate:
+        raise InvalidInputError(
+            f"--learning-rate falls to --learning-rate-min, so {config.learning_rate} cannot be less than "
+            f"{config.learning_rate_min}: raise the one or lower the other"
+        )
     if not 0 < config.grad_clip < math.inf:
         raise InvalidInputError(f"--grad-clip must be more than 0, not {config.grad_clip}")
     if config.precision not in PRECISIONS:

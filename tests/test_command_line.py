@@ -171,6 +171,7 @@ def test_query_says_of_every_value_where_it_comes_from():
     assert f"{metrics.test_accuracy:.4f}" in screen
     assert "predicted" in screen
     assert "exact" in screen
+    assert f"{100 * table.regret(arch):.2f} %" in screen
     assert "not in this table" in screen  # training accuracy
 
 

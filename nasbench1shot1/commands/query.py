@@ -2,9 +2,12 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tyro
+
+if TYPE_CHECKING:
+    from nasbench1shot1.table import Table
 
 
 @dataclass(frozen=True)
@@ -41,10 +44,29 @@ class Query:
             is_estimate = columns.get(name, {}).get("fidelity") != "measured"
             shown = _value_and_source(name, getattr(metrics, name), metrics.is_measured(name), is_estimate)
             screen.add_row(name, *shown)
+        for row in _regrets(table, item, self.epochs):
+            screen.add_row(*row)
         console = Console(highlight=False)
         console.print(screen)
         if metrics.fidelity:
             console.print(metrics.fidelity, soft_wrap=True)
+
+
+def _regrets(table: "Table", item: Any, epochs: int) -> list[tuple[str, str, str]]:
+    """A row for the regret in every space that the cell is in, on both splits where the table has them."""
+    from nasbench1shot1.errors import OutOfDomainError
+    from nasbench1shot1.progress import percent
+
+    rows, splits = [], ("test", "validation")
+    for space in (space for space in table.spaces if int(table.rows(item)) in table.members(space)):
+        for split in splits:
+            try:
+                regret = table.regret(item, space, split, epochs)  # type: ignore[arg-type]
+            except OutOfDomainError:
+                continue
+            measured = table.info()["columns"][f"{split}_accuracy"].get("fidelity") == "measured"
+            rows.append((f"{split} regret in {space}", percent(regret), "measured" if measured else "predicted"))
+    return rows
 
 
 def _value_and_source(name: str, value: float, measured: bool, is_estimate: bool) -> tuple[str, str]:
