@@ -72,16 +72,19 @@ def replacing_folder(folder: Path) -> Iterator[Path]:
     folder = folder.resolve()
     own = f".{folder.name}.{platform.node()}.{os.getpid()}.{secrets.token_hex(4)}"
     beside, old = folder.with_name(own + ".part"), folder.with_name(own + ".old")
+    swapped = False
     try:
         beside.mkdir(parents=True)
         _remove_leftovers(folder)
         yield beside
         _swap(beside, folder, old)
+        swapped = True
     except OSError as error:
         raise write_error(folder, error) from error
     finally:
-        if old.exists() and not folder.exists():
-            old.rename(folder)
+        if not swapped:  # after a swap, a missing folder is another process's swap, not ours to undo
+            with suppress(OSError):  # nothing was moved away, or another process has put its folder there
+                old.rename(folder)
         shutil.rmtree(beside, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)
 
