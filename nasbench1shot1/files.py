@@ -7,6 +7,7 @@ import os
 import platform
 import secrets
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -90,16 +91,26 @@ def replacing_folder(folder: Path) -> Iterator[Path]:
 
 
 def _swap(beside: Path, folder: Path, old: Path) -> None:
-    for attempts_left in reversed(range(10)):
+    with locked(folder.parent):  # the two renames of another process never come between these
         with suppress(FileNotFoundError):
             folder.rename(old)
-        try:
-            beside.rename(folder)
-            return
-        except OSError as error:  # another process put its folder there in between
-            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST) or not attempts_left:
-                raise
-            shutil.rmtree(old, ignore_errors=True)
+        beside.rename(folder)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Wait until no other process holds this folder; on Windows, where there are no such locks, do not wait."""
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _remove_leftovers(folder: Path) -> None:

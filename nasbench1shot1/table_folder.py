@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, OutOfDomainError, unknown_name
-from nasbench1shot1.files import check_writable, read_json, replacing, replacing_folder, sha256, write_json
+from nasbench1shot1.files import check_writable, locked, read_json, replacing, replacing_folder, sha256, write_json
 from nasbench1shot1.table_description import MEMBER, fault
 
 FORMAT = 1
@@ -156,7 +156,12 @@ def table_id(meta: Meta) -> str:
 def check_target(folder: Path) -> None:
     """Raise what `write_table` would raise for its folder, but before the work that fills it."""
     check_writable(folder)
-    if folder.exists() and not (folder / META).is_file() and (not folder.is_dir() or any(folder.iterdir())):
+    if not folder.resolve().parent.is_dir():
+        return
+    with locked(folder.resolve().parent):  # another process may be in the middle of replacing it
+        holds_no_table = folder.exists() and not (folder / META).is_file()
+        is_foreign = holds_no_table and (not folder.is_dir() or any(folder.iterdir()))
+    if is_foreign:
         raise InvalidInputError(f"{folder} holds something else than a table: give another folder or an empty one")
 
 
