@@ -4,6 +4,7 @@ from setuptools import setup
 
 CORE = [
     "ConfigSpace>=1.2",
+    "google-crc32c>=1.5",
     "matplotlib>=3.8",
     "networkx>=3.2",
     "numpy>=1.26",
@@ -11,12 +12,15 @@ CORE = [
     "pillow>=10",
     "platformdirs>=4",
     "pooch>=1.8",
+    "protobuf>=4.25",
     "rich>=13",
     "torch>=2.1",
     "tyro>=0.9",
 ]
 # What fits the embedded table; a user never needs it, only `nb1shot1 table build`.
 TABLE = ["lightgbm>=4.5", "scipy>=1.12"]
+# Only for a test that TensorFlow's reader of the official files and this package's yield the same records.
+TENSORFLOW = ["tensorflow-cpu>=2.16"]
 DEV = ["hypothesis>=6.100", "mypy>=1.11", "pandas-stubs", "pytest>=8", "ruff>=0.6"]
 
 DATA = ["data", "data.sources", "data.table"]  # to setuptools, folders of data are packages
@@ -28,8 +32,12 @@ setup(
         "nasbench1shot1.search_spaces",
         "nasbench1shot1.optimizers",
         "nasbench1shot1.experiments",
+        "nasbench1shot1.experiments.space_statistics",
+        "nasbench1shot1.api",
+        "nasbench1shot1.cell_training",
         "nasbench1shot1.commands",
         "nasbench1shot1.table_building",
+        "nasbench1shot1.table_import",
         *(f"nasbench1shot1.{folder}" for folder in DATA),
     ],
     package_dir={
@@ -40,6 +48,11 @@ setup(
     },
     package_data={"nasbench1shot1": ["py.typed"], **{f"nasbench1shot1.{d}": ["*"] for d in DATA}},
     install_requires=CORE,
-    extras_require={"table": TABLE, "dev": [*DEV, *TABLE], "all": TABLE},
+    extras_require={
+        "table": TABLE,
+        "tensorflow": TENSORFLOW,
+        "dev": [*DEV, *TABLE],
+        "all": [*TABLE, *TENSORFLOW],
+    },
     entry_points={"console_scripts": ["nb1shot1 = nasbench1shot1.cli:main"]},
 )

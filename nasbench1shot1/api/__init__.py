@@ -1,0 +1,1 @@
+"""Drop-in for `nasbench.api`."""

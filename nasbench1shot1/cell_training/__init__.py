@@ -1,0 +1,1 @@
+"""Training a single cell as NAS-Bench-101 trained its own."""
