@@ -3,22 +3,25 @@
 from collections.abc import Sequence
 from functools import cached_property
 from hashlib import md5
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from nasbench1shot1.cell_encoding import INPUT as INPUT
+from nasbench1shot1.cell_encoding import MAX_EDGES as MAX_EDGES
+from nasbench1shot1.cell_encoding import MAX_VERTICES as MAX_VERTICES
+from nasbench1shot1.cell_encoding import OPERATIONS as OPERATIONS
+from nasbench1shot1.cell_encoding import OUTPUT as OUTPUT
+from nasbench1shot1.cell_encoding import decode_graph, encode_graph, path_vertices
 from nasbench1shot1.errors import InvalidInputError
 
 if TYPE_CHECKING:
     import networkx
 
-INPUT, OUTPUT = "input", "output"
-OPERATIONS = ("conv3x3-bn-relu", "conv1x1-bn-relu", "maxpool3x3")
-"""NAS-Bench-101's `available_ops`: the order of operations in every column, one-hot vector and file."""
-
-MAX_VERTICES, MAX_EDGES = 7, 9
 _INPUT_LABEL, _OUTPUT_LABEL = -1, -2
+_BITS = frozenset((0, 1))
 
 
 class Cell:
@@ -40,11 +43,52 @@ class Cell:
     """
 
     def __init__(self, matrix: ArrayLike, ops: Sequence[str]) -> None:
-        checked = _checked_matrix(matrix, len(ops))
-        keep = _on_a_path(checked)
-        self.matrix: NDArray[np.int8] = checked[np.ix_(keep, keep)]
-        self.matrix.flags.writeable = False
-        self.ops: tuple[str, ...] = tuple(ops[v] for v in keep)
+        rows: Any = matrix.tolist() if isinstance(matrix, np.ndarray) else matrix
+        if not _is_plain(rows, len(ops)):
+            rows = _checked_matrix(matrix, len(ops)).tolist()
+        self.__dict__["_given"] = [row[:] for row in rows], tuple(ops)
+
+    @classmethod
+    def from_encoding(cls, code: int) -> "Cell":
+        """The cell of an encoding (`cell_encoding`), numbered as that is."""
+        cell = object.__new__(cls)
+        cell.__dict__["encoding"] = code
+        return cell
+
+    @cached_property
+    def _given(self) -> tuple[list[list[int]], tuple[str, ...]]:
+        """Rows and labels before pruning."""
+        matrix, ops = decode_graph(self.encoding)
+        return matrix, tuple(ops)
+
+    @cached_property
+    def encoding(self) -> int:
+        """The pruned cell as one integer (`cell_encoding`); isomorphic cells numbered differently have different ones.
+
+        Raises InvalidInputError where there is none: no path from input to output, more than 7 vertices, or labels
+        that are not NAS-Bench-101's.
+        """
+        matrix, ops = self._given
+        if not ops or ops[0] != INPUT or ops[-1] != OUTPUT:
+            raise InvalidInputError(f"the first label must be '{INPUT}' and the last '{OUTPUT}', not {list(ops)}")
+        return encode_graph(matrix, ops)
+
+    @cached_property
+    def _kept(self) -> list[int]:
+        return path_vertices(self._given[0])
+
+    @cached_property
+    def matrix(self) -> NDArray[np.int8]:
+        """(V, V) adjacency of the vertices that are left; read-only."""
+        rows, kept = self._given[0], self._kept
+        pruned = np.array([[rows[x][y] for y in kept] for x in kept], np.int8).reshape(len(kept), len(kept))
+        pruned.flags.writeable = False
+        return pruned
+
+    @cached_property
+    def ops(self) -> tuple[str, ...]:
+        """The V labels of the vertices that are left."""
+        return tuple(self._given[1][v] for v in self._kept)
 
     @cached_property
     def is_valid(self) -> bool:
@@ -142,6 +186,18 @@ def _md5(text: str) -> str:
     return md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
+def _is_plain(rows: Any, n_labels: int) -> bool:
+    """Is this what most callers give, n × n lists with 0 and 1 above the diagonal and 0 elsewhere?"""
+    if type(rows) is not list or len(rows) != n_labels or not rows:
+        return False
+    if not all(type(row) is list and len(row) == n_labels for row in rows):
+        return False
+    try:
+        return _BITS.issuperset(chain.from_iterable(rows)) and not any(any(row[: x + 1]) for x, row in enumerate(rows))
+    except TypeError:  # lists in the place of numbers
+        return False
+
+
 def _checked_matrix(matrix: ArrayLike, n_labels: int) -> NDArray[np.int8]:
     try:
         given = np.asarray(matrix)
@@ -158,17 +214,3 @@ def _checked_matrix(matrix: ArrayLike, n_labels: int) -> NDArray[np.int8]:
             "the adjacency matrix must be strictly upper triangular: number vertices along the edges"
         )
     return given.astype(np.int8)
-
-
-def _on_a_path(matrix: NDArray[np.int8]) -> list[int]:
-    """The vertices on a path from the first to the last, ascending; none if there is no such path."""
-    last = len(matrix) - 1
-    before, after = _neighbours(matrix)
-    reached, reaching = {0}, {last}
-    for v in range(1, last + 1):  # edges ascend, so one sweep in order is enough
-        if not reached.isdisjoint(before[v]):
-            reached.add(v)
-    for v in range(last - 1, -1, -1):
-        if not reaching.isdisjoint(after[v]):
-            reaching.add(v)
-    return sorted(reached & reaching) if last > 0 and last in reached else []
