@@ -29,7 +29,8 @@ MAX_VERTICES, MAX_EDGES = 7, 9
 
 Encodings = NDArray[np.uint64]
 Parents = tuple[tuple[int, ...], ...]
-_OPERATION_BIT, _VERTEX_BIT = 21, 31
+EDGE_BITS, OPERATION_BITS = 21, 10
+VERTEX_BIT = EDGE_BITS + OPERATION_BITS
 _INDEX = {operation: i for i, operation in enumerate(OPERATIONS)}
 
 
@@ -39,7 +40,7 @@ def edge_bit(x: int, y: int) -> int:
 
 
 def _operation_bit(vertex: int) -> int:
-    return _OPERATION_BIT + 2 * (vertex - 1)
+    return EDGE_BITS + 2 * (vertex - 1)
 
 
 # One at a time --------------------------------------------------------------------------------------------------
@@ -84,13 +85,13 @@ def _encode(before: list[int], ops: Sequence[Any]) -> int:
     n = kept.bit_count()
     if n > MAX_VERTICES:
         raise InvalidInputError(f"the cell has {n} vertices, NAS-Bench-101's have at most {MAX_VERTICES}")
-    code, vertex = n << _VERTEX_BIT, 0
+    code, vertex = n << VERTEX_BIT, 0
     for y, mask in enumerate(before):
         if kept >> y & 1:
             if y:
                 code |= _compressed(mask & kept, kept) << (vertex * (vertex - 1) // 2)
                 if vertex < n - 1:
-                    code |= _index(ops[y]) << (_OPERATION_BIT - 2 + 2 * vertex)
+                    code |= _index(ops[y]) << (EDGE_BITS - 2 + 2 * vertex)
             vertex += 1
     return code
 
@@ -123,14 +124,12 @@ def _index(operation: Any) -> int:
     try:
         return _INDEX[operation]
     except (KeyError, TypeError):
-        raise InvalidInputError(
-            f"unknown operation '{operation}': NAS-Bench-101 has {', '.join(OPERATIONS)}"
-        ) from None
+        raise InvalidInputError(f"unknown operation '{operation}': NAS-Bench-101 has {', '.join(OPERATIONS)}") from None
 
 
 def decode_graph(code: int) -> tuple[list[list[int]], list[str]]:
     """The adjacency and the labels that an encoding stands for."""
-    n = code >> _VERTEX_BIT
+    n = code >> VERTEX_BIT
     matrix = [[int(x < y and code >> edge_bit(x, y) & 1) for y in range(n)] for x in range(n)]
     inner = [OPERATIONS[code >> _operation_bit(vertex) & 3] for vertex in range(1, n - 1)]
     return matrix, [INPUT, *inner, OUTPUT]
@@ -199,7 +198,7 @@ def to_arrays(codes: Encodings) -> tuple[NDArray[np.int64], NDArray[np.int64], N
         (N, 7, 7) adjacency, zero padded; (N, 5) operation of vertices 1…5, -1 where there is none; (N,) number
         of vertices V, of which V - 1 is the output.
     """
-    n_vertices = (codes >> np.uint64(_VERTEX_BIT)).astype(np.int64)
+    n_vertices = (codes >> np.uint64(VERTEX_BIT)).astype(np.int64)
     adjacency = np.zeros((len(codes), MAX_VERTICES, MAX_VERTICES), np.int64)
     for y in range(MAX_VERTICES):
         for x in range(y):
@@ -215,7 +214,7 @@ def from_arrays(
     adjacency: NDArray[np.integer], operations: NDArray[np.integer], n_vertices: NDArray[np.integer]
 ) -> Encodings:
     """Pack what `to_arrays` gives."""
-    codes = n_vertices.astype(np.uint64) << np.uint64(_VERTEX_BIT)
+    codes = n_vertices.astype(np.uint64) << np.uint64(VERTEX_BIT)
     for y in range(MAX_VERTICES):
         for x in range(y):
             codes |= adjacency[:, x, y].astype(np.uint64) << np.uint64(edge_bit(x, y))

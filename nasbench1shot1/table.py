@@ -1,7 +1,6 @@
 """The table: measured or estimated truth about every cell, looked up in microseconds."""
 
-import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -9,41 +8,43 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.cell_encoding import decode
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.cell_encoding import encode_architecture, encode_architectures
 from nasbench1shot1.cells import Cell
-from nasbench1shot1.errors import OutOfDomainError, unknown_name
-from nasbench1shot1.files import PACKAGE_DATA
+from nasbench1shot1.errors import InvalidInputError, OutOfDomainError, unknown_name
+from nasbench1shot1.metric_columns import Rows, Run, choose_repeat, whole_number
 from nasbench1shot1.metrics import Metrics as Metrics
-from nasbench1shot1.metrics import plain
+from nasbench1shot1.metrics import answer, plain
 from nasbench1shot1.table_description import MEMBER, fidelity
 from nasbench1shot1.table_folder import (
     HALFWAY,
     METRICS,
-    Rows,
-    Run,
+    Meta,
     TableFolder,
     check_sums,
-    choose_repeat,
     open_folder,
     table_id,
-    whole_number,
+    table_in_memory,
+    write_table,
 )
-from nasbench1shot1.table_items import WHOLE, Item, hash_of, known_split, listed, own_space
+from nasbench1shot1.table_items import WHOLE, Item, checked_hashes, known_split, listed, own_space
+from nasbench1shot1.table_names import named_table
 
 
 def load_table(path: str | Path | None = None) -> "Table":
     """Open a table.
 
     Args:
-        path: its folder; if not given, the one that the environment variable NB1SHOT1_TABLE names, else the
-            table of estimates that the package carries.
+        path: its folder, or the name of a table that is known by one ("embedded", "nb101-sample", or what was
+            imported into the data folder: "nasbench_only108"). If not given, what the environment variable
+            NB1SHOT1_TABLE says, else "embedded", the estimates that the package carries.
 
     Raises:
         InvalidInputError: there is no table, or one of another format.
         DamagedFileError: a file of the table is missing or damaged.
     """
-    named = path or os.environ.get("NB1SHOT1_TABLE")
-    return Table(open_folder(Path(named).expanduser() if named else PACKAGE_DATA / "table"))
+    found = named_table(path)
+    return Table(found if isinstance(found, TableFolder) else open_folder(found))
 
 
 class Table:
@@ -58,7 +59,7 @@ class Table:
 
     def __init__(self, folder: TableFolder) -> None:
         self._folder, self._columns = folder, folder.columns
-        self._place = folder.path.absolute()
+        self._place = folder.path.absolute() if folder.path else None
         self.id = table_id(folder.meta)
         self.name: str = folder.meta["name"]
         self.version: str = folder.meta["version"]
@@ -67,14 +68,25 @@ class Table:
         self.spaces: tuple[str, ...] = tuple(folder.meta["spaces"])
         self._best: dict[tuple[str, str, int], int] = {}
 
+    @classmethod
+    def from_columns(cls, columns: Mapping[str, NDArray[Any]], meta: Meta) -> "Table":
+        """A table held in memory, of the columns and the description that `table_folder.write_table` takes."""
+        return cls(table_in_memory(columns, meta))
+
+    def save(self, folder: str | Path) -> None:
+        """Write the table into a folder, whole or not at all; raises as `table_folder.write_table` does."""
+        write_table(Path(folder), self._columns, self._folder.meta)
+
     def __len__(self) -> int:
         return len(self._columns["hash"])
 
     def __repr__(self) -> str:
         return f"Table('{self.id}', {len(self):,} rows, epochs {self.epochs}, {self.repeats} repeats)"
 
-    def __reduce__(self) -> tuple[Any, tuple[str]]:
-        """Another process opens the folder anew: columns are not copied."""
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        """Another process opens the folder anew: columns are not copied, unless they only lie in memory."""
+        if self._place is None:
+            return Table, (self._folder,)
         return load_table, (str(self._place),)
 
     # Rows ------------------------------------------------------------------------------------------------------
@@ -83,6 +95,29 @@ class Table:
     def _keys(self) -> NDArray[np.bytes_]:
         return self._columns["hash"].view("S16")[:, 0]
 
+    def row_of(self, x: Item) -> int:
+        """The row of an architecture, cell or hash, in microseconds; raises as `rows` does."""
+        if isinstance(x, Architecture):
+            return self.row_of_encoding(encode_architecture(x))
+        if isinstance(x, Cell) and (code := _encoding(x)) is not None:
+            return self.row_of_encoding(code)
+        key = np.bytes_(bytes.fromhex(checked_hashes([x])))
+        row = int(self._keys.searchsorted(key))
+        if row == len(self) or self._keys[row] != key:
+            raise self._unknown(key)
+        return row
+
+    def row_of_encoding(self, code: int) -> int:
+        """The row of a cell by its encoding (`cell_encoding`), whichever way its vertices are numbered.
+
+        Raises OutOfDomainError if the table has no such cell.
+        """
+        codes, rows = self._folder.index
+        place = int(codes.searchsorted(np.uint64(code)))
+        if place == len(codes) or codes[place] != code:
+            raise self._unknown(bytes.fromhex(Cell.from_encoding(code).hash))
+        return int(rows[place])
+
     def rows(self, x: Item | Iterable[Item]) -> Rows:
         """The row of an architecture, cell or hash, () int64; or of an iterable of N, (N,).
 
@@ -90,19 +125,36 @@ class Table:
             OutOfDomainError: the table has no such cell.
             InvalidInputError: something that is none of the three.
         """
-        one = isinstance(x, Item)
-        hashes = [hash_of(item) for item in listed(x)]
-        wanted = np.frombuffer(bytes.fromhex("".join(hashes)), "S16")
+        if isinstance(x, Item):
+            return np.asarray(self.row_of(x), np.int64)
+        items = listed(x)
+        kinds = set(map(type, items))
+        if kinds == {str}:
+            return self._rows_of_hashes(checked_hashes(items))
+        if kinds == {Architecture}:
+            return self._rows_of_encodings(encode_architectures(items))  # type: ignore[arg-type]
+        return np.array([self.row_of(item) for item in items], np.int64)
+
+    def _rows_of_hashes(self, digits: str) -> Rows:
+        wanted = np.frombuffer(bytes.fromhex(digits), "S16")
         found = np.searchsorted(self._keys, wanted)
         known = self._keys[np.minimum(found, len(self) - 1)] == wanted
         if not known.all():
-            raise self._unknown(hashes[int(np.argmin(known))])
-        return found.reshape(()) if one else found
+            raise self._unknown(wanted[int(np.argmin(known))])
+        return found
 
-    def _unknown(self, hash_: str) -> OutOfDomainError:
+    def _rows_of_encodings(self, wanted: NDArray[np.uint64]) -> Rows:
+        codes, rows = self._folder.index
+        place = np.minimum(codes.searchsorted(wanted), len(codes) - 1)
+        known = codes[place] == wanted
+        if not known.all():
+            raise self._unknown(bytes.fromhex(Cell.from_encoding(int(wanted[np.argmin(known)])).hash))
+        return rows[place].astype(np.int64)
+
+    def _unknown(self, hash_: bytes) -> OutOfDomainError:
         return OutOfDomainError(
-            f"the table {self.id} has no cell {hash_}: ask for one of its {len(self):,} cells, or open a table that "
-            "covers more (the official data holds all 423,624)"
+            f"the table {self.id} has no cell {hash_.ljust(16, bytes(1)).hex()}: ask for one of its {len(self):,} "
+            "cells, or open a table that covers more (the official data holds all 423,624)"
         )
 
     def members(self, space: str) -> Rows:
@@ -121,7 +173,7 @@ class Table:
 
     def cell(self, row: int) -> Cell:
         """The cell of a row."""
-        return decode(int(self._columns["cell"][row]))
+        return Cell.from_encoding(int(self._columns["cell"][row]))
 
     def column(self, name: str) -> NDArray[Any]:
         """A column as it is stored, memory-mapped and read-only; `table_folder` lists names and shapes.
@@ -156,28 +208,46 @@ class Table:
             InvalidInputError: "random" without a generator, a budget or repeat that is no whole number, or
                 something that cannot be looked up.
         """
-        rows, epochs = self.rows(x), self._budget(epochs)
-        if halfway and HALFWAY + METRICS[0] not in self._columns:
+        rows = self.row_of(x) if isinstance(x, Item) else self.rows(x)
+        epochs = self._budget(epochs)
+        if halfway:
+            self._check_halfway()
+        repeat = choose_repeat(self.id, self.repeats, run, np.shape(rows), rng)
+        return answer(self.id, self._folder, rows, epochs, repeat, halfway)
+
+    def value(
+        self, metric: str, row: int, epochs: int = 108, repeat: Literal["mean"] | int = "mean", halfway: bool = False
+    ) -> float:
+        """One number of one row, for loops that ask for millions; NaN where the table does not have it.
+
+        Args:
+            metric: one of `table_folder.METRICS`.
+            row: of `row_of`.
+            epochs, repeat, halfway: as in `query`, but not checked.
+        """
+        column = self._folder.metrics.get(HALFWAY + metric if halfway else metric)
+        return column.value(row, epochs, repeat) if column else float("nan")
+
+    def measured(self, metric: str, epochs: int = 108) -> NDArray[np.float64]:
+        """Every row's measurements of a metric at a budget, (R, K), NaN where there is none; estimates are left out.
+
+        K is the number of repeats, 1 for a column of estimates.
+
+        Raises:
+            InvalidInputError: unknown metric.
+            OutOfDomainError: unknown budget.
+        """
+        if metric not in METRICS:
+            raise unknown_name("metric", str(metric), METRICS)
+        return self._folder.measurement(metric, np.arange(len(self)), self._budget(epochs), "all")
+
+    def _check_halfway(self) -> None:
+        if HALFWAY + METRICS[0] not in self._columns:
             raise OutOfDomainError(f"the table {self.id} has no half-way values: ask for the end of the training")
-        repeat = choose_repeat(self.id, self.repeats, run, rows.shape, rng)
-        names = {name: (HALFWAY if halfway else "") + name for name in METRICS}
-        values = {name: self._folder.values(stored, rows, epochs, repeat) for name, stored in names.items()}
-        raw = {name: self._folder.measurement(stored, rows, epochs, repeat) for name, stored in names.items()}
-        measured = {name: ~np.isnan(of_metric) for name, of_metric in raw.items()}
-        measured["trainable_parameters"] = np.ones(rows.shape, bool)
-        hashes = self.hashes(rows)
-        return Metrics(
-            **{name: plain(of_metric) for name, of_metric in values.items()},
-            trainable_parameters=plain(np.asarray(self._columns["trainable_parameters"][rows], np.int64)),
-            measured_validation_accuracy=plain(raw["validation_accuracy"]),
-            hash=tuple(hashes) if rows.ndim else hashes[0],
-            epochs=epochs,
-            table_id=self.id,
-            fidelity=fidelity(self._folder.meta, epochs),
-            _measured=measured,
-        )
 
     def _budget(self, epochs: int) -> int:
+        if type(epochs) is int and epochs in self.epochs:
+            return epochs
         known = ", ".join(map(str, self.epochs))
         number = whole_number("epochs", epochs, f"one of {known}")
         if number not in self.epochs:
@@ -267,7 +337,7 @@ class Table:
         described = {k: v for k, v in meta.items() if k not in ("format", "spaces", "columns")}
         return {
             "id": self.id,
-            "folder": str(self._folder.path),
+            "folder": str(self._folder.path or "memory"),
             **described,
             "spaces": {space: len(self.members(space)) for space in self.spaces},
             "bytes": sum(column.nbytes for column in self._columns.values()),
@@ -280,4 +350,12 @@ class Table:
 
     def verify(self) -> None:
         """Check every column's SHA-256; raises DamagedFileError where one differs."""
-        check_sums(self._folder.path, self._folder.meta)
+        if self._folder.path:
+            check_sums(self._folder.path, self._folder.meta)
+
+
+def _encoding(cell: Cell) -> int | None:
+    try:
+        return cell.encoding
+    except InvalidInputError:  # such a cell has no hash either, or one that no table has
+        return None

@@ -9,21 +9,28 @@ Columns of a table of R rows, sorted by hash, with budgets E and K repeats:
     validation_accuracy, test_accuracy, train_accuracy, training_time     (R, e, K), fractions and seconds
     measured_<one of those>    (R, e, 1): the raw single repeat where the column itself is an estimate, else NaN
     halfway_<one of those>     (R, e, K), where half-way values are known
+    encoding, encoding_row     (K,) uint64, ascending, and (K,) integers: every numbering of every cell, and its row
+    order                      (R,) the rows in the order in which the source names them, where that is not ascending
 
 `e` counts the budgets that the column has; `meta.json` names them. A column that nothing is known of is left out.
+Accuracies of unsigned integers count images; `metric_columns` says what they stand for.
 """
 
 import hashlib
+import io
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.errors import DamagedFileError, InvalidInputError, OutOfDomainError, unknown_name
+from nasbench1shot1.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.files import check_writable, locked, read_json, replacing, replacing_folder, sha256, write_json
+from nasbench1shot1.metric_columns import Floats, MetricColumn, Repeat, Rows, is_run
+from nasbench1shot1.renumbering import numberings
 from nasbench1shot1.table_description import MEMBER, fault
 
 FORMAT = 1
@@ -33,90 +40,55 @@ CHECKED_AT_LOAD = 32_000_000
 
 METRICS = ("validation_accuracy", "test_accuracy", "train_accuracy", "training_time")
 MEASURED, HALFWAY = "measured_", "halfway_"
+INDEX = ("encoding", "encoding_row")
 
 Columns = dict[str, NDArray[Any]]
 Meta = dict[str, Any]
-Rows = NDArray[np.int64]
-Run = Literal["mean", "random", "all"] | int
-Repeat = Run | Rows
 
 
 @dataclass(frozen=True)
 class TableFolder:
-    """An opened folder: where it is, what `meta.json` says, and the memory-mapped columns."""
+    """An opened folder: where it is, what `meta.json` says, and the memory-mapped columns.
 
-    path: Path
+    A table that was never written has no path, and its columns lie in memory.
+    """
+
+    path: Path | None
     meta: Meta
     columns: Columns
 
-    def epochs_of(self, name: str) -> list[int]:
+    @cached_property
+    def metrics(self) -> dict[str, MetricColumn]:
+        """The columns of accuracies and times, by name."""
+        about = self.meta["columns"]
+        return {
+            name: MetricColumn.described(stored, about.get(name, {}))
+            for name, stored in self.columns.items()
+            if name.endswith(METRICS)
+        }
+
+    @cached_property
+    def index(self) -> tuple[NDArray[np.uint64], NDArray[np.integer]]:
+        """Every encoding of every cell, ascending, and the row of each; made anew where a table does not bring it."""
+        if INDEX[0] in self.columns:
+            return self.columns[INDEX[0]], self.columns[INDEX[1]]
+        return numberings(np.asarray(self.columns["cell"]))
+
+    def epochs_of(self, name: str) -> tuple[int, ...]:
         """The budgets that a column has; none where there is no such column."""
-        return list(self.meta["columns"].get(name, {}).get("epochs", []))
+        return self.metrics[name].epochs if name in self.metrics else ()
 
-    def values(self, name: str, rows: Rows, epochs: int, repeat: Repeat) -> NDArray[np.float64]:
-        """A column at some rows and a budget as float64, NaN where the column does not have the budget.
+    def values(self, name: str, rows: Rows, epochs: int, repeat: Repeat) -> Floats:
+        """`MetricColumn.values`; NaN everywhere where there is no such column."""
+        if name in self.metrics:
+            return self.metrics[name].values(rows, epochs, repeat)
+        return np.full((*rows.shape, self.meta["repeats"]) if is_run(repeat, "all") else rows.shape, np.nan)
 
-        Counts of images were divided and rounded to float32; they are restored and averaged as integers.
-
-        Args:
-            name: of a column with budgets and repeats.
-            rows: any shape.
-            epochs: budget.
-            repeat: "mean", "all" (adds a last axis), a number, or a number for each row.
-        """
-        known = self.epochs_of(name)
-        if epochs not in known:
-            shape = (*rows.shape, self.meta["repeats"]) if _is(repeat, "all") else rows.shape
-            return np.full(shape, np.nan)
-        stored = np.asarray(self.columns[name][rows, known.index(epochs)], np.float64)
-        images = self.meta["columns"][name].get("images")
-        return _pick(np.rint(stored * images), repeat) / images if images else _pick(stored, repeat)
-
-    def measurement(self, name: str, rows: Rows, epochs: int, repeat: Repeat) -> NDArray[np.float64]:
+    def measurement(self, name: str, rows: Rows, epochs: int, repeat: Repeat) -> Floats:
         """What was measured of a column: its own values, or the raw single repeat beside an estimate; else NaN."""
         if self.meta["columns"].get(name, {}).get("fidelity") == "measured":
             return self.values(name, rows, epochs, repeat)
-        return self.values(MEASURED + name, rows, epochs, "all" if _is(repeat, "all") else 0)
-
-
-def choose_repeat(
-    table: str, repeats: int, run: Run, shape: tuple[int, ...], rng: np.random.Generator | None
-) -> Repeat:
-    """Check `run` of `Table.query`; "random" becomes one repeat drawn for each item."""
-    if isinstance(run, str):
-        if run not in ("mean", "random", "all"):
-            raise unknown_name("run", run, ("mean", "random", "all"))
-        return _drawn(repeats, shape, rng) if run == "random" else run
-    number = whole_number("run", run, "'mean', 'random', 'all' or the number of a repeat")
-    if not 0 <= number < repeats:
-        raise OutOfDomainError(f"the table {table} has no repeat {number}: it has {repeats}, numbered from 0")
-    return number
-
-
-def whole_number(name: str, value: Any, wanted: str) -> int:
-    """`value` as an int; raises InvalidInputError where it is none, be it Python's or numpy's."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise InvalidInputError(f"{name} cannot be {value!r}: give {wanted}")
-    return int(value)
-
-
-def _drawn(repeats: int, shape: tuple[int, ...], rng: np.random.Generator | None) -> Rows:
-    if not isinstance(rng, np.random.Generator):
-        raise InvalidInputError("run='random' draws a repeat: give rng, a numpy Generator")
-    return np.asarray(rng.integers(repeats, size=shape), np.int64)
-
-
-def _is(repeat: Repeat, name: str) -> bool:
-    return isinstance(repeat, str) and repeat == name
-
-
-def _pick(values: NDArray[np.float64], repeat: Repeat) -> NDArray[np.float64]:
-    """Reduce the last axis, the repeats."""
-    if isinstance(repeat, np.ndarray):
-        return np.take_along_axis(values, repeat[..., None], axis=-1)[..., 0]
-    if isinstance(repeat, str):
-        return np.asarray(values.mean(axis=-1)) if repeat == "mean" else values
-    return np.asarray(values[..., repeat])
+        return self.values(MEASURED + name, rows, epochs, "all" if is_run(repeat, "all") else 0)
 
 
 def open_folder(path: Path) -> TableFolder:
@@ -148,8 +120,12 @@ def check_sums(path: Path, meta: Meta) -> None:
 
 
 def table_id(meta: Meta) -> str:
-    """Name, version and the first 7 digits of a SHA-256 over the columns' names and SHA-256s."""
-    listed = "\n".join(f"{name} {about['sha256']}" for name, about in sorted(meta["columns"].items()))
+    """Name, version and the first 7 digits of a SHA-256 over the columns' names and SHA-256s.
+
+    The index follows from the cells and does not count.
+    """
+    content = sorted((name, about) for name, about in meta["columns"].items() if name not in INDEX)
+    listed = "\n".join(f"{name} {about['sha256']}" for name, about in content)
     return f"{meta['name']}-v{meta['version']}-{hashlib.sha256(listed.encode()).hexdigest()[:7]}"
 
 
@@ -170,7 +146,7 @@ def write_table(folder: Path, columns: Mapping[str, NDArray[Any]], meta: Meta) -
 
     Args:
         folder: where the table shall be; its parent is made if need be.
-        columns: the arrays, by the names above.
+        columns: the arrays, by the names above; the index is made here.
         meta: name, version, epochs, repeats, spaces and, in `columns`, for each column what is known about it
             (`epochs`, `fidelity`, `sources`, `method`, `images`); anything else is kept as it is.
 
@@ -182,16 +158,45 @@ def write_table(folder: Path, columns: Mapping[str, NDArray[Any]], meta: Meta) -
         UserError: no space left, or the folder cannot be written.
     """
     check_target(folder)
-    about = meta["columns"]
-    full = {**meta, "format": FORMAT, "rows": len(columns["hash"]), "columns": {}}
+    columns, full = _completed(columns, meta)
     with replacing_folder(folder) as beside:
         for name, values in columns.items():
             with replacing(beside / f"{name}.npy") as file:
-                np.save(file, np.ascontiguousarray(values), allow_pickle=False)
-            full["columns"][name] = {**about.get(name, {}), "sha256": sha256(beside / f"{name}.npy")}
+                np.save(file, values, allow_pickle=False)
+            full["columns"][name]["sha256"] = sha256(beside / f"{name}.npy")
         write_json(beside / META, full)
         open_folder(beside)
     return full
+
+
+def table_in_memory(columns: Mapping[str, NDArray[Any]], meta: Meta) -> TableFolder:
+    """A table that was never written, of what `write_table` takes; it has the id that it would have in a folder.
+
+    Raises DamagedFileError where columns and description do not fit.
+    """
+    columns, full = _completed(columns, meta)
+    for name, values in columns.items():
+        file = io.BytesIO()
+        np.save(file, values, allow_pickle=False)
+        full["columns"][name]["sha256"] = hashlib.sha256(file.getbuffer()).hexdigest()
+        values.flags.writeable = False
+    if (wrong := fault(full)) is not None:
+        raise DamagedFileError(f"the description of a table in memory {wrong}: mend what made it")
+    _check_shapes(Path("memory"), full, columns)
+    return TableFolder(None, full, columns)
+
+
+def _completed(columns: Mapping[str, NDArray[Any]], meta: Meta) -> tuple[Columns, Meta]:
+    """All columns, index included, and a description that has an entry for each."""
+    about = {**dict.fromkeys(INDEX, _INDEX_DESCRIPTION), **meta["columns"]}
+    encodings, rows = numberings(np.asarray(columns["cell"], np.uint64))
+    index = dict(zip(INDEX, (encodings, rows.astype(np.int32)), strict=True))
+    whole = {name: np.ascontiguousarray(values).view() for name, values in {**columns, **index}.items()}
+    described = {name: dict(about.get(name, {})) for name in whole}
+    return whole, {**meta, "format": FORMAT, "rows": len(columns["hash"]), "columns": described}
+
+
+_INDEX_DESCRIPTION = {"fidelity": "exact", "sources": [], "method": "every numbering of the cells, and their rows"}
 
 
 def _read_meta(path: Path) -> Meta:
@@ -222,7 +227,7 @@ def _open_column(file: Path) -> NDArray[Any]:
 def _check_shapes(path: Path, meta: Meta, columns: Columns) -> None:
     for name, column in columns.items():
         shape: tuple[int, ...] = (meta["rows"],)
-        if name.startswith(MEMBER):
+        if name.startswith(MEMBER) or name in INDEX:
             shape = (column.size,)
         elif name.endswith(METRICS):
             repeats = 1 if name.startswith(MEASURED) else meta["repeats"]

@@ -1,10 +1,13 @@
 """What can be looked up in a table: an architecture, a cell, its hash, or many of them."""
 
+import re
 from collections.abc import Iterable
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.cells import Cell
 from nasbench1shot1.errors import InvalidInputError, unknown_name
+
+_HASH = re.compile("[0-9a-f]{32}")
 
 Item = Architecture | Cell | str
 WHOLE = "nb101"
@@ -34,15 +37,12 @@ def own_space(item: Item) -> str:
     return item.space if isinstance(item, Architecture) else WHOLE
 
 
-def hash_of(item: Item) -> str:
-    """The hash to look for; InvalidInputError where there is none."""
-    if isinstance(item, Architecture):
-        return item.cell.hash
-    if isinstance(item, Cell):
-        return item.hash
-    if isinstance(item, str) and len(item) == 32 and set(item) <= set("0123456789abcdef"):
-        return item
-    raise _not_an_item(item)
+def checked_hashes(items: list[Item]) -> str:
+    """The hashes of cells, or hashes, as one run of digits; InvalidInputError for what has none."""
+    hashes = [item.hash if isinstance(item, Cell) else item for item in items]
+    if wrong := [item for item in hashes if not isinstance(item, str) or not _HASH.fullmatch(item)]:
+        raise _not_an_item(wrong[0])
+    return "".join(hashes)  # type: ignore[arg-type]
 
 
 def _not_an_item(given: object) -> InvalidInputError:

@@ -1,0 +1,145 @@
+"""A column of accuracies or seconds: how its numbers are stored, and reading one or many of them."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbench1shot1.errors import InvalidInputError, OutOfDomainError, unknown_name
+
+Rows = NDArray[np.int64]
+Run = Literal["mean", "random", "all"] | int
+Repeat = Run | Rows
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class MetricColumn:
+    """Values of R rows at some budgets, with K repeats each.
+
+    Attributes:
+        stored: (R, budgets, K). Unsigned integers count the images answered right. Floats are the values, or, where
+            `images` is given, quotients that were rounded to float32.
+        epochs: the budgets, ascending.
+        images: how many images each accuracy was measured on, if that is known.
+        rounded: whether the source's accuracies are quotients in float32, as TensorFlow's are, and so wanted back.
+    """
+
+    stored: NDArray[Any]
+    epochs: tuple[int, ...]
+    images: int | None = None
+    rounded: bool = False
+
+    @classmethod
+    def described(cls, stored: NDArray[Any], about: dict[str, Any]) -> "MetricColumn":
+        """A column as `meta.json` describes it."""
+        return cls(stored, tuple(about.get("epochs", ())), about.get("images"), about.get("rounded") == "float32")
+
+    @cached_property
+    def _counts(self) -> bool:
+        return self.stored.dtype.kind == "u"
+
+    @cached_property
+    def _quotients(self) -> Floats:
+        """The accuracy of every possible count of images."""
+        quotients = np.arange((self.images or 0) + 1) / (self.images or 1)
+        return quotients.astype(np.float32).astype(np.float64) if self.rounded else quotients
+
+    @cached_property
+    def _quotient_list(self) -> list[float]:
+        return self._quotients.tolist()
+
+    def values(self, rows: Rows, epochs: int, repeat: Repeat) -> Floats:
+        """The values at some rows as float64, NaN where the column does not have the budget.
+
+        Exact quotients of images are averaged as counts, so that equal sums are equal means.
+
+        Args:
+            rows: any shape.
+            epochs: budget.
+            repeat: "mean", "all" (adds a last axis), a number, or a number for each row.
+        """
+        if epochs not in self.epochs:
+            shape = (*rows.shape, self.stored.shape[2]) if is_run(repeat, "all") else rows.shape
+            return np.full(shape, np.nan)
+        stored = self.stored[rows, self.epochs.index(epochs)]
+        if self._counts and self.rounded:
+            return _pick(self._quotients[stored], repeat)
+        numbers = np.asarray(stored, np.float64)
+        if not self.images:
+            return _pick(numbers, repeat)
+        return _pick(numbers if self._counts else np.rint(numbers * self.images), repeat) / self.images
+
+    def value(self, row: int, epochs: int, repeat: Literal["mean"] | int) -> float:
+        """One value as `values` gives it, ten times as fast."""
+        if epochs not in self.epochs:
+            return float("nan")
+        budget, item = self.epochs.index(epochs), self.stored.item
+        if repeat == "mean":
+            total = sum([self._number(item(row, budget, k)) for k in range(self.stored.shape[2])])
+            return self._finished(total / self.stored.shape[2])
+        return self._finished(self._number(item(row, budget, repeat)))
+
+    def _number(self, stored: float) -> float:
+        """What is averaged: a count where quotients are exact, else the value."""
+        if self._counts:
+            return self._quotient_list[int(stored)] if self.rounded else stored
+        return float(np.rint(stored * self.images)) if self.images else stored
+
+    def _finished(self, number: float) -> float:
+        return number / self.images if self.images and not self.rounded else number
+
+
+def is_run(repeat: Repeat, name: str) -> bool:
+    """Is this the run of that name, and no array?"""
+    return isinstance(repeat, str) and repeat == name
+
+
+def _pick(values: Floats, repeat: Repeat) -> Floats:
+    """Reduce the last axis, the repeats."""
+    if isinstance(repeat, np.ndarray):
+        return np.take_along_axis(values, repeat[..., None], axis=-1)[..., 0]
+    if isinstance(repeat, str):
+        return np.asarray(_mean(values)) if repeat == "mean" else values
+    return np.asarray(values[..., repeat])
+
+
+def _mean(values: Floats) -> Floats:
+    """Added one after the other, as for one row, so that one and many agree to the last bit."""
+    total = values[..., 0]
+    for repeat in range(1, values.shape[-1]):
+        total = total + values[..., repeat]
+    mean: Floats = total / values.shape[-1]
+    return mean
+
+
+def choose_repeat(
+    table: str, repeats: int, run: Run, shape: tuple[int, ...], rng: np.random.Generator | None
+) -> Repeat:
+    """Check `run` of `Table.query`; "random" becomes one repeat drawn for each item."""
+    if isinstance(run, str):
+        if run not in ("mean", "random", "all"):
+            raise unknown_name("run", run, ("mean", "random", "all"))
+        return _drawn(repeats, shape, rng) if run == "random" else run
+    number = whole_number("run", run, "'mean', 'random', 'all' or the number of a repeat")
+    if not 0 <= number < repeats:
+        raise OutOfDomainError(f"the table {table} has no repeat {number}: it has {repeats}, numbered from 0")
+    return number
+
+
+def whole_number(name: str, value: Any, wanted: str) -> int:
+    """`value` as an int; raises InvalidInputError where it is none, be it Python's or numpy's."""
+    if type(value) is int:
+        return value
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise InvalidInputError(f"{name} cannot be {value!r}: give {wanted}")
+    return int(value)
+
+
+def _drawn(repeats: int, shape: tuple[int, ...], rng: np.random.Generator | None) -> Repeat:
+    if not isinstance(rng, np.random.Generator):
+        raise InvalidInputError("run='random' draws a repeat: give rng, a numpy Generator")
+    drawn = rng.integers(repeats, size=shape)
+    return np.asarray(drawn, np.int64) if shape else int(drawn)
