@@ -10,7 +10,8 @@ from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.evaluator import score
 from nasbench1shot1.experiments.anytime_regret import regret_figure, save_figure
 from nasbench1shot1.files import replacing, write_json
-from nasbench1shot1.run_record import CONFIG, FIGURE, METRICS, SUMMARY, Run, as_frame, as_json_line
+from nasbench1shot1.run_folder import CONFIG, METRICS, SUMMARY, as_json_line
+from nasbench1shot1.run_record import FIGURE, Run, as_frame
 from nasbench1shot1.summary import summarise
 from nasbench1shot1.table import Table
 

@@ -1,11 +1,7 @@
 """What happened in a run: its folder, written epoch by epoch, and read without pickle."""
 
-import json
-import os
 import re
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,15 +12,14 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError
-from nasbench1shot1.files import read_json, replacing, write_error, write_json
+from nasbench1shot1.files import replacing
+from nasbench1shot1.run_folder import CONFIG, METRICS, SUMMARY, FolderWriter, damaged, read_lines, read_object
 
 if TYPE_CHECKING:
     import pandas
 
 
-CONFIG, ENVIRONMENT, SUMMARY = "config.json", "environment.json", "summary.json"
-METRICS, PARAMETERS, CHECKPOINT = "metrics.jsonl", "architecture_parameters.npz", "checkpoint.pt"
-FIGURE, WEIGHTS, SEEDS = "regret.png", "weights", "seeds.json"
+PARAMETERS, FIGURE, WEIGHTS, SEEDS = "architecture_parameters.npz", "regret.png", "weights", "seeds.json"
 
 FIELDS = (
     "epoch",
@@ -47,66 +42,22 @@ FIELDS = (
 Parameters = Mapping[str, NDArray[np.float32]]
 
 
-class RunWriter:
-    """Writes a run's folder. An epoch counts once the checkpoint that follows its line is in place.
+class RunWriter(FolderWriter):
+    """Writes a search's folder. An epoch counts once the checkpoint that follows its line is in place.
 
     A process killed at any moment leaves a folder that `cut` makes good: what lies past the checkpoint's epoch goes.
     """
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
+        super().__init__(folder)
         self._history: list[Parameters] = []
-
-    @classmethod
-    def create(cls, folder: Path, config: Mapping[str, Any], environment: Mapping[str, Any]) -> "RunWriter":
-        """Start a new run.
-
-        Raises InvalidInputError if there is something at `folder` already, UserError if it cannot be written.
-        """
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            resume = f"go on with --resume {folder}, or " if (folder / CONFIG).exists() else ""
-            raise InvalidInputError(f"{folder} exists already: {resume}choose another --out")
-        write_json(folder / ENVIRONMENT, environment)
-        write_json(folder / CONFIG, config)  # last: a folder with a configuration can be resumed
-        return cls(folder)
-
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Keep other processes from writing into the folder; raises InvalidInputError if one does so already."""
-        if sys.platform == "win32":  # no such locks there: two processes must be kept apart by hand
-            yield
-            return
-        import fcntl
-
-        descriptor = os.open(self.folder, os.O_RDONLY)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            yield
-        except BlockingIOError as error:
-            raise InvalidInputError(f"another process writes into {self.folder}: wait for it, or stop it") from error
-        finally:
-            os.close(descriptor)
 
     def append(self, line: Mapping[str, Any], parameters: Parameters) -> None:
         """Add an epoch's line and its Λ; raises UserError where the disk is full."""
         assert tuple(line) == FIELDS, f"a line has the fields {FIELDS}"
-        path = self.folder / METRICS
-        try:
-            with path.open("a", encoding="utf-8") as file:
-                file.write(as_json_line(line))
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise write_error(path, error) from error
+        self.append_line(line)
         self._history.append(parameters)
         self._write_history()
-
-    def check_nothing_is_lost(self) -> None:
-        """Raise DamagedFileError if the folder holds more than a search without a checkpoint can have written."""
-        if len(_read_lines(self.folder / METRICS)) > 1 or (self.folder / SUMMARY).exists():
-            raise DamagedFileError(
-                f"{self.folder} has finished epochs but no {CHECKPOINT}, so it cannot go on: restore it, or start anew"
-            )
 
     def cut(self, epoch: int, shapes: Mapping[str, tuple[int, ...]]) -> None:
         """Remove what was written after that epoch; -1 removes all.
@@ -126,8 +77,7 @@ class RunWriter:
                 f"{self.folder} has a checkpoint of epoch {epoch} but fewer lines or Λ: restore {METRICS} and "
                 f"{PARAMETERS}, or start a new run"
             )
-        with replacing(self.folder / METRICS) as file:
-            file.write("".join(as_json_line(line) for line in lines).encode())
+        self.keep_lines(lines)
         self._history = [{key: values[e] for key, values in stored.items()} for e in range(epoch + 1)]
         if self._history:
             self._write_history()
@@ -136,16 +86,10 @@ class RunWriter:
         for path in self.folder.glob(f"{WEIGHTS}/epoch-*.pt"):
             if (match := re.fullmatch(r"epoch-(\d+)", path.stem)) and int(match[1]) > epoch:
                 path.unlink()
-        for path in self.folder.rglob(".*.part"):  # what a killed process was writing
-            path.unlink()
 
     def _write_history(self) -> None:
         with replacing(self.folder / PARAMETERS) as file:
             np.savez(file, **{key: np.stack([of[key] for of in self._history]) for key in self._history[0]})  # type: ignore[arg-type]
-
-    def finish(self, summary: Mapping[str, Any]) -> None:
-        """Write what came out of the run."""
-        write_json(self.folder / SUMMARY, summary)
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +138,7 @@ class Run:
         """What came out; raises UserError for a run that is not finished."""
         if not self.is_finished:
             raise UserError(f"{self.folder} is not finished: go on with nb1shot1 search --resume {self.folder}")
-        return _read_object(self.folder / SUMMARY)
+        return read_object(self.folder / SUMMARY)
 
 
 def load_run(folder: str | Path) -> Run:
@@ -207,12 +151,7 @@ def load_run(folder: str | Path) -> Run:
         raise InvalidInputError(f"{path} holds a run for each of several seeds: name one, {path}/seed-0 for example")
     if not (path / CONFIG).is_file():
         raise InvalidInputError(f"{path} is no run: it has no {CONFIG}")
-    return Run(path, _read_object(path / CONFIG))
-
-
-def as_json_line(line: Mapping[str, Any]) -> str:
-    """A line of metrics.jsonl; every float is written with all its digits."""
-    return json.dumps(line, allow_nan=False) + "\n"
+    return Run(path, read_object(path / CONFIG))
 
 
 def as_frame(lines: Sequence[Mapping[str, Any]]) -> "pandas.DataFrame":
@@ -225,24 +164,11 @@ def as_frame(lines: Sequence[Mapping[str, Any]]) -> "pandas.DataFrame":
 
 
 def _read_lines(path: Path) -> list[dict[str, Any]]:
-    """The whole lines of a metrics.jsonl: a killed process may leave half a line at the end."""
-    try:
-        whole = path.read_text(encoding="utf-8").split("\n")[:-1]
-        lines = [json.loads(line) for line in whole]
-        if all(tuple(line) == FIELDS and line["epoch"] == epoch for epoch, line in enumerate(lines)):
-            return lines
-    except FileNotFoundError:
-        return []
-    except (ValueError, TypeError, OSError) as error:
-        raise DamagedFileError(f"{path} is damaged: restore it, or start a new run") from error
-    raise DamagedFileError(f"{path} is damaged (a line is not that of its epoch): restore it, or start a new run")
-
-
-def _read_object(path: Path) -> dict[str, Any]:
-    content = read_json(path)
-    if not isinstance(content, dict):
-        raise DamagedFileError(f"{path} holds no JSON object: restore it, or start a new run")
-    return content
+    """The lines of a search's metrics.jsonl, those of epochs 0, 1, …"""
+    lines = read_lines(path)
+    if not all(tuple(line) == FIELDS and line["epoch"] == epoch for epoch, line in enumerate(lines)):
+        raise damaged(path, "a line is not that of its epoch")
+    return lines
 
 
 def _parameters(path: Path) -> dict[str, NDArray[np.float32]]:

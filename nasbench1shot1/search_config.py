@@ -2,14 +2,13 @@
 
 import math
 import os
-import re
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
-import numpy as np
-
+from nasbench1shot1.compute import MOST_THREADS, PRECISIONS, default_threads, resolve_device
 from nasbench1shot1.errors import InvalidInputError, unknown_name
+from nasbench1shot1.options import absolute_file, check_range, option_names, typed_options
 from nasbench1shot1.presets import PRESETS
 
 EMBEDDED = "embedded"
@@ -90,10 +89,10 @@ class SearchConfig:
         if self.preset not in PRESETS:
             raise unknown_name("preset", self.preset, PRESETS)
         filled = {name: value for name, value in SCALES[self.scale].items() if getattr(self, name) is None}
-        threads = _default_threads() if self.threads is None else self.threads
-        config = replace(self, **filled, threads=threads, device=_device(self.device), table=_table(self.table))
+        threads = default_threads() if self.threads is None else self.threads
+        config = replace(self, **filled, threads=threads, device=resolve_device(self.device), table=_table(self.table))
         _check_numbers(config)
-        return replace(config, images=_absolute(config.images))
+        return replace(config, images=absolute_file(config.images))
 
     def as_dict(self) -> dict[str, Any]:
         """All options by name, for JSON."""
@@ -106,62 +105,16 @@ def make_config(options: dict[str, Any]) -> SearchConfig:
     Raises:
         InvalidInputError: an unknown option (the closest known one is suggested) or a value of a wrong type.
     """
-    for name in options:
-        if name not in OPTIONS:
-            raise unknown_name("option", name, OPTIONS)
-    return SearchConfig(**{name: _typed(name, value) for name, value in options.items()})
+    return SearchConfig(**typed_options(SearchConfig, options))
 
 
-OPTIONS = tuple(field.name for field in fields(SearchConfig))
-_TYPES = get_type_hints(SearchConfig)
-_WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
-
-
-def _typed(name: str, value: Any) -> Any:
-    """The value as the option's type; numpy's scalars and paths are taken, too. Raises InvalidInputError."""
-    allowed = get_args(_TYPES[name]) or (_TYPES[name],)
-    value = value.item() if isinstance(value, np.generic) else value
-    value = str(value) if isinstance(value, Path) else value
-    if float in allowed and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
-    if type(value) not in allowed:
-        kind = next(kind for kind in allowed if kind is not type(None))
-        raise InvalidInputError(f"{_flag(name)} must be {_WORDS[kind]}, not {value!r}")
-    return value
-
-
-def _flag(name: str) -> str:
-    return "--" + name.replace("_", "-")
+OPTIONS = option_names(SearchConfig)
 
 
 def _table(named: str | None) -> str:
     """The table's absolute folder, so that a run can be resumed from anywhere, or `EMBEDDED`."""
     named = named or os.environ.get("NB1SHOT1_TABLE") or EMBEDDED
     return named if named == EMBEDDED else str(Path(named).expanduser().absolute())
-
-
-def _absolute(images: str | None) -> str | None:
-    """An image file's absolute path; a name stays a name."""
-    path = Path(images or "").expanduser()
-    return str(path.absolute()) if path.is_file() else images
-
-
-def _default_threads() -> int:
-    import torch
-
-    return torch.get_num_threads()
-
-
-def _device(wanted: str) -> str:
-    import torch
-
-    if wanted == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    if not re.fullmatch(r"cpu|cuda(:\d+)?", wanted):
-        raise unknown_name("device", wanted, ("auto", "cpu", "cuda", "cuda:0"))
-    if wanted != "cpu" and not torch.cuda.is_available():
-        raise InvalidInputError("there is no CUDA device here: use --device cpu, or install a CUDA build of PyTorch")
-    return wanted
 
 
 _AT_LEAST = {
@@ -182,13 +135,12 @@ _AT_LEAST = {
     "keep_weights_every": 0,
     "seed": 0,
 }
-_AT_MOST = {"cutout_probability": 1, "momentum": 1, "threads": 8 * (os.cpu_count() or 1)}
-PRECISIONS = ("float32", "bfloat16")
+_AT_MOST = {"cutout_probability": 1, "momentum": 1, "threads": MOST_THREADS}
 
 
 def _check_numbers(config: SearchConfig) -> None:
     for name, least in _AT_LEAST.items():
-        _check_range(name, getattr(config, name), least, _AT_MOST.get(name, math.inf))
+        check_range(name, getattr(config, name), least, _AT_MOST.get(name, math.inf))
     if config.learning_rate_min > config.learning_rate:
         raise InvalidInputError(
             f"--learning-rate falls to --learning-rate-min, so {config.learning_rate} cannot be less than "
@@ -198,11 +150,3 @@ def _check_numbers(config: SearchConfig) -> None:
         raise InvalidInputError(f"--grad-clip must be more than 0, not {config.grad_clip}")
     if config.precision not in PRECISIONS:
         raise unknown_name("precision", config.precision, PRECISIONS)
-
-
-def _check_range(name: str, value: Any, least: float, most: float) -> None:
-    if value is None:
-        return
-    if not least <= value <= most or math.isinf(value):
-        bound = f"at least {least}" if most == math.inf else f"between {least} and {most}"
-        raise InvalidInputError(f"{_flag(name)} must be {bound}, not {value}")

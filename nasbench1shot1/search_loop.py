@@ -14,7 +14,8 @@ from nasbench1shot1.errors import UserError
 from nasbench1shot1.evaluator import score
 from nasbench1shot1.image_batches import batches, endless_batches
 from nasbench1shot1.optimizer import Batch, SearchStep
-from nasbench1shot1.run_record import CHECKPOINT, WEIGHTS, RunWriter
+from nasbench1shot1.run_folder import CHECKPOINT
+from nasbench1shot1.run_record import WEIGHTS, RunWriter
 from nasbench1shot1.search_state import SearchState
 from nasbench1shot1.table import Table
 

@@ -1,14 +1,16 @@
 """Searching, from named options to a finished run: a new one, one that goes on, or one for each of several seeds."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nasbench1shot1.compute import cpu_threads
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, SearchStoppedError, UserError
 from nasbench1shot1.files import PACKAGE_DATA, read_json, write_json
-from nasbench1shot1.run_record import CHECKPOINT, CONFIG, FIGURE, SEEDS, SUMMARY, Run, RunWriter, load_run
+from nasbench1shot1.run_folder import CHECKPOINT, CONFIG, SUMMARY
+from nasbench1shot1.run_record import FIGURE, SEEDS, Run, RunWriter, load_run
 from nasbench1shot1.search_config import EMBEDDED, OPTIONS, SearchConfig, make_config
 
 if TYPE_CHECKING:
@@ -136,7 +138,7 @@ def _start(config: SearchConfig, folder: Path, console: "Console | None") -> Run
     from nasbench1shot1.search_state import begin
 
     table = _table(config)
-    with _threads(config.threads):
+    with cpu_threads(config.threads):
         state = begin(config)
         writer = RunWriter.create(folder, {**config.as_dict(), **_facts(state, table), "grown": []}, environment())
         return _finish(state, table, writer, console)
@@ -149,7 +151,7 @@ def _resume(folder: Path, given: dict[str, Any], console: "Console | None") -> R
     recorded = load_run(folder).config
     config = _grown(folder, recorded, given).resolved()
     table = _table(config)
-    with _threads(config.threads):
+    with cpu_threads(config.threads):
         state = begin(config)
         _check_facts(folder, recorded, _facts(state, table))
         writer = RunWriter(folder)
@@ -157,7 +159,7 @@ def _resume(folder: Path, given: dict[str, Any], console: "Console | None") -> R
             if (folder / CHECKPOINT).exists():
                 state.load_state_dict(load_checkpoint(folder / CHECKPOINT), folder / CHECKPOINT)
             else:
-                writer.check_nothing_is_lost()
+                writer.check_nothing_is_lost("finished epochs")
             writer.cut(state.epoch, state.net.space.mixing_shapes())
             if config.epochs != recorded["epochs"]:
                 _record_growth(folder, recorded, config, state.epoch)
@@ -241,16 +243,3 @@ def _draw(runs: list[Run], table: "Table", path: Path) -> None:
     from nasbench1shot1.experiments.anytime_regret import regret_figure, save_figure
 
     save_figure(regret_figure(runs, [run.metrics for run in runs], table.id, table.fidelity()), path)
-
-
-@contextmanager
-def _threads(count: int | None) -> Iterator[None]:
-    """Compute with that many CPU threads, and leave the process as it was found."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(count or before)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

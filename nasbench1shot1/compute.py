@@ -1,0 +1,47 @@
+"""On what a run computes: its device and its CPU threads."""
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from nasbench1shot1.errors import InvalidInputError, unknown_name
+
+MOST_THREADS = 8 * (os.cpu_count() or 1)
+PRECISIONS = ("float32", "bfloat16")
+
+
+def resolve_device(wanted: str) -> str:
+    """The device that "auto" stands for, or the one that is named.
+
+    Raises InvalidInputError for an unknown device, or for CUDA where there is none.
+    """
+    import torch
+
+    if wanted == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if not re.fullmatch(r"cpu|cuda(:\d+)?", wanted):
+        raise unknown_name("device", wanted, ("auto", "cpu", "cuda", "cuda:0"))
+    if wanted != "cpu" and not torch.cuda.is_available():
+        raise InvalidInputError("there is no CUDA device here: use --device cpu, or install a CUDA build of PyTorch")
+    return wanted
+
+
+def default_threads() -> int:
+    """As many as PyTorch chooses."""
+    import torch
+
+    return torch.get_num_threads()
+
+
+@contextmanager
+def cpu_threads(count: int | None) -> Iterator[None]:
+    """Compute with that many CPU threads, and leave the process as it was found."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(count or before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
