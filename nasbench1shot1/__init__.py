@@ -15,6 +15,7 @@ if (Path(__file__).parent.parent / "setup.py").is_file() and not (Path(__file__)
 
 if TYPE_CHECKING:
     from nasbench1shot1.architecture import Architecture as Architecture
+    from nasbench1shot1.cell_network import build_network as build_network
     from nasbench1shot1.cells import Cell as Cell
     from nasbench1shot1.errors import DamagedFileError as DamagedFileError
     from nasbench1shot1.errors import InvalidInputError as InvalidInputError
@@ -47,6 +48,7 @@ _HOME = {
     "Supernet": "supernet",
     "Table": "table",
     "UserError": "errors",
+    "build_network": "cell_network",
     "load_run": "run_record",
     "load_table": "table",
     "score": "evaluator",
