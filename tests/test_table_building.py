@@ -12,9 +12,10 @@ from nasbench1shot1.cells import OPERATIONS, Cell
 from nasbench1shot1.commands.table import Build
 from nasbench1shot1.errors import DamagedFileError, UserError
 from nasbench1shot1.files import PACKAGE_DATA
+from nasbench1shot1.renumbering import canonical
 from nasbench1shot1.table import Table
 from nasbench1shot1.table_building import Settings, build
-from nasbench1shot1.table_building.canonical import CellArrays, canonical
+from nasbench1shot1.table_building.cell_arrays import CellArrays
 from nasbench1shot1.table_building.features import features, path_counts
 from nasbench1shot1.table_building.parameters import trainable_parameters, vertex_channels
 from nasbench1shot1.table_building.regression import folds_by_hash

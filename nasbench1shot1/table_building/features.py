@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.table_building.canonical import N_INNER, OUTPUT, CellArrays, Integers
+from nasbench1shot1.table_building.cell_arrays import N_INNER, OUTPUT, CellArrays, Integers
 from nasbench1shot1.table_building.parameters import KERNEL_AREA, STACK_CHANNELS, trainable_parameters, vertex_channels
 
 Features = dict[str, NDArray[np.float64]]

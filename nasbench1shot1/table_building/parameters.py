@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.table_building.canonical import N_INNER, OUTPUT, CellArrays, Integers
+from nasbench1shot1.table_building.cell_arrays import N_INNER, OUTPUT, CellArrays, Integers
 
 STEM_CHANNELS, N_CLASSES = 128, 10
 STACK_CHANNELS = (128, 256, 512)
