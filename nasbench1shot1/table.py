@@ -101,7 +101,7 @@ class Table:
             return self.row_of_encoding(encode_architecture(x))
         if isinstance(x, Cell) and (code := _encoding(x)) is not None:
             return self.row_of_encoding(code)
-        key = np.bytes_(bytes.fromhex(checked_hashes([x])))
+        key = np.frombuffer(bytes.fromhex(checked_hashes([x])), "S16")[0]  # as numpy's bytes: no zeros at the end
         row = int(self._keys.searchsorted(key))
         if row == len(self) or self._keys[row] != key:
             raise self._unknown(key)
@@ -131,7 +131,7 @@ class Table:
         kinds = set(map(type, items))
         if kinds == {str}:
             return self._rows_of_hashes(checked_hashes(items))
-        if kinds == {Architecture}:
+        if kinds == {Architecture} and len({len(item.operations) for item in items}) == 1:  # type: ignore[union-attr]
             return self._rows_of_encodings(encode_architectures(items))  # type: ignore[arg-type]
         return np.array([self.row_of(item) for item in items], np.int64)
 
