@@ -1,0 +1,94 @@
+"""A record's graph, a string of bits and one of operations, as the integer that tables keep."""
+
+from math import isqrt
+
+from nasbench1shot1.cell_encoding import (
+    EDGE_BITS,
+    INPUT,
+    MAX_EDGES,
+    MAX_VERTICES,
+    OPERATIONS,
+    OUTPUT,
+    VERTEX_BIT,
+    encode_graph,
+)
+from nasbench1shot1.errors import InvalidInputError
+
+_EDGES = (1 << EDGE_BITS) - 1
+
+
+class GraphEncoder:
+    """Encodes graphs as a file numbers them; remembers the few thousand matrices and labellings that it has met.
+
+    Millions of records share them, so a record costs two look-ups.
+    """
+
+    def __init__(self) -> None:
+        self._edges, self._labels = dict[str, int](), dict[str, int]()
+
+    def encode(self, adjacency: str, operations: str) -> int:
+        """The encoding (see `cell_encoding`) of a cell.
+
+        Args:
+            adjacency: V × V digits 0 and 1, row after row.
+            operations: V labels, separated by commas.
+
+        Raises:
+            InvalidInputError: no such graph is in NAS-Bench-101, or it is not pruned; the message goes after the
+                name of what has the graph.
+        """
+        edges = self._edges.get(adjacency)
+        if edges is None:
+            edges = self._edges[adjacency] = _edges_of(adjacency)
+        labels = self._labels.get(operations)
+        if labels is None:
+            labels = self._labels[operations] = _labels_of(operations)
+        if (edges ^ labels) >> VERTEX_BIT:
+            raise InvalidInputError(
+                f"has a matrix of {edges >> VERTEX_BIT} vertices but {labels >> VERTEX_BIT} operations ({operations})"
+            )
+        return edges | labels
+
+
+def _edges_of(adjacency: str) -> int:
+    """Number of vertices and edges."""
+    n = isqrt(len(adjacency))
+    if n * n != len(adjacency) or not set(adjacency) <= {"0", "1"}:
+        raise InvalidInputError(f"has '{adjacency[:60]}' for a matrix, which is no square of digits 0 and 1")
+    _check_size(n)
+    matrix = [[digit == "1" for digit in adjacency[x * n : x * n + n]] for x in range(n)]
+    if any(matrix[x][y] for x in range(n) for y in range(x + 1)):
+        raise InvalidInputError(f"has the matrix {adjacency}, which is not strictly upper triangular")
+    if (found := adjacency.count("1")) > MAX_EDGES:
+        raise InvalidInputError(f"has {found} edges, NAS-Bench-101's cells have at most {MAX_EDGES}")
+    code = encode_graph(matrix, [OPERATIONS[0]] * n) if _has_path(matrix) else 0
+    if code >> VERTEX_BIT != n:
+        raise InvalidInputError(f"has the matrix {adjacency}, which is not pruned: a vertex lies on no path")
+    return code
+
+
+def _labels_of(operations: str) -> int:
+    """Number of vertices and operations: the encoding of a chain of them, without its edges."""
+    labels = operations.split(",")
+    n = len(labels)
+    _check_size(n)
+    unknown = [label for label in labels[1:-1] if label not in OPERATIONS]
+    if unknown or (labels[0], labels[-1]) != (INPUT, OUTPUT):
+        raise InvalidInputError(
+            f"has the operations '{operations[:200]}': they must be {INPUT}, some of {', '.join(OPERATIONS)}, {OUTPUT}"
+        )
+    chain = [[y == x + 1 for y in range(n)] for x in range(n)]
+    return encode_graph(chain, labels) & ~_EDGES
+
+
+def _check_size(n: int) -> None:
+    if not 2 <= n <= MAX_VERTICES:
+        raise InvalidInputError(f"has {n} vertices, NAS-Bench-101's cells have 2 to {MAX_VERTICES}")
+
+
+def _has_path(matrix: list[list[bool]]) -> bool:
+    reached = {0}
+    for y in range(1, len(matrix)):
+        if any(matrix[x][y] for x in reached):
+            reached.add(y)
+    return len(matrix) - 1 in reached

@@ -1,0 +1,116 @@
+"""TFRecord files without TensorFlow: one frame after the other, each a payload between its length and its checksum.
+
+A frame is the payload's length (8 bytes, little-endian), the masked CRC-32C of these bytes (4), the payload, and its
+masked CRC-32C (4), as tensorflow.org/tutorials/load_data/tfrecord describes it.
+"""
+
+import struct
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+
+import google_crc32c
+
+from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError
+
+HEADER, FOOTER = struct.Struct("<QI"), struct.Struct("<I")
+LONGEST = 2**24
+"""No row of such a data set comes near this many bytes; a longer frame is not read into memory."""
+_BLOCK = 4 * 2**20
+_GZIP = b"\x1f\x8b"
+
+
+def frames(path: Path, seen: Callable[[bytes], None] = lambda block: None) -> Iterator[tuple[int, bytes]]:
+    """Read a file from end to end in large blocks, and check every checksum.
+
+    Args:
+        path: the file.
+        seen: is called with every block of bytes as it is read, for a digest or a progress bar.
+
+    Yields:
+        Where each frame begins, in bytes, and its payload.
+
+    Raises:
+        InvalidInputError: the file is empty, or no TFRecord file from its first bytes on.
+        DamagedFileError: a checksum is wrong, or the file ends within a frame.
+        UserError: the file cannot be read.
+    """
+    start, data, splitter = 0, b"", _Splitter(path)
+    for block in _blocks(path):
+        seen(block)
+        data += block
+        used = yield from splitter.whole_frames(start, data)
+        start, data = start + used, data[used:]
+    if data and start == 0 and len(data) < HEADER.size:
+        raise splitter.no_tfrecord(data)
+    if data:
+        raise DamagedFileError(
+            f"{path} ends within the record that begins at byte {start:,}: it is truncated, copy or download it again"
+        )
+    if start == 0:
+        raise InvalidInputError(f"{path} is empty: give a file such as nasbench_only108.tfrecord")
+
+
+def masked(checksum: int) -> int:
+    """A CRC-32C as TFRecord files store it: rotated and shifted, so that a checksum of checksums is no weak one."""
+    return ((checksum >> 15 | checksum << 17) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
+    try:
+        with path.open("rb", buffering=0) as file:
+            while block := file.read(_BLOCK):
+                yield block
+    except OSError as error:
+        raise UserError(f"cannot read {path} ({error.strerror or error}): check the path and its rights") from error
+
+
+class _Splitter:
+    """Cuts blocks of one file into frames; remembers which lengths it has checked, for there are few."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._lengths = path, dict[bytes, int]()
+
+    def whole_frames(self, start: int, data: bytes) -> Generator[tuple[int, bytes], None, int]:
+        """The frames that `data`, found at byte `start` of the file, holds whole; returns how many bytes they take."""
+        place, lengths = 0, self._lengths
+        while place + HEADER.size <= len(data):
+            header = data[place : place + HEADER.size]
+            length = lengths.get(header)
+            if length is None:
+                length = lengths[header] = self._checked_length(header, start + place)
+            begin = place + HEADER.size
+            end = begin + length
+            if end + FOOTER.size > len(data):
+                break
+            payload = data[begin:end]
+            if FOOTER.unpack_from(data, end)[0] != masked(google_crc32c.value(payload)):
+                raise self._damaged(start + place, "content")
+            yield start + place, payload
+            place = end + FOOTER.size
+        return place
+
+    def _checked_length(self, header: bytes, offset: int) -> int:
+        length, checksum = HEADER.unpack(header)
+        if checksum != masked(google_crc32c.value(header[:8])):
+            raise self._damaged(offset, "length") if offset else self.no_tfrecord(header)
+        if length > LONGEST:
+            raise InvalidInputError(
+                f"{self._path} has a record of {length:,} bytes at byte {offset:,}, so it is no file of NAS-Bench-101: "
+                "give one such as nasbench_only108.tfrecord"
+            )
+        return int(length)
+
+    def _damaged(self, offset: int, part: str) -> DamagedFileError:
+        return DamagedFileError(
+            f"{self._path} is damaged: the {part} of the record that begins at byte {offset:,} does not fit its "
+            "checksum; copy or download the file again"
+        )
+
+    def no_tfrecord(self, header: bytes) -> UserError:
+        """The error for a file that is wrong from its first bytes on."""
+        if header.startswith(_GZIP):
+            return InvalidInputError(f"{self._path} is compressed from byte 0 on: unpack it with gunzip first")
+        return InvalidInputError(
+            f"{self._path} is no TFRecord file, or damaged at byte 0 (its first 12 bytes are no length and checksum): "
+            "give a file such as nasbench_only108.tfrecord"
+        )
