@@ -8,13 +8,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.cell_encoding import encode_architecture, encode_architectures
 from nasbench1shot1.cells import Cell
-from nasbench1shot1.errors import InvalidInputError, OutOfDomainError, unknown_name
+from nasbench1shot1.errors import OutOfDomainError, unknown_name
 from nasbench1shot1.metric_columns import Rows, Run, choose_repeat, whole_number
 from nasbench1shot1.metrics import Metrics as Metrics
 from nasbench1shot1.metrics import answer, plain
+from nasbench1shot1.row_index import RowIndex
 from nasbench1shot1.table_description import MEMBER, fidelity
 from nasbench1shot1.table_folder import (
     HALFWAY,
@@ -27,7 +26,7 @@ from nasbench1shot1.table_folder import (
     table_in_memory,
     write_table,
 )
-from nasbench1shot1.table_items import WHOLE, Item, checked_hashes, known_split, listed, own_space
+from nasbench1shot1.table_items import WHOLE, Item, known_split, listed, own_space
 from nasbench1shot1.table_names import named_table
 
 
@@ -92,31 +91,19 @@ class Table:
     # Rows ------------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _keys(self) -> NDArray[np.bytes_]:
-        return self._columns["hash"].view("S16")[:, 0]
+    def _index(self) -> RowIndex:
+        return RowIndex(self.id, self._folder)
 
     def row_of(self, x: Item) -> int:
         """The row of an architecture, cell or hash, in microseconds; raises as `rows` does."""
-        if isinstance(x, Architecture):
-            return self.row_of_encoding(encode_architecture(x))
-        if isinstance(x, Cell) and (code := _encoding(x)) is not None:
-            return self.row_of_encoding(code)
-        key = np.frombuffer(bytes.fromhex(checked_hashes([x])), "S16")[0]  # as numpy's bytes: no zeros at the end
-        row = int(self._keys.searchsorted(key))
-        if row == len(self) or self._keys[row] != key:
-            raise self._unknown(key)
-        return row
+        return self._index.row_of(x)
 
     def row_of_encoding(self, code: int) -> int:
         """The row of a cell by its encoding (`cell_encoding`), whichever way its vertices are numbered.
 
         Raises OutOfDomainError if the table has no such cell.
         """
-        codes, rows = self._folder.index
-        place = int(codes.searchsorted(np.uint64(code)))
-        if place == len(codes) or codes[place] != code:
-            raise self._unknown(bytes.fromhex(Cell.from_encoding(code).hash))
-        return int(rows[place])
+        return self._index.row_of_encoding(code)
 
     def rows(self, x: Item | Iterable[Item]) -> Rows:
         """The row of an architecture, cell or hash, () int64; or of an iterable of N, (N,).
@@ -125,37 +112,11 @@ class Table:
             OutOfDomainError: the table has no such cell.
             InvalidInputError: something that is none of the three.
         """
-        if isinstance(x, Item):
-            return np.asarray(self.row_of(x), np.int64)
-        items = listed(x)
-        kinds = set(map(type, items))
-        if kinds == {str}:
-            return self._rows_of_hashes(checked_hashes(items))
-        if kinds == {Architecture} and len({len(item.operations) for item in items}) == 1:  # type: ignore[union-attr]
-            return self._rows_of_encodings(encode_architectures(items))  # type: ignore[arg-type]
-        return np.array([self.row_of(item) for item in items], np.int64)
+        return np.asarray(self.row_of(x), np.int64) if isinstance(x, Item) else self._index.rows(listed(x))
 
-    def _rows_of_hashes(self, digits: str) -> Rows:
-        wanted = np.frombuffer(bytes.fromhex(digits), "S16")
-        found = np.searchsorted(self._keys, wanted)
-        known = self._keys[np.minimum(found, len(self) - 1)] == wanted
-        if not known.all():
-            raise self._unknown(wanted[int(np.argmin(known))])
-        return found
-
-    def _rows_of_encodings(self, wanted: NDArray[np.uint64]) -> Rows:
-        codes, rows = self._folder.index
-        place = np.minimum(codes.searchsorted(wanted), len(codes) - 1)
-        known = codes[place] == wanted
-        if not known.all():
-            raise self._unknown(bytes.fromhex(Cell.from_encoding(int(wanted[np.argmin(known)])).hash))
-        return rows[place].astype(np.int64)
-
-    def _unknown(self, hash_: bytes) -> OutOfDomainError:
-        return OutOfDomainError(
-            f"the table {self.id} has no cell {hash_.ljust(16, bytes(1)).hex()}: ask for one of its {len(self):,} "
-            "cells, or open a table that covers more (the official data holds all 423,624)"
-        )
+    def rows_of_encodings(self, codes: NDArray[np.uint64]) -> Rows:
+        """The rows of cells by their encodings (N,), whichever way they are numbered; -1 where there is none."""
+        return self._index.rows_of_encodings(codes)
 
     def members(self, space: str) -> Rows:
         """The ascending rows of a space's distinct cells, (M,); every row for "nb101".
@@ -240,6 +201,19 @@ class Table:
         if metric not in METRICS:
             raise unknown_name("metric", str(metric), METRICS)
         return self._folder.measurement(metric, np.arange(len(self)), self._budget(epochs), "all")
+
+    def values(self, metric: str, epochs: int = 108) -> NDArray[np.float64]:
+        """Every row's values of a metric at a budget, measured or not, (R, K), NaN where the table has none.
+
+        Raises as `measured` does.
+        """
+        if metric not in METRICS:
+            raise unknown_name("metric", str(metric), METRICS)
+        return self._folder.values(metric, np.arange(len(self)), self._budget(epochs), "all")
+
+    def is_measured(self, metric: str) -> bool:
+        """Are the values of this metric measurements, and not estimates in which measurements may be drawn in?"""
+        return self._folder.meta["columns"].get(metric, {}).get("fidelity") == "measured"
 
     def _check_halfway(self) -> None:
         if HALFWAY + METRICS[0] not in self._columns:
@@ -352,10 +326,3 @@ class Table:
         """Check every column's SHA-256; raises DamagedFileError where one differs."""
         if self._folder.path:
             check_sums(self._folder.path, self._folder.meta)
-
-
-def _encoding(cell: Cell) -> int | None:
-    try:
-        return cell.encoding
-    except InvalidInputError:  # such a cell has no hash either, or one that no table has
-        return None

@@ -168,3 +168,20 @@ def test_tables_by_name(tmp_path: Path, measured_table: Table, monkeypatch: pyte
         load_table("another")
     monkeypatch.setenv("NB1SHOT1_TABLE", "mine")
     assert load_table().id == measured_table.id
+
+
+def test_rows_of_encodings_that_may_be_missing(embedded: Table) -> None:
+    codes, rows = numberings(np.asarray(embedded.column("cell"))[:50])
+    wanted = np.concatenate([codes, np.array([0, 2**34], np.uint64)])
+    assert embedded.rows_of_encodings(wanted).tolist() == [*rows.tolist(), -1, -1]
+
+
+def test_values_are_the_tables_own_and_measurements_are_real(embedded: Table, measured_table: Table) -> None:
+    values = embedded.values("validation_accuracy", 36)
+    assert values[:, 0].tolist() == [embedded.value("validation_accuracy", row, 36) for row in range(len(embedded))]
+    assert np.isnan(embedded.values("test_accuracy", 36)).all()
+    assert not embedded.is_measured("validation_accuracy")
+    assert measured_table.is_measured("validation_accuracy")
+    assert measured_table.values("test_accuracy").tolist() == measured_table.measured("test_accuracy").tolist()
+    with pytest.raises(InvalidInputError):
+        embedded.values("accuracy")

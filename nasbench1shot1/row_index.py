@@ -1,0 +1,85 @@
+"""Which row of a table a cell has: by its hash, or by any of its encodings, which are faster to come by."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.cell_encoding import Encodings, encode_architecture, encode_architectures
+from nasbench1shot1.cells import Cell
+from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
+from nasbench1shot1.metric_columns import Rows
+from nasbench1shot1.table_folder import TableFolder
+from nasbench1shot1.table_items import Item, checked_hashes
+
+
+class RowIndex:
+    """The rows of a table by hash and by encoding."""
+
+    def __init__(self, table_id: str, folder: TableFolder) -> None:
+        self._table_id, self._folder = table_id, folder
+        self._hashes: NDArray[np.bytes_] = folder.columns["hash"].view("S16")[:, 0]
+
+    def row_of(self, item: Item) -> int:
+        """One row; raises as `rows` does."""
+        if isinstance(item, Architecture):
+            return self.row_of_encoding(encode_architecture(item))
+        if isinstance(item, Cell) and (code := _encoding(item)) is not None:
+            return self.row_of_encoding(code)
+        hash_ = np.frombuffer(bytes.fromhex(checked_hashes([item])), "S16")[0]  # as numpy's bytes: no zeros at the end
+        row = int(self._hashes.searchsorted(hash_))
+        if row == len(self._hashes) or self._hashes[row] != hash_:
+            raise self._unknown(hash_)
+        return row
+
+    def row_of_encoding(self, code: int) -> int:
+        """The row of the cell that has this encoding; raises OutOfDomainError where there is none."""
+        codes, rows = self._folder.index
+        place = int(codes.searchsorted(np.uint64(code)))
+        if place == len(codes) or codes[place] != code:
+            raise self._unknown(bytes.fromhex(Cell.from_encoding(code).hash))
+        return int(rows[place])
+
+    def rows(self, items: list[Item]) -> Rows:
+        """The rows of N items, (N,); hashes alone or architectures of one size alone are looked up all at once.
+
+        Raises:
+            OutOfDomainError: the table has no such cell.
+            InvalidInputError: something that is no item.
+        """
+        kinds = set(map(type, items))
+        if kinds == {str}:
+            return self._rows_of_hashes(checked_hashes(items))
+        if kinds == {Architecture} and len({len(item.operations) for item in items}) == 1:  # type: ignore[union-attr]
+            codes = encode_architectures(items)  # type: ignore[arg-type]
+            rows = self.rows_of_encodings(codes)
+            if (rows < 0).any():
+                self.row_of_encoding(int(codes[np.argmin(rows)]))  # raises, and names the cell
+            return rows
+        return np.array([self.row_of(item) for item in items], np.int64)
+
+    def rows_of_encodings(self, wanted: Encodings) -> Rows:
+        """The rows of N encodings, (N,); -1 where there is none."""
+        codes, rows = self._folder.index
+        place = np.minimum(codes.searchsorted(wanted), len(codes) - 1)
+        return np.where(codes[place] == wanted, rows[place], -1).astype(np.int64)
+
+    def _rows_of_hashes(self, digits: str) -> Rows:
+        wanted = np.frombuffer(bytes.fromhex(digits), "S16")
+        found = self._hashes.searchsorted(wanted)
+        known = self._hashes[np.minimum(found, len(self._hashes) - 1)] == wanted
+        if not known.all():
+            raise self._unknown(wanted[int(np.argmin(known))])
+        return found
+
+    def _unknown(self, hash_: bytes) -> OutOfDomainError:
+        return OutOfDomainError(
+            f"the table {self._table_id} has no cell {hash_.ljust(16, bytes(1)).hex()}: ask for one of its "
+            f"{len(self._hashes):,} cells, or open a table that covers more (the official data holds all 423,624)"
+        )
+
+
+def _encoding(cell: Cell) -> int | None:
+    try:
+        return cell.encoding
+    except InvalidInputError:  # such a cell has no hash either, or one that no table has
+        return None
