@@ -29,6 +29,8 @@ COMMANDS = {
     "query": Command("look an architecture or a hash up in the table", "query:Query"),
     "table info": Command("say what the table in use is and how far to trust it", "table:Info"),
     "table verify": Command("check every column of a table against its checksum", "table:Verify"),
+    "table import": Command("import a file of NAS-Bench-101, or of another project in its format", "table:Import"),
+    "table download": Command("download and import NAS-Bench-101 itself (499 MB or 1.95 GB)", "table:Download"),
     "table build": Command("fit the embedded table anew from the real samples", "table:Build"),
     "data info": Command("list the image sets that are here", "data:Info"),
     "data download": Command("download the official CIFAR-10 (170 MB)", "data:Download"),

@@ -2,7 +2,12 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
+
+import tyro
+
+if TYPE_CHECKING:
+    from nasbench1shot1.table import Table
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,8 @@ class Verify:
 
     table: str | None = None
     """Folder of the table; the one in use if not given."""
+    hashes: bool = False
+    """Compute the hash of every cell anew, too: half a minute for the whole of NAS-Bench-101."""
 
     def run(self) -> None:
         """Check, and say that all is well."""
@@ -40,7 +47,66 @@ class Verify:
 
         table = load_table(self.table)
         table.verify()
-        print(f"{table.id}: every column is as it was written")
+        print(f"{table.id}: every column is as it was written", flush=True)
+        if self.hashes:
+            _verify_hashes(table)
+
+
+@dataclass(frozen=True)
+class Import:
+    """Import a file of NAS-Bench-101, or of another project in its format, to be opened in milliseconds ever after.
+
+    Every checksum is verified on the way; a minute or so for nasbench_full.tfrecord. TensorFlow is not needed.
+    """
+
+    file: tyro.conf.Positional[Path]
+    """nasbench_only108.tfrecord, nasbench_full.tfrecord, or another file of their format."""
+    out: Path | None = None
+    """Folder of the table; if not given, one in the data folder, which --table finds by the file's name."""
+    epochs: tuple[int, ...] = ()
+    """The budgets that the file may have, if they are not 4, 12, 36 and 108."""
+
+    def run(self) -> None:
+        """Import, and say where the table lies and how to use it."""
+        from rich.console import Console
+
+        from nasbench1shot1.table_import.importing import import_table
+        from nasbench1shot1.table_import.progress import ImportBar
+        from nasbench1shot1.table_names import tables_folder
+
+        out = self.out or tables_folder() / self.file.stem
+        with ImportBar(Console()) as bar:
+            import_table(self.file, out, epochs=self.epochs or None, report=print, progress=bar.show)
+        _say_how_to_use(out)
+
+
+@dataclass(frozen=True)
+class Download:
+    """Download one of NAS-Bench-101's own files, check its SHA-256, and import it.
+
+    only108 (499 MB) holds the trainings of 108 epochs, full (1.95 GB) those of 4, 12, 36 and 108.
+    """
+
+    which: tyro.conf.Positional[Literal["only108", "full"]]
+    """only108 or full."""
+    mirror: str | None = None
+    """Another address: of the folder that holds the file, or of the file itself."""
+    keep: bool = False
+    """Keep the downloaded file, which is removed otherwise when it is imported."""
+
+    def run(self) -> None:
+        """Download, import, and say where the table lies and how to use it."""
+        from rich.console import Console
+
+        from nasbench1shot1.image_progress import DownloadBar
+        from nasbench1shot1.table_import.download import SIZES, download_table
+        from nasbench1shot1.table_import.progress import ImportBar
+
+        print(f"downloading nasbench_{self.which}.tfrecord ({SIZES[self.which]}), then importing it", flush=True)
+        console = Console()
+        with DownloadBar(f"nasbench_{self.which}", console) as bar, ImportBar(console) as second:
+            out = download_table(self.which, self.mirror, self.keep, bar, print, second.show)
+        _say_how_to_use(out)
 
 
 @dataclass(frozen=True)
@@ -71,6 +137,30 @@ class Build:
 
 
 _IN_WORDS = {"estimated": "predicted, drawn towards the measurement where there is one"}
+
+
+def _verify_hashes(table: "Table") -> None:
+    from rich.console import Console
+
+    from nasbench1shot1.table_import.identity import verify_hashes
+    from nasbench1shot1.table_import.progress import ImportBar
+
+    with ImportBar(Console()) as bar:
+        verify_hashes(table, bar.show)
+    print(f"{table.id}: the hash of each of its {len(table):,} cells is that of its graph, and no cell has two")
+
+
+def _say_how_to_use(folder: Path) -> None:
+    from nasbench1shot1.table import load_table
+    from nasbench1shot1.table_names import tables_folder
+
+    table = load_table(folder)
+    print(f"{table.id}: {len(table):,} cells, {table.repeats} x {', '.join(map(str, table.epochs))} epochs")
+    print(f"in {folder}")
+    named = folder.name if folder.resolve().parent == tables_folder().resolve() else folder
+    print(
+        f"to use it: --table {named} with a command, NB1SHOT1_TABLE={named} for all, nb.load_table('{named}') in Python"
+    )
 
 
 def _show(info: dict[str, Any]) -> None:

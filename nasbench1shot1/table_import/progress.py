@@ -28,7 +28,6 @@ class ImportBar:
         self._doing = ""
 
     def __enter__(self) -> "ImportBar":
-        self._bar.start()
         return self
 
     def __exit__(
@@ -39,6 +38,7 @@ class ImportBar:
     def show(self, doing: str, fraction: float | None) -> None:
         """What is being done, and which fraction of it is done; None where that cannot be said."""
         if doing != self._doing:
+            self._bar.start()  # not before, since a download's bar may have the screen until then
             self._doing = doing
             self._bar.update(self._task, visible=False)
             self._task = self._bar.add_task(doing, total=None if fraction is None else 1.0)

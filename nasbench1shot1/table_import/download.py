@@ -1,0 +1,69 @@
+"""NAS-Bench-101's own files from the net."""
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from nasbench1shot1.downloads import fetch
+from nasbench1shot1.errors import UserError, unknown_name
+from nasbench1shot1.table import load_table
+from nasbench1shot1.table_folder import check_target
+from nasbench1shot1.table_import.importing import OFFICIAL, Progress, Report, import_table, to_stderr
+from nasbench1shot1.table_names import tables_folder
+
+HOME = "https://storage.googleapis.com/nasbench"
+SIZES = {"only108": "499 MB", "full": "1.95 GB"}
+
+
+def download_table(
+    which: str,
+    mirror: str | None = None,
+    keep: bool = False,
+    bar: Any = False,
+    report: Report = to_stderr,
+    progress: Progress = lambda doing, fraction: None,
+) -> Path:
+    """Download a file of NAS-Bench-101, check its SHA-256, and import it; an imported one is not fetched again.
+
+    Args:
+        which: "only108", the trainings of 108 epochs, or "full", those of 4, 12, 36 and 108.
+        mirror: another address, of the folder that holds nasbench_only108.tfrecord or of the file itself.
+        keep: leave the file in the data folder's `downloads` when it is imported.
+        bar: of the download, as `downloads.fetch` takes it.
+        report: as in `import_table`.
+        progress: of the import, as in `import_table`.
+
+    Returns:
+        The table's folder, in the data folder's `tables`.
+
+    Raises:
+        InvalidInputError: another `which`; or something else lies where the table shall be.
+        UserError: the file cannot be had, is another one, or cannot be written.
+    """
+    if which not in SIZES:
+        raise unknown_name("official file", which, SIZES)
+    stem = f"nasbench_{which}"
+    target = tables_folder() / stem
+    check_target(target)
+    if _is_imported(target, stem):
+        return target
+    url = (mirror or HOME).rstrip("/")
+    url = url if url.endswith(".tfrecord") else f"{url}/{stem}.tfrecord"
+    file = fetch(
+        url,
+        f"{stem}.tfrecord",
+        OFFICIAL[stem],
+        bar,
+        f"the official {stem}.tfrecord",
+        "download it by hand and run `nb1shot1 table import FILE`, or name a --mirror",
+    )
+    import_table(file, target, report=report, progress=progress)
+    if not keep:
+        file.unlink()
+    return target
+
+
+def _is_imported(target: Path, stem: str) -> bool:
+    with suppress(UserError):  # no table, or one that cannot be used
+        return bool(load_table(target).info().get("source", {}).get("sha256") == OFFICIAL[stem])
+    return False
