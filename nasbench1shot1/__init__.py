@@ -16,6 +16,7 @@ if (Path(__file__).parent.parent / "setup.py").is_file() and not (Path(__file__)
 if TYPE_CHECKING:
     from nasbench1shot1.architecture import Architecture as Architecture
     from nasbench1shot1.cell_network import build_network as build_network
+    from nasbench1shot1.cell_training.training import train_cell as train_cell
     from nasbench1shot1.cells import Cell as Cell
     from nasbench1shot1.errors import DamagedFileError as DamagedFileError
     from nasbench1shot1.errors import InvalidInputError as InvalidInputError
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from nasbench1shot1.run_record import load_run as load_run
     from nasbench1shot1.searching import search as search
     from nasbench1shot1.searching import search_seeds as search_seeds
+    from nasbench1shot1.space import OneShotSpace as OneShotSpace
     from nasbench1shot1.space import SearchSpace as SearchSpace
     from nasbench1shot1.supernet import Supernet as Supernet
     from nasbench1shot1.table import Metrics as Metrics
@@ -42,6 +44,7 @@ _HOME = {
     "InvalidInputError": "errors",
     "Metrics": "table",
     "OneShotOptimizer": "optimizer",
+    "OneShotSpace": "space",
     "OutOfDomainError": "errors",
     "Run": "run_record",
     "SearchSpace": "space",
@@ -55,6 +58,7 @@ _HOME = {
     "search": "searching",
     "search_seeds": "searching",
     "search_space": "registry",
+    "train_cell": "cell_training.training",
 }
 __all__ = sorted(_HOME)
 

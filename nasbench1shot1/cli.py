@@ -24,8 +24,10 @@ class Command:
 
 COMMANDS = {
     "search": Command("search with a one-shot optimizer and record regret per epoch", "search:Search"),
+    "train": Command("train one cell as NAS-Bench-101 did, and show it beside the table", "train:Train"),
     "report": Command("score a finished run on the same table or another one", "report:Report"),
     "space": Command("print the sizes of the search spaces beside the paper's", "space:Space"),
+    "statistics": Command("ask a table what the papers asked of theirs: figures and CSV", "statistics:Statistics"),
     "query": Command("look an architecture or a hash up in the table", "query:Query"),
     "table info": Command("say what the table in use is and how far to trust it", "table:Info"),
     "table verify": Command("check every column of a table against its checksum", "table:Verify"),

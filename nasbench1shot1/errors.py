@@ -25,6 +25,14 @@ class SearchStoppedError(KeyboardInterrupt):
         self.folder = folder
 
 
+class TrainingStoppedError(KeyboardInterrupt):
+    """Ctrl-C during the training of a cell; what was recorded stays in `folder`, with which `resume` goes on."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(f"stopped; go on with: nb1shot1 train --resume {folder}")
+        self.folder = folder
+
+
 class DamagedFileError(UserError):
     """A file whose content is not what it should be."""
 

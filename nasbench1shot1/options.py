@@ -5,12 +5,13 @@ from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from types import NoneType
-from typing import Any, get_args, get_type_hints
+from typing import Any, TypeVar, get_args, get_type_hints
 
 import numpy as np
 
 from nasbench1shot1.errors import InvalidInputError, unknown_name
 
+T = TypeVar("T")
 _WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 
 
@@ -63,3 +64,9 @@ def absolute_file(images: str | None) -> str | None:
     """An image file's absolute path, so that a run can be resumed from anywhere; a name stays a name."""
     path = Path(images or "").expanduser()
     return str(path.absolute()) if path.is_file() else images
+
+
+def given(value: "T | None") -> "T":
+    """A value that a configuration's `resolved` has filled in."""
+    assert value is not None
+    return value

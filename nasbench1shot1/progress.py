@@ -1,5 +1,6 @@
 """A search's progress on the screen: a bar with loss, regret and time left, and a row for every epoch."""
 
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
@@ -69,3 +70,21 @@ class SearchProgress:
 def percent(value: float | None, digits: int = 2) -> str:
     """A fraction in percent; a dash where there is none."""
     return "–" if value is None else f"{100 * value:.{digits}f} %"
+
+
+def duration(seconds: float) -> str:
+    """A length of time in words, as exact as an estimate is."""
+    if seconds < 60:
+        return "less than a minute"
+    if seconds < 5400:
+        return f"about {seconds / 60:.0f} min"
+    return f"about {seconds / 3600:.0f} h" if seconds < 100 * 3600 else f"about {seconds / 86400:.0f} days"
+
+
+def sayer(console: Console) -> Callable[[str], None]:
+    """Prints lines as they are, however long."""
+
+    def say(text: str) -> None:
+        console.print(text, highlight=False, soft_wrap=True)
+
+    return say

@@ -2,7 +2,6 @@
 
 import statistics
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,7 @@ from rich.console import Console
 from nasbench1shot1.errors import UserError
 from nasbench1shot1.image_store import TRAINING_IMAGES
 from nasbench1shot1.optimizer import Batch
-from nasbench1shot1.progress import SearchProgress, percent
+from nasbench1shot1.progress import SearchProgress, duration, percent, sayer
 from nasbench1shot1.run_record import FIGURE, Run
 from nasbench1shot1.search_state import SearchState
 from nasbench1shot1.table import Table
@@ -21,7 +20,7 @@ from nasbench1shot1.table import Table
 def announce(state: SearchState, table: Table, folder: Path, console: Console | None) -> Console:
     """Say what is about to happen and with what; returns the console."""
     console = console or Console()
-    say, config, halves = _sayer(console), state.config, state.split
+    say, config, halves = sayer(console), state.config, state.split
     left = (config.epochs or 0) - max(state.epoch, 0)
     if not left:
         say(f"{folder} is searched to its last epoch already; its summary and picture are written anew.")
@@ -41,7 +40,7 @@ def announce(state: SearchState, table: Table, folder: Path, console: Console | 
     if table.name == "nb101-embedded":
         say("Its values are estimates, test accuracy predicted; a paper needs the official data.")
     if config.scale == "full" and config.device == "cpu":
-        say(f"Without a GPU this takes {_duration(left * seconds_per_epoch(state))}.")
+        say(f"Without a GPU this takes {duration(left * seconds_per_epoch(state))}.")
     return console
 
 
@@ -54,7 +53,7 @@ def progress(state: SearchState, console: Console) -> SearchProgress:
 
 def conclude(run: Run, table: Table, console: Console) -> None:
     """Say what came out, beside what a random choice would have given, and where it lies."""
-    summary, say = run.summary, _sayer(console)
+    summary, say = run.summary, sayer(console)
     value = percent(summary["test_regret"]) + ("" if summary["test_measured"] else " (predicted)")
     say(f"Final architecture: {summary['architecture']}")
     say(f"Test regret: {value}{_mean_regret(table, run.config['space'])}")
@@ -63,7 +62,7 @@ def conclude(run: Run, table: Table, console: Console) -> None:
 
 def conclude_group(runs: list[Run], folder: Path, console: Console | None) -> None:
     """Say what came out of several seeds together."""
-    say = _sayer(console or Console())
+    say = sayer(console or Console())
     regrets = [run.summary["test_regret"] for run in runs]
     if len(runs) > 1 and None not in regrets:
         predicted = "" if all(run.summary["test_measured"] for run in runs) else " (predicted)"
@@ -92,18 +91,3 @@ def seconds_per_epoch(state: SearchState) -> float:
     per_image = (time.perf_counter() - started) / size
     # A pass for the weights, one for Λ, and a third of one for the one-shot error.
     return per_image * (2 * len(state.split.weights) + len(state.split.architecture) / 3)
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 60:
-        return "less than a minute"
-    if seconds < 5400:
-        return f"about {seconds / 60:.0f} min"
-    return f"about {seconds / 3600:.0f} h" if seconds < 100 * 3600 else f"about {seconds / 86400:.0f} days"
-
-
-def _sayer(console: Console) -> Callable[[str], None]:
-    def say(text: str) -> None:
-        console.print(text, highlight=False, soft_wrap=True)
-
-    return say

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,12 +16,11 @@ from nasbench1shot1.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.image_batches import epoch_generator
 from nasbench1shot1.images import ImageSet, load_images
 from nasbench1shot1.optimizer import ArchitectureSettings, Batch, Mixing, OneShotOptimizer
+from nasbench1shot1.options import given
 from nasbench1shot1.presets import PRESETS, Preset
 from nasbench1shot1.search_config import SearchConfig
 from nasbench1shot1.splits import Split, split
 from nasbench1shot1.supernet import Supernet
-
-T = TypeVar("T")
 
 
 @dataclass
@@ -58,14 +57,14 @@ class SearchState:
     def learning_rate(self, epoch: int) -> float:
         """The weights' learning rate in an epoch, 1 … epochs: a cosine that would end at the one after the last."""
         first, last = self.config.learning_rate, self.config.learning_rate_min
-        progress = (epoch - 1) / _given(self.config.epochs)
+        progress = (epoch - 1) / given(self.config.epochs)
         return last + (first - last) * (1 + math.cos(math.pi * progress)) / 2
 
     def augmentation(self, epoch: int) -> Augmentation:
         """How training images are augmented in an epoch."""
         probability = self.config.cutout_probability
         if self.preset.cutout_ramp:
-            probability *= (epoch - 1) / max(_given(self.config.epochs) - 1, 1)
+            probability *= (epoch - 1) / max(given(self.config.epochs) - 1, 1)
         return Augmentation(
             cutout_length=self.config.cutout_length,
             cutout_probability=probability,
@@ -118,8 +117,8 @@ def begin(config: SearchConfig) -> SearchState:
     Raises UserError for an unknown name, images that are not there, or a batch that does not fit.
     """
     preset, device = PRESETS[config.preset], torch.device(config.device)
-    space, method = registry.search_space(config.space), registry.optimizer(config.optimizer)
-    images = load_images(_given(config.images))
+    space, method = registry.one_shot(registry.search_space(config.space)), registry.optimizer(config.optimizer)
+    images = load_images(given(config.images))
     halves = split(
         images,
         preset.split,
@@ -129,8 +128,8 @@ def begin(config: SearchConfig) -> SearchState:
     _check_batch(config, halves)
     net = Supernet(
         space,
-        _given(config.channels),
-        _given(config.cells),
+        given(config.channels),
+        given(config.cells),
         preset,
         classes=images.classes,
         generator=epoch_generator(config.seed, "supernet", 0),
@@ -154,13 +153,7 @@ def begin(config: SearchConfig) -> SearchState:
 
 def _check_batch(config: SearchConfig, halves: Split) -> None:
     smallest = min(len(halves.weights), len(halves.architecture))
-    if _given(config.batch_size) > smallest:
+    if given(config.batch_size) > smallest:
         raise InvalidInputError(
             f"--batch-size {config.batch_size} is more than the {smallest:,} images of a half: lower it, or give more"
         )
-
-
-def _given(value: "T | None") -> "T":
-    """A value that `SearchConfig.resolved` has filled in."""
-    assert value is not None
-    return value

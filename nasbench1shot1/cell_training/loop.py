@@ -1,0 +1,139 @@
+"""The training loop: steps, three evaluations, and a line of record at each of them and at the end of each epoch."""
+
+import math
+import time
+from typing import Any, NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from nasbench1shot1.cell_training.parts import Part
+from nasbench1shot1.cell_training.schedule import Stop
+from nasbench1shot1.cell_training.state import TrainingState
+from nasbench1shot1.checkpoints import save_checkpoint
+from nasbench1shot1.errors import UserError
+from nasbench1shot1.options import given
+from nasbench1shot1.run_folder import CHECKPOINT, FolderWriter
+
+CHECK_EVERY = 10  # steps between looks at the loss: on a GPU each look waits for the device
+
+
+class Reporter(Protocol):
+    """Who is told how a training goes, for a progress bar."""
+
+    def step(self, step: int, loss: float | None) -> None:
+        """A training step is done; the mean loss since the last line, where it was looked at."""
+
+    def evaluated(self) -> None:
+        """A batch is evaluated."""
+
+    def recorded(self, line: dict[str, Any]) -> None:
+        """A line is recorded."""
+
+
+class Means(NamedTuple):
+    """Over the augmented batches since the last line, each before its step."""
+
+    loss: float
+    accuracy: float
+
+
+def run_training(state: TrainingState, writer: FolderWriter, reporter: Reporter) -> None:
+    """Train from the state's step to the last, recording every stop.
+
+    Raises:
+        UserError: the loss is no number any more, or the disk is full; the record is whole up to the last checkpoint.
+    """
+    for stop in state.stops[state.recorded :]:
+        started = time.perf_counter()
+        means = train_to(state, stop.step, reporter)
+        check_finite(state)  # waits for the device, too
+        state.training_seconds += time.perf_counter() - started
+        accuracies = evaluate(state, reporter) if stop.evaluation else {}
+        state.recorded += 1
+        line = stop_line(state, stop, means, accuracies)
+        writer.append_line(line)
+        if stop.evaluation or stop.epochs % state.config.checkpoint_every == 0:
+            save_checkpoint(writer.folder / CHECKPOINT, state.state_dict())
+        reporter.recorded(line)
+
+
+def train_to(state: TrainingState, step: int, reporter: Reporter) -> Means:
+    """Train until so many steps are done."""
+    state.net.train()
+    loss_sum, correct = torch.zeros((), device=state.device), torch.zeros((), device=state.device)
+    for done in range(1, step - state.step + 1):
+        loss, logits, labels = train_step(state)
+        loss_sum += loss
+        correct += (logits.argmax(dim=1) == labels).sum()
+        reporter.step(state.step, _checked(loss_sum, state) / done if done % CHECK_EVERY == 0 else None)
+    return Means(_checked(loss_sum, state) / done, correct.item() / (done * given(state.config.batch_size)))
+
+
+def train_step(state: TrainingState) -> tuple[Tensor, Tensor, Tensor]:
+    """One step; returns the cross-entropy () and the logits (B, classes), detached, and the labels (B,)."""
+    images, labels = state.batch()
+    for group in state.optimizer.param_groups:
+        group["lr"] = state.learning_rate
+    logits = state.logits(images)
+    loss = F.cross_entropy(logits, labels)
+    state.optimizer.zero_grad()
+    loss.backward()
+    state.optimizer.step()
+    state.step += 1
+    return loss.detach(), logits.detach(), labels
+
+
+def evaluate(state: TrainingState, reporter: Reporter) -> dict[str, float]:
+    """The accuracies on the three parts, each on as many images as fill whole batches, un-augmented."""
+    return {name: accuracy(state, part, reporter) for name, part in state.parts.evaluated().items()}
+
+
+@torch.inference_mode()
+def accuracy(state: TrainingState, part: Part, reporter: Reporter) -> float:
+    """The fraction of a part's images that the network classifies correctly, with batch-norm's running statistics."""
+    state.net.eval()
+    size = given(state.config.batch_size)
+    correct, counted = torch.zeros((), dtype=torch.int64, device=state.device), len(part) // size * size
+    for rows in part.rows[:counted].split(size):
+        pixels, labels = part.images.batch(rows)
+        logits = state.logits(state.augmentation.normalise(pixels), compiled=False)
+        correct += (logits.argmax(dim=1) == labels).sum()
+        reporter.evaluated()
+    return int(correct) / counted
+
+
+def stop_line(state: TrainingState, stop: Stop, means: Means, accuracies: dict[str, float]) -> dict[str, Any]:
+    """The line of metrics.jsonl for a stop; fields as in `record.FIELDS`."""
+    return {
+        "step": stop.step,
+        "epochs": stop.epochs,
+        "evaluation": stop.evaluation,
+        "learning_rate": state.optimizer.param_groups[0]["lr"],
+        "batch_loss": means.loss,
+        "batch_accuracy": means.accuracy,
+        **{name: accuracies.get(name) for name in state.parts.evaluated()},
+        "training_time": state.training_seconds,
+    }
+
+
+def check_finite(state: TrainingState) -> None:
+    """Raise UserError if a weight or a batch-norm statistic is no number: the last step may have done that."""
+    tensors = [*state.net.parameters(), *state.net.buffers()]
+    if not torch.stack([torch.isfinite(tensor).all() for tensor in tensors]).all():
+        raise _diverged("a weight or a batch-norm statistic", state)
+
+
+def _checked(loss_sum: Tensor, state: TrainingState) -> float:
+    value = float(loss_sum)
+    if not math.isfinite(value):
+        raise _diverged("the training loss", state)
+    return value
+
+
+def _diverged(what: str, state: TrainingState) -> UserError:
+    return UserError(
+        f"{what} is no longer a number by step {state.step}: train again with a lower --learning-rate or another "
+        "--seed; what is recorded stays"
+    )

@@ -1,0 +1,59 @@
+"""When a training of NAS-Bench-101 does what: its steps, its learning rate and its three evaluations."""
+
+import math
+from typing import NamedTuple
+
+from nasbench1shot1.errors import InvalidInputError
+
+FEWEST_STEPS = 4
+"""One for the first evaluation, one more for the one half-way, and a rest."""
+INITIAL, HALFWAY, FINAL = "initial", "halfway", "final"
+
+
+class Stop(NamedTuple):
+    """A step after which something is recorded."""
+
+    step: int
+    """How many steps are done then."""
+    epochs: float
+    """How much of the budget that is counted as."""
+    evaluation: str | None
+    """`INITIAL`, `HALFWAY`, `FINAL`, or none: the end of an epoch."""
+
+
+def steps(epochs: float, images: int, batch_size: int) -> int:
+    """How many whole batches a number of epochs has; batches run on over the ends of epochs."""
+    return int(epochs * images / batch_size)
+
+
+def stops(epochs: int, images: int, batch_size: int) -> list[Stop]:
+    """All steps after which something is recorded, in order.
+
+    As published: an evaluation after the first step, whose learning rate is 0, counted as epoch 0; one after
+    int(0.5 · epochs · images / batch_size) steps; one after the last.
+
+    Raises:
+        InvalidInputError: too few steps for that.
+    """
+    total = steps(epochs, images, batch_size)
+    if total < FEWEST_STEPS:
+        raise InvalidInputError(
+            f"{images:,} images in batches of {batch_size} are only {total} steps in {epochs} epochs, and a training "
+            f"needs {FEWEST_STEPS}: lower --batch-size or raise --epochs"
+        )
+    ends = [Stop(steps(e, images, batch_size), float(e), None) for e in range(1, epochs)]
+    evaluations = [
+        Stop(1, 0.0, INITIAL),
+        Stop(steps(0.5 * epochs, images, batch_size), 0.5 * epochs, HALFWAY),
+        Stop(total, float(epochs), FINAL),
+    ]
+    by_step = {stop.step: stop for stop in [*ends, *evaluations] if stop.step > 0}  # evaluations have their way
+    return [by_step[step] for step in sorted(by_step)]
+
+
+def learning_rate(step: int, total: int, first: float) -> float:
+    """The learning rate of a step, 0 … total - 1: a cosine to zero, and zero in the first.
+
+    The first step thus moves the statistics of batch-norm and of RMSProp, and no weight.
+    """
+    return 0.0 if step == 0 else first * 0.5 * (1 + math.cos(math.pi * step / total))

@@ -1,0 +1,125 @@
+"""What the training of a cell says on the screen before, during and after."""
+
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import torch
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from torch.nn import functional as F
+
+from nasbench1shot1.cell_training.record import Training
+from nasbench1shot1.cell_training.state import TrainingState
+from nasbench1shot1.options import given
+from nasbench1shot1.progress import duration, percent, sayer
+
+HEADING = "epochs    step   batch loss   train   validation     test      time"
+ROW = "{epochs:>6}{step:>8}{loss:>13}{train:>8}{validation:>13}{test:>9}{seconds:>8} s"
+STEP_WORK = 3  # of a step, in evaluated batches: forward, and backward twice as much
+
+
+def announce(state: TrainingState, folder: Path, console: Console | None) -> Console:
+    """Say what is about to happen and with what; returns the console."""
+    console, config, places = console or Console(), state.config, len(state.net.cells)
+    say = sayer(console)
+    if state.recorded == len(state.stops):
+        say(f"{folder} is trained to its end already; its summary is written anew.")
+        return console
+    say(f"Cell {state.cell.hash}, {config.epochs} epochs, seed {config.seed}, into {folder}")
+    where = f"{config.device} with {config.threads} threads" if config.device == "cpu" else config.device
+    parameters = sum(parameter.numel() for parameter in state.net.parameters())
+    say(
+        f"{config.scale} scale: {config.stem_channels} channels × {places} cells, {parameters:,} parameters, on {where}"
+    )
+    say(f"Images: {state.parts.description}")
+    if config.device == "cpu":
+        say(f"On this CPU it takes {duration(_remaining_work(state) * _seconds_per_batch(state))}.")
+    return console
+
+
+class TrainingProgress:
+    """Reports a training on a console; a context manager. On what is no terminal, only the rows appear."""
+
+    def __init__(self, total: int, done: int, steps: int, console: Console) -> None:
+        self._say, self._steps = sayer(console), steps
+        columns = (TextColumn("{task.description}"), BarColumn(bar_width=14), TimeElapsedColumn(), TextColumn("left"))
+        shown = {"console": console, "transient": True, "disable": not console.is_terminal}
+        self._bar = Progress(*columns, TimeRemainingColumn(), **shown)  # type: ignore[arg-type]
+        self._task = self._bar.add_task(f"step {done // STEP_WORK:,} of {steps:,}", total=total, completed=done)
+
+    def __enter__(self) -> "TrainingProgress":
+        self._bar.start()
+        self._say(HEADING)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def step(self, step: int, loss: float | None) -> None:
+        """Move the bar by a step."""
+        if loss is not None:
+            self._bar.update(self._task, description=f"step {step:,} of {self._steps:,}  loss {loss:.3f}")
+        self._bar.advance(self._task, STEP_WORK)
+
+    def evaluated(self) -> None:
+        """Move the bar by an evaluated batch."""
+        self._bar.advance(self._task)
+
+    def recorded(self, line: dict[str, Any]) -> None:
+        """Print a row."""
+        row = ROW.format(
+            epochs=f"{line['epochs']:g}",
+            step=line["step"],
+            loss=f"{line['batch_loss']:.3f}",
+            train=percent(line["train_accuracy"], 1),
+            validation=percent(line["validation_accuracy"], 1),
+            test=percent(line["test_accuracy"], 1),
+            seconds=f"{line['training_time']:.0f}",
+        )
+        self._say(row)
+
+
+def progress(state: TrainingState, console: Console) -> TrainingProgress:
+    """The bar and the rows."""
+    steps = state.stops[-1].step
+    left = _remaining_work(state)
+    total = STEP_WORK * steps + _evaluation_work(state) * sum(stop.evaluation is not None for stop in state.stops)
+    return TrainingProgress(total, total - left, steps, console)
+
+
+def conclude(training: Training, console: Console) -> None:
+    """Say what came out and on which images, and where it lies."""
+    final, say = training.final, sayer(console)
+    accuracies = f"validation {percent(final.validation_accuracy)}, test {percent(final.test_accuracy)}"
+    say(f"Accuracy after {training.config['epochs']} epochs: train {percent(final.train_accuracy)}, {accuracies}")
+    say(f"Record: {training.folder}")
+
+
+def _evaluation_work(state: TrainingState) -> int:
+    """Batches of one evaluation."""
+    return sum(len(part) // given(state.config.batch_size) for part in state.parts.evaluated().values())
+
+
+def _remaining_work(state: TrainingState) -> int:
+    """What is left to do, in evaluated batches."""
+    left = state.stops[state.recorded :]
+    steps = left[-1].step - state.step if left else 0
+    return STEP_WORK * steps + _evaluation_work(state) * sum(stop.evaluation is not None for stop in left)
+
+
+def _seconds_per_batch(state: TrainingState) -> float:
+    """How long an evaluated batch takes, from timed passes of an eighth of a batch that change nothing."""
+    size = max(given(state.config.batch_size) // 8, 2)
+    images = torch.zeros(size, 3, 32, 32, device=state.device)
+    labels = torch.zeros(size, dtype=torch.int64, device=state.device)
+    state.net.eval()  # running statistics stay as they are
+    for _ in range(2):  # the first also prepares
+        started = time.perf_counter()
+        loss = F.cross_entropy(state.logits(images, compiled=False), labels)
+        torch.autograd.grad(loss, list(state.net.parameters()))
+        seconds = time.perf_counter() - started
+    return seconds / size * given(state.config.batch_size) / STEP_WORK

@@ -1,0 +1,38 @@
+"""The endless, shuffled stream of training images, cut into whole batches that run on over the ends of epochs."""
+
+import torch
+from torch import Tensor
+
+from nasbench1shot1.image_batches import epoch_generator
+
+
+class ShuffledStream:
+    """One random order of all rows after another; which rows a step gets depends on seed and step alone.
+
+    A training that resumes at any step therefore needs no state of it.
+
+    Args:
+        rows: int64 (N,).
+        batch_size: rows per step.
+        seed: of the orders.
+    """
+
+    def __init__(self, rows: Tensor, batch_size: int, seed: int) -> None:
+        self._rows, self._batch_size, self._seed = rows, batch_size, seed
+        self._pass, self._shuffled = -1, rows
+
+    def batch(self, step: int) -> Tensor:
+        """The rows of a step, 0, 1, …: int64 (batch_size,)."""
+        parts, wanted, at = [], self._batch_size, step * self._batch_size
+        while wanted:
+            number, offset = divmod(at, len(self._rows))
+            part = self._of_pass(number)[offset : offset + wanted]
+            parts.append(part)
+            wanted, at = wanted - len(part), at + len(part)
+        return torch.cat(parts)
+
+    def _of_pass(self, number: int) -> Tensor:
+        if number != self._pass:
+            generator = epoch_generator(self._seed, "order", number)
+            self._pass, self._shuffled = number, self._rows[torch.randperm(len(self._rows), generator=generator)]
+        return self._shuffled
