@@ -21,10 +21,11 @@ _NODE = r"(?:0|[1-9][0-9]{0,2})"  # one way to write a number, so that equal arc
 
 @dataclass(frozen=True)
 class Architecture:
-    """An architecture of a choice-block space; immutable, hashable, comparable.
+    """An architecture of a space of cells; immutable, hashable, comparable.
 
     Nodes are numbered 0 (input), 1…n (choice blocks), n + 1 (output). Loose ends are kept: two architectures
-    that differ only in blocks nobody reads are different here and equal as `cell`.
+    that differ only in blocks that are on no path to the output are different here and equal as `cell`. A node may
+    have no parents, where its space lets it.
 
     Attributes:
         space: the short name of its search space, "s1" for example.
@@ -34,9 +35,9 @@ class Architecture:
     Lists and NumPy's integers are taken too and kept as tuples of Python's.
 
     Raises:
-        InvalidInputError: a part is not made of integers, a node's parents are missing, not ascending or not before
-            it, an operation is none of the three, or there are not as many operations as blocks. Whether the
-            architecture is in its space is checked by `SearchSpace.index`.
+        InvalidInputError: a part is not made of integers, a node's parents are not ascending or not before it, an
+            operation is none of the three, or there are not as many operations as blocks. Whether the architecture
+            is in its space is checked by `SearchSpace.index`.
     """
 
     space: str
@@ -69,7 +70,8 @@ class Architecture:
     def parse(cls, text: str) -> "Architecture":
         """Read what `str(architecture)` wrote, e.g. "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3".
 
-        The form is checked here, membership in the space by `SearchSpace.index`.
+        A node without parents has nothing between its bars, as block 2 in "nb101:0||0,1|…". The form is checked here,
+        membership in the space by `SearchSpace.index`.
 
         Raises:
             InvalidInputError: the text does not have that form.
@@ -111,11 +113,9 @@ def _check(text: str, parents: tuple[tuple[int, ...], ...], operations: tuple[in
             f"'{text}' names parents for {len(parents)} nodes and operations for {len(operations)} blocks: "
             "give parents for every block and the output, and an operation for every block"
         )
-    if not all(parents):
-        raise InvalidInputError(f"'{text}' has a node without parents: give each block and the output at least one")
     if any(a >= b for of_node in parents for a, b in pairwise(of_node)):
         raise InvalidInputError(f"'{text}' must list each node's parents once, in ascending order")
-    if any(of_node[0] < 0 or of_node[-1] >= node for node, of_node in enumerate(parents, start=1)):
+    if any(of_node and (of_node[0] < 0 or of_node[-1] >= node) for node, of_node in enumerate(parents, start=1)):
         raise InvalidInputError(f"'{text}' gives a node a parent that does not come before it")
     if not all(0 <= op < len(SHORT_NAMES) for op in operations):
         names = ", ".join(f"{i} ({name})" for i, name in enumerate(SHORT_NAMES))
@@ -127,12 +127,12 @@ def _as_integers(values: Iterable[int]) -> tuple[int, ...]:
 
 
 def _integers(part: str, text: str) -> tuple[int, ...]:
-    if not re.fullmatch(f"{_NODE}(,{_NODE})*", part):
+    if not re.fullmatch(f"({_NODE}(,{_NODE})*)?", part):
         raise InvalidInputError(
-            f"'{text}' has a node without parents or a stray comma, or a number with a leading zero or too many "
-            "digits: write them as in 0|0,1|0,2"
+            f"'{text}' has a stray comma, or a number with a leading zero or too many digits: write a node's parents "
+            "as in 0|0,1|0,2"
         )
-    return tuple(int(p) for p in part.split(","))
+    return tuple(int(p) for p in part.split(",") if p)
 
 
 def _operation(name: str) -> int:

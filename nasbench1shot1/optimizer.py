@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.space import SearchSpace
+from nasbench1shot1.registry import one_shot
+from nasbench1shot1.space import OneShotSpace
 
 INITIAL_SPREAD = 1e-3  # standard deviation of the initial Λ, as published
 
@@ -71,13 +72,13 @@ class OneShotOptimizer(ABC):
     """
 
     def __init__(
-        self, space: SearchSpace, settings: ArchitectureSettings, generator: torch.Generator, device: torch.device
+        self, space: OneShotSpace, settings: ArchitectureSettings, generator: torch.Generator, device: torch.device
     ) -> None:
         """Draw Λ from `generator`, a CPU one, so that every device starts from the same values."""
-        self.space, self.settings = space, settings
+        self.space, self.settings = one_shot(space), settings
         self.parameters = {
             key: (INITIAL_SPREAD * torch.randn(shape, generator=generator)).to(device).requires_grad_()
-            for key, shape in space.mixing_shapes().items()
+            for key, shape in self.space.mixing_shapes().items()
         }
         self.generator = generator
 

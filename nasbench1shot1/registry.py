@@ -4,6 +4,7 @@ Other packages add their own through the entry-point groups `nasbench1shot1.sear
 `nasbench1shot1.optimizers`, whose entries name an object as `module:attribute`.
 """
 
+from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from nasbench1shot1.errors import InvalidInputError, unknown_name
 
 if TYPE_CHECKING:
     from nasbench1shot1.optimizer import OneShotOptimizer
-    from nasbench1shot1.space import SearchSpace
+    from nasbench1shot1.space import OneShotSpace, SearchSpace
 
 BUILT_IN = {
     "search_spaces": {
@@ -43,6 +44,32 @@ def search_space(name: str) -> "SearchSpace":
             if found.id == name:
                 return found
     found = _load("search_spaces", "search space", name)
+    return found
+
+
+def one_shot(space: "SearchSpace") -> "OneShotSpace":
+    """The same space, if it has the relaxation that a supernet and a one-shot search need.
+
+    Raises InvalidInputError naming the spaces that have it.
+    """
+    from nasbench1shot1.space import OneShotSpace
+
+    if isinstance(space, OneShotSpace):
+        return space
+    raise InvalidInputError(
+        f"{getattr(space, 'name', repr(space))} has no mixing weights, which a supernet and a one-shot search need: "
+        f"choose {', '.join(_one_shot_names())}"
+    )
+
+
+def _one_shot_names() -> list[str]:
+    from nasbench1shot1.space import OneShotSpace
+
+    found = []
+    for name in names("search_spaces"):
+        with suppress(InvalidInputError):  # another package's space that cannot be imported is no suggestion
+            if isinstance(search_space(name), OneShotSpace):
+                found.append(name)
     return found
 
 

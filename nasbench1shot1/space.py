@@ -1,5 +1,6 @@
 """What every search space offers, whatever its choices are made of."""
 
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -16,23 +17,24 @@ if TYPE_CHECKING:
 Weights = Mapping[str, Any]
 """Mixing weights or raw architecture parameters: a tensor or array for every key of `mixing_shapes()`."""
 
+Numbers = NDArray[np.int64] | range
+"""Ascending numbers of architectures."""
+
 
 class SearchSpace(ABC):
-    """A finite set of architectures, and the continuous relaxation that a supernet of it is given.
+    """A finite set of architectures.
 
     Architectures are numbered densely: `space[i]` and `space.index(arch)` are inverse for 0 ≤ i < len(space).
 
     Attributes:
         name: short name, "s1"; the first part of an architecture's text.
         id: versioned name, "nb101-s1-v1"; a change of what the space contains needs a new one.
-        cell_kind: the supernet's cell for it: a key of `supernet.CELLS`, or a class of one's own as "module:Class"
-            (`supernet.SupernetCell` says what it needs).
-        kinds: which kinds of architectures it can count and iterate; the first is all of them.
+        kinds: which kinds of architectures it can count and iterate: the first is all of them, "unique" one for each
+            distinct cell or network.
     """
 
     name: str
     id: str
-    cell_kind: str
     kinds: tuple[str, ...]
 
     @abstractmethod
@@ -56,20 +58,74 @@ class SearchSpace(ABC):
         """
 
     @abstractmethod
+    def numbers(self, kind: str) -> Numbers:
+        """The numbers of all architectures of a kind, ascending, (count(kind),); a range where they are all.
+
+        Raises InvalidInputError for an unknown kind.
+        """
+
     def architectures(self, kind: str) -> Iterator[Architecture]:
         """All architectures of a kind, ascending by number; raises InvalidInputError for an unknown kind."""
+        numbers = self.numbers(kind)
+        return (self[number] for number in numbers)
 
     @abstractmethod
     def sample(self, rng: np.random.Generator, loose_ends: bool = True) -> Architecture:
         """One architecture, uniformly, from all or from those without loose ends."""
 
+    def sample_distinct(self, rng: np.random.Generator) -> Architecture:
+        """One architecture of the kind "unique", uniformly: every distinct cell is as likely as every other.
+
+        `sample` instead favours cells that many architectures stand for.
+        """
+        return self[int(rng.choice(self.numbers("unique")))]
+
     @abstractmethod
     def neighbours(self, arch: Architecture) -> list[Architecture]:
         """All architectures one elementary change away."""
 
-    @abstractmethod
     def mutate(self, arch: Architecture, rng: np.random.Generator) -> Architecture:
         """One of the neighbours, uniformly."""
+        neighbours = self.neighbours(arch)
+        return neighbours[int(rng.integers(len(neighbours)))]
+
+    @abstractmethod
+    def configuration_space(self) -> "ConfigurationSpace":
+        """The space's choices as a ConfigSpace space."""
+
+    @abstractmethod
+    def from_configuration(self, configuration: "Configuration | Mapping[str, Any]") -> Architecture:
+        """The architecture of a configuration; raises InvalidInputError where a value is missing or unknown.
+
+        Where not every configuration is an architecture of the space, one that is not raises it too.
+        """
+
+    @abstractmethod
+    def to_configuration(self, arch: Architecture) -> "Configuration":
+        """The configuration of an architecture; inverse of `from_configuration`."""
+
+    def check_kind(self, kind: str) -> None:
+        """Raise InvalidInputError if this space knows no such kind of architectures."""
+        if kind not in self.kinds:
+            raise unknown_name("kind of architectures", kind, self.kinds)
+
+    def checked_number(self, index: int) -> int:
+        """A number as Python's integer; raises what `__getitem__` raises."""
+        number = operator.index(index)
+        if not 0 <= number < len(self):
+            raise IndexError(f"{self.name} has architectures 0 to {len(self) - 1}, not {number}")
+        return number
+
+
+class OneShotSpace(SearchSpace):
+    """A search space with the continuous relaxation that a supernet of it is given: what one-shot methods search.
+
+    Attributes:
+        cell_kind: the supernet's cell for it: a key of `supernet.CELLS`, or a class of one's own as "module:Class"
+            (`supernet.SupernetCell` says what it needs).
+    """
+
+    cell_kind: str
 
     @abstractmethod
     def mixing_shapes(self) -> dict[str, tuple[int, ...]]:
@@ -82,18 +138,6 @@ class SearchSpace(ABC):
     @abstractmethod
     def one_hot(self, arch: Architecture) -> dict[str, NDArray[np.float32]]:
         """The mixing weights that compute exactly this architecture."""
-
-    @abstractmethod
-    def configuration_space(self) -> "ConfigurationSpace":
-        """The space's choices as a ConfigSpace space."""
-
-    @abstractmethod
-    def from_configuration(self, configuration: "Configuration | Mapping[str, Any]") -> Architecture:
-        """The architecture of a configuration; raises InvalidInputError where a value is missing or unknown."""
-
-    @abstractmethod
-    def to_configuration(self, arch: Architecture) -> "Configuration":
-        """The configuration of an architecture; inverse of `from_configuration`."""
 
     def checked_mixing(self, mixing: Weights) -> dict[str, NDArray[np.float64]]:
         """Mixing weights as arrays of the expected keys and shapes.
@@ -112,11 +156,6 @@ class SearchSpace(ABC):
             if np.isnan(array).any():
                 raise InvalidInputError(f"mixing weights '{key}' hold NaN: the search that made them has diverged")
         return arrays
-
-    def check_kind(self, kind: str) -> None:
-        """Raise InvalidInputError if this space knows no such kind of architectures."""
-        if kind not in self.kinds:
-            raise unknown_name("kind of architectures", kind, self.kinds)
 
 
 def check_keys(of: str, mixing: Weights, shapes: Mapping[str, tuple[int, ...]]) -> None:

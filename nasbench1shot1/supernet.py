@@ -12,7 +12,8 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import InvalidInputError, unknown_name
 from nasbench1shot1.layers import BATCH_NORM_EPSILON, ConvBNReLU, initialise
 from nasbench1shot1.presets import Preset, as_preset
-from nasbench1shot1.space import SearchSpace, Weights, check_keys
+from nasbench1shot1.registry import one_shot
+from nasbench1shot1.space import OneShotSpace, SearchSpace, Weights, check_keys
 
 CELLS = {"choice-block": "nasbench1shot1.choice_block_cell:ChoiceBlockCell"}
 """Short names of cells as module:class; a space's `cell_kind` is one of them, or itself a module:class."""
@@ -31,7 +32,7 @@ class SupernetCell(Protocol):
 
     @staticmethod
     def as_evaluated(one_hot: Mapping[str, Tensor], preset: Preset) -> dict[str, Tensor]:
-        """The mixing weights that stand for discrete architectures, from `SearchSpace.one_hot`'s."""
+        """The mixing weights that stand for discrete architectures, from `OneShotSpace.one_hot`'s."""
 
 
 class Supernet(nn.Module):
@@ -50,7 +51,8 @@ class Supernet(nn.Module):
         generator: draws the initial weights; without one PyTorch's global generator does.
 
     Raises:
-        InvalidInputError: unknown preset, a cell that cannot be found, or fewer than one channel or cell.
+        InvalidInputError: unknown preset, a space without mixing weights, a cell that cannot be found, or fewer than
+            one channel or cell.
     """
 
     def __init__(
@@ -65,11 +67,11 @@ class Supernet(nn.Module):
         super().__init__()
         if channels < 1 or cells < 1:
             raise InvalidInputError(f"a supernet needs at least 1 channel and 1 cell, not {channels} and {cells}")
-        self.space, self.preset = space, as_preset(preset)
+        self.space, self.preset = one_shot(space), as_preset(preset)
         self.stem = ConvBNReLU(3, channels, 3, self.preset.batch_norm_momentum)
         self._halved_before = {cells // 3, 2 * cells // 3} - {0}
-        self._mixing_shapes = space.mixing_shapes()
-        self._cell_class = _cell_class(space)
+        self._mixing_shapes = self.space.mixing_shapes()
+        self._cell_class = _cell_class(self.space)
         self.cells = nn.ModuleList()
         width = channels
         for i in range(cells):
@@ -149,7 +151,7 @@ class Supernet(nn.Module):
         return tensors
 
 
-def _cell_class(space: SearchSpace) -> Any:
+def _cell_class(space: OneShotSpace) -> Any:
     """The class that `cell_kind` names (a `SupernetCell`)."""
     module, colon, name = CELLS.get(space.cell_kind, space.cell_kind).partition(":")
     if not colon:
@@ -170,5 +172,5 @@ def _as_tensor(key: str, values: Any, images: Tensor) -> Tensor:
 
 
 def to_tensors(mixing: Weights, device: torch.device | str = "cpu") -> dict[str, Tensor]:
-    """Arrays of `SearchSpace.one_hot` or of one's own as float32 tensors on a device."""
+    """Arrays of `OneShotSpace.one_hot` or of one's own as float32 tensors on a device."""
     return {key: torch.as_tensor(value, dtype=torch.float32, device=device) for key, value in mixing.items()}

@@ -7,14 +7,14 @@ import torch
 from torch import Tensor
 
 from nasbench1shot1.optimizer import ArchitectureSettings, OneShotOptimizer
-from nasbench1shot1.space import SearchSpace
+from nasbench1shot1.space import OneShotSpace
 
 
 class GradientOptimizer(OneShotOptimizer):
     """A one-shot method whose Λ follows a gradient; Adam as in DARTS (Liu et al. 2019, section 3)."""
 
     def __init__(
-        self, space: SearchSpace, settings: ArchitectureSettings, generator: torch.Generator, device: torch.device
+        self, space: OneShotSpace, settings: ArchitectureSettings, generator: torch.Generator, device: torch.device
     ) -> None:
         super().__init__(space, settings, generator, device)
         self.adam = torch.optim.Adam(

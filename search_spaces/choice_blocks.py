@@ -1,6 +1,5 @@
 """A sub-space of NAS-Bench-101 made of choice blocks: NAS-Bench-1Shot1's three spaces are data for this class."""
 
-import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import product
@@ -16,7 +15,7 @@ from nasbench1shot1.search_spaces import configurations
 from nasbench1shot1.search_spaces.distinct_cells import DistinctCells, distinct_cells
 from nasbench1shot1.search_spaces.neighbourhood import operation_changes, parent_exchanges
 from nasbench1shot1.search_spaces.wirings import Wiring, all_wirings, canonical, labellings, live_blocks, read_blocks
-from nasbench1shot1.space import SearchSpace, Weights
+from nasbench1shot1.space import Numbers, OneShotSpace, Weights
 
 if TYPE_CHECKING:
     from ConfigSpace import Configuration, ConfigurationSpace
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 N_OPERATIONS = len(OPERATIONS)
 
 
-class ChoiceBlockSpace(SearchSpace):
+class ChoiceBlockSpace(OneShotSpace):
     """All cells in which block j (and the output) takes a fixed number of its predecessors as parents.
 
     Nodes are numbered 0 (input), 1…n (choice blocks), n + 1 (output); block j may read nodes 0…j - 1, the output
@@ -103,10 +102,7 @@ class ChoiceBlockSpace(SearchSpace):
         return len(self.wirings) * len(self._operation_choices)
 
     def __getitem__(self, index: int) -> Architecture:
-        index = operator.index(index)
-        if not 0 <= index < len(self):
-            raise IndexError(f"{self.name} has architectures 0 to {len(self) - 1}, not {index}")
-        wiring, operations = divmod(index, len(self._operation_choices))
+        wiring, operations = divmod(self.checked_number(index), len(self._operation_choices))
         return Architecture.unchecked(self.name, self.wirings[wiring], self._operation_choices[operations])
 
     def index(self, arch: Architecture) -> int:
@@ -181,12 +177,12 @@ class ChoiceBlockSpace(SearchSpace):
         pairs = zip(wirings.tolist(), operations.tolist(), strict=True)
         return (Architecture.unchecked(self.name, self.wirings[w], self._operation_choices[o]) for w, o in pairs)
 
-    def numbers(self, kind: str) -> NDArray[np.int64]:
+    def numbers(self, kind: str) -> Numbers:
         """The numbers of all architectures of a kind, ascending, (count(kind),)."""
         self.check_kind(kind)
         if kind == "unique":
             return self.distinct_cells.indices
-        return self._loose_end_free if kind == "no_loose_ends" else np.arange(len(self))
+        return self._loose_end_free if kind == "no_loose_ends" else range(len(self))
 
     @cached_property
     def distinct_cells(self) -> DistinctCells:
@@ -219,11 +215,6 @@ class ChoiceBlockSpace(SearchSpace):
         """All architectures that differ in one operation, or in one parent of one node; first the operations."""
         self.index(arch)
         return operation_changes(arch) + parent_exchanges(arch)
-
-    def mutate(self, arch: Architecture, rng: np.random.Generator) -> Architecture:
-        """One of the neighbours, uniformly."""
-        neighbours = self.neighbours(arch)
-        return neighbours[int(rng.integers(len(neighbours)))]
 
     # Mixing weights --------------------------------------------------------------------------------------------
 

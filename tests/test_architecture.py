@@ -42,8 +42,9 @@ def test_text_and_parse_are_inverse(name: str, number: int) -> None:
         (TEXT.replace("conv1x1", ""), "unknown operation ''"),
         (TEXT + ",conv3x3", "names parents for 5 nodes and operations for 5 blocks"),
         (TEXT.replace("|2,4", ""), "names parents for 4 nodes and operations for 4 blocks"),
-        (TEXT.replace("0,2", ""), "has a node without parents or a stray comma"),
-        (TEXT.replace("0,2", "0,"), "has a node without parents or a stray comma"),
+        (TEXT.replace("0,2", "0,"), "has a stray comma"),
+        (TEXT.replace("0,2", ","), "has a stray comma"),
+        ("nb101:0||0:", "unknown operation ''"),
         (TEXT.replace("0,2", "2,0"), "must list each node's parents once, in ascending order"),
         (TEXT.replace("0,2", "2,2"), "must list each node's parents once, in ascending order"),
         (TEXT.replace("0,2", "0,3"), "gives a node a parent that does not come before it"),
@@ -81,7 +82,6 @@ def test_lists_and_numpy_integers_become_tuples_of_pythons() -> None:
         (PARENTS, (0, 0, 7, 0), "does not exist: give 0 (conv3x3), 1 (conv1x1), 2 (maxpool3x3)"),
         (PARENTS, (0, 0, 0), "names parents for 5 nodes and operations for 3 blocks"),
         (((0,),), (), "names parents for 1 nodes and operations for 0 blocks"),
-        (((0,), (), (0,)), (0, 0), "has a node without parents"),
         (((0,), (1, 0), (0,)), (0, 0), "must list each node's parents once, in ascending order"),
         (((0,), (1, 1), (0,)), (0, 0), "must list each node's parents once, in ascending order"),
         (((0,), (0, 2), (0,)), (0, 0), "gives a node a parent that does not come before it"),
@@ -97,6 +97,29 @@ def test_what_cannot_be_an_architecture_is_refused_on_construction(parents: Any,
         Architecture("s1", parents, operations)
     assert message in str(caught.value)
     assert "Architecture(" not in str(caught.value)
+
+
+def test_a_node_without_parents_has_an_empty_part() -> None:
+    text = TEXT.replace("0,2", "")
+    arch = Architecture.parse(text)
+    assert arch == Architecture("s1", ((0,), (0, 1), (), (1, 3), (2, 4)), (0, 1, 2, 0))
+    assert str(arch) == text
+    assert arch.cell == Cell(
+        [[0, 1, 1, 0, 0], [0, 0, 1, 1, 0], [0, 0, 0, 0, 1], [0, 0, 0, 0, 1], [0] * 5],
+        ["input", "conv3x3-bn-relu", "conv1x1-bn-relu", "conv3x3-bn-relu", "output"],
+    )
+
+
+@pytest.mark.parametrize("name", ["s1", "s2", "s3"])
+def test_spaces_whose_nodes_all_have_parents_refuse_one_without(name: str) -> None:
+    arch = nb.search_space(name)[0]
+    orphaned = Architecture(name, ((), *arch.parents[1:]), arch.operations)
+    with pytest.raises(InvalidInputError, match=f"is not in {name}"):
+        nb.search_space(name).index(orphaned)
+
+
+def test_a_cell_without_a_path_is_not_valid() -> None:
+    assert not Architecture("x", ((0,), ()), (0,)).cell.is_valid
 
 
 @pytest.mark.parametrize("space", ["", "s1:", "s 1", None])

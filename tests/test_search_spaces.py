@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import nasbench1shot1 as nb
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.conformance.search_space import SearchSpaceConformance
+from nasbench1shot1.conformance.search_space import OneShotSpaceConformance, SearchSpaceConformance
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.registry import optimizer
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
@@ -41,7 +41,7 @@ def choice_block_space(name: str) -> ChoiceBlockSpace:
     return space
 
 
-class TestConformance(SearchSpaceConformance):
+class TestConformance(OneShotSpaceConformance):
     @pytest.fixture(params=NAMES)
     def space(self, request: pytest.FixtureRequest) -> SearchSpace:
         return nb.search_space(request.param)
@@ -50,6 +50,19 @@ class TestConformance(SearchSpaceConformance):
 class BiasedSpace(ChoiceBlockSpace):
     def sample(self, rng: np.random.Generator, loose_ends: bool = True) -> Architecture:
         return min(super().sample(rng, loose_ends), super().sample(rng, loose_ends), key=self.index)
+
+
+class FavouringSpace(ChoiceBlockSpace):
+    def sample_distinct(self, rng: np.random.Generator) -> Architecture:
+        hash_ = self.sample(rng).cell.hash
+        return next(arch for arch in self.architectures("unique") if arch.cell.hash == hash_)
+
+
+class RefusingSpace(ChoiceBlockSpace):
+    def from_configuration(self, configuration: Any) -> Architecture:
+        if configuration["choice_block_1_op"] == "maxpool3x3":
+            raise InvalidInputError("this one is refused")
+        return super().from_configuration(configuration)
 
 
 class OneWayNeighbours(ChoiceBlockSpace):
@@ -62,6 +75,16 @@ class TestTheSuiteFindsFaults:
         space = BiasedSpace("b", "b-v1", (1, 2, 2))
         with pytest.raises(AssertionError):
             SearchSpaceConformance().test_samples_are_uniform(space, loose_ends=True)
+
+    def test_a_sampler_that_favours_cells_of_many_architectures(self) -> None:
+        space = FavouringSpace("b", "b-v1", (1, 2, 2))
+        with pytest.raises(AssertionError):
+            SearchSpaceConformance().test_distinct_samples_are_uniform_over_distinct_cells(space)
+
+    def test_configurations_that_are_refused_without_need(self) -> None:
+        space = RefusingSpace("b", "b-v1", (1, 2, 2))
+        with pytest.raises(AssertionError):
+            SearchSpaceConformance().test_random_configurations_are_architectures_as_often_as_they_should(space)
 
     def test_neighbours_that_are_not_symmetric(self) -> None:
         space = OneWayNeighbours("b", "b-v1", (1, 2, 2))

@@ -3,7 +3,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -11,10 +11,19 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.space import SearchSpace
+from nasbench1shot1.space import OneShotSpace, SearchSpace
+
+if TYPE_CHECKING:
+    from ConfigSpace import Configuration
 
 N_DRAWN = 100
 """Architectures that a check looks at, drawn with a fixed seed."""
+
+N_LISTED = 10_000
+"""How many of a kind's architectures are compared with their numbers, about."""
+
+N_CONFIGURATIONS = 200
+"""How many configurations are drawn."""
 
 N_BINS, CHI_SQUARE_LIMIT = 20, 50.8
 """Bins in tests of uniformity; 1 of 10,000 seeds takes a uniform sampler over the limit (19 degrees of freedom)."""
@@ -39,7 +48,6 @@ class SearchSpaceConformance:
     def test_name_is_a_word_and_id_is_versioned(self, space: SearchSpace) -> None:
         assert re.fullmatch(r"[\w-]+", space.name)
         assert re.fullmatch(r"[\w-]+-v\d+", space.id)
-        assert space.cell_kind
 
     def test_index_and_getitem_are_inverse(self, space: SearchSpace, drawn: list[Architecture]) -> None:
         numbers = [0, len(space) - 1, *np.random.default_rng(1).integers(len(space), size=N_DRAWN).tolist()]
@@ -75,15 +83,24 @@ class SearchSpaceConformance:
     # Kinds -----------------------------------------------------------------------------------------------------
 
     def test_every_kind_is_counted_and_ascends(self, space: SearchSpace) -> None:
-        assert space.count(space.kinds[0]) == len(space)
+        assert space.count(space.kinds[0]) == len(space) == len(space.numbers(space.kinds[0]))
         for kind in space.kinds[1:]:
-            numbers = _numbers(space, kind)
+            numbers = np.asarray(space.numbers(kind))
             assert len(numbers) == space.count(kind) <= len(space)
             assert (np.diff(numbers) > 0).all()
+
+    def test_every_kind_is_iterated_as_it_is_numbered(self, space: SearchSpace) -> None:
+        for kind in space.kinds[1:]:
+            numbers = space.numbers(kind)
+            length, step = 0, len(numbers) // N_LISTED + 1  # all are made, some looked at
+            for length, arch in enumerate(space.architectures(kind), start=1):
+                assert length % step or space.index(arch) == numbers[length - 1]
+            assert length == len(numbers)
 
     def test_unknown_kinds_and_rules_are_refused(self, space: SearchSpace) -> None:
         _assert_refused(space.count, "no-such-kind")
         _assert_refused(space.architectures, "no-such-kind")
+        _assert_refused(space.numbers, "no-such-kind")
         _assert_refused(space.count, space.kinds[0], "no-such-rule")
 
     def test_cells_are_in_nasbench101(self, drawn: list[Architecture]) -> None:
@@ -106,10 +123,19 @@ class SearchSpaceConformance:
         drawn = np.array([space.index(space.sample(rng, loose_ends)) for _ in range(4000)])
         size = len(space)
         if not loose_ends and "no_loose_ends" in space.kinds:
-            allowed = _numbers(space, "no_loose_ends")
+            allowed = np.asarray(space.numbers("no_loose_ends"))
             assert np.isin(drawn, allowed).all()
             drawn, size = np.searchsorted(allowed, drawn), len(allowed)
         assert _chi_square(drawn, size) < CHI_SQUARE_LIMIT
+
+    def test_distinct_samples_are_uniform_over_distinct_cells(self, space: SearchSpace) -> None:
+        first, second = np.random.default_rng(9), np.random.default_rng(9)
+        distinct = np.asarray(space.numbers("unique"))
+        drawn = [space.sample_distinct(first) for _ in range(2000)]
+        numbers = np.array([space.index(arch) for arch in drawn])
+        assert np.isin(numbers, distinct).all()
+        assert _chi_square(np.searchsorted(distinct, numbers), len(distinct)) < CHI_SQUARE_LIMIT
+        assert drawn[:20] == [space.sample_distinct(second) for _ in range(20)]
 
     def test_neighbours_are_distinct_and_symmetric(self, space: SearchSpace, drawn: list[Architecture]) -> None:
         for arch in drawn[:20]:
@@ -133,32 +159,57 @@ class SearchSpaceConformance:
         first, second = np.random.default_rng(4), np.random.default_rng(4)
         assert [space.mutate(arch, first) for arch in drawn] == [space.mutate(arch, second) for arch in drawn]
 
-    # Mixing weights --------------------------------------------------------------------------------------------
+    # ConfigSpace -----------------------------------------------------------------------------------------------
 
-    def test_one_hot_has_the_shapes_of_mixing_weights(self, space: SearchSpace, drawn: list[Architecture]) -> None:
+    def test_configurations_and_architectures_are_inverse(self, space: SearchSpace, drawn: list[Architecture]) -> None:
+        assert [space.from_configuration(space.to_configuration(arch)) for arch in drawn[:20]] == drawn[:20]
+
+    def test_random_configurations_are_architectures_as_often_as_they_should(self, space: SearchSpace) -> None:
+        """Always, or where a space has fewer architectures than configurations, in their proportion."""
+        configurations = space.configuration_space()
+        configurations.seed(8)
+        share = len(space) / float(configurations.estimate_size())
+        assert share <= 1
+        fitting = sum(_fits(space, drawn) for drawn in configurations.sample_configuration(N_CONFIGURATIONS))
+        assert abs(fitting - share * N_CONFIGURATIONS) <= 4 * np.sqrt(share * (1 - share) * N_CONFIGURATIONS)
+
+    def test_unfit_configurations_are_refused(self, space: SearchSpace, drawn: list[Architecture]) -> None:
+        good = dict(space.to_configuration(drawn[0]))
+        for key in good:
+            _assert_refused(space.from_configuration, {k: v for k, v in good.items() if k != key})
+            _assert_refused(space.from_configuration, good | {key: "no-such-value"})
+
+
+class OneShotSpaceConformance(SearchSpaceConformance):
+    """The same, and what the relaxation of a `OneShotSpace` must do."""
+
+    def test_it_names_the_cell_of_its_supernet(self, space: OneShotSpace) -> None:
+        assert space.cell_kind
+
+    def test_one_hot_has_the_shapes_of_mixing_weights(self, space: OneShotSpace, drawn: list[Architecture]) -> None:
         for arch in drawn[:20]:
             weights = space.one_hot(arch)
             assert {key: value.shape for key, value in weights.items()} == space.mixing_shapes()
             assert list(weights) == list(space.mixing_shapes())
             assert all(value.dtype == np.float32 and np.isin(value, (0, 1)).all() for value in weights.values())
 
-    def test_discretise_reads_one_hot_back(self, space: SearchSpace, drawn: list[Architecture]) -> None:
+    def test_discretise_reads_one_hot_back(self, space: OneShotSpace, drawn: list[Architecture]) -> None:
         assert [space.discretise(space.one_hot(arch)) for arch in drawn] == drawn
 
-    def test_discretise_gives_the_same_for_parameters_and_their_softmax(self, space: SearchSpace) -> None:
+    def test_discretise_gives_the_same_for_parameters_and_their_softmax(self, space: OneShotSpace) -> None:
         rng = np.random.default_rng(5)
         for _ in range(20):
             raw = _random_mixing(space, rng)
             assert space.discretise({key: _softmax(value) for key, value in raw.items()}) == space.discretise(raw)
 
-    def test_discretise_stays_in_the_space_and_breaks_ties_always_alike(self, space: SearchSpace) -> None:
+    def test_discretise_stays_in_the_space_and_breaks_ties_always_alike(self, space: OneShotSpace) -> None:
         flat = {key: np.zeros(shape) for key, shape in space.mixing_shapes().items()}
         rng = np.random.default_rng(6)
         for mixing in (flat, *(_random_mixing(space, rng) for _ in range(20))):
             arch = space.discretise(mixing)
             assert space[space.index(arch)] == arch == space.discretise(dict(mixing))
 
-    def test_unfit_mixing_weights_are_refused(self, space: SearchSpace) -> None:
+    def test_unfit_mixing_weights_are_refused(self, space: OneShotSpace) -> None:
         good: dict[str, Any] = _random_mixing(space, np.random.default_rng(7))
         key = next(iter(good))
         bad: list[Mapping[str, Any]] = [
@@ -173,7 +224,7 @@ class SearchSpaceConformance:
             _assert_refused(space.discretise, mixing)
 
     def test_a_supernet_of_its_cells_computes_architectures(
-        self, space: SearchSpace, drawn: list[Architecture]
+        self, space: OneShotSpace, drawn: list[Architecture]
     ) -> None:
         import torch
 
@@ -186,34 +237,21 @@ class SearchSpaceConformance:
         torch.testing.assert_close(together, torch.cat(alone), rtol=1e-4, atol=1e-5)
         _assert_refused(net, images, {})
 
-    # ConfigSpace -----------------------------------------------------------------------------------------------
-
-    def test_configurations_and_architectures_are_inverse(self, space: SearchSpace, drawn: list[Architecture]) -> None:
-        assert [space.from_configuration(space.to_configuration(arch)) for arch in drawn[:20]] == drawn[:20]
-
-    def test_random_configurations_are_architectures(self, space: SearchSpace) -> None:
-        configurations = space.configuration_space()
-        configurations.seed(8)
-        assert configurations.estimate_size() == len(space)
-        for configuration in configurations.sample_configuration(20):
-            arch = space.from_configuration(configuration)
-            assert space[space.index(arch)] == arch == space.from_configuration(dict(configuration))
-            assert space.to_configuration(arch) == configuration
-
-    def test_unfit_configurations_are_refused(self, space: SearchSpace, drawn: list[Architecture]) -> None:
-        good = dict(space.to_configuration(drawn[0]))
-        for key in good:
-            _assert_refused(space.from_configuration, {k: v for k, v in good.items() if k != key})
-            _assert_refused(space.from_configuration, good | {key: "no-such-value"})
-
 
 def _assert_refused(call: Callable[..., object], *arguments: object) -> None:
     with pytest.raises(InvalidInputError, match=r"\w"):
         call(*arguments)
 
 
-def _numbers(space: SearchSpace, kind: str) -> NDArray[np.int64]:
-    return np.array([space.index(arch) for arch in space.architectures(kind)], np.int64)
+def _fits(space: SearchSpace, configuration: "Configuration") -> bool:
+    """Whether a configuration is an architecture; one that is must come back."""
+    try:
+        arch = space.from_configuration(configuration)
+    except InvalidInputError:
+        return False
+    assert space[space.index(arch)] == arch == space.from_configuration(dict(configuration))
+    assert space.to_configuration(arch) == configuration
+    return True
 
 
 def _chi_square(drawn: NDArray[np.int64], size: int) -> float:
@@ -224,7 +262,7 @@ def _chi_square(drawn: NDArray[np.int64], size: int) -> float:
     return float(((observed - expected) ** 2 / expected).sum())
 
 
-def _random_mixing(space: SearchSpace, rng: np.random.Generator) -> dict[str, NDArray[np.float64]]:
+def _random_mixing(space: OneShotSpace, rng: np.random.Generator) -> dict[str, NDArray[np.float64]]:
     return {key: rng.normal(size=shape) for key, shape in space.mixing_shapes().items()}
 
 
