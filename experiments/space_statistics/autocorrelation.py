@@ -1,0 +1,162 @@
+"""How far does a step in the space carry? Autocorrelation along random walks, NAS-Bench-101's figure 6 (left)."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas
+from numpy.typing import NDArray
+
+from nasbench1shot1.cell_encoding import VERTEX_BIT
+from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
+from nasbench1shot1.experiments.space_statistics.drawing import COLOURS, GREY, axes_or_new, finish
+from nasbench1shot1.experiments.space_statistics.pruning import N_OPERATIONS, Graphs, Integers, graphs
+from nasbench1shot1.experiments.space_statistics.rank_correlation import pearson
+from nasbench1shot1.experiments.space_statistics.values import (
+    Floats,
+    accuracy,
+    cells_of,
+    check_counts,
+    known_values,
+)
+from nasbench1shot1.registry import search_space
+from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
+from nasbench1shot1.table import Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+CELLS = {2: 1, 3: 7, 4: 91, 5: 2532, 6: 64_542, 7: 423_624}
+"""How many cells there are of up to so many vertices."""
+
+
+def autocorrelation(
+    table: Table,
+    rng: np.random.Generator,
+    space: str | ChoiceBlockSpace | None = None,
+    split: str = "test",
+    epochs: int = 108,
+    steps: int = 100_000,
+    shifts: int = 100,
+    predicted: bool = False,
+) -> pandas.DataFrame:
+    """Autocorrelation of the accuracies that a random walk meets.
+
+    Without `space` the walk is over valid encodings, V × V matrices with labels, V the vertices of the table's largest
+    cells: each step flips one edge or changes one label; a flip that leaves no valid cell is not taken and another
+    drawn. In a choice-block space each step goes to one of `space.neighbours`, uniformly. A walk meets every cell, so
+    the table has to know all.
+
+    Args:
+        table: one with every cell of up to V vertices, or of the space.
+        rng: where the start and the steps are drawn from.
+        space: "s1", "s2", "s3" or a space of that kind.
+        split, epochs, predicted: which accuracy, mean over repeats.
+        steps: length of the walk.
+        shifts: the greatest shift.
+
+    Returns:
+        `shift` 0, 1, …; `distance`, its square root, for a walk of n steps ends about √n away; `autocorrelation`.
+
+    Raises:
+        OutOfDomainError: the table does not know every cell that the walk can meet.
+        InvalidInputError: the walk is not longer than the shifts; a space without choice blocks.
+    """
+    check_counts(steps=steps, shifts=shifts)
+    if steps <= shifts + 1:
+        raise InvalidInputError(f"a walk of {steps} steps cannot tell a shift of {shifts}: give more steps")
+    values = known_values(table, accuracy(split), epochs, predicted)
+    if space is None:
+        rows, where = _walk_encodings(table, values.mean, steps, rng)
+    else:
+        rows, where = _walk_space(table, values.mean, _known_space(space), steps, rng)
+    met = values.mean[rows]
+    shift = np.arange(shifts + 1)
+    columns = {"shift": shift, "distance": np.sqrt(shift), "autocorrelation": shifted_correlations(met, shifts)}
+    frame = pandas.DataFrame(columns)
+    note = f"{steps:,} steps over {where}, which met {len(np.unique(rows)):,} cells"
+    frame.attrs = values.attributes(split=split, steps=steps, where=where, notes=[note])
+    return frame
+
+
+def plot_autocorrelation(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes":
+    """Autocorrelation against the square root of the shift."""
+    axes = axes_or_new(ax)
+    axes.plot(frame["distance"], frame["autocorrelation"], "o-", markersize=3, color=COLOURS[0])
+    axes.axhline(0, color=GREY, linewidth=1)
+    axes.set_xlabel("√shift (about the distance after so many steps)")
+    axes.set_ylabel(f"autocorrelation of {frame.attrs['split']} accuracy")
+    return finish(axes, frame, f"Random walk over {frame.attrs['where']}")
+
+
+def shifted_correlations(series: Floats, shifts: int) -> Floats:
+    """Pearson's r of a (N,) series with itself shifted by 0, 1, …, `shifts`; NaN where it is constant."""
+    return np.array([pearson(series[: len(series) - s], series[s:]) for s in range(shifts + 1)])
+
+
+def walk(space: Graphs, steps: int, rng: np.random.Generator) -> tuple[Integers, Integers]:
+    """A random walk over the valid encodings of V vertices: (steps + 1,) edges as bits, (steps + 1, V - 2) operations.
+
+    It starts at a valid encoding, uniformly. Each step chooses one of the edges and labels uniformly, and flips the
+    edge or changes the label to one of the two others; a choice that leaves no valid cell is drawn anew.
+    """
+    valid = space.valid()
+    n_edges = len(space.edges).bit_length() - 1
+    matrix = int(rng.choice(np.flatnonzero(valid)))
+    labels: list[int] = rng.integers(N_OPERATIONS, size=space.inner).tolist()
+    is_valid = valid.tolist()
+    matrices, all_labels = [matrix], [tuple(labels)]
+    while len(matrices) <= steps:
+        choices = rng.integers(n_edges + space.inner, size=4096).tolist()
+        turns = rng.integers(1, N_OPERATIONS, size=4096).tolist()
+        for choice, turn in zip(choices, turns, strict=True):
+            if choice >= n_edges:
+                labels[choice - n_edges] = (labels[choice - n_edges] + turn) % N_OPERATIONS
+            elif is_valid[matrix ^ 1 << choice]:
+                matrix ^= 1 << choice
+            else:
+                continue
+            matrices.append(matrix)
+            all_labels.append(tuple(labels))
+    return np.array(matrices[: steps + 1]), np.array(all_labels[: steps + 1]).reshape(steps + 1, space.inner)
+
+
+def _walk_encodings(
+    table: Table, values: Floats, steps: int, rng: np.random.Generator
+) -> tuple[NDArray[np.int64], str]:
+    vertices = int(cells_of(table).max() >> np.uint64(VERTEX_BIT))
+    known, needed = int((~np.isnan(values)).sum()), CELLS[vertices]
+    if known < needed:
+        raise OutOfDomainError(
+            f"a random walk meets every cell, but the table {table.id} knows {known:,} of the {needed:,} of up to "
+            f"{vertices} vertices: open a whole table (the official data), or name a space that this one knows whole "
+            '(space="s1"; the embedded table does with predicted=True)'
+        )
+    space = graphs(vertices)
+    return table.rows_of_encodings(space.cells(*walk(space, steps, rng))), f"encodings of {vertices} vertices"
+
+
+def _walk_space(
+    table: Table, values: Floats, space: ChoiceBlockSpace, steps: int, rng: np.random.Generator
+) -> tuple[NDArray[np.int64], str]:
+    from nasbench1shot1.experiments.space_statistics.error_distribution import architecture_counts
+
+    rows = table.rows_of_encodings(architecture_counts(space)[0])
+    known = int(((rows >= 0) & ~np.isnan(values[rows])).sum())
+    if known < len(rows):
+        raise OutOfDomainError(
+            f"a random walk meets every cell, but the table {table.id} knows {known / len(rows):.1%} of {space.name}: "
+            "open a table that holds it whole (the official data), or pass predicted=True where this one has estimates"
+        )
+    arch = space.sample(rng)
+    met = np.empty(steps + 1, np.uint64)
+    for step in range(steps + 1):
+        met[step] = arch.cell.encoding
+        arch = space.mutate(arch, rng)
+    return table.rows_of_encodings(met), space.name
+
+
+def _known_space(space: str | ChoiceBlockSpace) -> ChoiceBlockSpace:
+    found = search_space(space) if isinstance(space, str) else space
+    if not isinstance(found, ChoiceBlockSpace):
+        raise InvalidInputError(f"{space} is not made of choice blocks: leave space out to walk over encodings")
+    return found

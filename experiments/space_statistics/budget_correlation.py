@@ -1,0 +1,91 @@
+"""Does a short training rank cells as a long one does? NAS-Bench-101's supplement, figure 7."""
+
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas
+
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.experiments.space_statistics.drawing import axes_or_new, finish
+from nasbench1shot1.experiments.space_statistics.rank_correlation import kendall, spearman
+from nasbench1shot1.experiments.space_statistics.values import accuracy, check_enough, known_values, values_or_nan
+from nasbench1shot1.table import Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def budget_correlation(
+    table: Table, split: str = "validation", best: float = 1.0, predicted: bool = False
+) -> pandas.DataFrame:
+    """Rank correlation of accuracies, means over repeats, between every two budgets.
+
+    Args:
+        table: any.
+        split: of which the accuracy is.
+        best: only this share of the cells, those that are best at the highest budget.
+        predicted: take estimates where nothing is measured.
+
+    Returns:
+        `epochs`, `and_epochs` (the higher of two budgets), `spearman`, `kendall` (τ-b); all on the same `cells`.
+
+    Raises:
+        OutOfDomainError: fewer than two budgets have values, or fewer than three cells have them at all of those.
+        InvalidInputError: `best` is no share.
+    """
+    if not 0 < best <= 1:
+        raise InvalidInputError(f"best cannot be {best!r}: give a share above 0 and up to 1")
+    of_budget = {epochs: values_or_nan(table, accuracy(split), epochs, predicted) for epochs in table.epochs}
+    of_budget = {epochs: values for epochs, values in of_budget.items() if len(values.rows)}
+    if not of_budget:
+        known_values(table, accuracy(split), table.epochs[-1], predicted)  # raises, and says what would help
+    check_enough(len(of_budget), 2, f"budgets with {split} accuracy", table)
+    means = np.stack([values.mean for values in of_budget.values()])
+    rows = np.flatnonzero(~np.isnan(means).any(axis=0))
+    last = means[-1, rows]
+    rows = rows[last >= np.quantile(last, 1 - best)] if len(rows) else rows
+    check_enough(len(rows), 3, f"cells with {split} accuracy at every budget", table)
+    budgets = list(of_budget)
+    parts = [
+        {
+            "epochs": budgets[i],
+            "and_epochs": budgets[j],
+            "spearman": spearman(means[i, rows], means[j, rows]),
+            "kendall": kendall(means[i, rows], means[j, rows]),
+            "cells": len(rows),
+        }
+        for i, j in combinations(range(len(budgets)), 2)
+    ]
+    frame = pandas.DataFrame(parts)
+    frame.attrs = of_budget[budgets[-1]].attributes(
+        quantity=f"{split} accuracy at {', '.join(map(str, budgets))} epochs",
+        predicted=any(values.predicted for values in of_budget.values()),
+        rows=len(rows),
+        dropped=len(table) - len(rows),
+        notes=[f"only the best {best:.0%} at {budgets[-1]} epochs"] if best < 1 else [],
+    )
+    return frame
+
+
+def plot_budget_correlation(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes":
+    """Spearman's ρ above the diagonal, Kendall's τ below it."""
+    axes = axes_or_new(ax)
+    budgets = sorted({*frame["epochs"], *frame["and_epochs"]})
+    place = {epochs: i for i, epochs in enumerate(budgets)}
+    grid = np.full((len(budgets), len(budgets)), np.nan)
+    for row in frame.itertuples():
+        i, j = place[row.epochs], place[row.and_epochs]
+        grid[i, j], grid[j, i] = row.spearman, row.kendall
+    image = axes.imshow(grid, cmap="cividis", vmin=min(0.0, float(np.nanmin(grid))), vmax=1)
+    axes.figure.colorbar(image, ax=axes, label="rank correlation")
+    for (i, j), value in np.ndenumerate(grid):
+        text = f"{'ρ' if i < j else 'τ'} = {value:.2f}" if i != j else "–"
+        axes.text(j, i, text, ha="center", va="center", color="black" if i == j or value > 0.55 else "white")
+    axes.set_xticks(range(len(budgets)), list(map(str, budgets)))
+    axes.set_yticks(range(len(budgets)), list(map(str, budgets)))
+    axes.set_xlabel("training budget [epochs]")
+    axes.set_ylabel("training budget [epochs]")
+    finish(axes, frame, "Rank correlation between budgets\nabove the diagonal Spearman's ρ, below it Kendall's τ-b")
+    axes.grid(visible=False)
+    return axes

@@ -1,0 +1,134 @@
+"""All analyses by name, with their figures' panels and their result in a line, as `nb1shot1 statistics` runs them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas
+
+from nasbench1shot1.experiments.space_statistics.autocorrelation import autocorrelation, plot_autocorrelation
+from nasbench1shot1.experiments.space_statistics.budget_correlation import budget_correlation, plot_budget_correlation
+from nasbench1shot1.experiments.space_statistics.cost import cost, plot_cost
+from nasbench1shot1.experiments.space_statistics.depth_and_width import depth_and_width, plot_by_depth, plot_by_width
+from nasbench1shot1.experiments.space_statistics.distributions import (
+    accuracy_distribution,
+    noise_distribution,
+    plot_accuracy_distribution,
+    plot_noise_distribution,
+)
+from nasbench1shot1.experiments.space_statistics.error_distribution import error_distribution, plot_error_distribution
+from nasbench1shot1.experiments.space_statistics.fitness_distance import fitness_distance, plot_fitness_distance
+from nasbench1shot1.experiments.space_statistics.isomorphic_copies import isomorphic_copies, plot_isomorphic_copies
+from nasbench1shot1.experiments.space_statistics.operation_replacement import (
+    operation_replacement,
+    plot_accuracy_change,
+    plot_time_change,
+)
+from nasbench1shot1.experiments.space_statistics.top_volume import plot_top_volume, top_volume
+from nasbench1shot1.table import Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Frame = pandas.DataFrame
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """A question: the function that answers it, its panels, its result in words.
+
+    Attributes:
+        ask: (table, ...) → frame; it takes `predicted`, and whichever of the options in `takes`.
+        panels: functions (frame, axes), side by side in the figure.
+        headline: what came out, in a line.
+        split: the split that the paper asked about; None where there is nothing to choose.
+        takes: further options: "split", "rng", "space".
+    """
+
+    ask: Callable[..., Frame]
+    panels: "tuple[Callable[[Frame, Axes | None], Axes], ...]"
+    headline: Callable[[Frame], str]
+    split: str | None = None
+    takes: tuple[str, ...] = ("split",)
+
+    def run(self, table: Table, options: dict[str, Any]) -> Frame:
+        """The frame for a table, under those of the options that the analysis takes; raises what it does."""
+        return self.ask(table, **{name: options[name] for name in ("predicted", *self.takes)})
+
+
+def _errors(frame: Frame) -> str:
+    best = frame.groupby("space", sort=False)["error"].min()
+    return "lowest error: " + ", ".join(f"{space} {100 * error:.2f} %" for space, error in best.items())
+
+
+def _medians(frame: Frame) -> str:
+    medians = frame.attrs["medians"].items()
+    return "medians: " + ", ".join(f"{name} {100 * value:.2f} %" for name, value in medians)
+
+
+def _costs(frame: Frame) -> str:
+    return "Spearman: " + ", ".join(
+        f"{pair.replace('_', ' ')} {value:.2f}" for pair, value in frame.attrs["spearman"].items()
+    )
+
+
+def _replacements(frame: Frame) -> str:
+    names = {"conv3x3-bn-relu": "3×3", "conv1x1-bn-relu": "1×1", "maxpool3x3": "pool"}
+    rows = frame.iloc[[0, 1, 3]].itertuples()
+    return ", ".join(
+        f"{names[row.replaced]}→{names[row.by]} {100 * row.accuracy_change:+.2f} points, "
+        f"{100 * row.time_change:+.1f} % time"
+        for row in rows
+    )
+
+
+def _best_groups(frame: Frame) -> str:
+    best = frame.loc[frame.groupby("measure")["accuracy"].idxmax()]
+    return "most accurate: " + ", ".join(f"{row.measure} {row.value}" for row in best.itertuples())
+
+
+def _budgets(frame: Frame) -> str:
+    highest = frame[frame["and_epochs"] == frame["and_epochs"].max()]
+    listed = ", ".join(f"{row.epochs}: {row.spearman:.3f}" for row in highest.itertuples())
+    return f"Spearman with {highest['and_epochs'].iloc[0]} epochs: {listed}"
+
+
+def _walk(frame: Frame) -> str:
+    below = frame.loc[frame["autocorrelation"] < np.exp(-1), "shift"]
+    reached = f"below 1/e from shift {below.iloc[0]} on" if len(below) else "above 1/e throughout"
+    return f"autocorrelation {frame['autocorrelation'].iloc[1]:.2f} after one step, {reached}"
+
+
+def _distance(frame: Frame) -> str:
+    return f"correlation of accuracy and distance {frame.attrs['pearson']:.2f} (Spearman {frame.attrs['spearman']:.2f})"
+
+
+def _copies(frame: Frame) -> str:
+    total, all_encodings = frame.attrs["copies"], frame.attrs["encodings"]
+    return f"best cell {frame['copies'].iloc[0]:,} encodings, {len(frame)} top cells {total:,} of {all_encodings:,}"
+
+
+def _volume(frame: Frame) -> str:
+    near = frame[frame["distance"] <= 6].iloc[-1]
+    share = f"{near['share']:.1%} ± {near['error']:.1%} of the encodings"
+    return f"{share} within {near['distance']:.0f} edits of {frame.attrs['top_cells']} cells"
+
+
+ANALYSES = {
+    "error-distribution": Analysis(error_distribution, (plot_error_distribution,), _errors, "test"),
+    "accuracy-distribution": Analysis(accuracy_distribution, (plot_accuracy_distribution,), _medians, takes=()),
+    "noise-distribution": Analysis(noise_distribution, (plot_noise_distribution,), _medians, "test"),
+    "cost": Analysis(cost, (plot_cost,), _costs, "validation"),
+    "operation-replacement": Analysis(
+        operation_replacement, (plot_accuracy_change, plot_time_change), _replacements, "validation"
+    ),
+    "depth-and-width": Analysis(depth_and_width, (plot_by_depth, plot_by_width), _best_groups, "validation"),
+    "budget-correlation": Analysis(budget_correlation, (plot_budget_correlation,), _budgets, "validation"),
+    "autocorrelation": Analysis(
+        autocorrelation, (plot_autocorrelation,), _walk, "test", takes=("split", "rng", "space")
+    ),
+    "fitness-distance": Analysis(fitness_distance, (plot_fitness_distance,), _distance, "test"),
+    "isomorphic-copies": Analysis(isomorphic_copies, (plot_isomorphic_copies,), _copies, "test"),
+    "top-volume": Analysis(top_volume, (plot_top_volume,), _volume, "test", takes=("split", "rng")),
+}

@@ -1,0 +1,109 @@
+"""How do training time, parameters and accuracy go together? NAS-Bench-101's figure 3."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas
+
+from nasbench1shot1.cells import Cell
+from nasbench1shot1.experiments.space_statistics.distances import cell_distances
+from nasbench1shot1.experiments.space_statistics.drawing import COLOURS, axes_or_new, finish
+from nasbench1shot1.experiments.space_statistics.rank_correlation import pearson, spearman
+from nasbench1shot1.experiments.space_statistics.values import accuracy, cells_of, check_enough, known_values
+from nasbench1shot1.table import Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLUMNS = ("training_time", "trainable_parameters", "accuracy")
+
+
+def cost(
+    table: Table, cell: Cell | None = None, split: str = "validation", epochs: int = 108, predicted: bool = False
+) -> pandas.DataFrame:
+    """Training time, parameters and accuracy of every cell of which both measurements are known.
+
+    Args:
+        table: any.
+        cell: its neighbours are marked, if one is given; it need not be in the table.
+        split: of which the accuracy is.
+        epochs: budget.
+        predicted: take estimates where nothing is measured.
+
+    Returns:
+        `hash`, `training_time` (s), `trainable_parameters`, `accuracy` (fraction), means over repeats, and `distance`
+        from `cell` (edges and operations that differ, see `distances`; <NA> without one). `attrs["pearson"]` and
+        `attrs["spearman"]` hold the correlation of each pair.
+
+    Raises OutOfDomainError where fewer than three cells have both.
+    """
+    values = known_values(table, accuracy(split), epochs, predicted)
+    seconds = known_values(table, "training_time", epochs, predicted)
+    rows = np.intersect1d(values.rows, seconds.rows)
+    check_enough(len(rows), 3, f"cells with both time and {values.what}", table)
+    columns = {
+        "hash": table.hashes(rows),
+        "training_time": seconds.mean[rows],
+        "trainable_parameters": np.asarray(table.column("trainable_parameters")[rows], np.int64),
+        "accuracy": values.mean[rows],
+    }
+    frame = pandas.DataFrame(columns)
+    distance = None if cell is None else cell_distances(cells_of(table)[rows], cell.encoding)
+    frame["distance"] = pandas.array([pandas.NA] * len(rows) if distance is None else distance, dtype="Int64")
+    frame.attrs = values.attributes(
+        quantity=f"{split} accuracy and training time at {epochs} epochs",
+        predicted=values.predicted or seconds.predicted,
+        rows=len(rows),
+        dropped=len(table) - len(rows),
+        split=split,
+        pearson=_pairs(frame, pearson),
+        spearman=_pairs(frame, spearman),
+    )
+    return frame
+
+
+def plot_cost(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes":
+    """Time against parameters, coloured by accuracy; the best cell, and what is one edit from the given one."""
+    axes = axes_or_new(ax)
+    shown = frame.sort_values("accuracy")
+    points = axes.scatter(
+        shown["trainable_parameters"] / 1e6,
+        shown["training_time"],
+        c=100 * shown["accuracy"],
+        vmin=100 * frame["accuracy"].quantile(0.1),
+        cmap="viridis",
+        s=3,
+        linewidths=0,
+        rasterized=True,
+    )
+    bar = axes.figure.colorbar(points, ax=axes, extend="min")
+    bar.set_label(f"{frame.attrs['split']} accuracy [%]")
+    _mark(axes, shown.iloc[[-1]], "*", COLOURS[1], f"most accurate ({100 * shown['accuracy'].iloc[-1]:.1f} %)")
+    if frame["distance"].notna().any():
+        _mark(axes, shown[shown["distance"] == 1], "o", COLOURS[3], "one edit from the given cell")
+        _mark(axes, shown[shown["distance"] == 0], "s", COLOURS[4], "the given cell")
+    axes.set_xlabel("trainable parameters [millions]")
+    axes.set_ylabel("training time [s]")
+    axes.set_ylim(bottom=0)
+    axes.legend(fontsize=8, loc="lower right")
+    return finish(axes, frame, "Time, parameters and accuracy")
+
+
+def _mark(axes: "Axes", cells: pandas.DataFrame, marker: str, colour: str, label: str) -> None:
+    axes.scatter(
+        cells["trainable_parameters"] / 1e6,
+        cells["training_time"],
+        marker=marker,
+        s=150 if marker == "*" else 32,
+        facecolors=colour if marker == "*" else "none",
+        edgecolors="black" if marker == "*" else colour,
+        label=label,
+    )
+
+
+def _pairs(frame: pandas.DataFrame, coefficient: "type[float] | object") -> dict[str, float]:
+    return {
+        f"{a}, {b}": coefficient(frame[a].to_numpy(float), frame[b].to_numpy(float))  # type: ignore[operator]
+        for i, a in enumerate(COLUMNS)
+        for b in COLUMNS[i + 1 :]
+    }

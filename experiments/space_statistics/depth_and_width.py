@@ -1,0 +1,116 @@
+"""How do depth and width of a cell bear on accuracy and time? NAS-Bench-101's figure 5."""
+
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas
+from numpy.typing import NDArray
+
+from nasbench1shot1.cell_encoding import EDGE_BITS, MAX_VERTICES, VERTEX_BIT, Encodings, to_arrays
+from nasbench1shot1.experiments.space_statistics.drawing import COLOURS, axes_or_new, finish
+from nasbench1shot1.experiments.space_statistics.values import accuracy, cells_of, known_values, values_or_nan
+from nasbench1shot1.table import Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MEASURES = ("depth", "width")
+
+
+def depth_and_width(
+    table: Table, split: str = "validation", epochs: int = 108, predicted: bool = False
+) -> pandas.DataFrame:
+    """Mean accuracy and time of the cells of each depth and of each width.
+
+    Returns:
+        `measure` ("depth" or "width"), `value`, `cells`, `accuracy` and `training_time` (means, a fraction and seconds;
+        time NaN where none is known), `accuracy_error` and `time_error` (their standard errors, NaN for one cell).
+
+    Raises OutOfDomainError where accuracy is unknown.
+    """
+    values = known_values(table, accuracy(split), epochs, predicted)
+    seconds = values_or_nan(table, "training_time", epochs, predicted)
+    known = values.rows
+    columns = {"accuracy": values.mean[known], "training_time": seconds.mean[known]}
+    frame = pandas.DataFrame(columns)
+    parts = []
+    for measure, of_cell in zip(MEASURES, depths_and_widths(cells_of(table)[known]), strict=True):
+        groups = frame.groupby(of_cell)
+        means, errors = groups.mean(), groups.sem()
+        errors.columns = pandas.Index(["accuracy_error", "time_error"])
+        part = pandas.concat([groups.size().rename("cells"), means, errors], axis=1).rename_axis("value").reset_index()
+        part.insert(0, "measure", measure)
+        parts.append(part)
+    found = pandas.concat(parts, ignore_index=True)
+    found.attrs = values.attributes(split=split)
+    return found
+
+
+def depths_and_widths(codes: Encodings) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Depth and width of pruned cells (NAS-Bench-101, section 4).
+
+    Depth is the number of edges on the longest path from input to output. Width is the maximum directed cut: the most
+    edges that lead from a set of vertices with the input to the others with the output, no edge leading back. A
+    direct edge from input to output is left out first: only so is 5 the largest width, as printed; with it four
+    graphs reach 6. The cell that is nothing but that edge counts as a chain, of width 1.
+
+    Args:
+        codes: (N,) encodings.
+
+    Returns:
+        (N,) and (N,), 1…6 and 1…5.
+    """
+    of_vertices = np.uint64(7 << VERTEX_BIT)
+    graphs, graph = np.unique(codes & (np.uint64((1 << EDGE_BITS) - 1) | of_vertices), return_inverse=True)
+    adjacency, _, n_vertices = to_arrays(graphs)
+    return _depth(adjacency, n_vertices)[graph], _width(adjacency, n_vertices)[graph]
+
+
+def plot_by_depth(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes":
+    """Mean accuracy (left axis) and time (right axis) by depth."""
+    return _draw(frame, "depth", "depth: longest path from input to output [edges]", ax)
+
+
+def plot_by_width(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes":
+    """The same by width."""
+    return _draw(frame, "width", "width: maximum directed cut [edges]", ax)
+
+
+def _depth(adjacency: NDArray[np.int64], n_vertices: NDArray[np.int64]) -> NDArray[np.int64]:
+    length = np.zeros((len(adjacency), MAX_VERTICES), np.int64)
+    for y in range(1, MAX_VERTICES):
+        length[:, y] = (adjacency[:, :, y] * (length + 1)).max(axis=1)
+    depth: NDArray[np.int64] = length[np.arange(len(adjacency)), n_vertices - 1]
+    return depth
+
+
+def _width(adjacency: NDArray[np.int64], n_vertices: NDArray[np.int64]) -> NDArray[np.int64]:
+    rows, last = np.arange(len(adjacency)), n_vertices - 1
+    adjacency = adjacency.copy()
+    adjacency[rows, 0, last] = 0
+    widest = np.ones(len(adjacency), np.int64)
+    for side in product((True, False), repeat=MAX_VERTICES - 1):
+        from_input = np.broadcast_to([True, *side], (len(adjacency), MAX_VERTICES)).copy()
+        from_input[rows, last] = False
+        forward = (adjacency * (from_input[:, :, None] & ~from_input[:, None, :])).sum(axis=(1, 2))
+        backward = (adjacency * (~from_input[:, :, None] & from_input[:, None, :])).any(axis=(1, 2))
+        widest = np.where(backward, widest, np.maximum(widest, forward))
+    return widest
+
+
+def _draw(frame: pandas.DataFrame, measure: str, label: str, ax: "Axes | None") -> "Axes":
+    axes = axes_or_new(ax)
+    part = frame[frame["measure"] == measure]
+    shape = {"capsize": 2.5, "markersize": 5, "linewidth": 1.5}
+    mean, error = 100 * part["accuracy"], 100 * part["accuracy_error"]
+    axes.errorbar(part["value"], mean, error, fmt="o-", color=COLOURS[0], **shape)
+    axes.set_ylabel(f"mean {frame.attrs['split']} accuracy [%] (solid)", color=COLOURS[0])
+    if part["training_time"].notna().any():
+        right = axes.twinx()
+        right.errorbar(part["value"], part["training_time"], part["time_error"], fmt="s--", color=COLOURS[1], **shape)
+        right.set_ylabel("mean training time [s] (dashed)", color=COLOURS[1])
+    ticks = [f"{value}\n{cells:,}" for value, cells in zip(part["value"], part["cells"], strict=True)]
+    axes.set_xticks(part["value"], ticks)
+    axes.set_xlabel(f"{label}; below: number of cells")
+    return finish(axes, frame, f"Accuracy and time by {measure} (bars: standard error)")

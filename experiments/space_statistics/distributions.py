@@ -1,0 +1,125 @@
+"""How are accuracies distributed, and how noisy is a single training? NAS-Bench-101's figure 2."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas
+
+from nasbench1shot1.errors import OutOfDomainError
+from nasbench1shot1.experiments.space_statistics.drawing import COLOURS, axes_or_new, finish
+from nasbench1shot1.experiments.space_statistics.values import (
+    SPLITS,
+    Floats,
+    accuracy,
+    known_values,
+    values_or_nan,
+)
+from nasbench1shot1.table import Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_STEPS = 2000
+"""More steps than pixels: a curve is thinned to so many."""
+
+
+def accuracy_distribution(table: Table, epochs: int = 108, predicted: bool = False) -> pandas.DataFrame:
+    """Empirical distribution functions of training, validation and test accuracy, means over the repeats.
+
+    Returns:
+        `split`, `accuracy` (fraction, ascending) and `share` of cells at or below it, thinned to 2,000 steps; in
+        `attrs["lacking"]` the splits of which the table knows nothing, in `attrs["medians"]` the medians of the others.
+
+    Raises OutOfDomainError where no split is known.
+    """
+    known = {split: values_or_nan(table, accuracy(split), epochs, predicted) for split in SPLITS}
+    present = {split: values for split, values in known.items() if len(values.rows)}
+    if not present:
+        known_values(table, accuracy("validation"), epochs, predicted)  # raises, and says what would help
+    curves = {split: values.mean[values.rows] for split, values in present.items()}
+    fewest = min(present.values(), key=lambda values: len(values.rows))
+    lacking = [split for split in SPLITS if split not in present]
+    frame = _stacked(curves, "split", "accuracy")
+    frame.attrs = fewest.attributes(
+        quantity=f"{', '.join(present)} accuracy at {epochs} epochs",
+        predicted=any(values.predicted for values in present.values()),
+        lacking=lacking,
+        medians={split: float(np.median(curve)) for split, curve in curves.items()},
+        notes=[f"no {', '.join(lacking)} accuracy is known there"] if lacking else [],
+    )
+    return frame
+
+
+def noise_distribution(table: Table, split: str = "test", predicted: bool = False) -> pandas.DataFrame:
+    """Empirical distribution functions of the noise of training: standard deviation over repeats (n - 1) per budget.
+
+    Returns:
+        `epochs`, `noise` (fraction, ascending) and `share` of cells at or below it, thinned to 2,000 steps; medians by
+        budget in `attrs["medians"]`.
+
+    Raises OutOfDomainError where nothing is measured, or only once; estimates have no noise.
+    """
+    curves, last = {}, None
+    for epochs in table.epochs:
+        values = values_or_nan(table, accuracy(split), epochs)
+        if len(values.rows) and values.repeats.shape[1] > 1:
+            curves[epochs], last = values.repeats[values.rows].std(axis=1, ddof=1), values
+    if last is None:
+        known_values(table, accuracy(split), table.epochs[-1])  # raises where nothing at all is measured
+        raise OutOfDomainError(
+            f"the table {table.id} has one repeat of each training, whose noise cannot be told: open a table with "
+            "several (the official data of NAS-Bench-101 have three)"
+        )
+    frame = _stacked(curves, "epochs", "noise")
+    frame.attrs = last.attributes(split=split, medians={epochs: float(np.median(c)) for epochs, c in curves.items()})
+    frame.attrs["quantity"] = f"{last.repeats.shape[1]} repeats of {split} accuracy at {_listed(list(curves))} epochs"
+    return frame
+
+
+def plot_accuracy_distribution(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes":
+    """The distribution functions, one line for each split."""
+    axes = axes_or_new(ax)
+    for colour, line, (split, curve) in zip(
+        COLOURS, ("-", "--", "-."), frame.groupby("split", sort=False), strict=False
+    ):
+        median = 100 * frame.attrs["medians"][split]
+        label = f"{split}, median {median:.1f} %"
+        axes.step(100 * curve["accuracy"], curve["share"], line, where="post", color=colour, label=label)
+    axes.set_xlim(max(0, 100 * _quantile(frame, "accuracy", 0.02) - 1), 100.5)
+    axes.set_xlabel("accuracy [%]")
+    axes.set_ylabel("share of cells at or below")
+    axes.legend(fontsize=8, loc="upper left")
+    return finish(axes, frame, "Accuracies")
+
+
+def plot_noise_distribution(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes":
+    """The distribution functions of noise, one line for each budget."""
+    axes = axes_or_new(ax)
+    for colour, (epochs, curve) in zip(COLOURS, frame.groupby("epochs", sort=False), strict=False):
+        label = f"{epochs} epochs, median {100 * frame.attrs['medians'][epochs]:.2f}"
+        axes.step(100 * curve["noise"], curve["share"], where="post", color=colour, label=label)
+    axes.set_xscale("symlog", linthresh=0.1)
+    axes.set_xticks([0, 0.1, 1, 10], ["0", "0.1", "1", "10"])
+    axes.set_xlim(left=0)
+    axes.set_xlabel(f"standard deviation of {frame.attrs['split']} accuracy over repeats [percentage points]")
+    axes.set_ylabel("share of cells at or below")
+    axes.legend(fontsize=8, loc="lower right")
+    return finish(axes, frame, "Noise of training")
+
+
+def _stacked(curves: "dict[str, Floats] | dict[int, Floats]", key: str, value: str) -> pandas.DataFrame:
+    parts = []
+    for name, values in curves.items():
+        steps, counts = np.unique(values, return_counts=True)
+        share = np.cumsum(counts) / len(values)
+        kept = np.unique(np.linspace(0, len(steps) - 1, min(_STEPS, len(steps))).round().astype(int))
+        parts.append(pandas.DataFrame({key: name, value: steps[kept], "share": share[kept]}))
+    return pandas.concat(parts, ignore_index=True)
+
+
+def _quantile(frame: pandas.DataFrame, column: str, share: float) -> float:
+    return float(frame.loc[frame["share"] >= share, column].min())
+
+
+def _listed(budgets: list[int]) -> str:
+    return ", ".join(map(str, budgets))

@@ -1,0 +1,75 @@
+"""What the figures share: their axes, colours that colour-blind readers can tell apart, and the line about the data."""
+
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas
+
+from nasbench1shot1.experiments.space_statistics.values import caption
+from nasbench1shot1.files import replacing
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+"""After Okabe and Ito."""
+GREY = "#5a5a5a"
+_CAPTION = "caption"
+
+
+def new_figure(panels: int = 1) -> "Figure":
+    """An empty figure for so many panels side by side."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.4 if panels == 1 else 4.9 * panels, 4.6), layout="constrained", dpi=110)
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def axes_or_new(axes: "Axes | None") -> "Axes":
+    """The axes given, or those of a new figure."""
+    return axes if axes is not None else new_figure().add_subplot()
+
+
+def finish(axes: "Axes", frame: pandas.DataFrame, title: str) -> "Axes":
+    """Title, grid, and under the axes how many measured rows of which table the frame stands on."""
+    predicted = "  (PREDICTED)" if frame.attrs["predicted"] else ""
+    axes.set_title(title + predicted, fontsize=10)
+    axes.grid(alpha=0.25)
+    axes.set_axisbelow(True)
+    axes.annotate(
+        _wrapped(frame.attrs, 92),
+        (0, 0),
+        (0, -40),
+        xycoords="axes fraction",
+        textcoords="offset points",
+        fontsize=7,
+        color=GREY,
+        va="top",
+        gid=_CAPTION,
+    )
+    return axes
+
+
+def figure_of(panels: "tuple[Any, ...]", frame: pandas.DataFrame) -> "Figure":
+    """One figure of all panels of a frame, each a function (frame, axes), with one line about the data."""
+    figure = new_figure(len(panels))
+    for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+        panel(frame, axes)
+        for text in [text for text in axes.texts if text.get_gid() == _CAPTION]:
+            text.remove()
+    figure.supxlabel(_wrapped(frame.attrs, 100 * len(panels)), fontsize=7, color=GREY)
+    return figure
+
+
+def save(figure: "Figure", path: Path) -> None:
+    """Write a figure as PNG, whole or not at all."""
+    with replacing(path) as file:
+        figure.savefig(file, format="png")
+
+
+def _wrapped(attributes: dict[str, Any], width: int) -> str:
+    return "\n".join(textwrap.fill(line, width) for line in caption(attributes).splitlines())

@@ -1,0 +1,82 @@
+"""How often would a random encoding be a top cell? Isomorphic copies, as in NAS-Bench-101's figure 6 (right)."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas
+
+from nasbench1shot1.cell_encoding import VERTEX_BIT
+from nasbench1shot1.experiments.space_statistics.drawing import COLOURS, axes_or_new, finish
+from nasbench1shot1.experiments.space_statistics.pruning import N_OPERATIONS, graphs
+from nasbench1shot1.experiments.space_statistics.top_cells import copies, top_rows
+from nasbench1shot1.experiments.space_statistics.values import accuracy, cells_of, known_values
+from nasbench1shot1.table import Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def isomorphic_copies(
+    table: Table,
+    split: str = "test",
+    epochs: int = 108,
+    top: int | None = None,
+    vertices: int = 7,
+    rule: str = "pruned",
+    predicted: bool = False,
+) -> pandas.DataFrame:
+    """The top cells and the number of encodings, matrices of `vertices` vertices with labels, that prune to each.
+
+    Args:
+        table: any.
+        split: of which the accuracy is.
+        epochs: budget.
+        top: how many cells; if not given, those within two standard errors of the best, or without repeats the 12 best.
+        vertices: of an encoding; 7 in NAS-Bench-101, whose 2²¹ · 3⁵ encodings are 509,607,936.
+        rule: what may have at most nine edges, the "pruned" cell or the "raw" matrix.
+        predicted: take estimates where nothing is measured.
+
+    Returns:
+        Best first: `hash`, `accuracy` (fraction, mean over repeats), `vertices`, `copies`, `cumulative_share` (of all
+        encodings, valid or not). `attrs["copies"]` is their sum, `attrs["encodings"]` how many encodings there are.
+
+    Raises OutOfDomainError where accuracy is unknown.
+    """
+    values = known_values(table, accuracy(split), epochs, predicted)
+    rows, which = top_rows(values, top)
+    codes = cells_of(table)[rows]
+    counted = copies(codes, graphs(vertices), rule)
+    total = len(graphs(vertices).edges) * N_OPERATIONS ** (vertices - 2)
+    frame = pandas.DataFrame(
+        {
+            "hash": table.hashes(rows),
+            "accuracy": values.mean[rows],
+            "vertices": (codes >> np.uint64(VERTEX_BIT)).astype(np.int64),
+            "copies": counted,
+            "cumulative_share": np.cumsum(counted) / total,
+        }
+    )
+    odds = f"one in {total / counted.sum():,.0f}"
+    frame.attrs = values.attributes(
+        split=split,
+        copies=int(counted.sum()),
+        encodings=total,
+        notes=[f"{which}: {counted.sum():,} of {total:,} encodings, {odds}"],
+    )
+    return frame
+
+
+def plot_isomorphic_copies(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes":
+    """Copies of each top cell, best first."""
+    axes = axes_or_new(ax)
+    ranks = np.arange(1, len(frame) + 1)
+    bars = axes.bar(ranks, frame["copies"], color=COLOURS[0])
+    if len(frame) <= 16:
+        axes.bar_label(bars, [f"{count:,}" for count in frame["copies"]], fontsize=8, padding=2)
+        names = [f"{rank}\n{100 * value:.2f} %" for rank, value in zip(ranks, frame["accuracy"], strict=True)]
+        axes.set_xticks(ranks, names, fontsize=7)
+    axes.set_yscale("log")
+    axes.set_ylim(0.8, 3 * frame["copies"].max())
+    axes.set_xlabel(f"top cell by {frame.attrs['split']} accuracy")
+    axes.set_ylabel("encodings that prune to it")
+    return finish(axes, frame, f"Isomorphic copies: {frame.attrs['copies']:,} encodings of {len(frame)} top cells")

@@ -1,0 +1,122 @@
+"""Encodings as black-box methods search them, V × V matrices with labels, and the cells that they prune to.
+
+NAS-Bench-101 writes a cell as a 7 × 7 upper-triangular matrix and five labels: 2²¹ · 3⁵ encodings (its section 2.2),
+most of which have loose ends. Tables of smaller cells (EC-NAS) have such encodings with fewer vertices.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbench1shot1.cell_encoding import EDGE_BITS, MAX_EDGES, OPERATIONS, VERTEX_BIT, Encodings, edge_bit
+from nasbench1shot1.errors import unknown_name
+
+Integers = NDArray[np.int64]
+N_OPERATIONS = len(OPERATIONS)
+RULES = ("pruned", "raw")
+"""What may have at most nine edges: the cell that is left after pruning (as the published API has it), or all of it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Graphs:
+    """What each of the G = 2^(V (V - 1) / 2) matrices of V vertices prunes to; position = edges as bits, `edge_bit`.
+
+    Attributes:
+        vertices: V.
+        edges: (G,) edges of the pruned graph, renumbered without gaps.
+        live: (G,) the inner vertices on a path from input to output, vertex v at bit v - 1; 0 too where no path is.
+        n_vertices: (G,) vertices of the pruned graph; 0 where no path leads to the output.
+        n_edges, raw_edges: (G,) edges after and before pruning.
+    """
+
+    vertices: int
+    edges: NDArray[np.int32]
+    live: NDArray[np.uint8]
+    n_vertices: NDArray[np.uint8]
+    n_edges: NDArray[np.uint8]
+    raw_edges: NDArray[np.uint8]
+
+    @property
+    def inner(self) -> int:
+        """How many labels an encoding has."""
+        return self.vertices - 2
+
+    def valid(self, rule: str = "pruned") -> NDArray[np.bool_]:
+        """(G,) which are cells of NAS-Bench-101, by one of `RULES`; raises InvalidInputError for another."""
+        counted = self.n_edges if checked_rule(rule) == "pruned" else self.raw_edges
+        valid: NDArray[np.bool_] = (self.n_vertices > 0) & (counted <= MAX_EDGES)
+        return valid
+
+    def cells(self, matrices: Integers, labels: Integers) -> Encodings:
+        """The encodings of the pruned cells.
+
+        Args:
+            matrices: (N,) edges as bits, each with a path.
+            labels: (N, V - 2) operations, of dead vertices too.
+        """
+        codes = self.n_vertices[matrices].astype(np.uint64) << np.uint64(VERTEX_BIT)
+        codes |= self.edges[matrices].astype(np.uint64)
+        live = self.live[matrices]
+        place = np.zeros(len(matrices), np.int64)  # where the next live vertex goes
+        for vertex in range(self.inner):
+            is_live = (live >> vertex & 1).astype(np.int64)
+            shift = (EDGE_BITS + 2 * place).astype(np.uint64)
+            codes |= (labels[:, vertex] * is_live).astype(np.uint64) << shift
+            place += is_live
+        return codes
+
+
+@lru_cache(maxsize=2)
+def graphs(vertices: int = 7) -> Graphs:
+    """All matrices of so many vertices; of seven, two million in under a second."""
+    masks = np.arange(1 << edge_bit(0, vertices), dtype=np.int32)
+    on_path = _on_a_path(masks, vertices)
+    edges = np.zeros_like(masks)
+    for kept in _vertex_sets(vertices):
+        rows = np.flatnonzero(on_path == sum(1 << v for v in kept))
+        for new_y, y in enumerate(kept):
+            for new_x, x in enumerate(kept[:new_y]):
+                edges[rows] |= (masks[rows] >> edge_bit(x, y) & 1) << edge_bit(new_x, new_y)
+    inner = (on_path & ~(1 << vertices - 1)) >> 1
+    counts = (_bits(on_path), _bits(edges), _bits(masks))
+    found = Graphs(vertices, edges, inner.astype(np.uint8), *counts)
+    for array in (found.edges, found.live, *counts):
+        array.flags.writeable = False
+    return found
+
+
+def checked_rule(rule: str) -> str:
+    """`rule`, if it is one; else InvalidInputError."""
+    if rule not in RULES:
+        raise unknown_name("rule of what is valid", rule, RULES)
+    return rule
+
+
+def _vertex_sets(vertices: int) -> list[tuple[int, ...]]:
+    """Input, output and every choice of vertices between."""
+    inner = range(1, vertices - 1)
+    return [(0, *chosen, vertices - 1) for k in range(vertices - 1) for chosen in combinations(inner, k)]
+
+
+def _on_a_path(masks: NDArray[np.int32], vertices: int) -> NDArray[np.int32]:
+    """The vertices on a path from input to output as bits; 0 where there is none."""
+    before = [(masks >> edge_bit(0, y)) & ((1 << y) - 1) for y in range(vertices)]
+    reached = np.ones_like(masks)
+    for y in range(1, vertices):
+        reached |= ((before[y] & reached) != 0).astype(np.int32) << y
+    reaching = np.full_like(masks, 1 << vertices - 1)
+    for y in range(vertices - 1, 0, -1):
+        reaching |= np.where(reaching >> y & 1, before[y], 0)
+    both = reached & reaching
+    return np.where(both & 1, both, 0).astype(np.int32)
+
+
+def _bits(values: NDArray[np.int32]) -> NDArray[np.uint8]:
+    """How many bits are set."""
+    count = np.zeros(len(values), np.uint8)
+    for bit in range(EDGE_BITS):
+        count += (values >> bit & 1).astype(np.uint8)
+    return count

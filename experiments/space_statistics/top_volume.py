@@ -1,0 +1,113 @@
+"""How much of the space lies near a top cell? NAS-Bench-101's figure 6 (right)."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas
+from numpy.typing import NDArray
+
+from nasbench1shot1.experiments.space_statistics.drawing import COLOURS, axes_or_new, finish
+from nasbench1shot1.experiments.space_statistics.pruning import N_OPERATIONS, Graphs, Integers, graphs
+from nasbench1shot1.experiments.space_statistics.top_cells import encodings, top_rows
+from nasbench1shot1.experiments.space_statistics.values import accuracy, cells_of, check_counts, known_values
+from nasbench1shot1.search_spaces.wirings import labellings
+from nasbench1shot1.table import Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_PRODUCTS = 20_000_000
+"""Distances computed at a time: 80 MB."""
+
+
+def top_volume(
+    table: Table,
+    rng: np.random.Generator,
+    split: str = "test",
+    epochs: int = 108,
+    top: int | None = None,
+    samples: int = 20_000,
+    vertices: int = 7,
+    predicted: bool = False,
+) -> pandas.DataFrame:
+    """The share of all encodings, valid or not, within so many edits of the closest encoding of a top cell.
+
+    Encodings are drawn uniformly, or taken one and all where there are no more than `samples`. An edit flips an edge of
+    the matrix or changes a label, be its vertex dead or alive.
+
+    Args:
+        table: any.
+        rng: where encodings are drawn from.
+        split, epochs, top, vertices, predicted: as for `isomorphic_copies`.
+        samples: how many encodings.
+
+    Returns:
+        `distance` 0, 1, …; `share` of the encodings within it; `error`, its standard error (0 where all were taken).
+
+    Raises OutOfDomainError where accuracy is unknown, or the top cells have more than two million encodings.
+    """
+    check_counts(samples=samples)
+    values = known_values(table, accuracy(split), epochs, predicted)
+    rows, which = top_rows(values, top)
+    space = graphs(vertices)
+    tops = encodings(cells_of(table)[rows], space)
+    drawn, is_all = _encodings(space, samples, rng)
+    distance = nearest(drawn, tops, space)
+    share = np.cumsum(np.bincount(distance)) / len(distance)
+    frame = pandas.DataFrame({"distance": np.arange(len(share)), "share": share})
+    frame["error"] = 0.0 if is_all else np.sqrt(share * (1 - share) / len(distance))
+    how = "all" if is_all else "uniformly drawn"
+    frame.attrs = values.attributes(
+        split=split,
+        top_cells=len(rows),
+        copies=len(tops[0]),
+        samples=len(distance),
+        notes=[
+            f"{which}, {len(tops[0]):,} encodings in all; {len(distance):,} encodings of {vertices} vertices, {how}"
+        ],
+    )
+    return frame
+
+
+def nearest(these: tuple[Integers, Integers], others: tuple[Integers, Integers], space: Graphs) -> NDArray[np.int64]:
+    """For each of N encodings (edges as bits, operations) the edits to the closest of the others, (N,)."""
+    targets = _signs(*others, space)
+    step = max(1, _PRODUCTS // len(targets))
+    n_edges = len(space.edges).bit_length() - 1
+    parts = []
+    for start in range(0, len(these[0]), step):
+        near = (_signs(these[0][start : start + step], these[1][start : start + step], space) @ targets.T).max(axis=1)
+        parts.append(np.rint(n_edges / 2 + space.inner - near).astype(np.int64))
+    return np.concatenate(parts)
+
+
+def plot_top_volume(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes":
+    """Share of the encodings against distance."""
+    axes = axes_or_new(ax)
+    axes.errorbar(frame["distance"], 100 * frame["share"], 200 * frame["error"], fmt="o-", color=COLOURS[0], capsize=3)
+    if (frame["distance"] == 6).any():
+        share = float(frame.loc[frame["distance"] == 6, "share"].iloc[0])
+        axes.axvline(6, color=COLOURS[1], linestyle="--", linewidth=1)
+        axes.annotate(f"{share:.1%} within 6 edits", (6, 100 * share), (8, -14), textcoords="offset points", fontsize=8)
+    axes.set_xlabel("distance to the closest top cell [edits of an encoding]")
+    axes.set_ylabel("share of all encodings within it [%]")
+    axes.set_ylim(-2, 102)
+    return finish(axes, frame, "Volume near the top cells (bars: 2 standard errors)")
+
+
+def _encodings(space: Graphs, samples: int, rng: np.random.Generator) -> tuple[tuple[Integers, Integers], bool]:
+    """All encodings where they are no more than `samples`, else so many drawn uniformly."""
+    n_labellings = N_OPERATIONS**space.inner
+    if len(space.edges) * n_labellings <= samples:
+        labels = labellings(space.inner)
+        return (np.repeat(np.arange(len(space.edges)), n_labellings), np.tile(labels, (len(space.edges), 1))), True
+    matrices = rng.integers(len(space.edges), size=samples)
+    return (matrices, rng.integers(N_OPERATIONS, size=(samples, space.inner))), False
+
+
+def _signs(matrices: Integers, labels: Integers, space: Graphs) -> NDArray[np.float32]:
+    """Encodings as vectors whose product is (edges alike - edges unlike) / 2 + labels alike."""
+    bits = np.arange(len(space.edges).bit_length() - 1)
+    edges = np.where(matrices[:, None] >> bits & 1, 1, -1) / np.sqrt(2)
+    hot = (labels[:, :, None] == np.arange(N_OPERATIONS)).reshape(len(labels), -1)
+    return np.concatenate([edges, hot], axis=1).astype(np.float32)

@@ -1,0 +1,106 @@
+"""`nb1shot1 statistics`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import tyro
+
+if TYPE_CHECKING:
+    from nasbench1shot1.experiments.space_statistics.catalogue import Analysis
+    from nasbench1shot1.table import Table
+
+SUMMARY = "summary.json"
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Ask a table what NAS-Bench-101 and NAS-Bench-1Shot1 asked of theirs; a CSV file and a picture for each answer.
+
+    error-distribution, accuracy-distribution, noise-distribution, cost, operation-replacement, depth-and-width,
+    budget-correlation, autocorrelation, fitness-distance, isomorphic-copies, top-volume. Measurements only, unless
+    --predicted is given.
+    """
+
+    names: tyro.conf.Positional[tuple[str, ...]] = ()
+    """The analyses; all if none is named."""
+    table: str | None = None
+    """Folder or name of the table ("nb101-sample": the real sample); the one in use if not given."""
+    out: Path | None = None
+    """Folder of the results; statistics/TABLE if not given."""
+    split: Literal["test", "validation"] | None = None
+    """Of which accuracy; if not given, the paper's choice where the table has it measured, else validation."""
+    space: str | None = None
+    """For autocorrelation: walk through this choice-block space instead of through all encodings."""
+    predicted: bool = False
+    """Take the table's estimates where it has no measurements; every figure then says so."""
+    seed: int = 0
+    """Of the random numbers that autocorrelation and top-volume draw."""
+
+    def run(self) -> None:
+        """Run the analyses, write and print; raises UserError where none could be answered."""
+        from nasbench1shot1.errors import UserError, unknown_name
+        from nasbench1shot1.experiments.space_statistics.catalogue import ANALYSES
+        from nasbench1shot1.files import check_writable, write_json
+        from nasbench1shot1.table import load_table
+
+        if unknown := [name for name in self.names if name not in ANALYSES]:
+            raise unknown_name("analysis", unknown[0], ANALYSES)
+        table = load_table(self.table)
+        out = self.out or Path("statistics") / table.id
+        check_writable(out)
+        answers, refusals = {}, {}
+        for name in self.names or ANALYSES:
+            try:
+                answers[name] = self._answer(name, ANALYSES[name], table, out)
+            except UserError as refusal:
+                refusals[name] = str(refusal)
+        if not answers:
+            raise UserError("; ".join(dict.fromkeys(refusals.values())))
+        write_json(out / SUMMARY, {"table": table.id, "answers": answers, "refusals": refusals})
+        _show(table, answers, refusals, out)
+
+    def _answer(self, name: str, analysis: "Analysis", table: "Table", out: Path) -> dict[str, Any]:
+        """Ask, write CSV and PNG, and return what is to be said of it."""
+        import numpy as np
+
+        from nasbench1shot1.experiments.space_statistics.drawing import figure_of, save
+        from nasbench1shot1.files import replacing
+
+        options = {
+            "split": self._split(analysis, table),
+            "predicted": self.predicted,
+            "rng": np.random.default_rng(self.seed),
+            "space": self.space,
+        }
+        frame = analysis.run(table, options)
+        with replacing(out / f"{name}.csv") as file:
+            file.write(frame.to_csv(index=False).encode())
+        save(figure_of(analysis.panels, frame), out / f"{name}.png")
+        return {"headline": analysis.headline(frame), **frame.attrs}
+
+    def _split(self, analysis: "Analysis", table: "Table") -> str | None:
+        """The split asked for, else the paper's if the table knows it, else validation."""
+        from nasbench1shot1.experiments.space_statistics.values import accuracy, values_or_nan
+
+        if self.split is not None or analysis.split is None:
+            return self.split
+        known = values_or_nan(table, accuracy(analysis.split), table.epochs[-1], self.predicted)
+        return analysis.split if len(known.rows) else "validation"
+
+
+def _show(table: "Table", answers: dict[str, dict[str, Any]], refusals: dict[str, str], out: Path) -> None:
+    from rich.console import Console
+    from rich.table import Table as Screen
+
+    screen = Screen(title=f"table {table.id}", title_justify="left")
+    for heading in ("analysis", "of", "rows", "result"):
+        screen.add_column(heading, no_wrap=heading in ("analysis", "rows"))
+    for name, answer in answers.items():
+        kind = "predicted" if answer["predicted"] else "measured"
+        screen.add_row(name, f"{answer['quantity']}, {kind}", f"{answer['rows']:,}", answer["headline"])
+    console = Console(highlight=False)
+    console.print(screen)
+    for name, sentence in refusals.items():
+        console.print(f"Not answered, {name}: {sentence}", soft_wrap=True, markup=False)
+    console.print(f"Written to {out}", soft_wrap=True, markup=False)
