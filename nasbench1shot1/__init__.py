@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from nasbench1shot1.errors import OutOfDomainError as OutOfDomainError
     from nasbench1shot1.errors import UserError as UserError
     from nasbench1shot1.evaluator import score as score
+    from nasbench1shot1.nasbench_object import table_from_nasbench as table_from_nasbench
     from nasbench1shot1.optimizer import OneShotOptimizer as OneShotOptimizer
     from nasbench1shot1.registry import search_space as search_space
     from nasbench1shot1.run_record import Run as Run
@@ -58,6 +59,7 @@ _HOME = {
     "search": "searching",
     "search_seeds": "searching",
     "search_space": "registry",
+    "table_from_nasbench": "nasbench_object",
     "train_cell": "cell_training.training",
 }
 __all__ = sorted(_HOME)

@@ -1,1 +1,10 @@
-"""Drop-in for `nasbench.api`."""
+"""Drop-in for `nasbench.api`: the same names, calls and answers, without TensorFlow.
+
+    from nasbench1shot1 import api          # was: from nasbench import api
+
+What is the same, better and different is in docs/api.md.
+"""
+
+from nasbench1shot1.api.model_spec import ModelSpec as ModelSpec
+from nasbench1shot1.api.nasbench import NASBench as NASBench
+from nasbench1shot1.errors import OutOfDomainError as OutOfDomainError

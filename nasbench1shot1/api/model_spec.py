@@ -1,0 +1,208 @@
+"""A model as users of `nasbench.api` describe it: adjacency and labels, pruned."""
+
+from collections.abc import Sequence
+from functools import cached_property, lru_cache
+from importlib import import_module
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from nasbench1shot1.api.graph_util import hash_module
+from nasbench1shot1.cell_encoding import INPUT, OUTPUT, encode_graph, path_vertices
+from nasbench1shot1.errors import InvalidInputError, UserError
+
+_SMALL = 7
+"""Up to so many vertices a matrix is checked as one integer."""
+
+
+class ModelSpec:
+    """A graph of operations, pruned as NAS-Bench-101 does it: only vertices on a path from first to last remain.
+
+    The arguments are copied. Attributes are made when they are first read and may be assigned or changed then;
+    `NASBench` goes by what they are when it is asked.
+
+    Args:
+        matrix: (V, V) strictly upper triangular adjacency, a nested list or an array; row → column.
+        ops: V labels of any kind; NAS-Bench-101 has "input", then its operations, then "output".
+        data_format: "channels_last" or "channels_first"; kept, and of no effect on what is looked up.
+
+    Attributes:
+        original_matrix, original_ops: as given, an array and a list.
+        matrix, ops: what is left after pruning; None where no path leads from the first to the last vertex.
+        valid_spec: whether there is such a path.
+
+    Raises:
+        InvalidInputError: (a ValueError) a matrix that is not square, not strictly upper triangular or holds other
+            entries than 0 and 1, or not as many labels as vertices.
+    """
+
+    def __init__(self, matrix: ArrayLike, ops: Sequence[Any], data_format: str = "channels_last") -> None:
+        self._given: Any
+        self._rows: list[list[Any]]
+        if isinstance(matrix, list) and _is_plain_list(matrix, len(ops)):
+            self._given = self._rows = [row[:] for row in matrix]
+        else:
+            self._given = _checked(matrix, len(ops))
+            self._rows = self._given.tolist()
+        self._labels = [*ops]
+        self.data_format = data_format
+
+    @cached_property
+    def original_matrix(self) -> NDArray[Any]:
+        """(V, V) as given."""
+        return np.array(self._given)
+
+    @cached_property
+    def original_ops(self) -> list[Any]:
+        """The V labels as given."""
+        return self._labels[:]
+
+    @cached_property
+    def matrix(self) -> NDArray[Any] | None:
+        """Adjacency after pruning, of the type that was given."""
+        kept = self._kept
+        return np.array(self._given)[np.ix_(kept, kept)] if kept else None
+
+    @cached_property
+    def ops(self) -> list[Any] | None:
+        """Labels after pruning."""
+        return [self._labels[v] for v in self._kept] or None
+
+    @cached_property
+    def valid_spec(self) -> bool:
+        """Whether a path leads from the first to the last vertex."""
+        return bool(self._kept)
+
+    @cached_property
+    def _kept(self) -> list[int]:
+        return path_vertices(self._rows)
+
+    @cached_property
+    def _given_encoding(self) -> int:
+        """Of what was given; 0 where there is none."""
+        if not self._labels or self._labels[0] != INPUT or self._labels[-1] != OUTPUT:
+            return 0
+        try:
+            return encode_graph(self._rows, self._labels)
+        except InvalidInputError:
+            return 0
+
+    @property
+    def encoding(self) -> int:
+        """The model as one integer (`nasbench1shot1.cell_encoding`); 0 where it has none.
+
+        It has one if its labels are NAS-Bench-101's and its vertices, pruned, at most 7.
+        """
+        own = self.__dict__
+        if "matrix" in own or "ops" in own or not own.get("valid_spec", True):
+            return encoding_of(self)
+        return self._given_encoding
+
+    def hash_spec(self, canonical_ops: Sequence[Any]) -> str:
+        """NAS-Bench-101's MD5 of the pruned graph, the same for every numbering of its vertices.
+
+        Args:
+            canonical_ops: the operations in the order that numbers them: `config["available_ops"]`.
+
+        Raises:
+            InvalidInputError: (a ValueError) an operation that is not among them, or a graph without a path from
+                first to last.
+        """
+        if self.matrix is None or self.ops is None:
+            raise InvalidInputError("the spec has no path from input to output, so it has no hash: connect the two")
+        known = list(canonical_ops)
+        if unknown := [op for op in self.ops[1:-1] if op not in known]:
+            raise InvalidInputError(f"operation {unknown[0]!r} is not one of {known}")
+        return hash_module(self.matrix, [-1, *(known.index(op) for op in self.ops[1:-1]), -2])
+
+    def visualize(self) -> Any:
+        """The pruned graph as a `graphviz.Digraph`, which notebooks draw.
+
+        Raises:
+            UserError: the package graphviz is not installed.
+            InvalidInputError: there is no path from first to last, hence nothing to draw.
+        """
+        try:
+            graphviz = import_module("graphviz")
+        except ImportError as error:
+            raise UserError("drawing a spec needs the package graphviz: pip install graphviz") from error
+        if self.matrix is None or self.ops is None:
+            raise InvalidInputError("the spec has no path from input to output, so there is nothing to draw")
+        graph, last = graphviz.Digraph(), len(self.ops) - 1
+        for vertex, label in enumerate([INPUT, *self.ops[1:-1], OUTPUT]):
+            graph.node(str(vertex), str(label))
+        for x, y in np.argwhere(self.matrix[:last]).tolist():
+            graph.edge(str(x), str(y))
+        return graph
+
+
+def is_upper_triangular(matrix: ArrayLike) -> bool:
+    """Whether a matrix is 0 on its diagonal and below."""
+    return not np.tril(np.asarray(matrix)).any()
+
+
+def encoding_of(spec: Any) -> int:
+    """The encoding of a spec as its attributes are now, be it another package's; 0 where it has none.
+
+    A changed spec is not pruned again: one that holds what pruning would remove has no encoding.
+    """
+    if not spec.valid_spec or spec.matrix is None or spec.ops is None:
+        return 0
+    matrix, ops = np.asarray(spec.matrix), spec.ops
+    if matrix.shape != (len(ops), len(ops)) or not _is_small(matrix) or ops[0] != INPUT or ops[-1] != OUTPUT:
+        return 0
+    try:
+        rows = matrix.tolist()
+        return encode_graph(rows, ops) if len(path_vertices(rows)) == len(ops) else 0
+    except InvalidInputError:
+        return 0
+
+
+def _is_small(matrix: NDArray[Any]) -> bool:
+    """Whether a square array has at most 7 vertices, is strictly upper triangular and holds 0 and 1 alone."""
+    return len(matrix) <= _SMALL and _is_triangle_of_bits(matrix.ravel().tolist(), len(matrix))
+
+
+def _is_plain_list(matrix: list[Any], n: int) -> bool:
+    """`_is_small` for n lists of n, in a microsecond; False where a slower look is needed."""
+    if len(matrix) != n or not 0 < n <= _SMALL:
+        return False
+    for row in matrix:
+        if type(row) is not list or len(row) != n:
+            return False
+    return _is_triangle_of_bits(chain.from_iterable(matrix), n)
+
+
+def _is_triangle_of_bits(entries: Any, n: int) -> bool:
+    """Whether n × n entries are integers, 0 or 1, and 0 on the diagonal and below."""
+    try:
+        return int.from_bytes(bytes(entries), "little") & _forbidden(n) == 0
+    except (TypeError, ValueError):  # no integers, or none that fit into a byte
+        return False
+
+
+@lru_cache
+def _forbidden(n: int) -> int:
+    """Every bit of n × n bytes that is set nowhere in a strictly upper triangular matrix of 0 and 1."""
+    return int.from_bytes(bytes(0xFE if x < y else 0xFF for x in range(n) for y in range(n)), "little")
+
+
+def _checked(matrix: ArrayLike, n_labels: int) -> NDArray[Any]:
+    """A copy of the matrix as an array; raises InvalidInputError for a form that no spec has."""
+    try:
+        given = np.array(matrix)
+    except ValueError as error:
+        raise InvalidInputError(f"the adjacency matrix is not a rectangle of numbers ({error})") from error
+    if given.ndim != 2 or given.shape[0] != given.shape[1]:
+        raise InvalidInputError(f"the adjacency matrix must be square, not {given.shape}")
+    if len(given) != n_labels:
+        raise InvalidInputError(f"a matrix of {len(given)} vertices needs as many ops, not {n_labels}")
+    if _is_small(given):
+        return given
+    if not is_upper_triangular(given):
+        raise InvalidInputError("the adjacency matrix must be upper triangular: number vertices along the edges")
+    if not ((given == 0) | (given == 1)).all():
+        raise InvalidInputError("the adjacency matrix may only hold 0 and 1")
+    return given

@@ -1,0 +1,201 @@
+"""`NASBench`, call for call that of `nasbench.api`, answering from a table."""
+
+from collections.abc import KeysView
+from pathlib import Path
+from random import Random
+from typing import Any
+from warnings import warn
+
+import numpy as np
+
+from nasbench1shot1.api.config import build_config
+from nasbench1shot1.api.model_spec import ModelSpec, encoding_of
+from nasbench1shot1.api.statistics import Computed, RowReader, Statistics, UnknownCellError, n_edges, row_of_hash
+from nasbench1shot1.cells import INPUT, MAX_EDGES, MAX_VERTICES, OPERATIONS, OUTPUT
+from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
+from nasbench1shot1.table import Table
+
+
+class NASBench:
+    """The data set, with a budget that its queries use up.
+
+    Args:
+        dataset_file: an official file (`.tfrecord`), imported at the first time and opened from there ever after;
+            the folder of a table; or a Table.
+        seed: of the generator that `query` draws its repeats from: what `random.Random` takes, or a numpy Generator
+            to draw from. The same seed and queries give the same answers. Not given: another one each time.
+
+    Attributes:
+        config: see `api.config.build_config`.
+        valid_epochs: the set of budgets.
+        training_time_spent, total_epochs_spent: seconds and epochs of all queries since the last reset.
+        fixed_statistics, computed_statistics: by hash, what `get_metrics_from_hash` returns; read-only.
+        history: an empty dictionary, for the user.
+        table: the Table that answers.
+
+    Raises:
+        InvalidInputError, DamagedFileError: no such file or table, or a damaged one; a seed that is none.
+    """
+
+    def __init__(self, dataset_file: str | Path | Table, seed: Any = None) -> None:
+        self.table = _opened(dataset_file)
+        self.config = build_config(self.table.repeats)
+        self.valid_epochs = set(self.table.epochs)
+        self.history: dict[str, Any] = {}
+        self._random = _generator(seed)
+        self._read = RowReader(self.table)
+        self.reset_budget_counters()
+        if predicted := self.table.fidelity(max(self.table.epochs)):
+            warn(f"the table {self.table.id} holds estimates: {predicted}", stacklevel=2)
+
+    @property
+    def fixed_statistics(self) -> Statistics:
+        """By hash: module_adjacency, module_operations, trainable_parameters."""
+        return Statistics(self.table, self._read.fixed)
+
+    @property
+    def computed_statistics(self) -> Statistics:
+        """By hash, by epochs: for each repeat the metrics half-way and at the end."""
+        return Statistics(self.table, self._read.computed)
+
+    # What search methods ask -----------------------------------------------------------------------------------
+
+    def query(self, model_spec: Any, epochs: int = 108, stop_halfway: bool = False) -> dict[str, Any]:
+        """One training of a model, drawn among its repeats; counted in the budget.
+
+        Args:
+            model_spec: a ModelSpec.
+            epochs: one of `valid_epochs`.
+            stop_halfway: the values half-way through that training, which costs half the epochs.
+
+        Returns:
+            module_adjacency (V, V) int8, module_operations, trainable_parameters, training_time (seconds),
+            train_accuracy, validation_accuracy, test_accuracy (fractions). What the table lacks is left out.
+
+        Raises:
+            OutOfDomainError: a budget, model or half-way value that the table does not have.
+        """
+        if epochs not in self.valid_epochs:
+            raise OutOfDomainError(f"there is no budget of {epochs} epochs: ask for one of {sorted(self.valid_epochs)}")
+        row = self._row(model_spec)
+        values = self._read.training(row, int(epochs), self._drawn(self.config["num_repeats"]), bool(stop_halfway))
+        if not values:
+            raise OutOfDomainError(f"the table {self.table.id} has no half-way values: ask for the end of the training")
+        self.training_time_spent += values.get("training_time", 0.0)
+        self.total_epochs_spent += epochs // 2 if stop_halfway else epochs
+        return self._read.fixed(row) | values
+
+    def is_valid(self, model_spec: Any) -> bool:
+        """Whether `query` would answer; costs nothing."""
+        try:
+            self._row(model_spec)
+        except OutOfDomainError:
+            return False
+        return True
+
+    def get_budget_counters(self) -> tuple[float, int]:
+        """Seconds of training and epochs that the queries since the last reset stand for."""
+        return self.training_time_spent, self.total_epochs_spent
+
+    def reset_budget_counters(self) -> None:
+        """Set both counters to zero."""
+        self.training_time_spent, self.total_epochs_spent = 0.0, 0
+
+    # What analyses ask -----------------------------------------------------------------------------------------
+
+    def hash_iterator(self) -> KeysView[str]:
+        """All hashes, in the order of the official file."""
+        return self.fixed_statistics.keys()
+
+    def get_metrics_from_hash(self, module_hash: str) -> tuple[dict[str, Any], Computed]:
+        """All that is known of a model: what is fixed, and by epochs the metrics of every repeat. Costs no budget.
+
+        Raises:
+            UnknownCellError: (an OutOfDomainError and a KeyError) the table has no such hash.
+        """
+        row = row_of_hash(self.table, module_hash)
+        return self._read.fixed(row), self._read.computed(row)
+
+    def get_metrics_from_spec(self, model_spec: Any) -> tuple[dict[str, Any], Computed]:
+        """`get_metrics_from_hash` of a ModelSpec; raises OutOfDomainError for one that the table does not have."""
+        row = self._row(model_spec)
+        return self._read.fixed(row), self._read.computed(row)
+
+    def evaluate(self, model_spec: Any, model_dir: str | Path) -> dict[str, Any]:
+        """Train a model from scratch as the data set's were, see `api.evaluation.evaluate`; no table is asked."""
+        from nasbench1shot1.api.evaluation import evaluate
+
+        return evaluate(model_spec, Path(model_dir).expanduser(), self.config, seed=self._drawn(2**31))
+
+    # Behind them -----------------------------------------------------------------------------------------------
+
+    def _drawn(self, below: int) -> int:
+        """A number from 0 on, drawn as the published package draws a repeat."""
+        if isinstance(self._random, Random):
+            return self._random.randint(0, below - 1)
+        return int(self._random.integers(below))
+
+    def _row(self, spec: Any) -> int:
+        """The row of a spec: by its encoding, or else by its hash."""
+        code = spec.encoding if isinstance(spec, ModelSpec) else _encoding_of_other(spec)
+        if not code or not self._has_default_limits():
+            self._check(spec)
+            return row_of_hash(self.table, self._hash(spec))
+        if n_edges(code) > MAX_EDGES:  # no table has it: say so without looking
+            self._check(spec)
+        try:
+            return self.table.row_of_encoding(code)
+        except OutOfDomainError as error:
+            self._check(spec)
+            raise UnknownCellError(str(error)) from None
+
+    def _hash(self, spec: Any) -> str:
+        try:
+            return str(spec.hash_spec(self.config["available_ops"]))
+        except InvalidInputError as error:  # changed into something that is no graph
+            raise OutOfDomainError(str(error)) from None
+
+    def _has_default_limits(self) -> bool:
+        config = self.config
+        limits = config["module_vertices"], config["max_edges"], *config["available_ops"]
+        return limits == (MAX_VERTICES, MAX_EDGES, *OPERATIONS)
+
+    def _check(self, spec: Any) -> None:
+        """Raise OutOfDomainError for a spec outside the limits that `config` gives."""
+        if not spec.valid_spec:
+            raise OutOfDomainError("no path leads from the input to the output of this spec: connect the two")
+        vertices, edges = len(spec.ops), np.sum(spec.matrix)
+        most_vertices, most_edges = self.config["module_vertices"], self.config["max_edges"]
+        if vertices > most_vertices:
+            raise OutOfDomainError(f"the spec has {vertices} vertices after pruning: at most {most_vertices} are valid")
+        if edges > most_edges:
+            raise OutOfDomainError(f"the spec has {edges} edges after pruning: at most {most_edges} are valid")
+        if spec.ops[0] != INPUT or spec.ops[-1] != OUTPUT:
+            raise OutOfDomainError(f"the first op must be '{INPUT}' and the last '{OUTPUT}', not {spec.ops}")
+        for op in spec.ops[1:-1]:
+            if op not in self.config["available_ops"]:
+                raise OutOfDomainError(f"there is no op {op!r}: use those of {self.config['available_ops']}")
+
+
+def _opened(dataset_file: str | Path | Table) -> Table:
+    if isinstance(dataset_file, Table):
+        return dataset_file
+    from nasbench1shot1.table_import.importing import open_official
+
+    return open_official(Path(dataset_file).expanduser())
+
+
+def _generator(seed: Any) -> Random | np.random.Generator:
+    if isinstance(seed, np.random.Generator):
+        return seed
+    try:
+        return Random(seed.item() if isinstance(seed, np.generic) else seed)
+    except TypeError:
+        raise InvalidInputError(f"seed cannot be {seed!r}: give a whole number, or a numpy Generator") from None
+
+
+def _encoding_of_other(spec: Any) -> int:
+    """Of something else with a ModelSpec's attributes, the published package's for one."""
+    if not hasattr(spec, "valid_spec") or not hasattr(spec, "hash_spec"):
+        raise InvalidInputError(f"{spec!r} is no model: give a ModelSpec")
+    return encoding_of(spec)

@@ -1,0 +1,143 @@
+"""A table's rows in the shape that `nasbench.api` gives them: plain dictionaries, made when asked for."""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbench1shot1.cell_encoding import MAX_VERTICES, decode_graph, edge_bit
+from nasbench1shot1.errors import OutOfDomainError, UserError
+from nasbench1shot1.table import Table
+from nasbench1shot1.table_folder import HALFWAY
+
+METRICS = ("training_time", "train_accuracy", "validation_accuracy", "test_accuracy")
+"""In the order of the published dictionaries."""
+
+Computed = dict[int, list[dict[str, float]]]
+
+_EDGE_BITS = edge_bit(0, MAX_VERTICES)
+_EDGES = (1 << _EDGE_BITS) - 1
+_AT_ONCE = 4096
+
+
+class UnknownCellError(OutOfDomainError, KeyError):
+    """No such cell in the table; the published package raises a KeyError there."""
+
+    __str__ = Exception.__str__  # a KeyError would show its message in quotes
+
+
+def known_metrics(table: Table) -> dict[tuple[int, bool], tuple[str, ...]]:
+    """The metrics that a table has, by (epochs, half-way?)."""
+    about = table.info()["columns"]
+    return {
+        (epochs, halfway): tuple(
+            metric for metric in METRICS if epochs in about.get(HALFWAY * halfway + metric, {}).get("epochs", ())
+        )
+        for epochs in table.epochs
+        for halfway in (False, True)
+    }
+
+
+class RowReader:
+    """Makes dictionaries of a table's rows.
+
+    Args:
+        table: where the rows are.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self.table, self._known = table, known_metrics(table)
+        self._cells, self._parameters = table.column("cell"), table.column("trainable_parameters")
+
+    def fixed(self, row: int) -> dict[str, Any]:
+        """What does not depend on a training: module_adjacency (V, V) int8, module_operations, trainable_parameters."""
+        code = self._cells.item(row)
+        return {
+            "module_adjacency": adjacency_of(code),
+            "module_operations": [*_labels(code >> _EDGE_BITS)],
+            "trainable_parameters": self._parameters.item(row),
+        }
+
+    def training(self, row: int, epochs: int, repeat: int, halfway: bool) -> dict[str, float]:
+        """The metrics of one training that the table has."""
+        value = self.table.value
+        return {metric: value(metric, row, epochs, repeat, halfway) for metric in self._known[epochs, halfway]}
+
+    def computed(self, row: int) -> Computed:
+        """For each budget, for each repeat, the metrics half-way (halfway_…) and at the end (final_…)."""
+        return {epochs: [self._both(row, epochs, k) for k in range(self.table.repeats)] for epochs in self.table.epochs}
+
+    def _both(self, row: int, epochs: int, repeat: int) -> dict[str, float]:
+        value, known = self.table.value, self._known
+        half = {f"halfway_{metric}": value(metric, row, epochs, repeat, True) for metric in known[epochs, True]}
+        return half | {f"final_{metric}": value(metric, row, epochs, repeat) for metric in known[epochs, False]}
+
+
+def n_edges(code: int) -> int:
+    """How many edges an encoding has."""
+    return (code & _EDGES).bit_count()
+
+
+def adjacency_of(code: int) -> NDArray[np.int8]:
+    """The (V, V) adjacency of an encoding."""
+    return _adjacency(code & _EDGES, len(_labels(code >> _EDGE_BITS))).copy()
+
+
+@lru_cache(maxsize=1 << 14)
+def _adjacency(edges: int, n: int) -> NDArray[np.int8]:
+    return np.array([[x < y and edges >> edge_bit(x, y) & 1 for y in range(n)] for x in range(n)], np.int8)
+
+
+@lru_cache(maxsize=1 << 12)
+def _labels(code: int) -> tuple[str, ...]:
+    """The labels of an encoding without its bits for edges."""
+    return tuple(decode_graph(code << _EDGE_BITS)[1])
+
+
+class Statistics(Mapping[str, Any]):
+    """A read-only dictionary from hashes to what a table knows of them, in the order of the table's source.
+
+    Values are made when they are asked for, anew each time, so nobody's changes get into the table.
+    """
+
+    def __init__(self, table: Table, of_row: Callable[[int], Any]) -> None:
+        self._table, self._of_row = table, of_row
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def __iter__(self) -> Iterator[str]:
+        rows = source_order(self._table)
+        for start in range(0, len(rows), _AT_ONCE):
+            yield from self._table.hashes(rows[start : start + _AT_ONCE])
+
+    def __contains__(self, hash_: object) -> bool:
+        try:
+            row_of_hash(self._table, hash_)
+        except KeyError:
+            return False
+        return True
+
+    def __getitem__(self, hash_: str) -> Any:
+        return self._of_row(row_of_hash(self._table, hash_))
+
+    def __repr__(self) -> str:
+        return f"<read-only mapping of {len(self):,} hashes, {self._table.id}>"
+
+
+def source_order(table: Table) -> NDArray[np.int64]:
+    """The rows in the order in which the table's source first named them; ascending by hash where that is unknown."""
+    ordered = "order" in table.info()["columns"]
+    return np.asarray(table.column("order") if ordered else np.arange(len(table)), np.int64)
+
+
+def row_of_hash(table: Table, hash_: Any) -> int:
+    """The row of a hash; raises UnknownCellError for anything that the table does not have."""
+    if not isinstance(hash_, str):
+        raise UnknownCellError(f"{hash_!r} is no hash: give one of those that hash_iterator() yields")
+    try:
+        return table.row_of(hash_)
+    except UserError as error:
+        raise UnknownCellError(str(error)) from None

@@ -1,0 +1,69 @@
+"""A `NASBench` object of the published package as a table."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.table import Table
+from nasbench1shot1.table_folder import METRICS
+from nasbench1shot1.table_import.assembly import Assembly
+from nasbench1shot1.table_import.records import Record, Values
+
+_SOURCE = "the NASBench object"
+
+
+def table_from_nasbench(obj: Any) -> Table:
+    """Take over what a `nasbench.api.NASBench` object (or one of `nasbench1shot1.api`) has loaded.
+
+    Takes about as long as importing the file does, and shares no memory with the object. `Table.save` keeps it.
+
+    Args:
+        obj: has `fixed_statistics`, `computed_statistics` and `valid_epochs`, as the published package makes them.
+
+    Returns:
+        A table in memory, measured, with the object's budgets and repeats.
+
+    Raises:
+        InvalidInputError: something that is no such object, holds no trainings, or lacks values (a NASBench of
+            estimates, whose table is its `table`); whatever an import refuses, as a missing repeat.
+    """
+    fixed, computed = _statistics(obj)
+    assembly = Assembly(sorted(map(int, obj.valid_epochs)), _SOURCE)
+    for hash_, of_cell in fixed.items():
+        for record in _records(hash_, of_cell, computed[hash_]):
+            assembly.add(record)
+    columns, meta = assembly.finish()
+    return Table.from_columns(columns, {"name": "nasbench-object", "version": "1", **meta})
+
+
+def _statistics(obj: Any) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    fixed, computed = (getattr(obj, f"{kind}_statistics", None) for kind in ("fixed", "computed"))
+    if not isinstance(fixed, Mapping) or not isinstance(computed, Mapping) or not hasattr(obj, "valid_epochs"):
+        raise InvalidInputError(
+            f"{type(obj).__name__} is no NASBench object (it lacks fixed_statistics, computed_statistics or "
+            "valid_epochs): give what nasbench.api.NASBench(file) returned"
+        )
+    if lacking := [hash_ for hash_ in fixed if hash_ not in computed]:
+        raise InvalidInputError(f"{_SOURCE} has no trainings of {lacking[0]}: load its file anew")
+    return fixed, computed
+
+
+def _records(hash_: str, fixed: Mapping[str, Any], computed: Mapping[Any, Any]) -> Iterator[Record]:
+    """The trainings of one cell."""
+    try:
+        adjacency = "".join(str(int(entry)) for row in fixed["module_adjacency"] for entry in row)
+        operations, parameters = ",".join(fixed["module_operations"]), int(fixed["trainable_parameters"])
+        for epochs, repeats in computed.items():
+            for one in repeats:
+                final, halfway = _values(one, "final"), _values(one, "halfway")
+                yield Record(hash_, int(epochs), adjacency, operations, parameters, final, halfway, int(epochs) / 2)
+    except (KeyError, TypeError) as error:
+        raise InvalidInputError(
+            f"{_SOURCE} lacks something of {hash_} ({type(error).__name__}: {error}); it must hold what an official "
+            "file does (of a NASBench that shows estimates, take the table itself: its attribute table)"
+        ) from error
+
+
+def _values(one: Mapping[str, Any], when: str) -> Values:
+    validation, test, train, seconds = (float(one[f"{when}_{metric}"]) for metric in METRICS)
+    return validation, test, train, seconds
