@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import tyro
 
@@ -87,7 +87,7 @@ class Download:
     only108 (499 MB) holds the trainings of 108 epochs, full (1.95 GB) those of 4, 12, 36 and 108.
     """
 
-    which: tyro.conf.Positional[Literal["only108", "full"]]
+    which: tyro.conf.Positional[str]
     """only108 or full."""
     mirror: str | None = None
     """Another address: of the folder that holds the file, or of the file itself."""
@@ -99,10 +99,9 @@ class Download:
         from rich.console import Console
 
         from nasbench1shot1.image_progress import DownloadBar
-        from nasbench1shot1.table_import.download import SIZES, download_table
+        from nasbench1shot1.table_import.download import download_table
         from nasbench1shot1.table_import.progress import ImportBar
 
-        print(f"downloading nasbench_{self.which}.tfrecord ({SIZES[self.which]}), then importing it", flush=True)
         console = Console()
         with DownloadBar(f"nasbench_{self.which}", console) as bar, ImportBar(console) as second:
             out = download_table(self.which, self.mirror, self.keep, bar, print, second.show)

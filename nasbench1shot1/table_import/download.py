@@ -46,9 +46,11 @@ def download_table(
     target = tables_folder() / stem
     check_target(target)
     if _is_imported(target, stem):
+        report(f"{stem}.tfrecord is imported already")
         return target
     url = (mirror or HOME).rstrip("/")
     url = url if url.endswith(".tfrecord") else f"{url}/{stem}.tfrecord"
+    report(f"downloading {url} ({SIZES[which]}), then importing it")
     file = fetch(
         url,
         f"{stem}.tfrecord",

@@ -85,7 +85,7 @@ def open_official(path: str | Path, report: Report = to_stderr, progress: Progre
     if table := _opened(source):
         return table
     target = tables_folder() / f"{file.stem}-{source.key[:8]}"
-    report(f"{file} is imported into {target}, once: this takes a minute or so and is not repeated")
+    report(f"importing {file} into {target}; from now on it is opened there")
     with locked(_lock_folder(target)):
         if table := _opened(source):  # another process was faster
             return table

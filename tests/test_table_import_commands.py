@@ -1,0 +1,216 @@
+"""`table import`, `table download` and `table verify --hashes` as a user meets them."""
+
+import hashlib
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import HTTPServer, SimpleHTTPRequestHandler
+from pathlib import Path
+
+import numpy as np
+import official_files as official
+import pytest
+
+from nasbench1shot1.cli import main
+from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError
+from nasbench1shot1.table import load_table
+from nasbench1shot1.table_folder import write_table
+from nasbench1shot1.table_import import download, importing
+from nasbench1shot1.table_import.download import download_table
+from nasbench1shot1.table_import.identity import verify_hashes
+from nasbench1shot1.table_import.importing import import_table
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("NB1SHOT1_DATA", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def file(tmp_path: Path, real_cells: Path) -> Path:
+    trainings = official.made_up(official.graphs_of(real_cells, slice(0, 30)))
+    return official.write_file(tmp_path / "mine.tfrecord", trainings)
+
+
+def command(*arguments: object) -> "subprocess.CompletedProcess[str]":
+    line = [sys.executable, "-c", "from nasbench1shot1.cli import main; main()", *map(str, arguments)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "COLUMNS": "100"}
+    return subprocess.run(line, capture_output=True, text=True, env=environment, check=False)
+
+
+def test_import_says_where_the_table_is_and_how_to_use_it(file: Path, home: Path) -> None:
+    done = command("table", "import", file)
+    assert (done.returncode, done.stderr) == (0, "")
+    warning, what, where, how = done.stdout.splitlines()
+    table = load_table("mine")
+    assert warning.startswith("mine.tfrecord is none of NAS-Bench-101's own files")
+    assert what == f"{table.id}: 30 cells, 3 x 4, 12, 36, 108 epochs"
+    assert where == f"in {home / 'tables' / 'mine'}"
+    assert how.startswith("to use it: --table mine with a command, NB1SHOT1_TABLE=mine for all")
+    queried = command("query", table.hashes(0)[0], "--table", "mine")
+    assert queried.returncode == 0, queried.stderr
+    assert table.id in queried.stdout
+
+
+def test_import_elsewhere_and_of_other_budgets(
+    tmp_path: Path, real_cells: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trainings = official.made_up(official.graphs_of(real_cells, slice(0, 3)), (10, 20))
+    file = official.write_file(tmp_path / "mine.tfrecord", trainings)
+    with pytest.raises(SystemExit):
+        main(["table", "import", str(file)])
+    assert "has a budget that is none of 4, 12, 36, 108" in capsys.readouterr().err
+    main(["table", "import", str(file), "--out", str(tmp_path / "there"), "--epochs", "10", "20"])
+    assert load_table(tmp_path / "there").epochs == (10, 20)
+    assert f"nb.load_table('{tmp_path / 'there'}')" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("content", [b"", b"not this", b"x" * 1000])
+def test_import_of_a_wrong_file_is_one_sentence(content: bytes, tmp_path: Path, home: Path) -> None:
+    file = tmp_path / "thesis.tfrecord"
+    file.write_bytes(content)
+    done = command("table", "import", file)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith(f"nb1shot1: {file} is ")
+    assert not (home / "tables").exists() or list((home / "tables").iterdir()) == []
+
+
+# Verify ----------------------------------------------------------------------------------------------------------
+
+
+def test_verify_computes_every_hash(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import_table(file, tmp_path / "t")
+    table = load_table(tmp_path / "t")
+    main(["table", "verify", "--table", str(tmp_path / "t"), "--hashes"])
+    assert capsys.readouterr().out.splitlines() == [
+        f"{table.id}: every column is as it was written",
+        f"{table.id}: the hash of each of its 30 cells is that of its graph, and no cell has two",
+    ]
+    main(["table", "verify", "--table", str(tmp_path / "t")])
+    assert len(capsys.readouterr().out.splitlines()) == 1
+
+
+def changed(folder: Path, to: Path, **columns: np.ndarray) -> Path:
+    table = load_table(folder)
+    meta = {**table.info(), "spaces": []}
+    columns = {name: table.column(name) for name in meta["columns"] if not name.startswith("encoding")} | columns
+    meta["columns"] = {name: meta["columns"][name] for name in columns}
+    write_table(to, columns, meta)
+    return to
+
+
+def test_verify_names_a_hash_that_is_not_its_graphs(file: Path, tmp_path: Path) -> None:
+    import_table(file, tmp_path / "t")
+    table = load_table(tmp_path / "t")
+    cells = np.array(table.column("cell"))
+    cells[[7, 8]] = cells[[8, 7]]
+    wrong = load_table(changed(tmp_path / "t", tmp_path / "wrong", cell=cells))
+    wrong.verify()
+    with pytest.raises(DamagedFileError, match=f"its hash {table.hashes(7)[0]} is not that of its graph"):
+        verify_hashes(wrong)
+
+
+def test_verify_reports_how_far_it_is(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nasbench1shot1.table_import.identity._AT_ONCE", 20)
+    import_table(file, tmp_path / "t")
+    said: list[tuple[str, float]] = []
+    verify_hashes(load_table(tmp_path / "t"), lambda *step: said.append(step))
+    assert said == [("computing hashes", 20 / 30), ("computing hashes", 1.0)]
+
+
+# Download --------------------------------------------------------------------------------------------------------
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[str]:
+    (tmp_path / "served").mkdir()
+    with HTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(tmp_path / "served"))) as http:
+        thread = threading.Thread(target=http.serve_forever, args=(0.01,))
+        thread.start()
+        yield f"http://127.0.0.1:{http.server_port}"
+        http.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def served(file: Path, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The address of a small file that counts as nasbench_only108.tfrecord."""
+    content = file.read_bytes()
+    (tmp_path / "served" / "nasbench_only108.tfrecord").write_bytes(content)
+    monkeypatch.setitem(importing.OFFICIAL, "nasbench_only108", hashlib.sha256(content).hexdigest())
+    return server
+
+
+@pytest.mark.parametrize("suffix", ["", "/", "/nasbench_only108.tfrecord"])
+def test_download_checks_imports_and_removes(suffix: str, served: str, home: Path) -> None:
+    said: list[str] = []
+    folder = download_table("only108", served + suffix, report=said.append)
+    assert folder == home / "tables" / "nasbench_only108"
+    table = load_table("nasbench_only108")
+    assert (table.name, len(table), len(said)) == ("nasbench_only108", 30, 1)
+    assert table.info()["source"]["known"] is True
+    assert list((home / "downloads").iterdir()) == []
+
+
+def test_what_is_imported_is_not_fetched_again(served: str, home: Path, tmp_path: Path) -> None:
+    download_table("only108", served, keep=True)
+    assert [path.name for path in (home / "downloads").iterdir()] == ["nasbench_only108.tfrecord"]
+    (tmp_path / "served" / "nasbench_only108.tfrecord").unlink()
+    assert download_table("only108", served) == home / "tables" / "nasbench_only108"
+    (home / "tables" / "nasbench_only108" / "meta.json").write_text("{}")
+    assert download_table("only108", served) == home / "tables" / "nasbench_only108"
+    assert len(load_table("nasbench_only108")) == 30, "imported anew from the file that was kept"
+
+
+def test_a_file_of_another_content_is_refused(served: str, tmp_path: Path, home: Path) -> None:
+    file = tmp_path / "served" / "nasbench_only108.tfrecord"
+    file.write_bytes(file.read_bytes()[:-1])
+    with pytest.raises(
+        UserError, match=r"is not the official nasbench_only108.tfrecord \(another SHA-256.* table import"
+    ):
+        download_table("only108", served)
+    assert not (home / "tables" / "nasbench_only108").exists()
+    assert list((home / "downloads").iterdir()) == []
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:9/x", "nonsense", "SERVER/missing"])
+def test_what_cannot_be_had_says_what_to_do(address: str, server: str) -> None:
+    with pytest.raises(UserError, match=r"cannot download .* by hand and run `nb1shot1 table import FILE`, or name a"):
+        download_table("full", address.replace("SERVER", server))
+
+
+def test_the_target_is_checked_before_two_gigabytes_are_fetched(served: str, home: Path) -> None:
+    (home / "tables" / "nasbench_only108").mkdir(parents=True)
+    (home / "tables" / "nasbench_only108" / "notes.txt").touch()
+    with pytest.raises(InvalidInputError, match="holds something else than a table"):
+        download_table("only108", served)
+    assert not (home / "downloads").exists()
+
+
+def test_other_names_and_the_address() -> None:
+    with pytest.raises(InvalidInputError, match="unknown official file '108'; did you mean 'only108'"):
+        download_table("108")
+    assert download.HOME == "https://storage.googleapis.com/nasbench"
+
+
+def test_the_download_command(served: str, capsys: pytest.CaptureFixture[str], home: Path) -> None:
+    main(["table", "download", "only108", "--mirror", served])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"downloading {served}/nasbench_only108.tfrecord (499 MB), then importing it"
+    assert lines[-2] == f"in {home / 'tables' / 'nasbench_only108'}"
+    assert "NB1SHOT1_TABLE=nasbench_only108" in lines[-1]
+    with pytest.raises(SystemExit):
+        main(["table", "download", "most"])
+    assert "unknown official file 'most' (known: full, only108)" in capsys.readouterr().err
+    main(["table", "download", "only108"])
+    assert capsys.readouterr().out.startswith("nasbench_only108.tfrecord is imported already\n")

@@ -1,0 +1,223 @@
+"""Opening an official file: imported once, whole or not at all, whoever else opens it and whatever is killed."""
+
+import io
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import official_files as official
+import pytest
+from rich.console import Console
+
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.table import load_table
+from nasbench1shot1.table_import import importing
+from nasbench1shot1.table_import.importing import import_table, open_official
+from nasbench1shot1.table_import.progress import ImportBar
+from nasbench1shot1.table_names import tables_folder
+
+EXCERPT = Path(__file__).parent / "data" / "ecnas_4V9E_excerpt.tfrecord"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("NB1SHOT1_DATA", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def file(tmp_path: Path, real_cells: Path) -> Path:
+    return official.write_file(tmp_path / "a.tfrecord", official.made_up(official.graphs_of(real_cells, slice(0, 30))))
+
+
+@pytest.fixture
+def imports(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The files that were really imported."""
+    done: list[Path] = []
+
+    def counted(path: Path, *rest: object, **named: object) -> object:
+        done.append(path)
+        return import_table(path, *rest, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(importing, "import_table", counted)
+    return done
+
+
+def tables() -> list[str]:
+    return sorted(path.name for path in tables_folder().iterdir() if path.name != ".locks")
+
+
+def test_the_second_time_nothing_is_imported(file: Path, imports: list[Path]) -> None:
+    said: list[str] = []
+    first = open_official(file, report=said.append)
+    assert said[0].startswith(f"importing {file} into {tables_folder() / 'a-'}")
+    assert len(said) == 2
+    assert open_official(str(file), report=said.append).id == first.id
+    assert (len(said), imports, len(tables())) == (2, [file], 1)
+
+
+def test_a_changed_file_is_imported_anew(file: Path, imports: list[Path]) -> None:
+    first = open_official(file)
+    content = file.read_bytes()
+    short = len(content) // 30  # about the first cell
+    official.write_file(file, official.made_up([official.Graph(*_graph(first))]))
+    assert file.stat().st_size == pytest.approx(short, rel=0.2)
+    second = open_official(file)
+    assert (len(first), len(second)) == (30, 1)
+    os.utime(file, ns=(1, 1))
+    assert open_official(file).id == second.id
+    assert len(imports) == 3
+
+
+def _graph(table: object) -> tuple[str, str, str, int]:
+    cell = table.cell(0)  # type: ignore[attr-defined]
+    bits = "".join(str(int(digit)) for row in cell.matrix for digit in row)
+    return cell.hash, bits, ",".join(cell.ops), 1_000_000
+
+
+def test_what_table_import_made_is_opened(file: Path, imports: list[Path]) -> None:
+    import_table(file, tables_folder() / "a")
+    assert open_official(file).info()["folder"] == str(tables_folder() / "a")
+    assert (imports, tables()) == ([], ["a"])
+
+
+def test_a_damaged_table_is_imported_anew(file: Path, imports: list[Path]) -> None:
+    first = open_official(file)
+    column = Path(first.info()["folder"]) / "test_accuracy.npy"
+    column.write_bytes(column.read_bytes()[:-1])
+    assert open_official(file).id == first.id
+    (Path(first.info()["folder"]) / "meta.json").write_text("[]")
+    with pytest.raises(InvalidInputError, match="format None"):
+        load_table(first.info()["folder"])
+    assert open_official(file).id == first.id
+    assert len(imports) == 3
+
+
+def test_folders_and_names_are_opened_as_they_are(file: Path, tmp_path: Path) -> None:
+    import_table(file, tmp_path / "t")
+    import_table(file, tables_folder() / "mine")
+    assert open_official(tmp_path / "t").id == open_official("mine").id == open_official(file).id
+    with pytest.raises(InvalidInputError, match="there is no table in"):
+        open_official(tmp_path / "none.tfrecord")
+
+
+def test_real_records_of_another_project(capsys: pytest.CaptureFixture[str]) -> None:
+    """EC-NAS's own bytes, with its energy where NAS-Bench-101 has a path."""
+    table = open_official(EXCERPT)
+    assert (len(table), table.epochs, table.repeats) == (2, (4, 12, 36, 108), 3)
+    metrics = table.query("5529e1779433733d1145e20de5d8604e", epochs=36, run=0)
+    assert (metrics.validation_accuracy, metrics.test_accuracy) == (0.9174679517745972, 0.9093549847602844)
+    assert (metrics.training_time, metrics.train_accuracy) == (668.5900268554688, 0.9977964758872986)
+    assert metrics.trainable_parameters == 3_468_426
+    assert "half-way is not the middle" in capsys.readouterr().err
+
+
+# Several processes, and killed ones ------------------------------------------------------------------------------
+
+OPEN = """
+import sys
+from nasbench1shot1.table_import.importing import open_official
+print(open_official(sys.argv[1]).id)
+"""
+
+STOP_WHILE_READING = """
+import sys, time
+from pathlib import Path
+from nasbench1shot1.table_import.importing import open_official
+def stop(doing, fraction):
+    Path(sys.argv[2]).touch()
+    time.sleep(600)
+open_official(sys.argv[1], progress=stop)
+"""
+
+STOP_WHILE_WRITING = """
+import sys, time
+from pathlib import Path
+from nasbench1shot1 import table_folder
+from nasbench1shot1.table_import.importing import open_official
+digests = []
+def stop(path, real=table_folder.sha256):
+    if path.parent.suffix == ".part":
+        digests.append(path)
+    if len(digests) == 5:
+        Path(sys.argv[2]).touch()
+        time.sleep(600)
+    return real(path)
+table_folder.sha256 = stop
+open_official(sys.argv[1])
+"""
+
+
+def process(code: str, *arguments: object) -> "subprocess.Popen[str]":
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    line = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.Popen(line, text=True, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no file locks there: every process imports for itself")
+def test_processes_that_open_a_file_at_once_import_it_once(file: Path) -> None:
+    running = [process(OPEN, file) for _ in range(3)]
+    said = [one.communicate() for one in running]
+    assert [one.returncode for one in running] == [0, 0, 0], said
+    assert {out for out, _ in said} == {open_official(file).id + "\n"}
+    assert sum("is none of NAS-Bench-101's own files" in error for _, error in said) == 1
+    assert len(tables()) == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL there")
+@pytest.mark.parametrize("code", [STOP_WHILE_READING, STOP_WHILE_WRITING], ids=["reading", "writing"])
+def test_a_killed_import_leaves_nothing_half_made(code: str, file: Path, tmp_path: Path) -> None:
+    reached = tmp_path / "reached"
+    with process(code, file, reached) as running:
+        while not reached.exists():
+            assert running.poll() is None, running.communicate()
+            time.sleep(0.01)
+        running.send_signal(signal.SIGKILL)
+    left = tables()
+    assert all(name.startswith(".") for name in left), "no table that a later process could take for whole"
+    assert len(left) == (1 if code is STOP_WHILE_WRITING else 0)
+    assert len(open_official(file)) == 30
+    assert [name for name in tables() if name.startswith(".")] == []
+
+
+def test_a_killed_import_leaves_the_old_table(file: Path, tmp_path: Path) -> None:
+    old = open_official(file)
+    folder = Path(old.info()["folder"])
+    reached = tmp_path / "reached"
+    code = STOP_WHILE_WRITING.replace("open_official(sys.argv[1])", "import_table(sys.argv[1], sys.argv[3])")
+    code = code.replace("import open_official", "import import_table")
+    with process(code, file, reached, folder) as running:
+        while not reached.exists():
+            assert running.poll() is None, running.communicate()
+            time.sleep(0.01)
+        running.kill()
+    assert load_table(folder).id == old.id
+    shutil.rmtree(folder)
+    assert open_official(file).id == old.id
+
+
+# The bar ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_bar_counts_what_is_read_and_then_names_what_is_done() -> None:
+    screen = io.StringIO()
+    with ImportBar(Console(file=screen, force_terminal=True, width=100)) as bar:
+        assert screen.getvalue() == "", "another bar may have the screen until there is something to show"
+        bar.show("reading", 0.25)
+        bar.show("reading", 1.0)
+        bar.show("indexing and writing", None)
+    shown = screen.getvalue()
+    assert "reading" in shown
+    assert "indexing and writing" in shown
+    assert shown.count("\x1b[?25l") == shown.count("\x1b[?25h") == 1, "the cursor is back"
+
+
+def test_no_bar_on_what_is_no_terminal() -> None:
+    screen = io.StringIO()
+    with ImportBar(Console(file=screen)) as bar:
+        bar.show("reading", 0.5)
+    assert screen.getvalue().strip() == ""

@@ -1,0 +1,118 @@
+"""TFRecord files: what is in them, and that no damaged byte goes by unnoticed."""
+
+import gzip
+import hashlib
+import struct
+from pathlib import Path
+
+import google_crc32c
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from official_files import frame
+
+from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError
+from nasbench1shot1.table_import import tfrecords
+from nasbench1shot1.table_import.tfrecords import frames, masked
+
+PAYLOADS = [b"first", b"", b"third " * 50]
+WHOLE = b"".join(map(frame, PAYLOADS))
+OFFSETS = [0, 21, 37]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "a.tfrecord"
+    path.write_bytes(WHOLE)
+    return path
+
+
+def test_crc_32c_is_that_of_rfc_3720_and_masked_as_tensorflow_does() -> None:
+    assert google_crc32c.value(bytes(32)) == 0x8A9136AA  # RFC 3720, B.4
+    assert google_crc32c.value(bytes(range(32))) == 0x46DD794E
+    assert masked(0) == 0xA282EAD8
+    assert masked(0xFFFFFFFF) == 0xA282EAD7
+    assert masked(0x8A9136AA) == ((0x8A9136AA // 2**15 + (0x8A9136AA % 2**15) * 2**17) + 0xA282EAD8) % 2**32
+
+
+def test_frames_and_where_they_begin(file: Path) -> None:
+    assert list(frames(file)) == list(zip(OFFSETS, PAYLOADS, strict=True))
+
+
+@pytest.mark.parametrize("block", [1, 7, 16, 21, 100])
+def test_frames_across_blocks(block: int, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tfrecords, "_BLOCK", block)
+    digest = hashlib.sha256()
+    sizes: list[int] = []
+
+    def seen(part: bytes) -> None:
+        digest.update(part)
+        sizes.append(len(part))
+
+    assert [payload for _, payload in frames(file, seen)] == PAYLOADS
+    assert digest.digest() == hashlib.sha256(WHOLE).digest()
+    assert max(sizes) <= block
+
+
+@given(place=st.integers(0, len(WHOLE) - 1), bit=st.integers(0, 7))
+def test_every_flipped_bit_is_noticed_and_placed(
+    place: int, bit: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    flipped = bytearray(WHOLE)
+    flipped[place] ^= 1 << bit
+    path = tmp_path_factory.mktemp("flipped") / "a.tfrecord"
+    path.write_bytes(flipped)
+    begin = max(offset for offset in OFFSETS if offset <= place)
+    with pytest.raises(InvalidInputError if place < 12 else DamagedFileError) as caught:
+        list(frames(path))
+    part = "length" if place < begin + 12 else "content"
+    if place < 12:
+        assert "is no TFRecord file, or damaged at byte 0" in str(caught.value)
+    else:
+        assert f"the {part} of the record that begins at byte {begin} does not fit its checksum" in str(caught.value)
+
+
+@pytest.mark.parametrize("size", [n for n in range(1, len(WHOLE)) if n not in OFFSETS])
+def test_every_truncation_is_noticed(size: int, tmp_path: Path) -> None:
+    path = tmp_path / "a.tfrecord"
+    path.write_bytes(WHOLE[:size])
+    begin = max(offset for offset in OFFSETS if offset <= size)
+    if size < 12:
+        with pytest.raises(InvalidInputError, match="is no TFRecord file"):
+            list(frames(path))
+        return
+    with pytest.raises(DamagedFileError, match=f"ends within the record that begins at byte {begin}: it is truncated"):
+        list(frames(path))
+
+
+def test_what_is_whole_before_the_damage_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.tfrecord"
+    path.write_bytes(WHOLE[:-1])
+    reader = frames(path)
+    assert [next(reader), next(reader)] == [(0, b"first"), (21, b"")]
+    with pytest.raises(DamagedFileError, match="byte 37"):
+        next(reader)
+
+
+def test_files_of_another_kind(tmp_path: Path) -> None:
+    path = tmp_path / "a.tfrecord"
+    path.write_bytes(b"")
+    with pytest.raises(InvalidInputError, match="is empty"):
+        list(frames(path))
+    path.write_text("hash,epochs,accuracy\n")
+    with pytest.raises(InvalidInputError, match="is no TFRecord file"):
+        list(frames(path))
+    path.write_bytes(gzip.compress(WHOLE))
+    with pytest.raises(InvalidInputError, match="is compressed from byte 0 on: unpack it"):
+        list(frames(path))
+    for unreadable in (tmp_path, tmp_path / "none"):
+        with pytest.raises(UserError, match=r"cannot read .*: check the path"):
+            list(frames(unreadable))
+
+
+def test_a_length_that_fits_its_checksum_but_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "a.tfrecord"
+    length = struct.pack("<Q", 2**40)
+    path.write_bytes(WHOLE + length + struct.pack("<I", masked(google_crc32c.value(length))) + bytes(100))
+    with pytest.raises(InvalidInputError, match=r"a record of 1,099,511,627,776 bytes at byte 353"):
+        list(frames(path))
