@@ -9,12 +9,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.cells import MAX_EDGES, MAX_VERTICES, OPERATIONS
+from nasbench1shot1.cell_encoding import Encodings
+from nasbench1shot1.cells import OPERATIONS
 from nasbench1shot1.errors import InvalidInputError, unknown_name
+from nasbench1shot1.renumbering import canonical
 from nasbench1shot1.search_spaces import configurations
-from nasbench1shot1.search_spaces.distinct_cells import DistinctCells, distinct_cells
+from nasbench1shot1.search_spaces.distinct_cells import DistinctCells, distinct_cells, lowest_of_each
 from nasbench1shot1.search_spaces.neighbourhood import operation_changes, parent_exchanges
-from nasbench1shot1.search_spaces.wirings import Wiring, all_wirings, canonical, labellings, live_blocks, read_blocks
+from nasbench1shot1.search_spaces.wirings import (
+    Wiring,
+    all_wirings,
+    canonical_wiring,
+    check_parents,
+    encodings,
+    labellings,
+    live_blocks,
+    read_blocks,
+)
 from nasbench1shot1.space import Numbers, OneShotSpace, Weights
 
 if TYPE_CHECKING:
@@ -61,7 +72,7 @@ class ChoiceBlockSpace(OneShotSpace):
         Raises:
             InvalidInputError: a node cannot have that many parents, or a limit is passed.
         """
-        _check_parents(n_parents)
+        check_parents(n_parents)
         self.name, self.id, self.n_parents = name, id, n_parents
         self.paper_counts = dict(paper_counts or {})
         self._paper_loose_end_rule = paper_loose_end_rule
@@ -84,7 +95,7 @@ class ChoiceBlockSpace(OneShotSpace):
     @cached_property
     def loose_end_free_wirings(self) -> list[int]:
         """Position in `wirings` of the canonical wiring of every live part (66, 190, 876 for s1, s2, s3)."""
-        return [i for i, wiring in enumerate(self.wirings) if canonical(wiring) == wiring]
+        return [i for i, wiring in enumerate(self.wirings) if canonical_wiring(wiring) == wiring]
 
     @cached_property
     def _wiring_index(self) -> dict[Wiring, int]:
@@ -125,12 +136,7 @@ class ChoiceBlockSpace(OneShotSpace):
     def numbers_of_live_labels(self, wiring_index: int, labels: NDArray[np.int64]) -> NDArray[np.int64]:
         """The numbers of the architectures with that wiring whose live blocks are labelled so; dead ones take 0.
 
-        Args:
-            wiring_index: position in `wirings`.
-            labels: (L, number of live blocks) operations.
-
-        Returns:
-            (L,) numbers.
+        `wiring_index` is the position in `wirings`; `labels` are (L, number of live blocks), the numbers (L,).
         """
         live = np.array(live_blocks(self.wirings[wiring_index]), np.int64)
         numbers: NDArray[np.int64] = labels @ N_OPERATIONS ** (self.n_blocks - live)
@@ -189,15 +195,30 @@ class ChoiceBlockSpace(OneShotSpace):
         """The distinct cells with their hashes (2,685, 7,773, 55,854 for s1, s2, s3), enumerated or from the cache."""
         return distinct_cells(self)
 
+    def enumerate_cells(self) -> tuple[NDArray[np.int64], Encodings]:
+        """For every distinct cell, ascending, its lowest number without loose ends and its canonical encoding, (C,)."""
+        codes = np.concatenate([encodings(self.wirings[i], labels) for i, labels in self._labelled_wirings])
+        return lowest_of_each(self._live_numbers, canonical(codes))
+
+    @property
+    def definition(self) -> str:
+        """What the numbers of architectures depend on."""
+        return repr(self.n_parents)
+
     @cached_property
     def _loose_end_free(self) -> NDArray[np.int64]:
-        of_wiring = [
-            self.numbers_of_live_labels(i, labellings(len(live_blocks(self.wirings[i]))))
-            for i in self.loose_end_free_wirings
-        ]
-        numbers = np.sort(np.concatenate(of_wiring))
+        numbers = np.sort(self._live_numbers)
         numbers.flags.writeable = False
         return numbers
+
+    @property
+    def _live_numbers(self) -> NDArray[np.int64]:
+        return np.concatenate([self.numbers_of_live_labels(i, labels) for i, labels in self._labelled_wirings])
+
+    @property
+    def _labelled_wirings(self) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        """Every wiring without loose ends with all labellings of its live blocks."""
+        return ((i, labellings(len(live_blocks(self.wirings[i])))) for i in self.loose_end_free_wirings)
 
     def _read_block_count(self, wirings: Iterable[int]) -> int:
         """Operation choices of some wirings, counted only for blocks that a node reads, be that node live or dead."""
@@ -273,15 +294,6 @@ class ChoiceBlockSpace(OneShotSpace):
         """The configuration of an architecture; raises InvalidInputError if it is not in this space."""
         self.index(arch)
         return configurations.to_configuration(self, arch)
-
-
-def _check_parents(n_parents: tuple[int, ...]) -> None:
-    if not all(1 <= k <= node for node, k in enumerate(n_parents, start=1)):
-        raise InvalidInputError(f"n_parents={n_parents}: node j must take between 1 and j parents")
-    if not (2 <= len(n_parents) < MAX_VERTICES and sum(n_parents) <= MAX_EDGES):
-        raise InvalidInputError(
-            f"n_parents={n_parents}: NAS-Bench-101 has 1 to {MAX_VERTICES - 2} blocks and at most {MAX_EDGES} edges"
-        )
 
 
 def _largest(weights: NDArray[np.float64], k: int) -> tuple[int, ...]:

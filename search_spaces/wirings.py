@@ -3,12 +3,25 @@
 A wiring is a tuple with the ascending parents of block 1, …, block n and the output.
 """
 
-from itertools import combinations, permutations, product
+from itertools import combinations, product
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nasbench1shot1.cell_encoding import MAX_EDGES, MAX_VERTICES, Encodings, from_arrays
+from nasbench1shot1.errors import InvalidInputError
+
 Wiring = tuple[tuple[int, ...], ...]
+
+
+def check_parents(n_parents: tuple[int, ...]) -> None:
+    """Raise InvalidInputError unless a cell of NAS-Bench-101 can have nodes with so many parents."""
+    if not all(1 <= k <= node for node, k in enumerate(n_parents, start=1)):
+        raise InvalidInputError(f"n_parents={n_parents}: node j must take between 1 and j parents")
+    if not (2 <= len(n_parents) < MAX_VERTICES and sum(n_parents) <= MAX_EDGES):
+        raise InvalidInputError(
+            f"n_parents={n_parents}: NAS-Bench-101 has 1 to {MAX_VERTICES - 2} blocks and at most {MAX_EDGES} edges"
+        )
 
 
 def all_wirings(n_parents: tuple[int, ...]) -> list[Wiring]:
@@ -33,7 +46,7 @@ def live_blocks(wiring: Wiring) -> tuple[int, ...]:
     return tuple(sorted(live - {0, len(wiring)}))
 
 
-def canonical(wiring: Wiring) -> Wiring:
+def canonical_wiring(wiring: Wiring) -> Wiring:
     """The wiring with the same live part in which dead blocks take their lowest-indexed parents."""
     live = {*live_blocks(wiring), len(wiring)}
     return tuple(
@@ -57,30 +70,19 @@ def labellings(n_blocks: int, n_operations: int = 3) -> NDArray[np.int64]:
     return np.array(choices, np.int64).reshape(len(choices), n_blocks)
 
 
-def canonical_codes(matrix: NDArray[np.int8], labels: NDArray[np.int64]) -> NDArray[np.int64]:
-    """A number for each labelling of a pruned cell: equal for two cells if and only if they are isomorphic.
-
-    It is the smallest (adjacency, labels) over all renumberings of the inner vertices that keep the matrix upper
-    triangular. NAS-Bench-101 (section 2.1) tells cells apart by an iterative hash instead, which is slower here.
+def encodings(wiring: Wiring, labels: NDArray[np.int64]) -> Encodings:
+    """The cells of a wiring whose live blocks are labelled so, as `cell_encoding` packs them.
 
     Args:
-        matrix: (V, V) adjacency of a pruned cell, V ≤ 7.
-        labels: (L, V - 2) operations of the inner vertices, 0 to 2.
+        wiring: any wiring.
+        labels: (L, number of live blocks) operations, 0 to 2.
 
     Returns:
-        (L,) codes; cells of different sizes never share one.
+        (L,) encodings, blocks numbered in place.
     """
-    size = len(matrix)
-    bits = 1 << np.arange(size * (size - 1) // 2, dtype=np.int64)
-    upper = np.triu_indices(size, 1)
-    renumbered: dict[int, list[tuple[int, ...]]] = {}
-    for inner in permutations(range(1, size - 1)):
-        order = [0, *inner, size - 1]
-        candidate = matrix[np.ix_(order, order)]
-        if not np.tril(candidate).any():
-            renumbered.setdefault(int(candidate[upper] @ bits), []).append(tuple(v - 1 for v in inner))
-    smallest = min(renumbered)
-    radix = 3 ** np.arange(size - 2, dtype=np.int64)
-    labelled = np.min([labels[:, order] @ radix for order in renumbered[smallest]], axis=0)
-    code: NDArray[np.int64] = ((size << 21) + smallest) * 3**5 + labelled
-    return code
+    matrix = pruned_matrix(wiring)
+    n_vertices = np.full(len(labels), len(matrix))
+    adjacency = np.zeros((len(labels), MAX_VERTICES, MAX_VERTICES), np.int8)
+    adjacency[:, : len(matrix), : len(matrix)] = matrix
+    operations = np.pad(labels, ((0, 0), (0, MAX_VERTICES - 2 - labels.shape[1])))
+    return from_arrays(adjacency, operations, n_vertices)

@@ -9,11 +9,13 @@ import pytest
 from numpy.typing import NDArray
 
 import nasbench1shot1 as nb
+from nasbench1shot1.cell_encoding import decode
 from nasbench1shot1.cells import Cell
+from nasbench1shot1.renumbering import canonical
 from nasbench1shot1.search_spaces import distinct_cells as module
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
 from nasbench1shot1.search_spaces.distinct_cells import DistinctCells, distinct_cells
-from nasbench1shot1.search_spaces.wirings import canonical_codes, labellings, live_blocks, pruned_matrix
+from nasbench1shot1.search_spaces.wirings import encodings, labellings, live_blocks, pruned_matrix
 
 
 def space_named(name: str) -> ChoiceBlockSpace:
@@ -95,13 +97,29 @@ def test_as_many_hashes_are_in_the_real_sample_as_it_covers(real_cells: Path) ->
         assert 0.055 < np.mean([bytes(row) in known for row in hashes]) < 0.075
 
 
-def test_canonical_codes_part_labellings_as_hashes_do() -> None:
-    for wiring in space_named("s3").wirings[::400]:
-        matrix = pruned_matrix(wiring)
-        labels = labellings(len(live_blocks(wiring)))
-        codes = canonical_codes(matrix, labels).tolist()
-        hashes = module.graph_hashes(matrix, labels.tolist())
-        assert len(set(codes)) == len(set(hashes)) == len(set(zip(codes, hashes, strict=True)))
+def test_hashes_part_cells_as_canonical_encodings_do() -> None:
+    space = space_named("s3")
+    for wiring in space.wirings[::400]:
+        codes = encodings(wiring, labellings(len(live_blocks(wiring))))
+        hashes = hexadecimal(module.hashes_of(codes))
+        numbered = canonical(codes).tolist()
+        assert hashes == [decode(int(code)).hash for code in codes]
+        assert len(set(numbered)) == len(set(hashes)) == len(set(zip(numbered, hashes, strict=True)))
+
+
+def test_hashes_of_cells_in_any_order_and_of_any_size() -> None:
+    codes = np.concatenate([space_named(name).enumerate_cells()[1][::150] for name in ("s1", "s2", "s3")])
+    np.random.default_rng(0).shuffle(codes)
+    assert hexadecimal(module.hashes_of(codes)) == [decode(int(code)).hash for code in codes]
+    assert module.hashes_of(codes[:0]).shape == (0, 16)
+
+
+def test_encodings_of_a_wiring_are_those_of_its_architectures() -> None:
+    space = space_named("s2")
+    for i in space.loose_end_free_wirings[::10]:
+        labels = labellings(len(live_blocks(space.wirings[i])))
+        numbers = space.numbers_of_live_labels(i, labels)
+        assert encodings(space.wirings[i], labels).tolist() == [space[int(n)].cell.encoding for n in numbers]
 
 
 # The cache -------------------------------------------------------------------------------------------------------
