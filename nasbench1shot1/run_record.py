@@ -151,7 +151,10 @@ def load_run(folder: str | Path) -> Run:
         raise InvalidInputError(f"{path} holds a run for each of several seeds: name one, {path}/seed-0 for example")
     if not (path / CONFIG).is_file():
         raise InvalidInputError(f"{path} is no run: it has no {CONFIG}")
-    return Run(path, read_object(path / CONFIG))
+    config = read_object(path / CONFIG)
+    if kind := config.get("kind"):
+        raise InvalidInputError(f"{path} is no search but a {kind}: open it with cell_training.load_training")
+    return Run(path, config)
 
 
 def as_frame(lines: Sequence[Mapping[str, Any]]) -> "pandas.DataFrame":

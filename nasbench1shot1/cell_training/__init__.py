@@ -1,1 +1,8 @@
-"""Training a single cell as NAS-Bench-101 trained its own."""
+"""Training a single cell as NAS-Bench-101 trained its own; importing this imports no torch."""
+
+from nasbench1shot1.cell_training.config import TrainingConfig as TrainingConfig
+from nasbench1shot1.cell_training.record import Evaluation as Evaluation
+from nasbench1shot1.cell_training.record import Training as Training
+from nasbench1shot1.cell_training.record import load_training as load_training
+from nasbench1shot1.cell_training.training import train_and_evaluate as train_and_evaluate
+from nasbench1shot1.cell_training.training import train_cell as train_cell

@@ -128,7 +128,7 @@ def load_training(folder: str | Path) -> Training:
         raise InvalidInputError(f"{path} is no training: it has no {CONFIG}")
     config = read_object(path / CONFIG)
     if config.get("kind") != KIND:
-        raise InvalidInputError(f"{path} is not the training of a cell: open it with load_run")
+        raise InvalidInputError(f"{path} is a search, no cell training: open it with nb.load_run")
     return Training(path, config)
 
 

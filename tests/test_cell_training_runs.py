@@ -1,0 +1,232 @@
+"""Trainings of a cell end to end: the record, determinism, the table's form, bad input."""
+
+import json
+from dataclasses import asdict
+
+import pytest
+import torch
+from rich.console import Console
+from tiny_training import CELL, TINY, assert_same_training, train, whole_cifar10, without_seconds, write_images
+
+import nasbench1shot1 as nb
+from nasbench1shot1.cell_training import TrainingConfig, load_training, train_and_evaluate
+from nasbench1shot1.cell_training import state as state_module
+from nasbench1shot1.cell_training.config import make_config
+from nasbench1shot1.cell_training.loop import train_step
+from nasbench1shot1.cell_training.record import FIELDS
+from nasbench1shot1.cell_training.schedule import learning_rate
+from nasbench1shot1.cell_training.state import begin
+from nasbench1shot1.cell_training.training import _facts
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory):
+    return write_images(tmp_path_factory.mktemp("images") / "coloured.npz")
+
+
+@pytest.fixture(scope="module")
+def trained(images, tmp_path_factory):
+    return train(tmp_path_factory.mktemp("trained") / "run", images)
+
+
+# Trainings ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_full_scale_is_the_published_protocol(monkeypatch):
+    monkeypatch.setattr(state_module, "load_images", lambda name: whole_cifar10())
+    cell, table = nb.Architecture.parse(CELL).cell, nb.load_table()
+    config = TrainingConfig(device="cpu").resolved()
+    facts = _facts(begin(cell, config))
+    assert facts["is_protocol"]
+    assert facts["steps"] == 16_875
+    assert facts["trainable_parameters"] == table.query(cell).trainable_parameters
+    published = {"epochs": 108, "batch_size": 256, "learning_rate": 0.2, "momentum": 0.9, "rms_decay": 0.9}
+    published |= {"rms_epsilon": 1.0, "weight_decay": 1e-4, "batch_norm_momentum": 0.003, "stem_channels": 128}
+    published |= {"stacks": 3, "cells_per_stack": 3, "images": "cifar10", "precision": "float32"}
+    assert published.items() <= asdict(config).items()
+    for other in ({"learning_rate": 0.1}, {"stem_channels": 16}, {"cells_per_stack": 1}, {"batch_norm_momentum": 0.1}):
+        config = TrainingConfig(**{"device": "cpu", "stem_channels": 16, **other}).resolved()
+        assert not _facts(begin(cell, config))["is_protocol"]
+
+
+def test_the_folder_holds_the_record(trained):
+    names = {path.name for path in trained.folder.iterdir()}
+    assert names == {"config.json", "environment.json", "metrics.jsonl", "checkpoint.pt", "summary.json"}
+    assert [(line["step"], line["epochs"], line["evaluation"]) for line in trained.lines] == [
+        (1, 0, "initial"),
+        (5, 1, None),
+        (10, 2, "halfway"),
+        (15, 3, None),
+        (20, 4, "final"),
+    ]
+    assert all(tuple(line) == FIELDS for line in trained.lines)
+    assert list(trained.metrics.columns) == list(FIELDS)
+    assert trained.metrics["test_accuracy"].notna().tolist() == [True, False, True, False, True]
+    times = trained.metrics["training_time"]
+    assert (times.diff().dropna() > 0).all()
+    assert trained.lines[0]["learning_rate"] == 0
+    assert trained.lines[-1]["learning_rate"] == learning_rate(19, 20, 0.2)
+    assert json.loads((trained.folder / "environment.json").read_text())["torch"] == torch.__version__
+
+
+def test_the_result_has_the_tables_form(trained):
+    line = trained.lines[-1]
+    assert trained.final.test_accuracy == line["test_accuracy"] == trained.summary["test_accuracy"]
+    assert trained.final.training_time == line["training_time"] == trained.summary["training_time"]
+    assert trained.halfway.epochs == 2
+    assert trained.halfway.validation_accuracy == trained.summary["halfway"]["validation_accuracy"]
+    assert trained.initial.step == 1
+    assert trained.summary["initial"]["train_accuracy"] == trained.initial.train_accuracy
+    arch = nb.Architecture.parse(CELL)
+    assert trained.cell == arch.cell
+    assert trained.summary["cell_hash"] == arch.cell.hash
+    assert trained.summary["architecture"] == CELL
+    expected = nb.build_network(arch, stem_channels=4, cells_per_stack=1)
+    assert trained.trainable_parameters == sum(p.numel() for p in expected.parameters())
+    for accuracy_of, images in (("train", 100), ("validation", 20), ("test", 20)):
+        value = getattr(trained.final, f"{accuracy_of}_accuracy") * images
+        assert 0 <= value <= images
+        assert value == round(value)
+    assert repr(load_training(trained.folder)) == repr(trained)
+
+
+def test_a_network_learns(images, tmp_path):
+    training = train(tmp_path / "run", images, epochs=16, stem_channels=8, learning_rate=0.1)
+    assert training.lines[-1]["batch_loss"] < 0.7 * training.lines[0]["batch_loss"]
+    assert training.final.test_accuracy > 0.5 > training.initial.test_accuracy
+
+
+def test_same_seed_same_bits_and_another_seed_another_training(trained, images, tmp_path):
+    assert_same_training(trained, train(tmp_path / "again", images))
+    assert without_seconds(train(tmp_path / "other", images, seed=1)) != without_seconds(trained)
+
+
+def test_the_first_step_moves_statistics_but_no_weight(images):
+    state = begin(nb.Architecture.parse(CELL).cell, make_config({**TINY, "images": images}).resolved())
+    before = {name: value.clone() for name, value in state.net.state_dict().items()}
+    train_step(state)
+    for name, value in state.net.state_dict().items():
+        assert torch.equal(value, before[name]) != ("running" in name or "num_batches" in name), name
+    assert all((slots["rms"] != 1).any() for slots in state.optimizer.state.values())
+    assert all((slots["momentum"] == 0).all() for slots in state.optimizer.state.values())
+    train_step(state)
+    assert all(not torch.equal(value, before[name]) for name, value in state.net.named_parameters())
+
+
+def test_a_model_spec_is_trained_in_silence(trained, images, tmp_path, capsys):
+    from nasbench1shot1.api import ModelSpec
+
+    cell = nb.Architecture.parse(CELL).cell
+    spec = ModelSpec(matrix=cell.matrix.tolist(), ops=list(cell.ops))
+    training = train_and_evaluate(spec, make_config({**TINY, "images": images}), tmp_path / "run")
+    assert capsys.readouterr().out == ""
+    assert without_seconds(training) == without_seconds(trained)
+
+
+def test_a_hash_means_the_tables_cell(images, tmp_path):
+    table = nb.load_table()
+    training = train(tmp_path / "run", images, table.hashes([7])[0], epochs=1)
+    assert training.cell == table.cell(7)
+    assert training.config["architecture"] is None
+
+
+def test_the_given_numbering_or_nasbench101s(images, tmp_path):
+    uneven = "s2:0|0|0,1|0,2|2,3,4:conv1x1,conv3x3,maxpool3x3,maxpool3x3"
+    table = nb.load_table()
+    counts = {}
+    for numbering in ("given", "nasbench101"):
+        training = train(tmp_path / numbering, images, uneven, epochs=1, numbering=numbering, stem_channels=16)
+        counts[numbering] = training.trainable_parameters
+    assert counts["given"] != counts["nasbench101"]
+    row = table.cell(int(table.rows(nb.Architecture.parse(uneven))))
+    assert counts["nasbench101"] == train(tmp_path / "r", images, row, epochs=1, stem_channels=16).trainable_parameters
+
+
+def test_bfloat16_keeps_weights_and_statistics_in_float32(images, tmp_path):
+    training = train(tmp_path / "run", images, precision="bfloat16", epochs=2)
+    content = torch.load(training.folder / "checkpoint.pt", weights_only=True)
+    kinds = {value.dtype for value in content["network"].values()}
+    assert kinds == {torch.float32, torch.int64}
+    assert training.final.epochs == 2
+
+
+def test_training_leaves_the_number_of_threads_as_it_was(images, tmp_path):
+    before = torch.get_num_threads()
+    train(tmp_path / "run", images, epochs=1, threads=2 if before == 1 else 1)
+    assert torch.get_num_threads() == before
+
+
+# Bad input ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("x", "options", "sentence"),
+    [
+        (None, {}, "there is nothing to train"),
+        ("f" * 32, {}, "has no cell ffffffff"),
+        ("nonsense", {}, "cannot be looked up"),
+        ("s1:0|0,1|0,2|1,3|2:conv3x3,conv1x1,maxpool3x3,conv3x3", {}, "s1"),
+        (nb.Cell([[0, 0], [0, 0]], ["input", "output"]), {}, "no path from input to output"),
+        (CELL, {"epoch": 4}, "did you mean 'epochs'"),
+        (CELL, {"epochs": 0}, "--epochs must be at least 1, not 0"),
+        (CELL, {"epochs": 2.5}, "--epochs must be a whole number"),
+        (CELL, {"scale": "ful"}, "did you mean 'full'"),
+        (CELL, {"numbering": "mine"}, "unknown numbering 'mine'"),
+        (CELL, {"precision": "float16"}, "did you mean 'bfloat16'"),
+        (CELL, {"device": "tpu"}, "unknown device 'tpu'"),
+        (CELL, {"momentum": 1.5}, "--momentum must be between 0 and 1"),
+        (CELL, {"stacks": 7}, "--stacks must be between 1 and 6"),
+        (CELL, {"learning_rate": float("nan")}, "--learning-rate must be at least 0"),
+        (CELL, {"batch_size": 21}, "--batch-size 21 is more than the 20 images of a part"),
+        (CELL, {"images": "cifar11"}, "did you mean 'cifar10'"),
+        (CELL, {"stem_channels": 1}, "2 vertices share the output's 1 channels"),
+    ],
+)
+def test_bad_options_are_one_sentence_and_leave_nothing(images, tmp_path, x, options, sentence):
+    with pytest.raises(nb.UserError, match=sentence) as caught:
+        nb.train_cell(x, out=tmp_path / "run", console=Console(quiet=True), **{**TINY, "images": images, **options})
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_full_scale_without_cifar10_names_both_ways_out(tmp_path, monkeypatch):
+    monkeypatch.setenv("NB1SHOT1_DATA", str(tmp_path / "empty"))
+    with pytest.raises(nb.UserError, match=r"data download.*--scale quick"):
+        nb.train_cell(CELL, out=tmp_path / "run", console=Console(quiet=True))
+
+
+@pytest.mark.parametrize("batch_size", [20, 10])
+def test_a_loss_that_is_no_number_ends_the_training_and_keeps_the_record(images, tmp_path, batch_size):
+    with pytest.raises(nb.UserError, match=r"is no longer a number by step \d+: train again with a lower") as caught:
+        train(tmp_path / "run", images, learning_rate=1e38, batch_size=batch_size)
+    assert "\n" not in str(caught.value)
+    assert [line["evaluation"] for line in load_training(tmp_path / "run").lines] == ["initial"]
+
+
+def test_folders_are_told_apart(trained, tmp_path):
+    with pytest.raises(nb.InvalidInputError, match="is no training: it has no"):
+        load_training(tmp_path)
+    with pytest.raises(nb.InvalidInputError, match="is no search but a cell training"):
+        nb.load_run(trained.folder)
+    (tmp_path / "config.json").write_text('{"optimizer": "darts"}')
+    with pytest.raises(nb.InvalidInputError, match=r"open it with nb\.load_run"):
+        load_training(tmp_path)
+
+
+def test_ctrl_c_names_the_folder_to_resume(images, tmp_path, monkeypatch):
+    from nasbench1shot1.cell_training import loop
+
+    def interrupted(state, *_):
+        if state.step == 7:
+            raise KeyboardInterrupt
+        return train_step(state)
+
+    monkeypatch.setattr(loop, "train_step", interrupted)
+    with pytest.raises(KeyboardInterrupt, match=f"nb1shot1 train --resume {tmp_path / 'run'}"):
+        train(tmp_path / "run", images)
+    stopped = load_training(tmp_path / "run")
+    assert stopped.initial.step == 1
+    with pytest.raises(nb.UserError, match=f"is not finished: go on with nb1shot1 train --resume {stopped.folder}"):
+        _ = stopped.final
+    with pytest.raises(nb.UserError, match="is not finished"):
+        _ = stopped.summary
