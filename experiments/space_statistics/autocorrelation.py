@@ -6,7 +6,6 @@ import numpy as np
 import pandas
 from numpy.typing import NDArray
 
-from nasbench1shot1.cell_encoding import VERTEX_BIT
 from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.experiments.space_statistics.drawing import COLOURS, GREY, axes_or_new, finish
 from nasbench1shot1.experiments.space_statistics.pruning import N_OPERATIONS, Graphs, Integers, graphs
@@ -14,9 +13,9 @@ from nasbench1shot1.experiments.space_statistics.rank_correlation import pearson
 from nasbench1shot1.experiments.space_statistics.values import (
     Floats,
     accuracy,
-    cells_of,
     check_counts,
     known_values,
+    vertices_of,
 )
 from nasbench1shot1.registry import search_space
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
@@ -123,7 +122,7 @@ def walk(space: Graphs, steps: int, rng: np.random.Generator) -> tuple[Integers,
 def _walk_encodings(
     table: Table, values: Floats, steps: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], str]:
-    vertices = int(cells_of(table).max() >> np.uint64(VERTEX_BIT))
+    vertices = vertices_of(table)
     known, needed = int((~np.isnan(values)).sum()), CELLS[vertices]
     if known < needed:
         raise OutOfDomainError(

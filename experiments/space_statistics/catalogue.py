@@ -75,12 +75,11 @@ def _costs(frame: Frame) -> str:
 
 def _replacements(frame: Frame) -> str:
     names = {"conv3x3-bn-relu": "3×3", "conv1x1-bn-relu": "1×1", "maxpool3x3": "pool"}
-    rows = frame.iloc[[0, 1, 3]].itertuples()
-    return ", ".join(
-        f"{names[row.replaced]}→{names[row.by]} {100 * row.accuracy_change:+.2f} points, "
-        f"{100 * row.time_change:+.1f} % time"
-        for row in rows
-    )
+    said = []
+    for row in frame.iloc[[0, 1, 3]].to_dict("records"):
+        time = f" and {100 * row['time_change']:+.1f} % time" if row["timed"] else ""
+        said.append(f"{names[row['replaced']]}→{names[row['by']]} {100 * row['accuracy_change']:+.2f} points{time}")
+    return ", ".join(said)
 
 
 def _best_groups(frame: Frame) -> str:

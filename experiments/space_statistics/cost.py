@@ -1,5 +1,6 @@
 """How do training time, parameters and accuracy go together? NAS-Bench-101's figure 3."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,7 +10,7 @@ from nasbench1shot1.cells import Cell
 from nasbench1shot1.experiments.space_statistics.distances import cell_distances
 from nasbench1shot1.experiments.space_statistics.drawing import COLOURS, axes_or_new, finish
 from nasbench1shot1.experiments.space_statistics.rank_correlation import pearson, spearman
-from nasbench1shot1.experiments.space_statistics.values import accuracy, cells_of, check_enough, known_values
+from nasbench1shot1.experiments.space_statistics.values import Floats, accuracy, cells_of, check_enough, known_values
 from nasbench1shot1.table import Table
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def plot_cost(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes":
         shown["trainable_parameters"] / 1e6,
         shown["training_time"],
         c=100 * shown["accuracy"],
-        vmin=100 * frame["accuracy"].quantile(0.1),
+        vmin=100 * float(frame["accuracy"].quantile(0.1)),
         cmap="viridis",
         s=3,
         linewidths=0,
@@ -79,9 +80,10 @@ def plot_cost(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes":
     bar = axes.figure.colorbar(points, ax=axes, extend="min")
     bar.set_label(f"{frame.attrs['split']} accuracy [%]")
     _mark(axes, shown.iloc[[-1]], "*", COLOURS[1], f"most accurate ({100 * shown['accuracy'].iloc[-1]:.1f} %)")
-    if frame["distance"].notna().any():
-        _mark(axes, shown[shown["distance"] == 1], "o", COLOURS[3], "one edit from the given cell")
-        _mark(axes, shown[shown["distance"] == 0], "s", COLOURS[4], "the given cell")
+    for distance, marker, label in ((1, "o", "one edit from the given cell"), (0, "s", "the given cell")):
+        near = shown[(shown["distance"] == distance).fillna(False)]
+        if len(near):
+            _mark(axes, near, marker, COLOURS[1], f"{label} ({len(near)})")
     axes.set_xlabel("trainable parameters [millions]")
     axes.set_ylabel("training time [s]")
     axes.set_ylim(bottom=0)
@@ -101,9 +103,9 @@ def _mark(axes: "Axes", cells: pandas.DataFrame, marker: str, colour: str, label
     )
 
 
-def _pairs(frame: pandas.DataFrame, coefficient: "type[float] | object") -> dict[str, float]:
+def _pairs(frame: pandas.DataFrame, coefficient: Callable[[Floats, Floats], float]) -> dict[str, float]:
     return {
-        f"{a}, {b}": coefficient(frame[a].to_numpy(float), frame[b].to_numpy(float))  # type: ignore[operator]
+        f"{a}, {b}": coefficient(frame[a].to_numpy(float), frame[b].to_numpy(float))
         for i, a in enumerate(COLUMNS)
         for b in COLUMNS[i + 1 :]
     }

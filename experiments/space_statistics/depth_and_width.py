@@ -1,7 +1,7 @@
 """How do depth and width of a cell bear on accuracy and time? NAS-Bench-101's figure 5."""
 
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas
@@ -102,7 +102,7 @@ def _width(adjacency: NDArray[np.int64], n_vertices: NDArray[np.int64]) -> NDArr
 def _draw(frame: pandas.DataFrame, measure: str, label: str, ax: "Axes | None") -> "Axes":
     axes = axes_or_new(ax)
     part = frame[frame["measure"] == measure]
-    shape = {"capsize": 2.5, "markersize": 5, "linewidth": 1.5}
+    shape: dict[str, Any] = {"capsize": 2.5, "markersize": 5, "linewidth": 1.5}
     mean, error = 100 * part["accuracy"], 100 * part["accuracy_error"]
     axes.errorbar(part["value"], mean, error, fmt="o-", color=COLOURS[0], **shape)
     axes.set_ylabel(f"mean {frame.attrs['split']} accuracy [%] (solid)", color=COLOURS[0])

@@ -71,5 +71,5 @@ class _Features:
 
 
 def _one_hot(operations: NDArray[np.int64]) -> NDArray[np.float32]:
-    hot = operations[:, :, None] == np.arange(len(OPERATIONS))
+    hot: NDArray[np.bool_] = operations[:, :, None] == np.arange(len(OPERATIONS))
     return hot.reshape(len(operations), -1).astype(np.float32)

@@ -85,7 +85,7 @@ def plot_accuracy_distribution(frame: pandas.DataFrame, ax: "Axes | None" = None
         median = 100 * frame.attrs["medians"][split]
         label = f"{split}, median {median:.1f} %"
         axes.step(100 * curve["accuracy"], curve["share"], line, where="post", color=colour, label=label)
-    axes.set_xlim(max(0, 100 * _quantile(frame, "accuracy", 0.02) - 1), 100.5)
+    axes.set_xlim(max(0, 100 * _quantile(frame, "accuracy", 0.02) - 1), 100 * frame["accuracy"].max() + 0.5)
     axes.set_xlabel("accuracy [%]")
     axes.set_ylabel("share of cells at or below")
     axes.legend(fontsize=8, loc="upper left")
@@ -98,10 +98,13 @@ def plot_noise_distribution(frame: pandas.DataFrame, ax: "Axes | None" = None) -
     for colour, (epochs, curve) in zip(COLOURS, frame.groupby("epochs", sort=False), strict=False):
         label = f"{epochs} epochs, median {100 * frame.attrs['medians'][epochs]:.2f}"
         axes.step(100 * curve["noise"], curve["share"], where="post", color=colour, label=label)
-    axes.set_xscale("symlog", linthresh=0.1)
-    axes.set_xticks([0, 0.1, 1, 10], ["0", "0.1", "1", "10"])
-    axes.set_xlim(left=0)
-    axes.set_xlabel(f"standard deviation of {frame.attrs['split']} accuracy over repeats [percentage points]")
+    lowest = 100 * frame.loc[frame["noise"] > 0, "noise"].quantile(0.01)
+    axes.set_xscale("log", nonpositive="clip")
+    ticks = [0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30]
+    axes.set_xticks(ticks, list(map(str, ticks)))
+    axes.minorticks_off()
+    axes.set_xlim(left=max(float(lowest), 0.01))
+    axes.set_xlabel(f"standard deviation of {frame.attrs['split']} accuracy over repeats [points of %, log scale]")
     axes.set_ylabel("share of cells at or below")
     axes.legend(fontsize=8, loc="lower right")
     return finish(axes, frame, "Noise of training")

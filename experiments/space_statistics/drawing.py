@@ -1,6 +1,7 @@
 """What the figures share: their axes, colours that colour-blind readers can tell apart, and the line about the data."""
 
 import textwrap
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,5 +72,5 @@ def save(figure: "Figure", path: Path) -> None:
         figure.savefig(file, format="png")
 
 
-def _wrapped(attributes: dict[str, Any], width: int) -> str:
+def _wrapped(attributes: Mapping[Any, Any], width: int) -> str:
     return "\n".join(textwrap.fill(line, width) for line in caption(attributes).splitlines())

@@ -123,8 +123,8 @@ def _all_labelled(matrix: NDArray[np.int8]) -> NDArray[np.uint64]:
     n = len(matrix)
     edges = sum(1 << edge_bit(int(x), int(y)) for x, y in zip(*np.nonzero(matrix), strict=True))
     labels = labellings(n - 2)
-    operations = (labels << EDGE_BITS + 2 * np.arange(n - 2)).sum(axis=1)
-    return (operations + (edges | n << VERTEX_BIT)).astype(np.uint64)
+    operations: NDArray[np.int64] = (labels << EDGE_BITS + 2 * np.arange(n - 2)).sum(axis=1)
+    return np.asarray(operations + (edges | n << VERTEX_BIT), np.uint64)
 
 
 def _choice_block_space(space: str | ChoiceBlockSpace) -> ChoiceBlockSpace:

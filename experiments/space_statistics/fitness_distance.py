@@ -32,7 +32,7 @@ def fitness_distance(table: Table, split: str = "test", epochs: int = 108, predi
     distance = cell_distances(codes, int(codes[best]))
     others = np.arange(len(known)) != best
     groups = pandas.Series(known).groupby(distance)
-    quartiles = groups.quantile([0.25, 0.5, 0.75]).unstack().set_axis(["lower", "median", "upper"], axis=1)
+    quartiles = groups.quantile(np.array([0.25, 0.5, 0.75])).unstack().set_axis(["lower", "median", "upper"], axis=1)
     columns = {"cells": groups.size(), "accuracy": groups.mean(), "std": groups.std()}
     frame = pandas.concat([pandas.DataFrame(columns), quartiles], axis=1).rename_axis("distance").reset_index()
     frame.attrs = values.attributes(

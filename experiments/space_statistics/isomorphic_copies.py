@@ -9,7 +9,7 @@ from nasbench1shot1.cell_encoding import VERTEX_BIT
 from nasbench1shot1.experiments.space_statistics.drawing import COLOURS, axes_or_new, finish
 from nasbench1shot1.experiments.space_statistics.pruning import N_OPERATIONS, graphs
 from nasbench1shot1.experiments.space_statistics.top_cells import copies, top_rows
-from nasbench1shot1.experiments.space_statistics.values import accuracy, cells_of, known_values
+from nasbench1shot1.experiments.space_statistics.values import accuracy, cells_of, known_values, vertices_of
 from nasbench1shot1.table import Table
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def isomorphic_copies(
     split: str = "test",
     epochs: int = 108,
     top: int | None = None,
-    vertices: int = 7,
+    vertices: int | None = None,
     rule: str = "pruned",
     predicted: bool = False,
 ) -> pandas.DataFrame:
@@ -32,7 +32,8 @@ def isomorphic_copies(
         split: of which the accuracy is.
         epochs: budget.
         top: how many cells; if not given, those within two standard errors of the best, or without repeats the 12 best.
-        vertices: of an encoding; 7 in NAS-Bench-101, whose 2²¹ · 3⁵ encodings are 509,607,936.
+        vertices: of an encoding, those of the table's largest cells if not given; 7 in NAS-Bench-101, which has
+            2²¹ · 3⁵ = 509,607,936 encodings.
         rule: what may have at most nine edges, the "pruned" cell or the "raw" matrix.
         predicted: take estimates where nothing is measured.
 
@@ -40,13 +41,14 @@ def isomorphic_copies(
         Best first: `hash`, `accuracy` (fraction, mean over repeats), `vertices`, `copies`, `cumulative_share` (of all
         encodings, valid or not). `attrs["copies"]` is their sum, `attrs["encodings"]` how many encodings there are.
 
-    Raises OutOfDomainError where accuracy is unknown.
+    Raises OutOfDomainError where accuracy is unknown; InvalidInputError for a rule or number that is none.
     """
     values = known_values(table, accuracy(split), epochs, predicted)
     rows, which = top_rows(values, top)
     codes = cells_of(table)[rows]
-    counted = copies(codes, graphs(vertices), rule)
-    total = len(graphs(vertices).edges) * N_OPERATIONS ** (vertices - 2)
+    space = graphs(vertices_of(table, vertices))
+    counted = copies(codes, space, rule)
+    total = len(space.edges) * N_OPERATIONS**space.inner
     frame = pandas.DataFrame(
         {
             "hash": table.hashes(rows),

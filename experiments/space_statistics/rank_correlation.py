@@ -9,7 +9,7 @@ Floats = NDArray[np.float64]
 
 def spearman(a: Floats, b: Floats) -> float:
     """Spearman's ρ of two (N,) vectors, Pearson's r of their ranks, ties at their mean; NaN if one is constant."""
-    return pearson(pandas.Series(a).rank().to_numpy(), pandas.Series(b).rank().to_numpy())
+    return pearson(np.asarray(pandas.Series(a).rank(), np.float64), np.asarray(pandas.Series(b).rank(), np.float64))
 
 
 def pearson(a: Floats, b: Floats) -> float:

@@ -62,8 +62,8 @@ def copies(codes: Encodings, graphs: Graphs, rule: str = "pruned") -> NDArray[np
     n_vertices = (codes >> np.uint64(VERTEX_BIT)).astype(np.int64)
     n_edges = to_arrays(codes)[0].sum(axis=(1, 2))
     most = MAX_EDGES - n_edges if checked_rule(rule) == "raw" else np.full(len(codes), EDGE_BITS)
-    labels: NDArray[np.int64] = N_OPERATIONS ** (graphs.vertices - n_vertices)
-    return n_numberings * labels * allowed[n_vertices, most]
+    dead_labels = N_OPERATIONS ** (graphs.vertices - n_vertices)
+    return np.asarray(n_numberings * dead_labels * allowed[n_vertices, most], np.int64)
 
 
 def encodings(codes: Encodings, graphs: Graphs) -> tuple[Integers, Integers]:

@@ -9,7 +9,13 @@ from numpy.typing import NDArray
 from nasbench1shot1.experiments.space_statistics.drawing import COLOURS, axes_or_new, finish
 from nasbench1shot1.experiments.space_statistics.pruning import N_OPERATIONS, Graphs, Integers, graphs
 from nasbench1shot1.experiments.space_statistics.top_cells import encodings, top_rows
-from nasbench1shot1.experiments.space_statistics.values import accuracy, cells_of, check_counts, known_values
+from nasbench1shot1.experiments.space_statistics.values import (
+    accuracy,
+    cells_of,
+    check_counts,
+    known_values,
+    vertices_of,
+)
 from nasbench1shot1.search_spaces.wirings import labellings
 from nasbench1shot1.table import Table
 
@@ -27,7 +33,7 @@ def top_volume(
     epochs: int = 108,
     top: int | None = None,
     samples: int = 20_000,
-    vertices: int = 7,
+    vertices: int | None = None,
     predicted: bool = False,
 ) -> pandas.DataFrame:
     """The share of all encodings, valid or not, within so many edits of the closest encoding of a top cell.
@@ -49,7 +55,7 @@ def top_volume(
     check_counts(samples=samples)
     values = known_values(table, accuracy(split), epochs, predicted)
     rows, which = top_rows(values, top)
-    space = graphs(vertices)
+    space = graphs(vertices_of(table, vertices))
     tops = encodings(cells_of(table)[rows], space)
     drawn, is_all = _encodings(space, samples, rng)
     distance = nearest(drawn, tops, space)
@@ -62,9 +68,7 @@ def top_volume(
         top_cells=len(rows),
         copies=len(tops[0]),
         samples=len(distance),
-        notes=[
-            f"{which}, {len(tops[0]):,} encodings in all; {len(distance):,} encodings of {vertices} vertices, {how}"
-        ],
+        notes=[f"{which}, {len(tops[0]):,} encodings in all; distances from {len(distance):,} encodings, {how}"],
     )
     return frame
 

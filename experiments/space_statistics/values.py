@@ -1,5 +1,6 @@
 """What a table knows of a metric at one budget, row by row, and the words about it that every figure carries."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nasbench1shot1.cell_encoding import MAX_VERTICES, VERTEX_BIT
 from nasbench1shot1.errors import InvalidInputError, OutOfDomainError, unknown_name
 from nasbench1shot1.table import Table
 
@@ -22,12 +24,14 @@ class Values:
         table_id, what: which table, and the metric and budget in words.
         repeats: (R, K), NaN where there is no value.
         predicted: whether these are estimates; measurements otherwise.
+        n_measured: how many rows have a measurement.
     """
 
     table_id: str
     what: str
     repeats: Floats
     predicted: bool
+    n_measured: int
 
     @cached_property
     def mean(self) -> Floats:
@@ -40,23 +44,26 @@ class Values:
         """The rows that have a value, ascending."""
         return np.flatnonzero(~np.isnan(self.mean))
 
-    def attributes(self, **more: Any) -> dict[str, Any]:
+    def attributes(self, **more: Any) -> dict[Any, Any]:
         """What a frame keeps in `attrs`: table, quantity, rows that stand behind it, rows dropped, predicted or not."""
         return {
             "table": self.table_id,
             "quantity": self.what,
             "predicted": self.predicted,
             "rows": len(self.rows),
+            "measured_rows": self.n_measured,
             "dropped": len(self.mean) - len(self.rows),
             **more,
         }
 
 
-def caption(attributes: dict[str, Any]) -> str:
+def caption(attributes: Mapping[Any, Any]) -> str:
     """The line under a figure: how many rows stand behind it, whether they are measured, and the table's id."""
     rows, total = attributes["rows"], attributes["rows"] + attributes["dropped"]
     kind = "PREDICTED, not measured:" if attributes["predicted"] else "measured:"
     said = f"{attributes['quantity']}, {kind} {rows:,} of {total:,} rows of table {attributes['table']}"
+    if attributes["predicted"]:
+        said += f"; {attributes['measured_rows']:,} of them with a measurement drawn in"
     return "\n".join([said, *attributes.get("notes", ())])
 
 
@@ -82,8 +89,10 @@ def known_values(table: Table, metric: str, epochs: int = 108, predicted: bool =
 def values_or_nan(table: Table, metric: str, epochs: int = 108, predicted: bool = False) -> Values:
     """`known_values` of a metric that an analysis can do without: NaN where the table knows nothing."""
     is_estimate = predicted and not table.is_measured(metric)
-    repeats = table.values(metric, epochs) if is_estimate else table.measured(metric, epochs)
-    return Values(table.id, f"{metric.replace('_', ' ')} at {epochs} epochs", repeats, is_estimate)
+    measured = table.measured(metric, epochs)
+    n_measured = int((~np.isnan(measured).any(axis=1)).sum())
+    repeats = table.values(metric, epochs) if is_estimate else measured
+    return Values(table.id, f"{metric.replace('_', ' ')} at {epochs} epochs", repeats, is_estimate, n_measured)
 
 
 def accuracy(split: str) -> str:
@@ -96,6 +105,19 @@ def accuracy(split: str) -> str:
 def cells_of(table: Table) -> NDArray[np.uint64]:
     """(R,) the encodings of all cells as the table numbers them."""
     return np.asarray(table.column("cell"))
+
+
+def vertices_of(table: Table, wanted: int | None = None) -> int:
+    """How many vertices an encoding has: those of the table's largest cells, or as many as wanted.
+
+    Raises InvalidInputError where cells of the table do not fit, or there are more than seven.
+    """
+    largest = int(cells_of(table).max() >> np.uint64(VERTEX_BIT))
+    if wanted is not None and (wanted not in range(largest, MAX_VERTICES + 1)):
+        raise InvalidInputError(
+            f"vertices cannot be {wanted!r}: give {largest}, which the table needs, to {MAX_VERTICES}"
+        )
+    return largest if wanted is None else wanted
 
 
 def check_enough(found: int, needed: int, what: str, table: Table) -> None:

@@ -77,7 +77,7 @@ class Statistics:
         with replacing(out / f"{name}.csv") as file:
             file.write(frame.to_csv(index=False).encode())
         save(figure_of(analysis.panels, frame), out / f"{name}.png")
-        return {"headline": analysis.headline(frame), **frame.attrs}
+        return {"headline": analysis.headline(frame), **{str(name): value for name, value in frame.attrs.items()}}
 
     def _split(self, analysis: "Analysis", table: "Table") -> str | None:
         """The split asked for, else the paper's if the table knows it, else validation."""

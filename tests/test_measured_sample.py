@@ -1,0 +1,80 @@
+"""The real sample as a table: every measurement to the last bit, and nothing that was not measured."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+import nasbench1shot1 as nb
+from nasbench1shot1.files import PACKAGE_DATA
+from nasbench1shot1.measured_sample import sample_columns
+from nasbench1shot1.table import Table
+
+SAMPLE = PACKAGE_DATA / "sources" / "nb101_partial_val.npz"
+
+
+@pytest.fixture(scope="module")
+def table() -> Table:
+    return Table.from_columns(*sample_columns())
+
+
+def test_every_value_is_that_of_the_source_bit_for_bit(table):
+    with np.load(SAMPLE, allow_pickle=False) as source:
+        assert [bytes(row).hex() for row in source["hash"]] == table.hashes(np.arange(len(table)))
+        for i, epochs in enumerate((4, 12, 36, 108)):
+            stored = table.measured("validation_accuracy", epochs)[:, 0]
+            assert np.array_equal(stored.view(np.uint64), source["valid_acc"][:, i].view(np.uint64))
+        assert np.array_equal(table.measured("training_time")[:, 0], source["train_time_s_e108"])
+        assert np.array_equal(table.column("trainable_parameters"), source["params"])
+
+
+def test_medians_are_the_known_ones(table):
+    medians = [np.median(table.measured("validation_accuracy", epochs)) for epochs in (4, 12, 36, 108)]
+    assert np.round(medians, 3).tolist() == [0.234, 0.553, 0.867, 0.916]
+    assert table.measured("validation_accuracy").max() == pytest.approx(0.9491, abs=5e-5)
+
+
+def test_rows_ascend_by_hash_and_cells_have_theirs(table):
+    hashes = table.hashes(np.arange(len(table)))
+    assert len(table) == 27_001
+    assert hashes == sorted(set(hashes))
+    for row in range(0, len(table), 997):
+        assert table.cell(row).hash == hashes[row]
+
+
+def test_nothing_is_there_that_was_not_measured(table):
+    assert (table.name, table.repeats, table.spaces) == ("nb101-sample", 1, ())
+    for metric in ("test_accuracy", "train_accuracy"):
+        assert not table.is_measured(metric)
+        assert np.isnan(table.values(metric)).all()
+    assert np.isnan(table.values("training_time", 36)).all()
+    metrics = table.query("00005c142e6f48ac74fdcf73e3439874")
+    assert (metrics.validation_accuracy, metrics.training_time) == (
+        pytest.approx(0.93049, abs=5e-6),
+        pytest.approx(1768.98, abs=0.01),
+    )
+    assert metrics.is_measured("validation_accuracy")
+    assert metrics.fidelity == ""
+    with pytest.raises(nb.OutOfDomainError, match="no repeat 1"):
+        table.query("00005c142e6f48ac74fdcf73e3439874", run=1)
+
+
+def test_it_is_opened_by_name_and_always_the_same(table, monkeypatch):
+    assert nb.load_table("nb101-sample").id == table.id
+    monkeypatch.setenv("NB1SHOT1_TABLE", "nb101-sample")
+    assert nb.load_table().id == table.id
+
+
+def test_written_and_opened_it_answers_alike(table, tmp_path):
+    table.save(tmp_path / "sample")
+    opened = nb.load_table(tmp_path / "sample")
+    assert opened.id == table.id
+    assert np.array_equal(opened.measured("validation_accuracy", 12), table.measured("validation_accuracy", 12))
+
+
+def test_a_damaged_source_is_named(tmp_path):
+    shutil.copy(SAMPLE, tmp_path / SAMPLE.name)
+    whole = SAMPLE.read_bytes()
+    (tmp_path / SAMPLE.name).write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(nb.DamagedFileError, match="restore it or reinstall"):
+        sample_columns(tmp_path)
