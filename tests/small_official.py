@@ -7,6 +7,8 @@ import numpy as np
 from official_files import OPERATIONS, Graph, Training, graphs_of, made_up, write_file
 
 from nasbench1shot1.cells import Cell
+from nasbench1shot1.table import Table, load_table
+from nasbench1shot1.table_import.importing import import_table
 
 INCEPTION = (
     [
@@ -56,3 +58,9 @@ def small_trainings(sample: Path, epochs: tuple[int, ...] = (4, 12, 36, 108)) ->
 def small_file(path: Path, sample: Path) -> Path:
     """Those trainings as a file."""
     return write_file(path, small_trainings(sample))
+
+
+def small_table(folder: Path, sample: Path) -> Table:
+    """That file, imported within `folder`."""
+    import_table(small_file(folder / "small.tfrecord", sample), folder / "table", report=lambda line: None)
+    return load_table(folder / "table")

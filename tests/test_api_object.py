@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 from official_files import Training
-from small_official import small_file, small_trainings
+from small_official import small_table, small_trainings
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import api
 from nasbench1shot1.table_folder import HALFWAY, METRICS
-from nasbench1shot1.table_import.importing import import_table
 
 
 def published(trainings: list[Training]) -> SimpleNamespace:
@@ -43,9 +42,7 @@ def trainings(real_cells: Path) -> list[Training]:
 
 @pytest.fixture(scope="module")
 def imported(real_cells: Path, tmp_path_factory: pytest.TempPathFactory) -> nb.Table:
-    folder = tmp_path_factory.mktemp("object")
-    import_table(small_file(folder / "small.tfrecord", real_cells), folder / "table", report=lambda line: None)
-    return nb.load_table(folder / "table")
+    return small_table(tmp_path_factory.mktemp("object"), real_cells)
 
 
 def assert_same_columns(one: nb.Table, other: nb.Table) -> None:

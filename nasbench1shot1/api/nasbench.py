@@ -182,7 +182,7 @@ def _opened(dataset_file: str | Path | Table) -> Table:
         return dataset_file
     from nasbench1shot1.table_import.importing import open_official
 
-    return open_official(Path(dataset_file).expanduser())
+    return open_official(dataset_file)
 
 
 def _generator(seed: Any) -> Random | np.random.Generator:

