@@ -1,18 +1,14 @@
 """Every option of a search, once: its type, default and help; a run's config.json is one of these, resolved."""
 
 import math
-import os
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from nasbench1shot1.compute import MOST_THREADS, PRECISIONS, default_threads, resolve_device
 from nasbench1shot1.errors import InvalidInputError, unknown_name
 from nasbench1shot1.options import absolute_file, check_range, option_names, typed_options
 from nasbench1shot1.presets import PRESETS
-
-EMBEDDED = "embedded"
-"""The name of the table that the package carries."""
+from nasbench1shot1.table_names import as_recorded
 
 SCALES: dict[str, dict[str, Any]] = {
     "full": {"images": "cifar10", "epochs": 50, "channels": 16, "cells": 9, "batch_size": 96},
@@ -66,7 +62,7 @@ class SearchConfig:
     cutout_probability: float = 0.0
     """Probability of cutout in the last epoch; it grows to that linearly (preset original: constant)."""
     table: str | None = None
-    """Folder of the table to look architectures up in, or embedded; $NB1SHOT1_TABLE, else embedded if not given."""
+    """Table to look architectures up in, by folder or name; $NB1SHOT1_TABLE, else embedded if not given."""
     device: str = "auto"
     """auto, cpu, cuda, cuda:1, …"""
     threads: int | None = None
@@ -90,7 +86,9 @@ class SearchConfig:
             raise unknown_name("preset", self.preset, PRESETS)
         filled = {name: value for name, value in SCALES[self.scale].items() if getattr(self, name) is None}
         threads = default_threads() if self.threads is None else self.threads
-        config = replace(self, **filled, threads=threads, device=resolve_device(self.device), table=_table(self.table))
+        config = replace(
+            self, **filled, threads=threads, device=resolve_device(self.device), table=as_recorded(self.table)
+        )
         _check_numbers(config)
         return replace(config, images=absolute_file(config.images))
 
@@ -109,12 +107,6 @@ def make_config(options: dict[str, Any]) -> SearchConfig:
 
 
 OPTIONS = option_names(SearchConfig)
-
-
-def _table(named: str | None) -> str:
-    """The table's absolute folder, so that a run can be resumed from anywhere, or `EMBEDDED`."""
-    named = named or os.environ.get("NB1SHOT1_TABLE") or EMBEDDED
-    return named if named == EMBEDDED else str(Path(named).expanduser().absolute())
 
 
 _AT_LEAST = {

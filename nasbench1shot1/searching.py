@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.compute import cpu_threads
-from nasbench1shot1.errors import DamagedFileError, InvalidInputError, SearchStoppedError, UserError
-from nasbench1shot1.files import PACKAGE_DATA, read_json, write_json
+from nasbench1shot1.errors import DamagedFileError, InvalidInputError, OutOfDomainError, SearchStoppedError, UserError
+from nasbench1shot1.files import read_json, write_json
 from nasbench1shot1.run_folder import CHECKPOINT, CONFIG, SUMMARY
 from nasbench1shot1.run_record import FIGURE, SEEDS, Run, RunWriter, load_run
-from nasbench1shot1.search_config import EMBEDDED, OPTIONS, SearchConfig, make_config
+from nasbench1shot1.search_config import OPTIONS, SearchConfig, make_config
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -138,6 +138,7 @@ def _start(config: SearchConfig, folder: Path, console: "Console | None") -> Run
     from nasbench1shot1.search_state import begin
 
     table = _table(config)
+    _check_covers(table, config.space)
     with cpu_threads(config.threads):
         state = begin(config)
         writer = RunWriter.create(folder, {**config.as_dict(), **_facts(state, table), "grown": []}, environment())
@@ -151,6 +152,7 @@ def _resume(folder: Path, given: dict[str, Any], console: "Console | None") -> R
     recorded = load_run(folder).config
     config = _grown(folder, recorded, given).resolved()
     table = _table(config)
+    _check_covers(table, config.space)
     with cpu_threads(config.threads):
         state = begin(config)
         _check_facts(folder, recorded, _facts(state, table))
@@ -197,7 +199,23 @@ def _record_growth(folder: Path, recorded: dict[str, Any], config: SearchConfig,
 def _table(config: SearchConfig) -> "Table":
     from nasbench1shot1.table import load_table
 
-    return load_table(PACKAGE_DATA / "table" if config.table == EMBEDDED else config.table)
+    return load_table(config.table)
+
+
+def _check_covers(table: "Table", name: str) -> None:
+    """Refuse a table that lacks cells of the space at once, and not in the epoch that prefers one of them."""
+    import numpy as np
+
+    from nasbench1shot1.registry import search_space
+
+    space, rng = search_space(name), np.random.default_rng(0)
+    try:
+        if space.name not in table.spaces:
+            table.rows([space.sample(rng) for _ in range(20)])
+    except OutOfDomainError as error:
+        raise InvalidInputError(
+            f"the table {table.id} does not hold all of {name}: search on --table embedded, or on the official data"
+        ) from error
 
 
 def _facts(state: "SearchState", table: "Table") -> dict[str, Any]:

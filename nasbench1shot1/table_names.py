@@ -2,12 +2,17 @@
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.files import PACKAGE_DATA, data_folder
-from nasbench1shot1.table_folder import META, TableFolder, table_in_memory
+
+if TYPE_CHECKING:
+    from nasbench1shot1.table_folder import TableFolder
 
 EMBEDDED, SAMPLE = "embedded", "nb101-sample"
+CARRIED = (EMBEDDED, SAMPLE)
+"""The package's own tables: the estimates, and the real cells that they were made from."""
 
 
 def tables_folder() -> Path:
@@ -15,32 +20,42 @@ def tables_folder() -> Path:
     return data_folder() / "tables"
 
 
-def named_table(named: str | Path | None) -> Path | TableFolder:
-    """The folder of a table, or the table itself where it is made in memory.
+def as_recorded(named: str | None) -> str:
+    """The table that is asked for, in words that mean the same from any working directory.
 
     Args:
-        named: a folder or a name; if not given, what NB1SHOT1_TABLE says, else the embedded table. A folder of the
-            same name comes before a name.
+        named: a folder or a name; if not given, what NB1SHOT1_TABLE says, else "embedded". A carried table's name
+            comes before a folder of that name (write ./embedded), a folder before an imported table's name.
+    """
+    asked = named or os.environ.get("NB1SHOT1_TABLE") or EMBEDDED
+    path = Path(asked).expanduser()
+    return str(path.absolute()) if asked not in CARRIED and path.exists() else asked
+
+
+def named_table(named: str | Path | None) -> "Path | TableFolder":
+    """The folder of a table, or the table itself where it is made in memory; `named` as in `as_recorded`.
 
     Raises InvalidInputError where there is neither such a folder nor such a name.
     """
-    asked = str(named or os.environ.get("NB1SHOT1_TABLE") or EMBEDDED)
-    if (path := Path(asked).expanduser()).exists():
-        return path
+    asked = str(named) if isinstance(named, Path) else as_recorded(named)
     if asked == EMBEDDED:
         return PACKAGE_DATA / "table"
     if asked == SAMPLE:
         from nasbench1shot1.measured_sample import sample_columns
+        from nasbench1shot1.table_folder import table_in_memory
 
         return table_in_memory(*sample_columns())
-    if (imported := tables_folder() / asked).is_dir():
-        return imported
+    for path in (Path(asked).expanduser(), tables_folder() / asked):
+        if path.exists():
+            return path
     raise InvalidInputError(
-        f"there is no table in {asked} (no {META}) and none of that name: give a folder or one of "
-        f"{', '.join([EMBEDDED, SAMPLE, *_imported()])}, or unset NB1SHOT1_TABLE to use the embedded one"
+        f"there is no table in {asked}, and none of that name: give a folder or one of "
+        f"{', '.join([*CARRIED, *_imported()])}, or unset NB1SHOT1_TABLE to use the embedded one"
     )
 
 
 def _imported() -> list[str]:
+    from nasbench1shot1.table_folder import META
+
     folder = tables_folder()
     return sorted(path.name for path in folder.iterdir() if (path / META).is_file()) if folder.is_dir() else []

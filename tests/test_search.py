@@ -15,6 +15,7 @@ from rich.console import Console
 
 import nasbench1shot1 as nb
 from nasbench1shot1.run_record import FIELDS
+from nasbench1shot1.search_config import make_config
 
 TINY = {"scale": "quick", "epochs": 4, "channels": 2, "cells": 1, "images_per_half": 40, "batch_size": 20, "threads": 1}
 SECONDS = ("search_seconds", "simulated_seconds")
@@ -188,6 +189,20 @@ def test_resuming_a_finished_run_changes_nothing_and_more_epochs_go_on(unbroken,
     assert longer.summary["epochs"] == longer.config["epochs"] == 6
     assert without_seconds(longer)[:5] == without_seconds(unbroken)
     assert len(longer.architecture_parameters["operations"]) == 7
+
+
+def test_a_table_that_lacks_cells_of_the_space_is_refused_before_the_search(tmp_path):
+    with pytest.raises(nb.InvalidInputError, match="nb101-sample.* does not hold all of s1.*--table embedded"):
+        search(tmp_path / "run", table="nb101-sample")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_carried_tables_name_is_recorded_as_such(tmp_path, monkeypatch):
+    (tmp_path / "embedded").mkdir()
+    monkeypatch.chdir(tmp_path)
+    config = make_config({"table": "embedded"}).resolved()
+    assert config.table == "embedded"
+    assert make_config({"table": "./embedded"}).resolved().table == str(tmp_path / "embedded")
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ class Query:
     epochs: int = 108
     """Training budget: 4, 12, 36 or 108."""
     table: str | None = None
-    """Folder of the table; the one in use if not given."""
+    """Folder or name of the table; the one in use if not given."""
 
     def run(self) -> None:
         """Print a row for every column."""

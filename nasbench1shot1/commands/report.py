@@ -14,7 +14,7 @@ class Report:
     folder: tyro.conf.Positional[Path]
     """Folder of the run, or of the runs of several seeds."""
     table: str | None = None
-    """Folder of the table to score it on; the one in use if not given."""
+    """Folder or name of the table to score it on; the one in use if not given."""
     out: Path | None = None
     """Where metrics.jsonl, summary.json and regret.png go; FOLDER/report-TABLE if not given."""
 

@@ -15,7 +15,7 @@ class Info:
     """Say what the table in use is: its rows, columns, what is measured and predicted, and its fidelity."""
 
     table: str | None = None
-    """Folder of the table; the one in use if not given."""
+    """Folder or name of the table; the one in use if not given."""
     json: bool = False
     """Print all that is known of it, as JSON."""
 
@@ -37,7 +37,7 @@ class Verify:
     """Check every column of a table against its recorded SHA-256."""
 
     table: str | None = None
-    """Folder of the table; the one in use if not given."""
+    """Folder or name of the table; the one in use if not given."""
     hashes: bool = False
     """Compute the hash of every cell anew, too: half a minute for the whole of NAS-Bench-101."""
 
