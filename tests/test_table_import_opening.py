@@ -102,6 +102,8 @@ def test_folders_and_names_are_opened_as_they_are(file: Path, tmp_path: Path) ->
     import_table(file, tables_folder() / "mine")
     assert open_official(tmp_path / "t").id == open_official("mine").id == open_official(file).id
     with pytest.raises(InvalidInputError, match="there is no table in"):
+        open_official(tmp_path / "none")
+    with pytest.raises(InvalidInputError, match=r"there is no file .*none.tfrecord: .* table download only108"):
         open_official(tmp_path / "none.tfrecord")
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.metric_columns import whole_number
 from nasbench1shot1.table_description import MEMBER
 from nasbench1shot1.table_folder import HALFWAY, METRICS, Columns, Meta
 from nasbench1shot1.table_import.compact import IMAGES, compact
@@ -33,6 +34,8 @@ class Assembly:
     """
 
     def __init__(self, epochs: Sequence[int] = EPOCHS, source: str = "the file") -> None:
+        if wrong := [budget for budget in epochs if whole_number("epochs", budget, "whole numbers") < 1]:
+            raise InvalidInputError(f"epochs cannot be {wrong[0]}: a budget is at least 1")
         self._allowed, self._source = tuple(epochs), source
         self._graphs = GraphEncoder()
         self._rows: dict[str, int] = {}

@@ -79,7 +79,7 @@ def open_official(path: str | Path, report: Report = to_stderr, progress: Progre
     Raises as `import_table` and `load_table` do.
     """
     file = Path(path).expanduser()
-    if not file.is_file():
+    if not file.is_file() and file.suffix != ".tfrecord":
         return load_table(path)
     source = _Source.of(file)
     if table := _opened(source):
