@@ -76,7 +76,7 @@ def test_values_of_another_numbering_are_the_cells_own(imported: Table, training
                 other = Cell(matrix[order][:, order], [ops[i] for i in order])
                 assert imported.query(other).training_time == imported.query(graph.hash).training_time
                 found += 1
-    assert found > CELLS
+    assert found > 20
 
 
 def test_the_table_says_where_it_is_from(imported: Table, trainings: list[Training]) -> None:
