@@ -6,9 +6,7 @@ import numpy as np
 
 from nasbench1shot1.cell_encoding import to_arrays
 from nasbench1shot1.cells import Cell
-from nasbench1shot1.experiments.space_statistics.pruning import graphs
-from nasbench1shot1.renumbering import canonical
-from nasbench1shot1.search_spaces.wirings import labellings
+from nasbench1shot1.search_spaces.nasbench101 import SPACE as NB101
 from nasbench1shot1.table import Table
 from nasbench1shot1.table_building.sources import RETRAINED, read_source
 
@@ -16,15 +14,9 @@ MEASURED = {"fidelity": "measured", "epochs": [108]}
 
 
 def all_cells(vertices: int) -> np.ndarray:
-    """The encodings of all cells of up to so many vertices, by plain enumeration."""
-    parts = []
-    for n in range(2, vertices + 1):
-        space = graphs(n)
-        full = np.flatnonzero(space.valid() & (space.n_vertices == n))
-        labels = labellings(n - 2)
-        codes = space.cells(np.repeat(full, len(labels)), np.tile(labels, (len(full), 1)))
-        parts.append(np.unique(canonical(codes)))
-    return np.concatenate(parts)
+    """The encodings of all cells of up to so many vertices."""
+    codes = np.asarray(NB101.encodings("unique"))
+    return codes[codes >> np.uint64(31) <= vertices]
 
 
 def synthetic_table(codes: np.ndarray, columns: dict[str, np.ndarray], about: dict[str, dict] | None = None) -> Table:

@@ -110,7 +110,8 @@ def _copies(frame: Frame) -> str:
 
 def _volume(frame: Frame) -> str:
     near = frame[frame["distance"] <= 6].iloc[-1]
-    share = f"{near['share']:.1%} ± {near['error']:.1%} of the encodings"
+    error = f" ± {near['error']:.1%}" if near["error"] else ""
+    share = f"{near['share']:.1%}{error} of the encodings"
     return f"{share} within {near['distance']:.0f} edits of {frame.attrs['top_cells']} cells"
 
 

@@ -112,5 +112,5 @@ def _draw(frame: pandas.DataFrame, measure: str, label: str, ax: "Axes | None") 
         right.set_ylabel("mean training time [s] (dashed)", color=COLOURS[1])
     ticks = [f"{value}\n{cells:,}" for value, cells in zip(part["value"], part["cells"], strict=True)]
     axes.set_xticks(part["value"], ticks)
-    axes.set_xlabel(f"{label}; below: number of cells")
+    axes.set_xlabel(f"{label}\n(second line: number of cells)")
     return finish(axes, frame, f"Accuracy and time by {measure} (bars: standard error)")

@@ -104,7 +104,7 @@ def plot_noise_distribution(frame: pandas.DataFrame, ax: "Axes | None" = None) -
     axes.set_xticks(ticks, list(map(str, ticks)))
     axes.minorticks_off()
     axes.set_xlim(left=max(float(lowest), 0.01))
-    axes.set_xlabel(f"standard deviation of {frame.attrs['split']} accuracy over repeats [points of %, log scale]")
+    axes.set_xlabel(f"deviation of {frame.attrs['split']} accuracy over repeats [percentage points, log scale]")
     axes.set_ylabel("share of cells at or below")
     axes.legend(fontsize=8, loc="lower right")
     return finish(axes, frame, "Noise of training")

@@ -43,12 +43,13 @@ def finish(axes: "Axes", frame: pandas.DataFrame, title: str) -> "Axes":
     axes.set_axisbelow(True)
     axes.annotate(
         _wrapped(frame.attrs, 92),
-        (0, 0),
-        (0, -40),
-        xycoords="axes fraction",
+        (0.5, 0),
+        (0, -5),
+        xycoords=axes.xaxis.label,  # below it, however many lines it has
         textcoords="offset points",
         fontsize=7,
         color=GREY,
+        ha="center",
         va="top",
         gid=_CAPTION,
     )

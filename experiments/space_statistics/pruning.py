@@ -11,8 +11,17 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.cell_encoding import EDGE_BITS, MAX_EDGES, OPERATIONS, VERTEX_BIT, Encodings, edge_bit
+from nasbench1shot1.cell_encoding import (
+    EDGE_BITS,
+    MAX_EDGES,
+    MAX_VERTICES,
+    OPERATIONS,
+    VERTEX_BIT,
+    Encodings,
+    edge_bit,
+)
 from nasbench1shot1.errors import unknown_name
+from nasbench1shot1.search_spaces import edge_masks
 
 Integers = NDArray[np.int64]
 N_OPERATIONS = len(OPERATIONS)
@@ -70,20 +79,22 @@ class Graphs:
 
 
 @lru_cache(maxsize=2)
-def graphs(vertices: int = 7) -> Graphs:
+def graphs(vertices: int = MAX_VERTICES) -> Graphs:
     """All matrices of so many vertices; of seven, two million in under a second."""
     masks = np.arange(1 << edge_bit(0, vertices), dtype=np.int32)
-    on_path = _on_a_path(masks, vertices)
-    edges = np.zeros_like(masks)
+    wide = _with_output_last(masks, vertices)
+    on_path = edge_masks.live_vertices(wide)
+    live = on_path >> np.uint8(1) & np.uint8((1 << vertices - 2) - 1)
+    edges, n_vertices = np.zeros_like(masks), np.zeros(len(masks), np.uint8)
     for kept in _vertex_sets(vertices):
-        rows = np.flatnonzero(on_path == sum(1 << v for v in kept))
+        rows = np.flatnonzero((live == sum(1 << v - 1 for v in kept[1:-1])) & (on_path != 0))
+        n_vertices[rows] = len(kept)
         for new_y, y in enumerate(kept):
             for new_x, x in enumerate(kept[:new_y]):
                 edges[rows] |= (masks[rows] >> edge_bit(x, y) & 1) << edge_bit(new_x, new_y)
-    inner = (on_path & ~(1 << vertices - 1)) >> 1
-    counts = (_bits(on_path), _bits(edges), _bits(masks))
-    found = Graphs(vertices, edges, inner.astype(np.uint8), *counts)
-    for array in (found.edges, found.live, *counts):
+    counts = edge_masks.count_edges(wide, on_path), edge_masks.count_edges(wide)
+    found = Graphs(vertices, edges, live, n_vertices, *counts)
+    for array in (edges, live, n_vertices, *counts):
         array.flags.writeable = False
     return found
 
@@ -101,22 +112,8 @@ def _vertex_sets(vertices: int) -> list[tuple[int, ...]]:
     return [(0, *chosen, vertices - 1) for k in range(vertices - 1) for chosen in combinations(inner, k)]
 
 
-def _on_a_path(masks: NDArray[np.int32], vertices: int) -> NDArray[np.int32]:
-    """The vertices on a path from input to output as bits; 0 where there is none."""
-    before = [(masks >> edge_bit(0, y)) & ((1 << y) - 1) for y in range(vertices)]
-    reached = np.ones_like(masks)
-    for y in range(1, vertices):
-        reached |= ((before[y] & reached) != 0).astype(np.int32) << y
-    reaching = np.full_like(masks, 1 << vertices - 1)
-    for y in range(vertices - 1, 0, -1):
-        reaching |= np.where(reaching >> y & 1, before[y], 0)
-    both = reached & reaching
-    return np.where(both & 1, both, 0).astype(np.int32)
-
-
-def _bits(values: NDArray[np.int32]) -> NDArray[np.uint8]:
-    """How many bits are set."""
-    count = np.zeros(len(values), np.uint8)
-    for bit in range(EDGE_BITS):
-        count += (values >> bit & 1).astype(np.uint8)
-    return count
+def _with_output_last(masks: edge_masks.Masks, vertices: int) -> edge_masks.Masks:
+    """The same graphs as matrices of seven vertices: the output's column moves to the end."""
+    below = edge_bit(0, vertices - 1)
+    wide: edge_masks.Masks = masks & (1 << below) - 1 | masks >> below << edge_bit(0, MAX_VERTICES - 1)
+    return wide

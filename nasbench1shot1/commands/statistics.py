@@ -93,12 +93,12 @@ def _show(table: "Table", answers: dict[str, dict[str, Any]], refusals: dict[str
     from rich.console import Console
     from rich.table import Table as Screen
 
-    screen = Screen(title=f"table {table.id}", title_justify="left")
-    for heading in ("analysis", "of", "rows", "result"):
-        screen.add_column(heading, no_wrap=heading in ("analysis", "rows"))
+    screen = Screen(title=f"table {table.id}", title_justify="left", show_lines=True)
+    screen.add_column("analysis", no_wrap=True)
+    screen.add_column("result")
     for name, answer in answers.items():
         kind = "predicted" if answer["predicted"] else "measured"
-        screen.add_row(name, f"{answer['quantity']}, {kind}", f"{answer['rows']:,}", answer["headline"])
+        screen.add_row(name, f"{answer['headline']}\n{answer['rows']:,} {kind} rows, {answer['quantity']}")
     console = Console(highlight=False)
     console.print(screen)
     for name, sentence in refusals.items():
