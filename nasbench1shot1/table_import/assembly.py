@@ -82,7 +82,9 @@ class Assembly:
     def _new_budget(self, record: Record) -> int:
         if record.epochs not in self._allowed:
             known = ", ".join(map(str, self._allowed))
-            raise self._refused(record, f"has a budget that is none of {known}: if that is right, name all with epochs")
+            raise self._refused(
+                record, f"has a budget that is none of {known}: if that is right, name them with --epochs"
+            )
         self._halfway_epoch[record.epochs] = record.halfway_epoch
         return self._budgets.setdefault(record.epochs, len(self._budgets))
 

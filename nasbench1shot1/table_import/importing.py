@@ -170,12 +170,17 @@ def _opened(source: _Source) -> Table | None:
     """The table that was imported from this very file, if there is one and it can be opened."""
     for meta in sorted(tables_folder().glob(f"[!.]*/{META}")):
         try:
-            about = read_json(meta)
-            if isinstance(about, dict) and about.get("source", {}).get("key") == source.key:
+            if _key(read_json(meta)) == source.key:
                 return load_table(meta.parent)
         except (DamagedFileError, InvalidInputError):  # damaged, or of an older version: imported anew
             continue
     return None
+
+
+def _key(about: Any) -> Any:
+    """The key of the file that a table was imported from, if it is an imported one."""
+    source = about.get("source") if isinstance(about, dict) else None
+    return source.get("key") if isinstance(source, dict) else None
 
 
 def _lock_folder(target: Path) -> Path:
