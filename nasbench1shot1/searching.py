@@ -203,12 +203,12 @@ def _table(config: SearchConfig) -> "Table":
 
 
 def _check_covers(table: "Table", name: str) -> None:
-    """Refuse a table that lacks cells of the space at once, and not in the epoch that prefers one of them."""
+    """Refuse a space without relaxation, and a table that lacks cells of it at once, not once one is preferred."""
     import numpy as np
 
-    from nasbench1shot1.registry import search_space
+    from nasbench1shot1.registry import one_shot, search_space
 
-    space, rng = search_space(name), np.random.default_rng(0)
+    space, rng = one_shot(search_space(name)), np.random.default_rng(0)
     try:
         if space.name not in table.spaces:
             table.rows([space.sample(rng) for _ in range(20)])

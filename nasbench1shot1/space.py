@@ -109,6 +109,12 @@ class SearchSpace(ABC):
         if kind not in self.kinds:
             raise unknown_name("kind of architectures", kind, self.kinds)
 
+    @staticmethod
+    def check_architecture(arch: Architecture) -> None:
+        """Raise InvalidInputError for what is no `Architecture` at all."""
+        if not isinstance(arch, Architecture):
+            raise InvalidInputError(f"{arch!r} is not an Architecture: read a text with Architecture.parse")
+
     def checked_number(self, index: int) -> int:
         """A number as Python's integer; raises what `__getitem__` raises."""
         number = operator.index(index)

@@ -122,8 +122,7 @@ class ChoiceBlockSpace(OneShotSpace):
         Raises:
             InvalidInputError: it belongs to another space, or a node has the wrong number of parents.
         """
-        if not isinstance(arch, Architecture):
-            raise InvalidInputError(f"{arch!r} is not an Architecture: read a text with Architecture.parse")
+        self.check_architecture(arch)
         wiring = self._wiring_index.get(arch.parents)
         operations = self._operation_index.get(arch.operations)
         if arch.space != self.name or wiring is None or operations is None:

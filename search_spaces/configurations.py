@@ -1,17 +1,20 @@
-"""A choice-block space as ConfigSpace sees it: one categorical for every block's operation and every node's parents."""
+"""Spaces as ConfigSpace sees them: a categorical for every block's operation, and for the wiring
+one for every node's parents (spaces of choice blocks) or for every possible edge (NAS-Bench-101).
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.cells import OPERATIONS
+from nasbench1shot1.cell_encoding import MAX_VERTICES, OPERATIONS
 from nasbench1shot1.errors import InvalidInputError, unknown_name
 
 if TYPE_CHECKING:
     from ConfigSpace import Configuration, ConfigurationSpace
 
     from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
+    from nasbench1shot1.search_spaces.nasbench101 import NASBench101Space
 
 
 def configuration_space(space: "ChoiceBlockSpace") -> "ConfigurationSpace":
@@ -27,9 +30,7 @@ def configuration_space(space: "ChoiceBlockSpace") -> "ConfigurationSpace":
 def from_configuration(space: "ChoiceBlockSpace", configuration: "Configuration | Mapping[str, Any]") -> Architecture:
     """The architecture of a configuration; raises InvalidInputError where a value is missing or unknown."""
     values = dict(configuration)
-    operations = tuple(
-        OPERATIONS.index(_chosen(values, _operation_key(block), OPERATIONS)) for block in range(1, space.n_blocks + 1)
-    )
+    operations = _operations(values, space.n_blocks)
     parents = tuple(
         choices[_chosen(values, _parents_key(node), list(choices))] for node, choices in _parent_choices(space)
     )
@@ -40,9 +41,54 @@ def to_configuration(space: "ChoiceBlockSpace", arch: Architecture) -> "Configur
     """The configuration of an architecture of the space."""
     from ConfigSpace import Configuration
 
-    values = {_operation_key(block): OPERATIONS[op] for block, op in enumerate(arch.operations, start=1)}
-    values |= {_parents_key(node): _text(parents) for node, parents in enumerate(arch.parents, start=1)}
+    values = _operation_values(arch) | {
+        _parents_key(node): _text(parents) for node, parents in enumerate(arch.parents, start=1)
+    }
     return Configuration(configuration_space(space), values=values)
+
+
+def edge_configuration_space(space: "NASBench101Space") -> "ConfigurationSpace":
+    """Categoricals `choice_block_{i}_op`, and `edge_{x}_{y}`, 0 or 1, for vertices x < y."""
+    from ConfigSpace import Categorical, ConfigurationSpace
+
+    configurations = ConfigurationSpace(name=space.id)
+    configurations.add(Categorical(_operation_key(block), OPERATIONS) for block in range(1, MAX_VERTICES - 1))
+    configurations.add(Categorical(_edge_key(x, y), [0, 1]) for y in range(1, MAX_VERTICES) for x in range(y))
+    return configurations
+
+
+def from_edges(space: "NASBench101Space", configuration: "Configuration | Mapping[str, Any]") -> Architecture:
+    """The architecture of such a configuration, valid or not; InvalidInputError for a missing or unknown value."""
+    values = dict(configuration)
+    operations = _operations(values, MAX_VERTICES - 2)
+    parents = tuple(
+        tuple(x for x in range(y) if _chosen(values, _edge_key(x, y), ("0", "1")) == "1")
+        for y in range(1, MAX_VERTICES)
+    )
+    return Architecture(space.name, parents, operations)
+
+
+def to_edges(space: "NASBench101Space", arch: Architecture) -> "Configuration":
+    """The configuration of an architecture of the space."""
+    from ConfigSpace import Configuration
+
+    values: dict[str, Any] = _operation_values(arch)
+    for y, parents in enumerate(arch.parents, start=1):
+        values |= {_edge_key(x, y): int(x in parents) for x in range(y)}
+    return Configuration(edge_configuration_space(space), values=values)
+
+
+def _operations(values: Mapping[str, Any], n_blocks: int) -> tuple[int, ...]:
+    chosen = (_chosen(values, _operation_key(block), OPERATIONS) for block in range(1, n_blocks + 1))
+    return tuple(OPERATIONS.index(operation) for operation in chosen)
+
+
+def _operation_values(arch: Architecture) -> dict[str, Any]:
+    return {_operation_key(block): OPERATIONS[op] for block, op in enumerate(arch.operations, start=1)}
+
+
+def _edge_key(x: int, y: int) -> str:
+    return f"edge_{x}_{y}"
 
 
 def _operation_key(block: int) -> str:

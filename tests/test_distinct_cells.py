@@ -41,7 +41,7 @@ def test_s1_agrees_with_hashing_every_encoding(s1_cells: DistinctCells) -> None:
     space = space_named("s1")
     of_every_encoding = [arch.cell.hash for arch in space.architectures("loose_ends")]
     first: dict[str, int] = {}
-    for number in space.numbers("no_loose_ends").tolist():
+    for number in np.asarray(space.numbers("no_loose_ends")).tolist():
         first.setdefault(of_every_encoding[number], number)
     assert set(first) == set(of_every_encoding)
     assert list(first.values()) == s1_cells.indices.tolist()
@@ -241,6 +241,6 @@ def refuse_as_a_full_disk_does(*_: object, **__: object) -> None:
 
 
 def test_cells_in_memory_are_read_only(s1_cells: DistinctCells) -> None:
-    for array in (s1_cells.indices, s1_cells.hashes, space_named("s1").numbers("no_loose_ends")):
+    for array in (s1_cells.indices, s1_cells.hashes, np.asarray(space_named("s1").numbers("no_loose_ends"))):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0

@@ -1,0 +1,247 @@
+"""NAS-Bench-101 itself (Ying et al. 2019, section 2): every cell of at most seven vertices and nine edges."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.cell_encoding import MAX_EDGES, OPERATIONS, Encodings
+from nasbench1shot1.errors import InvalidInputError, unknown_name
+from nasbench1shot1.renumbering import canonical
+from nasbench1shot1.search_spaces import configurations, edge_masks
+from nasbench1shot1.search_spaces.distinct_cells import DistinctCells, distinct_cells, lowest_of_each
+from nasbench1shot1.search_spaces.edge_masks import mask_of, parents_of
+from nasbench1shot1.search_spaces.neighbourhood import operation_changes
+from nasbench1shot1.search_spaces.wirings import labellings
+from nasbench1shot1.space import Numbers, SearchSpace
+
+if TYPE_CHECKING:
+    from ConfigSpace import Configuration, ConfigurationSpace
+
+N_BLOCKS = 5
+N_LABELLINGS: int = len(OPERATIONS) ** N_BLOCKS
+RULES = ("pruned", "raw")
+_EVERY = "all"
+
+
+class NASBench101Space(SearchSpace):
+    """All encodings, 21 possible edges among seven vertices and five operations, that are valid.
+
+    Vertex 0 is the input, 1 to 5 are choice blocks, 6 is the output; any of them may have no parents. Valid are
+    those with a path from input to output and at most nine edges. The paper leaves open when edges are counted:
+    "pruned" counts them once vertices on no such path are removed, which is what `nasbench.api` does; "raw" counts
+    all. Of the 509,607,936 encodings, 373,754,169 and 139,359,042 are valid.
+
+    A number counts the valid sets of edges, ascending as masks of 21 bits (`edge_masks`), and for each of them
+    operations with the last block fastest. The three kinds of architectures:
+        "loose_ends": every valid encoding;
+        "no_loose_ends": one architecture for each distinct pruned labelled graph, 1,293,208: vertices on a path first,
+            in their order, the others without edges and with operation 0;
+        "unique": one architecture for each distinct cell, that of the lowest number, 423,624.
+
+    Architectures under both rules belong to "nb101"; `id` tells apart what their numbers mean.
+    """
+
+    name = "nb101"
+    kinds = ("loose_ends", "no_loose_ends", "unique")
+
+    def __init__(self, rule: str = "pruned") -> None:
+        """Choose when edges are counted; raises InvalidInputError for another rule than "pruned" and "raw"."""
+        if rule not in RULES:
+            raise unknown_name("rule of validity", rule, RULES)
+        self.rule = rule
+        self.id = "nb101-v1" if rule == "pruned" else "nb101-raw-v1"
+
+    def __repr__(self) -> str:
+        return f"NASBench101Space('{self.rule}')"
+
+    # Numbers ---------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _masks(self) -> edge_masks.Masks:
+        """The valid sets of edges, ascending, 6 MB."""
+        masks = edge_masks.all_masks()
+        return masks[edge_masks.is_valid(masks, self.rule)]
+
+    @cached_property
+    def _rank(self) -> NDArray[np.int32]:
+        """The position of every mask in `_masks`, -1 where it is invalid, 8 MB."""
+        rank = np.full(edge_masks.N_MASKS, -1, np.int32)
+        rank[self._masks] = np.arange(len(self._masks))
+        return rank
+
+    @cached_property
+    def _labellings(self) -> list[tuple[int, ...]]:
+        return list(product(range(len(OPERATIONS)), repeat=N_BLOCKS))
+
+    def __len__(self) -> int:
+        return len(self._masks) * N_LABELLINGS
+
+    def __getitem__(self, index: int) -> Architecture:
+        rank, labelling = divmod(self.checked_number(index), N_LABELLINGS)
+        return Architecture.unchecked(self.name, parents_of(int(self._masks[rank])), self._labellings[labelling])
+
+    def index(self, arch: Architecture) -> int:
+        """The number of an architecture.
+
+        Raises:
+            InvalidInputError: it belongs to another space, has no path from input to output, or too many edges.
+        """
+        self.check_architecture(arch)
+        if arch.space != self.name or len(arch.operations) != N_BLOCKS:
+            raise InvalidInputError(f"'{arch}' is not in {self.name}, whose architectures all have {N_BLOCKS} blocks")
+        rank = int(self._rank[mask_of(arch.parents)])
+        if rank < 0:
+            raise InvalidInputError(f"'{arch}' is not in {self.name}: {self._fault(arch)}")
+        labelling = 0
+        for operation in arch.operations:
+            labelling = labelling * len(OPERATIONS) + operation
+        return rank * N_LABELLINGS + labelling
+
+    def _fault(self, arch: Architecture) -> str:
+        if not arch.cell.ops:
+            return "no path leads from its input to its output"
+        edges = int(arch.cell.matrix.sum()) if self.rule == "pruned" else sum(map(len, arch.parents))
+        left = " left after pruning" if self.rule == "pruned" else ""
+        return f"it has {edges} edges{left}, where NAS-Bench-101 allows {MAX_EDGES}"
+
+    # Counting and iterating ------------------------------------------------------------------------------------
+
+    def count(self, kind: str, rule: str | None = None) -> int:
+        """How many architectures of a kind there are.
+
+        Args:
+            kind: "loose_ends", "no_loose_ends" or "unique".
+            rule: of "loose_ends", by which encodings are counted: "pruned" or "raw" (without one, the space's own),
+                or "all", valid or not.
+
+        Raises:
+            InvalidInputError: unknown kind or rule.
+        """
+        self.check_kind(kind)
+        if rule is None:
+            return len(self) if kind == "loose_ends" else len(self.numbers(kind))
+        if kind != "loose_ends":
+            raise InvalidInputError(f"'{kind}' is counted in one way only, not by '{rule}': leave out the rule")
+        if rule not in [*RULES, _EVERY]:
+            raise unknown_name(f"rule of counting '{kind}'", rule, [*RULES, _EVERY])
+        if rule == _EVERY:
+            return edge_masks.N_MASKS * N_LABELLINGS
+        return int(edge_masks.is_valid(edge_masks.all_masks(), rule).sum()) * N_LABELLINGS
+
+    def numbers(self, kind: str) -> Numbers:
+        """The numbers of all architectures of a kind, ascending, (count(kind),)."""
+        self.check_kind(kind)
+        if kind == "loose_ends":
+            return range(len(self))
+        return (self._distinct if kind == "unique" else self._loose_end_free)[0]
+
+    def encodings(self, kind: str = "unique") -> Encodings:
+        """The pruned cells of "no_loose_ends" or "unique" as `cell_encoding` packs them, in the order of `numbers`.
+
+        Those of "unique" are numbered canonically (`renumbering`), 423,624 in half a second.
+        """
+        if kind == "loose_ends":
+            raise InvalidInputError(
+                "the cells of 'loose_ends' are too many to list: choose 'no_loose_ends' or 'unique'"
+            )
+        self.check_kind(kind)
+        return (self._distinct if kind == "unique" else self._loose_end_free)[1]
+
+    def enumerate_cells(self) -> tuple[NDArray[np.int64], Encodings]:
+        """For every distinct cell, ascending, its lowest number and its canonical encoding, (423624,)."""
+        return self._distinct
+
+    @property
+    def definition(self) -> str:
+        """What the numbers of architectures depend on."""
+        return self.rule
+
+    @cached_property
+    def distinct_cells(self) -> DistinctCells:
+        """The 423,624 distinct cells with their hashes, from the cache or in about half a minute."""
+        return distinct_cells(self)
+
+    @cached_property
+    def _loose_end_free(self) -> tuple[NDArray[np.int64], Encodings]:
+        """Numbers and encodings, ascending by number."""
+        masks, graphs = edge_masks.pruned_graphs()
+        n_inner = (graphs >> np.uint64(31)).astype(np.int64) - 2
+        parts = [_labelled(masks[n_inner == n], graphs[n_inner == n], n) for n in range(N_BLOCKS + 1)]
+        masks, labelling, codes = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        numbers = self._rank[masks].astype(np.int64) * N_LABELLINGS + labelling
+        order = np.argsort(numbers)
+        return _read_only(numbers[order], codes[order])
+
+    @cached_property
+    def _distinct(self) -> tuple[NDArray[np.int64], Encodings]:
+        """The same of the lowest number of each cell: where vertices on a path come first, numbered canonically."""
+        numbers, codes = self._loose_end_free
+        return _read_only(*lowest_of_each(numbers, canonical(codes)))
+
+    # Sampling and moving ---------------------------------------------------------------------------------------
+
+    def sample(self, rng: np.random.Generator, loose_ends: bool = True) -> Architecture:
+        """One architecture, uniformly over "loose_ends" (every valid encoding) or over "no_loose_ends".
+
+        The first is the distribution of drawing 21 edges and five operations until they are valid, as the black-box
+        methods of NAS-Bench-101 do, without the repetitions.
+        """
+        if loose_ends:
+            return self[int(rng.integers(len(self)))]
+        return self[int(rng.choice(self._loose_end_free[0]))]
+
+    def neighbours(self, arch: Architecture) -> list[Architecture]:
+        """All valid encodings at edit distance one: first another operation of a block, then an edge more or less."""
+        self.index(arch)
+        mask = mask_of(arch.parents)
+        flipped = [mask ^ 1 << bit for bit in range(edge_masks.N_EDGES)]
+        return operation_changes(arch) + [
+            Architecture.unchecked(self.name, parents_of(other), arch.operations)
+            for other in flipped
+            if self._rank[other] >= 0
+        ]
+
+    # ConfigSpace -----------------------------------------------------------------------------------------------
+
+    def configuration_space(self) -> "ConfigurationSpace":
+        """Categoricals `edge_{x}_{y}` (0 or 1) and `choice_block_{i}_op`; not every configuration is valid."""
+        return configurations.edge_configuration_space(self)
+
+    def from_configuration(self, configuration: "Configuration | Mapping[str, Any]") -> Architecture:
+        """The architecture of a configuration; raises InvalidInputError where that is not valid."""
+        arch = configurations.from_edges(self, configuration)
+        self.index(arch)
+        return arch
+
+    def to_configuration(self, arch: Architecture) -> "Configuration":
+        """The configuration of an architecture; raises InvalidInputError if it is not in this space."""
+        self.index(arch)
+        return configurations.to_edges(self, arch)
+
+
+def _labelled(
+    masks: edge_masks.Masks, graphs: Encodings, n_inner: int
+) -> tuple[edge_masks.Masks, NDArray[np.int64], Encodings]:
+    """Every labelling of some pruned graphs of one size: masks, position among the labellings, encodings."""
+    labels = labellings(n_inner)
+    places = np.arange(n_inner)
+    labelling = labels @ len(OPERATIONS) ** (N_BLOCKS - 1 - places)
+    bits = (labels << 2 * places).sum(axis=1).astype(np.uint64) << np.uint64(21)
+    return (
+        np.repeat(masks, len(labels)),
+        np.tile(labelling, len(masks)),
+        (graphs[:, None] | bits).ravel(),
+    )
+
+
+def _read_only(numbers: NDArray[np.int64], codes: Encodings) -> tuple[NDArray[np.int64], Encodings]:
+    numbers.flags.writeable = codes.flags.writeable = False
+    return numbers, codes
+
+
+SPACE = NASBench101Space()
