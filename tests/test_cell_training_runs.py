@@ -230,3 +230,37 @@ def test_ctrl_c_names_the_folder_to_resume(images, tmp_path, monkeypatch):
         _ = stopped.final
     with pytest.raises(nb.UserError, match="is not finished"):
         _ = stopped.summary
+
+
+# The page -------------------------------------------------------------------------------------------------------------
+
+
+def test_the_page_names_every_option_and_field_and_its_example_runs(monkeypatch, tmp_path, images):
+    import re
+
+    from conftest import CHECKOUT
+
+    from nasbench1shot1.cell_training import config as config_module
+
+    page = (CHECKOUT / "docs" / "training.md").read_text()
+    names = [*config_module.OPTIONS, *FIELDS, "is_protocol", "images_sha256", "recorded"]
+    assert not [name for name in names if f"`{name}`" not in page]
+    tiny = {"images": str(images), "stem_channels": 4, "batch_size": 20}
+    monkeypatch.setitem(config_module.SCALES, "quick", {**config_module.SCALES["quick"], **tiny})
+    monkeypatch.chdir(tmp_path)
+    for example in re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
+        exec(compile(example, "docs/training.md", "exec"), {})
+
+
+def test_the_page_has_the_protocols_numbers():
+    from conftest import CHECKOUT
+
+    from nasbench1shot1.cell_training.schedule import steps
+
+    page = (CHECKOUT / "docs" / "training.md").read_text()
+    assert ", ".join(f"{steps(epochs, 40_000, 256):,}" for epochs in (4, 12, 36, 108)) in page
+    full, quick = (TrainingConfig(scale=scale, device="cpu").resolved() for scale in ("full", "quick"))
+    assert f"| {full.batch_size}; batches run on over the ends of epochs | {quick.batch_size} |" in page
+    assert f"| {full.stem_channels} channels, 3 × 3 cells | {quick.stem_channels} channels, 3 × 1 cells |" in page
+    assert f"| {full.epochs} (also 4, 12, 36: each a training of its own) | {quick.epochs} |" in page
+    assert steps(quick.epochs, 2500, quick.batch_size) == 600
