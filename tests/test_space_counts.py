@@ -8,6 +8,11 @@ from rich.console import Console
 
 from nasbench1shot1 import registry
 from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.experiments.nasbench101_counts import (
+    nasbench101_cells_by_vertices,
+    nasbench101_counts,
+    render_nasbench101,
+)
 from nasbench1shot1.experiments.space_counts import (
     PRINTED,
     RULES,
@@ -110,3 +115,25 @@ def test_other_spaces_and_unknown_names_are_refused(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("nasbench1shot1.experiments.space_counts.search_space", lambda name: registry)
     with pytest.raises(InvalidInputError, match="other is not made of choice blocks"):
         space_counts(["other"])
+
+
+def test_nasbench101_is_counted_under_both_readings() -> None:
+    counts = nasbench101_counts()
+    assert counts == {
+        ("loose_ends", "all"): 509_607_936,
+        ("loose_ends", "pruned"): 373_754_169,
+        ("loose_ends", "raw"): 139_359_042,
+        ("no_loose_ends", None): 1_293_208,
+        ("unique", None): 423_624,
+    }
+    assert nasbench101_cells_by_vertices() == {2: 1, 3: 6, 4: 84, 5: 2441, 6: 62_010, 7: 359_082}
+    console = Console(width=80, file=StringIO())
+    with console.capture() as captured:
+        console.print(render_nasbench101(counts))
+    lines = captured.get().splitlines()
+    assert [line.replace("│", " ").split()[-1] for line in lines if "edges" in line] == [
+        "509,607,936",
+        "373,754,169",
+        "139,359,042",
+    ]
+    assert all(len(line) <= 80 for line in lines)
