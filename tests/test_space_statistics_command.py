@@ -1,9 +1,11 @@
 """`nb1shot1 statistics` as a user meets it."""
 
 import json
+import re
 
 import pandas
 import pytest
+from conftest import CHECKOUT
 from space_statistics_tables import retrained_table
 from test_command_line import command
 
@@ -70,6 +72,23 @@ def test_random_analyses_of_a_whole_table_repeat_under_their_seed(tmp_path):
     through = command(*line[:2], "--space", "s1", "--table", "table", cwd=tmp_path)
     assert through.returncode == 2
     assert "% of s1: open a table that holds it whole" in through.stderr
+
+
+def test_the_page_has_a_section_for_every_analysis_and_its_pictures_are_there():
+    page = (CHECKOUT / "docs" / "space_statistics.md").read_text()
+    sections = {line.removeprefix("## ").split(":")[0] for line in page.splitlines() if line.startswith("## ")}
+    assert set(ANALYSES) <= sections
+    pictures = re.findall(r"\((space_statistics/[\w-]+\.png)\)", page)
+    assert len(pictures) == len(ANALYSES) - 1, "noise is the one that no carried table can show"
+    assert all(15_000 < (CHECKOUT / "docs" / picture).stat().st_size < 150_000 for picture in pictures)
+
+
+def test_the_pages_example_runs():
+    page = (CHECKOUT / "docs" / "space_statistics.md").read_text()
+    [example] = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    names: dict[str, object] = {}
+    exec(compile(example, "space_statistics.md", "exec"), names)
+    assert names["table"].id in " ".join(text.get_text() for text in names["axes"].texts)
 
 
 @pytest.mark.parametrize(
