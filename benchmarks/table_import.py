@@ -19,14 +19,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from itertools import product
 from pathlib import Path
 
 import numpy as np
 
-from nasbench1shot1.cell_encoding import EDGE_BITS, VERTEX_BIT, decode_graph, edge_bit
-from nasbench1shot1.cells import OPERATIONS, graph_hashes
-from nasbench1shot1.renumbering import canonical
+import nasbench1shot1 as nb
+from nasbench1shot1.cell_encoding import decode_graph
 from nasbench1shot1.table import load_table
 from nasbench1shot1.table_folder import METRICS
 
@@ -63,34 +61,13 @@ OPEN = (
 )
 
 
-def all_cells():
-    """NAS-Bench-101's 423,624 cells: every pruned graph of at most 9 edges, numbered as it is first met."""
-    found = []
-    for n in range(2, 8):
-        edges = np.arange(2 ** edge_bit(0, n), dtype=np.uint64)
-        edges = edges[np.bitwise_count(edges) <= 9]
-        there = {(x, y): edges >> np.uint64(edge_bit(x, y)) & np.uint64(1) for y in range(n) for x in range(y)}
-        pruned = np.ones(len(edges), bool)
-        for v in range(n):
-            pruned &= v == 0 or np.any([there[x, v] for x in range(v)], axis=0)
-            pruned &= v == n - 1 or np.any([there[v, y] for y in range(v + 1, n)], axis=0)
-        size = np.uint64(n << VERTEX_BIT)
-        graphs = np.unique(canonical(edges[pruned] | size) & np.uint64(2**EDGE_BITS - 1))
-        labels = [sum(o << EDGE_BITS + 2 * i for i, o in enumerate(of)) for of in product(range(3), repeat=n - 2)]
-        found.append(np.unique(canonical((graphs[:, None] | np.array(labels, np.uint64) | size).ravel())))
-    return np.concatenate(found)
-
-
-def named_cells(codes):
-    """Hash, adjacency and operations of each, as the official files have them."""
-    edges = codes & np.uint64(2**EDGE_BITS - 1) | codes >> np.uint64(VERTEX_BIT) << np.uint64(VERTEX_BIT)
-    for graph in np.unique(edges):
-        of_graph = [decode_graph(int(code)) for code in codes[edges == graph]]
-        matrix = of_graph[0][0]
-        labellings = [[OPERATIONS.index(op) for op in ops[1:-1]] for _, ops in of_graph]
-        bits = "".join(str(int(edge)) for row in matrix for edge in row)
-        for hash_, (_, ops) in zip(graph_hashes(np.array(matrix), labellings), of_graph, strict=True):
-            yield hash_, bits, ",".join(ops)
+def named_cells():
+    """Hash, adjacency and operations of all of NAS-Bench-101's cells, as the official files have them."""
+    space = nb.search_space("nb101")
+    hashes = space.distinct_cells().hashes
+    for digest, code in zip(hashes, space.encodings("unique").tolist(), strict=True):
+        matrix, ops = decode_graph(code)
+        yield [digest.tobytes().hex(), "".join(str(edge) for row in matrix for edge in row), ",".join(ops)]
 
 
 def float32(values):
@@ -150,10 +127,10 @@ def in_a_process(code, *arguments):
 
 def measured(folder, n_cells):
     started = time.perf_counter()
-    codes = all_cells()
-    assert len(codes) == 423_624
-    cells, kept = [list(cell) for cell in named_cells(codes[:: max(1, len(codes) // n_cells)])], []
+    cells, kept = list(named_cells()), []
+    assert len(cells) == 423_624
     np.random.default_rng(1).shuffle(cells)
+    cells = cells[:n_cells]
     file, out = folder / "made_up.tfrecord", folder / "table"
     with file.open("wb") as writer:
         writer.writelines(map(frame, payloads(cells, kept, np.random.default_rng(0))))
@@ -184,7 +161,7 @@ def measured(folder, n_cells):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, help="where the file is made")
-    parser.add_argument("--cells", type=int, default=423_624, help="about how many of the cells; all if not given")
+    parser.add_argument("--cells", type=int, default=423_624, help="how many of the cells; all if not given")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         figures = measured(Path(folder), options.cells)

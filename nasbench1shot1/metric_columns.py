@@ -49,7 +49,8 @@ class MetricColumn:
 
     @cached_property
     def _quotient_list(self) -> list[float]:
-        return self._quotients.tolist()
+        quotients: list[float] = self._quotients.tolist()
+        return quotients
 
     def values(self, rows: Rows, epochs: int, repeat: Repeat) -> Floats:
         """The values at some rows as float64, NaN where the column does not have the budget.

@@ -213,7 +213,7 @@ class Table:
 
     def is_measured(self, metric: str) -> bool:
         """Are the values of this metric measurements, and not estimates in which measurements may be drawn in?"""
-        return self._folder.meta["columns"].get(metric, {}).get("fidelity") == "measured"
+        return bool(self._folder.meta["columns"].get(metric, {}).get("fidelity") == "measured")
 
     def _check_halfway(self) -> None:
         if HALFWAY + METRICS[0] not in self._columns:
