@@ -27,7 +27,7 @@ class Train(TrainingConfig):
     resume: Path | None = None
     """Folder of a stopped training to go on with. It stands alone."""
     table: str | None = None
-    """Folder or name of the table in which a hash is looked up and that is compared with; the one in use if not given."""
+    """Folder or name of the table to look a hash up in and to compare with; the one in use if not given."""
 
     named: tyro.conf.Suppress[frozenset[str]] = frozenset()
     """Names of the options that were given, which `cli` fills in; on resuming, these are compared with the run's."""
