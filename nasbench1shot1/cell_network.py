@@ -11,6 +11,7 @@ from nasbench1shot1.cells import Cell
 from nasbench1shot1.channels import (
     IMAGE_CHANNELS,
     KERNEL_SIZES,
+    NUMBERINGS,
     STEM_KERNEL_SIZE,
     CellPlace,
     Skeleton,
@@ -23,7 +24,6 @@ from nasbench1shot1.layers import ConvBNReLU, max_pool_3x3
 
 BATCH_NORM_MOMENTUM = 0.003
 """Weight of the newest batch in the running statistics; TensorFlow counts the other part, 0.997."""
-NUMBERINGS = ("given", "nasbench101")
 _TRUNCATION = 2.0
 _TRUNCATED_STD = 0.8796256610342398
 """Standard deviation of a standard normal cut off at ±2."""

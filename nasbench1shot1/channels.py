@@ -15,6 +15,8 @@ CONV3X3, CONV1X1, MAXPOOL3X3 = OPERATIONS
 KERNEL_SIZES = {CONV3X3: 3, CONV1X1: 1}
 IMAGE_CHANNELS = 3
 STEM_KERNEL_SIZE = 3
+NUMBERINGS = ("given", "nasbench101")
+"""How a network numbers its vertices: as the cell does, or as `in_nasbench101_numbering`."""
 
 
 class CellPlace(NamedTuple):

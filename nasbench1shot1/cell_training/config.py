@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from nasbench1shot1.channels import Skeleton
+from nasbench1shot1.channels import NUMBERINGS, Skeleton
 from nasbench1shot1.compute import MOST_THREADS, PRECISIONS, default_threads, resolve_device
 from nasbench1shot1.errors import unknown_name
 from nasbench1shot1.options import absolute_file, check_range, given, option_names, typed_options
@@ -29,8 +29,6 @@ SCALES: dict[str, dict[str, Any]] = {
     },
 }
 """What a scale fills in where no option says otherwise: NAS-Bench-101's protocol, and one for a CPU and a minute."""
-
-NUMBERINGS = ("given", "nasbench101")
 
 
 @dataclass(frozen=True, kw_only=True)
