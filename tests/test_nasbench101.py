@@ -158,11 +158,12 @@ def test_cells_come_back_from_the_cache(cells: DistinctCells, own_data_folder: P
     assert "_masks" not in vars(again)  # nothing was enumerated
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="memory is counted in other units elsewhere")
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is told in other ways elsewhere")
 def test_enumeration_takes_less_than_500_megabytes() -> None:
+    """By the process's own high-water mark: `ru_maxrss` starts from that of the process that started it."""
     code = (
-        "import resource, nasbench1shot1 as nb; assert nb.search_space('nb101').count('unique') == 423624;"
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+        "import nasbench1shot1 as nb; assert nb.search_space('nb101').count('unique') == 423624;"
+        "print([line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')][0])"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert int(done.stdout) < 500_000
