@@ -64,7 +64,7 @@ OPEN = (
 def named_cells():
     """Hash, adjacency and operations of all of NAS-Bench-101's cells, as the official files have them."""
     space = nb.search_space("nb101")
-    hashes = space.distinct_cells().hashes
+    hashes = space.distinct_cells.hashes
     for digest, code in zip(hashes, space.encodings("unique").tolist(), strict=True):
         matrix, ops = decode_graph(code)
         yield [digest.tobytes().hex(), "".join(str(edge) for row in matrix for edge in row), ",".join(ops)]

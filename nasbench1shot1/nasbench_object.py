@@ -7,7 +7,7 @@ from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.table import Table
 from nasbench1shot1.table_folder import METRICS
 from nasbench1shot1.table_import.assembly import Assembly
-from nasbench1shot1.table_import.records import Record, Values
+from nasbench1shot1.table_import.records import Record, Values, check_possible
 
 _SOURCE = "the NASBench object"
 
@@ -56,8 +56,12 @@ def _records(hash_: str, fixed: Mapping[str, Any], computed: Mapping[Any, Any]) 
         for epochs, repeats in computed.items():
             for one in repeats:
                 final, halfway = _values(one, "final"), _values(one, "halfway")
-                yield Record(hash_, int(epochs), adjacency, operations, parameters, final, halfway, int(epochs) / 2)
-    except (KeyError, TypeError) as error:
+                record = Record(hash_, int(epochs), adjacency, operations, parameters, final, halfway, int(epochs) / 2)
+                check_possible(record, _SOURCE)
+                yield record
+    except InvalidInputError:
+        raise
+    except (KeyError, TypeError, ValueError) as error:
         raise InvalidInputError(
             f"{_SOURCE} lacks something of {hash_} ({type(error).__name__}: {error}); it must hold what an official "
             "file does (of a NASBench that shows estimates, take the table itself: its attribute table)"

@@ -142,7 +142,8 @@ def _start(config: SearchConfig, folder: Path, console: "Console | None") -> Run
     with cpu_threads(config.threads):
         state = begin(config)
         writer = RunWriter.create(folder, {**config.as_dict(), **_facts(state, table), "grown": []}, environment())
-        return _finish(state, table, writer, console)
+        with writer.locked():
+            return _finish(state, table, writer, console)
 
 
 def _resume(folder: Path, given: dict[str, Any], console: "Console | None") -> Run:
@@ -165,7 +166,7 @@ def _resume(folder: Path, given: dict[str, Any], console: "Console | None") -> R
             writer.cut(state.epoch, state.net.space.mixing_shapes())
             if config.epochs != recorded["epochs"]:
                 _record_growth(folder, recorded, config, state.epoch)
-        return _finish(state, table, writer, console)
+            return _finish(state, table, writer, console)
 
 
 def _grown(folder: Path, recorded: dict[str, Any], given: dict[str, Any]) -> SearchConfig:
@@ -238,19 +239,18 @@ def _check_facts(folder: Path, recorded: dict[str, Any], now: dict[str, Any]) ->
 
 
 def _finish(state: "SearchState", table: "Table", writer: RunWriter, console: "Console | None") -> Run:
-    """Search to the end, then write the summary and the picture."""
+    """Search to the end, then write the summary and the picture; the caller holds the folder's lock."""
     from nasbench1shot1.search_loop import run_search
     from nasbench1shot1.search_screen import announce, conclude, progress
     from nasbench1shot1.summary import summarise
 
     try:
-        with writer.locked():
-            console = announce(state, table, writer.folder, console)
-            with progress(state, console) as bar:
-                run_search(state, table, writer, bar)
-            run = load_run(writer.folder)
-            writer.finish(summarise(run.config, run.lines[-1], table.id))
-            _draw([run], table, writer.folder / FIGURE)
+        console = announce(state, table, writer.folder, console)
+        with progress(state, console) as bar:
+            run_search(state, table, writer, bar)
+        run = load_run(writer.folder)
+        writer.finish(summarise(run.config, run.lines[-1], table.id))
+        _draw([run], table, writer.folder / FIGURE)
     except KeyboardInterrupt as stop:
         raise SearchStoppedError(writer.folder) from stop
     conclude(run, table, console)

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.cells import Cell
-from nasbench1shot1.errors import OutOfDomainError, unknown_name
+from nasbench1shot1.errors import InvalidInputError, OutOfDomainError, unknown_name
 from nasbench1shot1.metric_columns import Rows, Run, choose_repeat, whole_number
 from nasbench1shot1.metrics import Metrics as Metrics
 from nasbench1shot1.metrics import answer, plain
+from nasbench1shot1.registry import BUILT_IN
 from nasbench1shot1.row_index import RowIndex
 from nasbench1shot1.table_description import MEMBER, fidelity
 from nasbench1shot1.table_folder import (
@@ -294,11 +295,18 @@ class Table:
         name, epochs = f"{known_split(split)}_accuracy", self._budget(epochs)
         known = self._folder.epochs_of(name)
         if epochs not in known:
-            there = ", ".join(map(str, known)) or "no budget"
-            raise OutOfDomainError(f"the table {self.id} has no {split} accuracy at {epochs} epochs: only at {there}")
+            there = f"only at {', '.join(map(str, known))} epochs" if known else "nor at any other budget"
+            raise OutOfDomainError(
+                f"the table {self.id} has no {split} accuracy at {epochs} epochs, {there}: ask for another"
+            )
         return self._folder.values(name, rows, epochs, "mean")
 
     def _known_reference(self, name: str) -> str:
+        if isinstance(name, str) and name in BUILT_IN["search_spaces"] and name not in (*self.spaces, WHOLE):
+            raise InvalidInputError(
+                f"the table {self.id} does not hold all cells of {name}, so nothing can be the best of it: open "
+                "another table, or give reference='nb101' for all rows of this one"
+            )
         if not isinstance(name, str) or name not in (*self.spaces, WHOLE):
             raise unknown_name("reference", str(name), (*self.spaces, WHOLE))
         return name

@@ -37,7 +37,9 @@ def named_table(named: str | Path | None) -> "Path | TableFolder":
 
     Raises InvalidInputError where there is neither such a folder nor such a name.
     """
-    asked = str(named) if isinstance(named, Path) else as_recorded(named)
+    if isinstance(named, Path) and named.expanduser().exists():  # a Path is a folder, whatever it is called
+        return named.expanduser()
+    asked = as_recorded(None if named is None else str(named))
     if asked == EMBEDDED:
         return PACKAGE_DATA / "table"
     if asked == SAMPLE:
@@ -58,4 +60,5 @@ def _imported() -> list[str]:
     from nasbench1shot1.table_folder import META
 
     folder = tables_folder()
-    return sorted(path.name for path in folder.iterdir() if (path / META).is_file()) if folder.is_dir() else []
+    found = [path.name for path in folder.iterdir() if (path / META).is_file()] if folder.is_dir() else []
+    return sorted(name for name in found if not name.startswith("."))

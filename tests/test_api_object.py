@@ -130,3 +130,12 @@ def test_an_object_that_lacks_something_ends_in_one_sentence(trainings) -> None:
 def test_estimates_are_not_taken_for_measurements() -> None:
     with pytest.raises(nb.InvalidInputError, match="take the table itself"):
         nb.table_from_nasbench(api.NASBench(nb.load_table()))
+
+
+@pytest.mark.parametrize(("key", "value"), [("final_validation_accuracy", 7.0), ("final_training_time", float("nan"))])
+def test_impossible_values_are_refused(trainings: list[Training], key: str, value: float) -> None:
+    theirs = published(trainings)
+    one = next(iter(theirs.computed_statistics))
+    next(iter(theirs.computed_statistics[one].values()))[0][key] = value
+    with pytest.raises(nb.InvalidInputError, match=one):
+        nb.table_from_nasbench(theirs)

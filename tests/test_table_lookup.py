@@ -185,3 +185,12 @@ def test_values_are_the_tables_own_and_measurements_are_real(embedded: Table, me
     assert measured_table.values("test_accuracy").tolist() == measured_table.measured("test_accuracy").tolist()
     with pytest.raises(InvalidInputError):
         embedded.values("accuracy")
+
+
+def test_a_path_is_a_folder_whatever_it_is_called(
+    tmp_path: Path, measured_table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured_table.save(tmp_path / "embedded")
+    monkeypatch.chdir(tmp_path)
+    assert load_table(Path("embedded")).id == load_table("./embedded").id == measured_table.id
+    assert load_table("embedded").name == "nb101-embedded"

@@ -60,8 +60,11 @@ def error_distribution(
     check_enough(len(frame), 1, f"cells of {', '.join(map(str, spaces))} with {values.what}", table)
     known = int((cells & ~np.isnan(values.mean)).sum())
     sizes = {space.name: {kind: space.count(kind) for kind in KINDS} for space in map(_choice_block_space, spaces)}
-    note = f"{known:,} of those rows are cells of {', '.join(sizes)}; a cell counts as often as architectures have it"
-    frame.attrs = values.attributes(split=split, sizes=sizes, distinct_cells=known, notes=[note])
+    note = f"cells of {', '.join(sizes)}, a cell counting as often as architectures have it"
+    of_spaces = {"rows": known, "dropped": len(table) - known}
+    if not predicted:
+        of_spaces["measured_rows"] = known
+    frame.attrs = values.attributes(split=split, sizes=sizes, distinct_cells=known, notes=[note], **of_spaces)
     return frame[["space", "hash", "error", *KINDS]]
 
 

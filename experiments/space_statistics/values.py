@@ -112,7 +112,7 @@ def vertices_of(table: Table, wanted: int | None = None) -> int:
 
     Raises InvalidInputError where cells of the table do not fit, or there are more than seven.
     """
-    largest = int(cells_of(table).max() >> np.uint64(VERTEX_BIT))
+    largest = max(int(cells_of(table).max() >> np.uint64(VERTEX_BIT)), 3)  # two vertices leave nothing to choose
     if wanted is not None and (wanted not in range(largest, MAX_VERTICES + 1)):
         raise InvalidInputError(
             f"vertices cannot be {wanted!r}: give {largest}, which the table needs, to {MAX_VERTICES}"

@@ -182,6 +182,8 @@ def _opened(dataset_file: str | Path | Table) -> Table:
         return dataset_file
     from nasbench1shot1.table_import.importing import open_official
 
+    if not isinstance(dataset_file, (str, Path)):
+        raise InvalidInputError(f"dataset_file cannot be {dataset_file!r}: give a path, a table's name or a Table")
     return open_official(dataset_file)
 
 

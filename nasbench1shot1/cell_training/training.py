@@ -111,7 +111,9 @@ def _start(x: Any, config: TrainingConfig, out: str | Path | None, console: "Con
         state = begin(cell, config)
         architecture = str(x) if isinstance(x, Architecture) else None
         recorded = {"kind": KIND, **config.as_dict(), "architecture": architecture, **_facts(state)}
-        return _finish(state, FolderWriter.create(folder, recorded, environment()), console)
+        writer = FolderWriter.create(folder, recorded, environment())
+        with writer.locked():
+            return _finish(state, writer, console)
 
 
 def _resume(
@@ -139,7 +141,7 @@ def _resume(
             else:
                 writer.check_nothing_is_lost("recorded evaluations")
             _cut(writer, state)
-        return _finish(state, writer, console)
+            return _finish(state, writer, console)
 
 
 def _recorded_config(training: Training, options: dict[str, Any]) -> TrainingConfig:
@@ -184,17 +186,16 @@ def _facts(state: "TrainingState") -> dict[str, Any]:
 
 
 def _finish(state: "TrainingState", writer: FolderWriter, console: "Console | None") -> Training:
-    """Train to the end, then write the summary."""
+    """Train to the end, then write the summary; the caller holds the folder's lock."""
     from nasbench1shot1.cell_training.loop import run_training
     from nasbench1shot1.cell_training.screen import announce, conclude, progress
 
     try:
-        with writer.locked():
-            console = announce(state, writer.folder, console)
-            with progress(state, console) as bar:
-                run_training(state, writer, bar)
-            training = load_training(writer.folder)
-            writer.finish(summarise(training.config, training.lines))
+        console = announce(state, writer.folder, console)
+        with progress(state, console) as bar:
+            run_training(state, writer, bar)
+        training = load_training(writer.folder)
+        writer.finish(summarise(training.config, training.lines))
     except KeyboardInterrupt as stop:
         raise TrainingStoppedError(writer.folder) from stop
     conclude(training, console)

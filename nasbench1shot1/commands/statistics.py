@@ -1,5 +1,6 @@
 """`nb1shot1 statistics`."""
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -57,7 +58,9 @@ class Statistics:
                 refusals[name] = str(refusal)
         if not answers:
             raise UserError("; ".join(dict.fromkeys(refusals.values())))
-        write_json(out / SUMMARY, {"table": table.id, "answers": answers, "refusals": refusals})
+        asked = {"split": self.split, "space": self.space, "predicted": self.predicted, "seed": self.seed}
+        summary = {"table": table.id, "asked": asked, "answers": answers, "refusals": refusals}
+        write_json(out / SUMMARY, _without_nan(summary))
         _show(table, answers, refusals, out)
 
     def _answer(self, name: str, analysis: "Analysis", table: "Table", out: Path) -> dict[str, Any]:
@@ -104,3 +107,12 @@ def _show(table: "Table", answers: dict[str, dict[str, Any]], refusals: dict[str
     for name, sentence in refusals.items():
         console.print(f"Not answered, {name}: {sentence}", soft_wrap=True, markup=False)
     console.print(f"Written to {out}", soft_wrap=True, markup=False)
+
+
+def _without_nan(value: Any) -> Any:
+    """JSON has no NaN: where a column is constant there is no correlation, and the summary says null."""
+    if isinstance(value, dict):
+        return {key: _without_nan(of_key) for key, of_key in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_without_nan(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -70,11 +70,13 @@ class Import:
         """Import, and say where the table lies and how to use it."""
         from rich.console import Console
 
-        from nasbench1shot1.table_import.importing import import_table
+        from nasbench1shot1.table_import.importing import check_own_name, import_table
         from nasbench1shot1.table_import.progress import ImportBar
         from nasbench1shot1.table_names import tables_folder
 
         out = self.out or tables_folder() / self.file.stem
+        if self.out is None:
+            check_own_name(self.file, out)
         with ImportBar(Console()) as bar:
             import_table(self.file, out, epochs=self.epochs or None, report=print, progress=bar.show)
         _say_how_to_use(out)

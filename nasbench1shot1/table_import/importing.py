@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError
-from nasbench1shot1.files import locked, read_json, write_error
+from nasbench1shot1.files import locked, read_json, sha256, write_error
 from nasbench1shot1.table import Table, load_table
 from nasbench1shot1.table_folder import META, Columns, Meta, check_target, write_table
 from nasbench1shot1.table_import.assembly import EPOCHS, Assembly
 from nasbench1shot1.table_import.records import read_records
-from nasbench1shot1.table_names import tables_folder
+from nasbench1shot1.table_names import CARRIED, tables_folder
 
 OFFICIAL = {
     "nasbench_only108": "4c39c3936e36a85269881d659e44e61a245babcb72cb374eacacf75d0e5f4fd1",
@@ -65,6 +65,23 @@ def import_table(
     return write_table(out, columns, meta)
 
 
+def check_own_name(file: Path, out: Path) -> None:
+    """Refuse to put a file's table in the place of another file's, or under a name that finds another table.
+
+    Raises InvalidInputError.
+    """
+    if out.name in CARRIED or out.name.startswith("."):
+        raise InvalidInputError(f"the name {out.name} is taken: give another folder with --out")
+    if not (out / META).is_file() or not file.is_file():
+        return
+    about = read_json(out / META)
+    source = about.get("source", {}) if isinstance(about, dict) else {}
+    if source.get("size") != file.stat().st_size or source.get("sha256") != sha256(file):
+        raise InvalidInputError(
+            f"{out} holds the table of another file of that name: remove it, or give another folder with --out"
+        )
+
+
 def open_official(path: str | Path, report: Report = to_stderr, progress: Progress | None = None) -> Table:
     """Open an imported folder, or a file in NAS-Bench-101's format, which is imported when it is first opened.
 
@@ -84,7 +101,7 @@ def open_official(path: str | Path, report: Report = to_stderr, progress: Progre
     source = _Source.of(file)
     if table := _opened(source):
         return table
-    target = tables_folder() / f"{file.stem}-{source.key[:8]}"
+    target = tables_folder() / f"{file.stem.lstrip('.')}-{source.key[:8]}"
     report(f"importing {file} into {target}; from now on it is opened there")
     with locked(_lock_folder(target)):
         if table := _opened(source):  # another process was faster

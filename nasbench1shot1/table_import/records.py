@@ -103,8 +103,7 @@ class RecordParser:
         )
         if end != len(text) or not type(hash_) is type(adjacency) is type(operations) is str:
             raise self._refused(payload, offset)
-        if not (_are_possible(*record.final) and _are_possible(*record.halfway) and record.trainable_parameters >= 0):
-            raise InvalidInputError(f"{self._source}: {record.place} {_impossible(record)}")
+        check_possible(record, self._source)
         return record
 
     def _whole(self, epochs: Any, hash_: Any, offset: int) -> int:
@@ -141,6 +140,12 @@ class RecordParser:
 
 _TEXTS = ("hash", "adjacency", "operations", "metrics")
 _NAMES = ("validation accuracy", "test accuracy", "train accuracy")
+
+
+def check_possible(record: Record, source: str) -> None:
+    """Raise InvalidInputError for accuracies that are no fractions, times that are no numbers, or lacking values."""
+    if not (_are_possible(*record.final) and _are_possible(*record.halfway) and record.trainable_parameters >= 0):
+        raise InvalidInputError(f"{source}: {record.place} {_impossible(record)}")
 
 
 def _are_possible(validation: float, test: float, train: float, seconds: float) -> bool:
