@@ -355,7 +355,7 @@ def test_a_measured_table_stays_measured_when_predictions_are_allowed(retrained)
     for name, analysis in ANALYSES.items():
         frame = analysis.run(retrained, options(analysis.split, predicted=True))
         assert not frame.attrs["predicted"], name
-            assert frame.attrs["rows"] == (69 if name == "error-distribution" else 91)  # 22 are in no space
+        assert frame.attrs["rows"] == (69 if name == "error-distribution" else 91)  # 22 are in no space
 
 
 def test_rows_without_a_value_are_dropped_and_counted(retrained):
