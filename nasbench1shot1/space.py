@@ -3,6 +3,7 @@
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,23 @@ Weights = Mapping[str, Any]
 
 Numbers = NDArray[np.int64] | range
 """Ascending numbers of architectures."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One decision of an architecture: which entries of one vector of mixing weights it takes.
+
+    Attributes:
+        key: the tensor of mixing weights, a key of `mixing_shapes()`.
+        row: the vector's row in that tensor; None where the tensor is the vector.
+        entries: how many there are to choose from.
+        picks: how many are taken, without repetition.
+    """
+
+    key: str
+    row: int | None
+    entries: int
+    picks: int
 
 
 class SearchSpace(ABC):
@@ -129,13 +147,23 @@ class OneShotSpace(SearchSpace):
     Attributes:
         cell_kind: the supernet's cell for it: a key of `supernet.CELLS`, or a class of one's own as "module:Class"
             (`supernet.SupernetCell` says what it needs).
+        operation_key: the key of the mixing weights, one row for each place in the cell, that choose one operation of
+            each row; what a single path computes.
     """
 
     cell_kind: str
+    operation_key: str = "operations"
 
     @abstractmethod
     def mixing_shapes(self) -> dict[str, tuple[int, ...]]:
         """Names and shapes of the mixing weights, in the order in which they are stored."""
+
+    @abstractmethod
+    def choices(self) -> tuple[Choice, ...]:
+        """Every decision of an architecture, in the order in which a controller makes them: node by node.
+
+        An architecture takes exactly `picks` entries of each; `one_hot` marks them.
+        """
 
     @abstractmethod
     def discretise(self, mixing: Weights) -> Architecture:

@@ -26,7 +26,7 @@ from nasbench1shot1.search_spaces.wirings import (
     live_blocks,
     read_blocks,
 )
-from nasbench1shot1.space import Numbers, OneShotSpace, Weights
+from nasbench1shot1.space import Choice, Numbers, OneShotSpace, Weights
 
 if TYPE_CHECKING:
     from ConfigSpace import Configuration, ConfigurationSpace
@@ -251,6 +251,16 @@ class ChoiceBlockSpace(OneShotSpace):
         """
         edges = {key: (node,) for node in range(1, self.n_blocks + 1) if (key := self.mixing_key(node))}
         return {**edges, "operations": (self.n_blocks, N_OPERATIONS), "output_edges": (self.n_blocks + 1,)}
+
+    def choices(self) -> tuple[Choice, ...]:
+        """Inputs of block 1, its operation, inputs of block 2, …, inputs of the output; see `OneShotSpace.choices`."""
+        made: list[Choice] = []
+        for node, picks in enumerate(self.n_parents, start=1):
+            if key := self.mixing_key(node):
+                made.append(Choice(key, None, node, picks))
+            if node <= self.n_blocks:
+                made.append(Choice(self.operation_key, node - 1, N_OPERATIONS, 1))
+        return tuple(made)
 
     def discretise(self, mixing: Weights) -> Architecture:
         """Argmax operation and top-k parents (NAS-Bench-1Shot1, section 3.2); ties go to the lowest index.

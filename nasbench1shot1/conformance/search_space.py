@@ -195,6 +195,19 @@ class OneShotSpaceConformance(SearchSpaceConformance):
     def test_discretise_reads_one_hot_back(self, space: OneShotSpace, drawn: list[Architecture]) -> None:
         assert [space.discretise(space.one_hot(arch)) for arch in drawn] == drawn
 
+    def test_an_architecture_takes_as_many_entries_of_every_choice_as_are_picked(
+        self, space: OneShotSpace, drawn: list[Architecture]
+    ) -> None:
+        shapes, choices = space.mixing_shapes(), space.choices()
+        vectors = {(key, row) for key, shape in shapes.items() for row in (range(shape[0]) if shape[1:] else [None])}
+        assert {(choice.key, choice.row) for choice in choices} == vectors
+        assert len(choices) == len(vectors)
+        for weights in (space.one_hot(arch) for arch in drawn):
+            for choice in choices:
+                vector = weights[choice.key] if choice.row is None else weights[choice.key][choice.row]
+                assert vector.shape == (choice.entries,)
+                assert vector.sum() == choice.picks
+
     def test_discretise_gives_the_same_for_parameters_and_their_softmax(self, space: OneShotSpace) -> None:
         rng = np.random.default_rng(5)
         for _ in range(20):
