@@ -123,7 +123,7 @@ def test_links_lead_somewhere(page):
 
 
 def test_the_readme_is_short():
-    assert len(text("README.md").splitlines()) <= 210
+    assert len(text("README.md").splitlines()) <= 200
 
 
 # The README's figures of the embedded table are those of the table that the package carries. --------------------------
