@@ -32,6 +32,7 @@ setup(
         "nasbench1shot1.search_spaces",
         "nasbench1shot1.optimizers",
         "nasbench1shot1.experiments",
+        "nasbench1shot1.experiments.reproduction",
         "nasbench1shot1.experiments.space_statistics",
         "nasbench1shot1.api",
         "nasbench1shot1.cell_training",
