@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError
-from nasbench1shot1.files import data_folder, sha256, write_error
+from nasbench1shot1.downloads import fetch
+from nasbench1shot1.errors import DamagedFileError, InvalidInputError
+from nasbench1shot1.files import sha256
 from nasbench1shot1.image_archives import CLASSES, read_official
 from nasbench1shot1.image_store import TRAINING_IMAGES, Columns, images_folder, write_columns
 
@@ -48,13 +49,20 @@ def download_images(mirror: str | None = None, progress: Any = False) -> Path:
     """Download the official CIFAR-10 (170 MB), check its SHA-256, and import it as "cifar10"; returns its folder.
 
     `mirror`: another address, of the folder that holds cifar-10-python.tar.gz or of one of the two archives itself.
-    `progress`: an object with pooch's `total`, `update`, `reset`, `close`, such as image_progress.DownloadBar.
+    `progress`: as `downloads.fetch` takes it.
     Raises UserError where the file cannot be had, is another one, or cannot be written.
     """
     url = (mirror or HOME).rstrip("/")
     url = url if url.endswith(".tar.gz") else f"{url}/cifar-10-python.tar.gz"
     archive_name = "cifar-10-binary.tar.gz" if "binary" in url.rsplit("/", 1)[-1] else "cifar-10-python.tar.gz"
-    archive = _fetch(url, archive_name, progress)
+    archive = fetch(
+        url,
+        archive_name,
+        CHECKSUMS[archive_name],
+        progress,
+        "the official CIFAR-10",
+        "download it by hand and run `nb1shot1 data import FILE`, or name a --mirror",
+    )
     folder = import_images(archive)
     archive.unlink()
     return folder
@@ -128,27 +136,6 @@ def _checked_name(name: str) -> str:
     if name == SAMPLE_NAME:
         raise InvalidInputError(f"'{name}' is the sample that the package carries: choose another name with --name")
     return name
-
-
-def _fetch(url: str, archive_name: str, progress: Any) -> Path:
-    import requests
-    from pooch.core import retrieve
-    from pooch.downloaders import HTTPDownloader
-
-    folder = data_folder() / "downloads"
-    by_hand = "download it by hand and run `nb1shot1 data import FILE`, or name a --mirror"
-    try:
-        downloader: Any = HTTPDownloader(progressbar=progress, chunk_size=2**20, timeout=60)  # type: ignore[no-untyped-call]
-        known = f"sha256:{CHECKSUMS[archive_name]}"
-        return Path(retrieve(url, known, fname=archive_name, path=folder, downloader=downloader))
-    except requests.exceptions.RequestException as error:
-        raise UserError(f"cannot download {url} ({type(error).__name__}): {by_hand}") from error
-    except OSError as error:
-        raise write_error(folder / archive_name, error) from error
-    except ValueError as error:
-        raise UserError(
-            f"{url} is not the official CIFAR-10 (another SHA-256, or no such address): {by_hand}"
-        ) from error
 
 
 def imported_names() -> list[str]:
