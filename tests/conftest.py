@@ -6,8 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from image_builders import ROWS
+from local_server import serving
+from small_official import small_table
 
+from nasbench1shot1 import api
 from nasbench1shot1.files import PACKAGE_DATA
+from nasbench1shot1.table import Table
 from nasbench1shot1.table_folder import write_table
 
 CHECKOUT = Path(__file__).resolve().parents[1]
@@ -36,6 +41,39 @@ def own_data_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NB1SHOT1_DATA", str(folder))
         yield folder
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data folder of this test's own, not there yet."""
+    monkeypatch.setenv("NB1SHOT1_DATA", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[str]:
+    """The address of a server on this machine; it serves the folder `tmp_path / "served"`."""
+    (tmp_path / "served").mkdir()
+    with serving(tmp_path / "served") as address:
+        yield address
+
+
+@pytest.fixture
+def small_archives(monkeypatch: pytest.MonkeyPatch) -> None:
+    """CIFAR-10's archives are of 12 images a batch instead of 10,000."""
+    monkeypatch.setattr("nasbench1shot1.image_archives.ROWS_PER_BATCH", ROWS)
+
+
+@pytest.fixture(scope="session")
+def official_table(real_cells: Path, tmp_path_factory: pytest.TempPathFactory) -> Table:
+    """The imported small file of the official format (small_official.py)."""
+    return small_table(tmp_path_factory.mktemp("small"), real_cells)
+
+
+@pytest.fixture
+def nasbench(official_table: Table) -> api.NASBench:
+    """The drop-in for `nasbench.api` on that table."""
+    return api.NASBench(official_table, seed=0)
 
 
 @pytest.fixture(scope="session")

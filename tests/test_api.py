@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 from official_files import Training
-from small_official import INCEPTION, small_file, small_table, small_trainings
+from small_official import INCEPTION, small_file, small_trainings
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import api
 from nasbench1shot1.cells import INPUT, OPERATIONS, OUTPUT
-from nasbench1shot1.table import Table
 
 CONV3, CONV1, POOL = OPERATIONS
 NAMES = ("validation_accuracy", "test_accuracy", "train_accuracy", "training_time")
@@ -34,16 +33,6 @@ def trainings(real_cells: Path) -> dict[str, dict[int, list[Training]]]:
     for training in small_trainings(real_cells):
         by_hash[training.graph.hash][int(training.epochs)].append(training)
     return by_hash
-
-
-@pytest.fixture(scope="module")
-def table(real_cells: Path, tmp_path_factory: pytest.TempPathFactory) -> Table:
-    return small_table(tmp_path_factory.mktemp("small"), real_cells)
-
-
-@pytest.fixture
-def nasbench(table: Table) -> api.NASBench:
-    return api.NASBench(table, seed=0)
 
 
 @pytest.fixture
@@ -91,8 +80,10 @@ def metrics(training: Training, halfway: bool, prefix: str = "") -> dict[str, fl
 
 
 @pytest.mark.parametrize("halfway", [False, True])
-def test_every_query_gives_the_files_numbers_of_the_repeat_that_the_seed_draws(table, trainings, halfway) -> None:
-    nasbench, draws = api.NASBench(table, seed=7), random.Random(7)
+def test_every_query_gives_the_files_numbers_of_the_repeat_that_the_seed_draws(
+    official_table, trainings, halfway
+) -> None:
+    nasbench, draws = api.NASBench(official_table, seed=7), random.Random(7)
     seconds, epochs_spent = 0.0, 0
     for of_cell in trainings.values():
         for epochs, repeats in of_cell.items():
@@ -197,23 +188,23 @@ def drawn(nasbench: api.NASBench, n: int = 40) -> list[float]:
     return [nasbench.query(api.ModelSpec(*INCEPTION))["validation_accuracy"] for _ in range(n)]
 
 
-def test_the_same_seed_draws_the_same_repeats_and_leaves_global_generators_alone(table) -> None:
+def test_the_same_seed_draws_the_same_repeats_and_leaves_global_generators_alone(official_table) -> None:
     random.seed(5)
     np.random.seed(5)  # noqa: NPY002
     before = random.getstate(), pickle.dumps(np.random.get_state())  # noqa: NPY002
-    first = drawn(api.NASBench(table, seed=3))
-    assert first == drawn(api.NASBench(table, seed=3)) == drawn(api.NASBench(table, seed=np.int64(3)))
-    assert first != drawn(api.NASBench(table, seed=4))
+    first = drawn(api.NASBench(official_table, seed=3))
+    assert first == drawn(api.NASBench(official_table, seed=3)) == drawn(api.NASBench(official_table, seed=np.int64(3)))
+    assert first != drawn(api.NASBench(official_table, seed=4))
     assert len(Counter(first)) == 3
     assert (random.getstate(), pickle.dumps(np.random.get_state())) == before  # noqa: NPY002
 
 
-def test_without_a_seed_two_objects_differ(table) -> None:
-    assert drawn(api.NASBench(table)) != drawn(api.NASBench(table))
+def test_without_a_seed_two_objects_differ(official_table) -> None:
+    assert drawn(api.NASBench(official_table)) != drawn(api.NASBench(official_table))
 
 
-def test_a_numpy_generator_can_be_the_source(table) -> None:
-    first, second = (drawn(api.NASBench(table, seed=np.random.default_rng(1))) for _ in range(2))
+def test_a_numpy_generator_can_be_the_source(official_table) -> None:
+    first, second = (drawn(api.NASBench(official_table, seed=np.random.default_rng(1))) for _ in range(2))
     assert first == second
     assert len(Counter(first)) == 3
 
@@ -230,14 +221,14 @@ def test_a_copy_in_another_process_goes_on_alike(nasbench) -> None:
 # Opening ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_file_is_imported_once_and_says_so_in_one_line(file, table, capsys) -> None:
+def test_a_file_is_imported_once_and_says_so_in_one_line(file, official_table, capsys) -> None:
     first = api.NASBench(str(file), seed=1)
     said = capsys.readouterr().err.splitlines()
     assert said[0].startswith(f"importing {file} into")
     assert "none of NAS-Bench-101's own files" in said[1]
     again = api.NASBench(file, seed=1)
     assert capsys.readouterr() == ("", "")
-    assert drawn(first) == drawn(again) == drawn(api.NASBench(table, seed=1))
+    assert drawn(first) == drawn(again) == drawn(api.NASBench(official_table, seed=1))
 
 
 def test_a_path_that_is_not_there_ends_in_one_sentence(tmp_path) -> None:

@@ -5,28 +5,15 @@ import random
 import re
 from collections.abc import Iterator
 from copy import deepcopy
-from pathlib import Path
 
 import numpy as np
 import pytest
 from conftest import CHECKOUT
-from small_official import INCEPTION, small_file, small_table
+from small_official import INCEPTION, small_file
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import api
 from nasbench1shot1.cells import INPUT, OPERATIONS, OUTPUT
-from nasbench1shot1.table import Table
-
-
-@pytest.fixture(scope="module")
-def table(real_cells: Path, tmp_path_factory: pytest.TempPathFactory) -> Table:
-    return small_table(tmp_path_factory.mktemp("small"), real_cells)
-
-
-@pytest.fixture
-def nasbench(table: Table) -> api.NASBench:
-    return api.NASBench(table, seed=0)
-
 
 # Random search and evolution -------------------------------------------------------------------------------------
 
@@ -85,10 +72,10 @@ class Client:
     _age = iter(range(10**9))
 
 
-def test_random_search_and_evolution_run_and_repeat_themselves(table) -> None:
+def test_random_search_and_evolution_run_and_repeat_themselves(official_table) -> None:
     walks = []
     for _ in range(2):
-        client = Client(api.NASBench(table, seed=1), seed=2)
+        client = Client(api.NASBench(official_table, seed=1), seed=2)
         walks.append((client.random_search(50_000.0), client.evolution(200_000.0)))
     assert walks[0] == walks[1]
     curve, best = walks[0]

@@ -1,28 +1,15 @@
 """What the drop-in for `nasbench.api` refuses, and how; specs that are changed."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
-from small_official import INCEPTION, small_table
+from small_official import INCEPTION
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import api
 from nasbench1shot1.cells import INPUT, OPERATIONS, OUTPUT, Cell
-from nasbench1shot1.table import Table
 
 CONV3, CONV1, POOL = OPERATIONS
 CHAIN = [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
-
-
-@pytest.fixture(scope="module")
-def table(real_cells: Path, tmp_path_factory: pytest.TempPathFactory) -> Table:
-    return small_table(tmp_path_factory.mktemp("small"), real_cells)
-
-
-@pytest.fixture
-def nasbench(table: Table) -> api.NASBench:
-    return api.NASBench(table, seed=0)
 
 
 def dense(n: int) -> list[list[int]]:
@@ -90,11 +77,11 @@ def test_a_cell_that_the_table_lacks_is_a_key_error_too(nasbench) -> None:
         assert str(error.value) == error.value.args[0]  # a KeyError by itself would put it into quotes
 
 
-def test_what_is_no_spec_or_no_seed_ends_in_one_sentence(nasbench, table) -> None:
+def test_what_is_no_spec_or_no_seed_ends_in_one_sentence(nasbench, official_table) -> None:
     with pytest.raises(nb.InvalidInputError, match="is no model: give a ModelSpec"):
         nasbench.query("28cfc7874f6d200472e1a9dcd8650aa0")
     with pytest.raises(nb.InvalidInputError, match="seed cannot be \\[\\]: give a whole number"):
-        api.NASBench(table, seed=[])
+        api.NASBench(official_table, seed=[])
 
 
 def test_the_limits_in_config_count(nasbench) -> None:

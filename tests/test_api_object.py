@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from official_files import Training
-from small_official import small_table, small_trainings
+from small_official import small_trainings
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import api
@@ -40,11 +40,6 @@ def trainings(real_cells: Path) -> list[Training]:
     return small_trainings(real_cells)
 
 
-@pytest.fixture(scope="module")
-def imported(real_cells: Path, tmp_path_factory: pytest.TempPathFactory) -> nb.Table:
-    return small_table(tmp_path_factory.mktemp("object"), real_cells)
-
-
 def assert_same_columns(one: nb.Table, other: nb.Table) -> None:
     names = ["hash", "cell", "order", "trainable_parameters", "encoding", "encoding_row"]
     names += [prefix + metric for prefix in ("", HALFWAY) for metric in METRICS]
@@ -54,14 +49,14 @@ def assert_same_columns(one: nb.Table, other: nb.Table) -> None:
     assert (one.epochs, one.repeats, one.spaces) == (other.epochs, other.repeats, other.spaces)
 
 
-def test_a_published_object_becomes_the_table_that_its_file_becomes(trainings, imported) -> None:
-    assert_same_columns(nb.table_from_nasbench(published(trainings)), imported)
+def test_a_published_object_becomes_the_table_that_its_file_becomes(trainings, official_table) -> None:
+    assert_same_columns(nb.table_from_nasbench(published(trainings)), official_table)
 
 
-def test_our_own_object_goes_round_and_answers_alike_bit_for_bit(imported) -> None:
-    before = api.NASBench(imported, seed=1)
+def test_our_own_object_goes_round_and_answers_alike_bit_for_bit(official_table) -> None:
+    before = api.NASBench(official_table, seed=1)
     after = api.NASBench(nb.table_from_nasbench(before), seed=1)
-    assert_same_columns(after.table, imported)
+    assert_same_columns(after.table, official_table)
     assert list(after.hash_iterator()) == list(before.hash_iterator())
     for hash_ in before.hash_iterator():
         (fixed, computed), (again, recomputed) = (one.get_metrics_from_hash(hash_) for one in (before, after))
@@ -82,12 +77,12 @@ def test_its_answers_are_measurements_and_can_be_saved(trainings, tmp_path) -> N
     assert_same_columns(nb.load_table(tmp_path / "kept"), table)
 
 
-def test_numpy_numbers_and_lists_are_taken_too(trainings, imported) -> None:
+def test_numpy_numbers_and_lists_are_taken_too(trainings, official_table) -> None:
     obj = published(trainings)
     for of_cell in obj.fixed_statistics.values():
         of_cell["module_adjacency"] = of_cell["module_adjacency"].astype(bool).tolist()
         of_cell["trainable_parameters"] = np.int32(of_cell["trainable_parameters"])
-    assert_same_columns(nb.table_from_nasbench(obj), imported)
+    assert_same_columns(nb.table_from_nasbench(obj), official_table)
 
 
 class Damaged(Mapping[str, Any]):

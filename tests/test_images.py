@@ -19,11 +19,7 @@ from nasbench1shot1.image_sources import import_images
 from nasbench1shot1.image_store import Columns, content_sha256
 from nasbench1shot1.images import describe_images, load_images
 
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("NB1SHOT1_DATA", str(tmp_path / "home"))
-    return tmp_path / "home"
+pytestmark = pytest.mark.usefixtures("home")
 
 
 @pytest.fixture

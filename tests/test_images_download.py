@@ -2,17 +2,13 @@
 
 import hashlib
 import io
-import threading
-from collections.abc import Iterator
-from functools import partial
-from http.server import HTTPServer, SimpleHTTPRequestHandler
 from pathlib import Path
 
 import pytest
-from image_builders import official_files, write_tar
+from image_builders import ROWS, official_files, write_tar
 from rich.console import Console
 
-from nasbench1shot1 import image_archives, image_sources
+from nasbench1shot1 import image_sources
 from nasbench1shot1.commands.data import Download, Import
 from nasbench1shot1.errors import InvalidInputError, UserError
 from nasbench1shot1.image_progress import DownloadBar
@@ -20,38 +16,10 @@ from nasbench1shot1.image_sources import download_images
 from nasbench1shot1.image_store import images_folder
 from nasbench1shot1.images import load_images
 
-ROWS = 12
+pytestmark = pytest.mark.usefixtures("home")
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("NB1SHOT1_DATA", str(tmp_path / "home"))
-    return tmp_path / "home"
-
-
-@pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Archives of 12 images a batch instead of 10,000."""
-    monkeypatch.setattr(image_archives, "ROWS_PER_BATCH", ROWS)
-
-
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[str]:
-    (tmp_path / "served").mkdir()
-    with HTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(tmp_path / "served"))) as http:
-        thread = threading.Thread(target=http.serve_forever, args=(0.01,))
-        thread.start()
-        yield f"http://127.0.0.1:{http.server_port}"
-        http.shutdown()
-        thread.join()
-
-
-@pytest.mark.usefixtures("small")
+@pytest.mark.usefixtures("small_archives")
 @pytest.mark.parametrize("kind", ["python", "binary"])
 def test_download_checks_and_imports(
     kind: str, server: str, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
@@ -76,7 +44,7 @@ def test_unreachable_download_says_what_to_do(address: str, server: str) -> None
 
 
 @pytest.fixture
-def served(server: str, tmp_path: Path, small: None, monkeypatch: pytest.MonkeyPatch) -> tuple[str, int]:
+def served(server: str, tmp_path: Path, small_archives: None, monkeypatch: pytest.MonkeyPatch) -> tuple[str, int]:
     """The address of a small archive that counts as the official one, and its size in bytes."""
     archive = write_tar(tmp_path / "served" / "cifar-10-python.tar.gz", official_files("python", ROWS)[0])
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()

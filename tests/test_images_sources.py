@@ -7,28 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from image_builders import BATCH_NAMES, binary_batch, made_images, official_files, python2_batch, write_tar
+from image_builders import BATCH_NAMES, ROWS, binary_batch, made_images, official_files, python2_batch, write_tar
 
-from nasbench1shot1 import image_archives
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError
 from nasbench1shot1.image_archives import read_official
 from nasbench1shot1.image_sources import import_images
 from nasbench1shot1.image_store import images_folder
 from nasbench1shot1.images import load_images
 
-ROWS = 12
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("NB1SHOT1_DATA", str(tmp_path / "home"))
-    return tmp_path / "home"
-
-
-@pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Archives of 12 images a batch instead of 10,000."""
-    monkeypatch.setattr(image_archives, "ROWS_PER_BATCH", ROWS)
+pytestmark = pytest.mark.usefixtures("home")
 
 
 def unpack(files: dict[str, bytes], folder: Path) -> Path:
@@ -38,7 +25,7 @@ def unpack(files: dict[str, bytes], folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.usefixtures("small")
+@pytest.mark.usefixtures("small_archives")
 @pytest.mark.parametrize("kind", ["python", "binary"])
 @pytest.mark.parametrize("form", ["tar.gz", "tar", "folder", "folder around it"])
 def test_every_form_is_read_in_canonical_order(kind: str, form: str, tmp_path: Path) -> None:
@@ -73,7 +60,7 @@ def test_whole_archives_become_cifar10_whichever_version(tmp_path: Path, home: P
     assert digests[0] == digests[1]
 
 
-@pytest.mark.usefixtures("small")
+@pytest.mark.usefixtures("small_archives")
 def test_members_of_an_archive_cannot_write_anywhere(tmp_path: Path, home: Path) -> None:
     files, _ = official_files("python", ROWS)
     odd = {f"../../{name}": content for name, content in files.items()} | {"/etc/nb1shot1-test": b"x"}
@@ -101,7 +88,7 @@ def no_test(files: dict[str, bytes]) -> dict[str, bytes]:
     return {name: content for name, content in files.items() if "test_batch" not in name}
 
 
-@pytest.mark.usefixtures("small")
+@pytest.mark.usefixtures("small_archives")
 @pytest.mark.parametrize(
     ("spoil", "sentence"),
     [
@@ -119,7 +106,7 @@ def test_damaged_archives(spoil: Callable[[dict[str, bytes]], dict[str, bytes]],
     assert not images_folder().exists()
 
 
-@pytest.mark.usefixtures("small")
+@pytest.mark.usefixtures("small_archives")
 @pytest.mark.parametrize("kind", ["python", "binary"])
 def test_archives_cut_anywhere(kind: str, tmp_path: Path) -> None:
     whole = write_tar(tmp_path / "whole.tar.gz", official_files(kind, ROWS)[0]).read_bytes()

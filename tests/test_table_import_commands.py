@@ -4,10 +4,6 @@ import hashlib
 import os
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from functools import partial
-from http.server import HTTPServer, SimpleHTTPRequestHandler
 from pathlib import Path
 
 import numpy as np
@@ -23,11 +19,7 @@ from nasbench1shot1.table_import.download import download_table
 from nasbench1shot1.table_import.identity import verify_hashes
 from nasbench1shot1.table_import.importing import import_table
 
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("NB1SHOT1_DATA", str(tmp_path / "home"))
-    return tmp_path / "home"
+pytestmark = pytest.mark.usefixtures("home")
 
 
 @pytest.fixture
@@ -124,22 +116,6 @@ def test_verify_reports_how_far_it_is(file: Path, tmp_path: Path, monkeypatch: p
 
 
 # Download --------------------------------------------------------------------------------------------------------
-
-
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[str]:
-    (tmp_path / "served").mkdir()
-    with HTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(tmp_path / "served"))) as http:
-        thread = threading.Thread(target=http.serve_forever, args=(0.01,))
-        thread.start()
-        yield f"http://127.0.0.1:{http.server_port}"
-        http.shutdown()
-        thread.join()
 
 
 @pytest.fixture

@@ -23,10 +23,7 @@ from nasbench1shot1.table_names import tables_folder
 EXCERPT = Path(__file__).parent / "data" / "ecnas_4V9E_excerpt.tfrecord"
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("NB1SHOT1_DATA", str(tmp_path / "home"))
-    return tmp_path / "home"
+pytestmark = pytest.mark.usefixtures("home")
 
 
 @pytest.fixture
