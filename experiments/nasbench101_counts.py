@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from nasbench1shot1.cell_encoding import VERTEX_BIT
 from nasbench1shot1.search_spaces.nasbench101 import SPACE
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def nasbench101_counts() -> dict[tuple[str, str | None], int]:
 
 def nasbench101_cells_by_vertices() -> dict[int, int]:
     """How many distinct cells have so many vertices, input and output among them; ascending."""
-    sizes, counts = np.unique(SPACE.encodings() >> np.uint64(31), return_counts=True)
+    sizes, counts = np.unique(SPACE.encodings() >> np.uint64(VERTEX_BIT), return_counts=True)
     return dict(zip(sizes.tolist(), counts.tolist(), strict=True))
 
 

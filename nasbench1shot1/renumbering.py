@@ -14,12 +14,17 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.cell_encoding import Encodings, edge_bit
-from nasbench1shot1.cells import MAX_VERTICES, OPERATIONS
+from nasbench1shot1.cell_encoding import (
+    EDGE_BITS,
+    MAX_VERTICES,
+    OPERATION_BITS,
+    OPERATIONS,
+    VERTEX_BIT,
+    Encodings,
+    edge_bit,
+)
 
 N_INNER = MAX_VERTICES - 2
-_EDGE_BITS, _OPERATION_BITS = 21, 10
-_VERTEX_BIT = _EDGE_BITS + _OPERATION_BITS
 _NONE = np.uint64(2**64 - 1)
 """In the place of edges that a permutation would let descend."""
 
@@ -71,10 +76,10 @@ class _Renumbered:
     """
 
     def __init__(self, codes: Encodings) -> None:
-        self.n_vertices = int(codes[0] >> np.uint64(_VERTEX_BIT))
+        self.n_vertices = int(codes[0] >> np.uint64(VERTEX_BIT))
         orders = [(0, *inner, self.n_vertices - 1) for inner in permutations(range(1, self.n_vertices - 1))]
-        graphs, self.graph = np.unique(codes & np.uint64(2**_EDGE_BITS - 1), return_inverse=True)
-        self.setting = (codes >> np.uint64(_EDGE_BITS) & np.uint64(2**_OPERATION_BITS - 1)).astype(np.int64)
+        graphs, self.graph = np.unique(codes & np.uint64(2**EDGE_BITS - 1), return_inverse=True)
+        self.setting = (codes >> np.uint64(EDGE_BITS) & np.uint64(2**OPERATION_BITS - 1)).astype(np.int64)
         self.edges = np.stack([_permuted_edges(graphs, order) for order in orders])
         self.operations = np.stack([_permuted_operations(order) for order in orders])
 
@@ -86,12 +91,12 @@ class _Renumbered:
 
     def encodings(self, edges: Encodings, operations: Encodings) -> Encodings:
         """Pack edges and operations of cells of this size."""
-        return np.uint64(self.n_vertices << _VERTEX_BIT) | operations << np.uint64(_EDGE_BITS) | edges
+        return np.uint64(self.n_vertices << VERTEX_BIT) | operations << np.uint64(EDGE_BITS) | edges
 
 
 def _by_size(codes: Encodings) -> Iterator[NDArray[np.int64]]:
     """The rows of each number of vertices that occurs."""
-    n_vertices = codes >> np.uint64(_VERTEX_BIT)
+    n_vertices = codes >> np.uint64(VERTEX_BIT)
     for n in np.unique(n_vertices):
         yield np.flatnonzero(n_vertices == n)
 
@@ -124,7 +129,7 @@ def _permuted_edges(graphs: Encodings, order: tuple[int, ...]) -> Encodings:
 
 def _permuted_operations(order: tuple[int, ...]) -> Encodings:
     """(1024,) the same for the operations of the inner vertices."""
-    settings = np.arange(2**_OPERATION_BITS, dtype=np.uint64)
+    settings = np.arange(2**OPERATION_BITS, dtype=np.uint64)
     permuted = np.zeros_like(settings)
     for place, vertex in enumerate(order[1:-1]):
         permuted |= (settings >> np.uint64(2 * (vertex - 1)) & np.uint64(3)) << np.uint64(2 * place)
@@ -133,7 +138,7 @@ def _permuted_operations(order: tuple[int, ...]) -> Encodings:
 
 def _product_order() -> tuple[NDArray[np.int64], Encodings]:
     """(1024,) the rank of operations' bits in product order, the first vertex the most significant, and its inverse."""
-    settings = np.arange(2**_OPERATION_BITS)
+    settings = np.arange(2**OPERATION_BITS)
     rank = np.zeros(len(settings), np.int64)
     real = np.ones(len(settings), bool)
     for place in range(N_INNER):

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.cell_encoding import Encodings, decode_graph
+from nasbench1shot1.cell_encoding import EDGE_BITS, OPERATION_BITS, Encodings, decode_graph
 from nasbench1shot1.cells import MAX_VERTICES, graph_hashes
 from nasbench1shot1.errors import UserError
 from nasbench1shot1.files import data_folder, replacing
@@ -75,8 +75,8 @@ def lowest_of_each(numbers: NDArray[np.int64], codes: Encodings) -> tuple[NDArra
 
 def hashes_of(codes: Encodings) -> NDArray[np.uint8]:
     """The MD5 of many cells, (N, 16); 40 µs each where most share their graph with many others."""
-    above_edges, inner = np.uint64(21), range(MAX_VERTICES - 2)
-    operations = codes >> above_edges & np.uint64(2**10 - 1)
+    above_edges, inner = np.uint64(EDGE_BITS), range(MAX_VERTICES - 2)
+    operations = codes >> above_edges & np.uint64(2**OPERATION_BITS - 1)
     graphs, graph = np.unique(codes ^ operations << above_edges, return_inverse=True)
     rows, ends = np.argsort(graph, kind="stable"), np.cumsum(np.bincount(graph)).tolist()
     hashes = np.empty((len(codes), 16), np.uint8)

@@ -6,11 +6,10 @@ The bits of one column, the parents of vertex y, lie side by side, so that whole
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.cell_encoding import MAX_EDGES, MAX_VERTICES, Encodings, edge_bit
+from nasbench1shot1.cell_encoding import EDGE_BITS, MAX_EDGES, MAX_VERTICES, VERTEX_BIT, Encodings, edge_bit
 
 OUTPUT = MAX_VERTICES - 1
-N_EDGES = MAX_VERTICES * OUTPUT // 2
-N_MASKS = 1 << N_EDGES
+N_MASKS = 1 << EDGE_BITS
 
 Masks = NDArray[np.int32]
 Bits = NDArray[np.uint8]
@@ -84,4 +83,5 @@ def pruned_graphs() -> tuple[Masks, Encodings]:
     masks, n_vertices = masks[kept], _ONES[live[kept]].astype(np.uint64)
     below_output = (n_vertices - np.uint64(1)) * (n_vertices - np.uint64(2)) // np.uint64(2)
     lower = masks.astype(np.uint64) & np.uint64(2 ** edge_bit(0, OUTPUT) - 1)
-    return masks, n_vertices << np.uint64(31) | column(masks, OUTPUT).astype(np.uint64) << below_output | lower
+    outputs = column(masks, OUTPUT).astype(np.uint64) << below_output
+    return masks, n_vertices << np.uint64(VERTEX_BIT) | outputs | lower

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.cell_encoding import MAX_EDGES, OPERATIONS, Encodings
+from nasbench1shot1.cell_encoding import EDGE_BITS, MAX_EDGES, OPERATIONS, VERTEX_BIT, Encodings
 from nasbench1shot1.errors import InvalidInputError, unknown_name
 from nasbench1shot1.renumbering import canonical
 from nasbench1shot1.search_spaces import configurations, edge_masks
@@ -170,7 +170,7 @@ class NASBench101Space(SearchSpace):
     def _loose_end_free(self) -> tuple[NDArray[np.int64], Encodings]:
         """Numbers and encodings, ascending by number."""
         masks, graphs = edge_masks.pruned_graphs()
-        n_inner = (graphs >> np.uint64(31)).astype(np.int64) - 2
+        n_inner = (graphs >> np.uint64(VERTEX_BIT)).astype(np.int64) - 2
         parts = [_labelled(masks[n_inner == n], graphs[n_inner == n], n) for n in range(N_BLOCKS + 1)]
         masks, labelling, codes = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         numbers = self._rank[masks].astype(np.int64) * N_LABELLINGS + labelling
@@ -199,7 +199,7 @@ class NASBench101Space(SearchSpace):
         """All valid encodings at edit distance one: first another operation of a block, then an edge more or less."""
         self.index(arch)
         mask = mask_of(arch.parents)
-        flipped = [mask ^ 1 << bit for bit in range(edge_masks.N_EDGES)]
+        flipped = [mask ^ 1 << bit for bit in range(EDGE_BITS)]
         return operation_changes(arch) + [
             Architecture.unchecked(self.name, parents_of(other), arch.operations)
             for other in flipped
@@ -231,7 +231,7 @@ def _labelled(
     labels = labellings(n_inner)
     places = np.arange(n_inner)
     labelling = labels @ len(OPERATIONS) ** (N_BLOCKS - 1 - places)
-    bits = (labels << 2 * places).sum(axis=1).astype(np.uint64) << np.uint64(21)
+    bits = (labels << 2 * places).sum(axis=1).astype(np.uint64) << np.uint64(EDGE_BITS)
     return (
         np.repeat(masks, len(labels)),
         np.tile(labelling, len(masks)),
