@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nasbench1shot1.cells import OPERATIONS
-from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.registry import search_space
+from nasbench1shot1.experiments.spaces import choice_block_space
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
 from nasbench1shot1.search_spaces.wirings import live_blocks, pruned_matrix
 
@@ -56,13 +55,13 @@ def space_counts(names: Sequence[str] = NAMES) -> "pd.DataFrame":
     """
     import pandas as pd
 
-    frame = pd.DataFrame({name: _counts(_choice_block_space(name)) for name in names}, dtype="Int64")
+    frame = pd.DataFrame({name: _counts(choice_block_space(name)) for name in names}, dtype="Int64")
     return frame.rename_axis(index=["quantity", "rule"])
 
 
 def cells_by_vertices(name: str) -> dict[int, int]:
     """How many distinct cells of a space have so many vertices, input and output among them; ascending."""
-    space = _choice_block_space(name)
+    space = choice_block_space(name)
     sizes = np.array([len(live_blocks(wiring)) + 2 for wiring in space.wirings])
     wiring_of_cell = space.distinct_cells.indices // len(OPERATIONS) ** space.n_blocks
     return dict(sorted(Counter(sizes[wiring_of_cell].tolist()).items()))
@@ -149,11 +148,4 @@ def _counts(space: ChoiceBlockSpace) -> dict[tuple[str, str], int | None]:
 
 
 def _hashes(name: str) -> set[bytes]:
-    return {row.tobytes() for row in _choice_block_space(name).distinct_cells.hashes}
-
-
-def _choice_block_space(name: str) -> ChoiceBlockSpace:
-    space = search_space(name)
-    if not isinstance(space, ChoiceBlockSpace):
-        raise InvalidInputError(f"{name} is not made of choice blocks: only such spaces are counted here")
-    return space
+    return {row.tobytes() for row in choice_block_space(name).distinct_cells.hashes}

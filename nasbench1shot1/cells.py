@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from nasbench1shot1 import adjacency
 from nasbench1shot1.cell_encoding import INPUT as INPUT
 from nasbench1shot1.cell_encoding import MAX_EDGES as MAX_EDGES
 from nasbench1shot1.cell_encoding import MAX_VERTICES as MAX_VERTICES
@@ -45,7 +46,10 @@ class Cell:
     def __init__(self, matrix: ArrayLike, ops: Sequence[str]) -> None:
         rows: Any = matrix.tolist() if isinstance(matrix, np.ndarray) else matrix
         if not _is_plain(rows, len(ops)):
-            rows = _checked_matrix(matrix, len(ops)).tolist()
+            given = adjacency.square(matrix, len(ops))
+            adjacency.check_bits(given)
+            adjacency.check_ascending(given)
+            rows = given.astype(np.int8).tolist()
         self.__dict__["_given"] = [row[:] for row in rows], tuple(ops)
 
     @classmethod
@@ -228,21 +232,3 @@ def _is_plain(rows: Any, n_labels: int) -> bool:
         return _BITS.issuperset(chain.from_iterable(rows)) and not any(any(row[: x + 1]) for x, row in enumerate(rows))
     except TypeError:  # lists in the place of numbers
         return False
-
-
-def _checked_matrix(matrix: ArrayLike, n_labels: int) -> NDArray[np.int8]:
-    try:
-        given = np.asarray(matrix)
-    except ValueError as error:
-        raise InvalidInputError(f"the adjacency matrix is not a rectangle of numbers ({error})") from error
-    if given.shape != (n_labels, n_labels):
-        raise InvalidInputError(
-            f"the adjacency matrix is {given.shape}, but there are {n_labels} labels: give V × V and V"
-        )
-    if ((given != 0) & (given != 1)).any():
-        raise InvalidInputError("the adjacency matrix may only hold 0 and 1")
-    if np.tril(given).any():
-        raise InvalidInputError(
-            "the adjacency matrix must be strictly upper triangular: number vertices along the edges"
-        )
-    return given.astype(np.int8)

@@ -10,6 +10,8 @@ from nasbench1shot1.cell_encoding import EDGE_BITS, MAX_EDGES, MAX_VERTICES, VER
 
 OUTPUT = MAX_VERTICES - 1
 N_MASKS = 1 << EDGE_BITS
+RULES = ("pruned", "raw")
+"""What may have at most nine edges: the graph that is left after pruning (as `nasbench.api` has it), or all of it."""
 
 Masks = NDArray[np.int32]
 Bits = NDArray[np.uint8]
@@ -63,7 +65,7 @@ def count_edges(masks: Masks, among: Bits | None = None) -> Bits:
 
 
 def is_valid(masks: Masks, rule: str) -> NDArray[np.bool_]:
-    """Whether there is a path and at most nine edges, counted after pruning ("pruned") or before ("raw"), (N,)."""
+    """Whether there is a path and at most nine edges, counted by one of `RULES`, (N,)."""
     live = live_vertices(masks)
     edges = count_edges(masks, live if rule == "pruned" else None)
     return np.logical_and(live, edges <= MAX_EDGES)

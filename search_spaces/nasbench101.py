@@ -14,7 +14,7 @@ from nasbench1shot1.errors import InvalidInputError, unknown_name
 from nasbench1shot1.renumbering import canonical
 from nasbench1shot1.search_spaces import configurations, edge_masks
 from nasbench1shot1.search_spaces.distinct_cells import DistinctCells, distinct_cells, lowest_of_each
-from nasbench1shot1.search_spaces.edge_masks import mask_of, parents_of
+from nasbench1shot1.search_spaces.edge_masks import RULES, mask_of, parents_of
 from nasbench1shot1.search_spaces.neighbourhood import operation_changes
 from nasbench1shot1.search_spaces.wirings import labellings
 from nasbench1shot1.space import Numbers, SearchSpace
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 N_BLOCKS = 5
 N_LABELLINGS: int = len(OPERATIONS) ** N_BLOCKS
-RULES = ("pruned", "raw")
 _EVERY = "all"
 
 

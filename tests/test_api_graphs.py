@@ -133,13 +133,13 @@ def test_the_hash_of_the_published_example() -> None:
 
 
 WRONG = {
-    "not square": (([[0, 1]], [INPUT, OUTPUT]), "must be square"),
-    "a row": (([0, 1], [INPUT, OUTPUT]), "must be square"),
-    "nothing": (([], []), "must be square"),
-    "three axes": (([[[0], [1]], [[0], [0]]], [INPUT, OUTPUT]), "must be square"),
+    "not square": (([[0, 1]], [INPUT, OUTPUT]), r"is \(1, 2\) beside 2 labels"),
+    "a row": (([0, 1], [INPUT, OUTPUT]), r"is \(2,\) beside 2 labels"),
+    "nothing": (([], []), r"is \(0,\) beside 0 labels"),
+    "three axes": (([[[0], [1]], [[0], [0]]], [INPUT, OUTPUT]), r"is \(2, 2, 1\) beside 2 labels"),
     "ragged": (([[0, 1], [0]], [INPUT, OUTPUT]), "not a rectangle of numbers"),
-    "too few ops": (([[0, 1], [0, 0]], [INPUT]), "needs as many ops, not 1"),
-    "too many ops": (([[0, 1], [0, 0]], [INPUT, CONV3, OUTPUT]), "needs as many ops, not 3"),
+    "too few ops": (([[0, 1], [0, 0]], [INPUT]), "beside 1 labels: give V × V and V"),
+    "too many ops": (([[0, 1], [0, 0]], [INPUT, CONV3, OUTPUT]), "beside 3 labels"),
     "a loop": (([[0, 1], [0, 1]], [INPUT, OUTPUT]), "upper triangular"),
     "backwards": (([[0, 1], [1, 0]], [INPUT, OUTPUT]), "upper triangular"),
     "backwards, large": ((np.eye(9, k=-1), [INPUT] * 9), "upper triangular"),

@@ -122,8 +122,8 @@ def test_input_and_output_must_be_labelled_so() -> None:
 @pytest.mark.parametrize(
     "matrix, ops, message",
     [
-        ([[0, 1], [0, 0]], [INPUT, CONV3, OUTPUT], "is (2, 2), but there are 3 labels"),
-        ([[0, 1, 1]], [INPUT, CONV3, OUTPUT], "is (1, 3), but"),
+        ([[0, 1], [0, 0]], [INPUT, CONV3, OUTPUT], "is (2, 2) beside 3 labels"),
+        ([[0, 1, 1]], [INPUT, CONV3, OUTPUT], "is (1, 3) beside 3 labels"),
         ([[0, 1], [0]], [INPUT, OUTPUT], "not a rectangle of numbers"),
         ([[0, 2], [0, 0]], [INPUT, OUTPUT], "may only hold 0 and 1"),
         ([[0, np.nan], [0, 0]], [INPUT, OUTPUT], "may only hold 0 and 1"),

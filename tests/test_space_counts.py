@@ -102,7 +102,7 @@ def test_the_screen_shows_counts_beside_the_papers_and_marks_what_differs(counts
 
 def test_a_space_without_figures_of_a_paper_is_counted_too(monkeypatch: pytest.MonkeyPatch) -> None:
     tiny = ChoiceBlockSpace("tiny", "tiny-v1", (1, 1))
-    monkeypatch.setattr("nasbench1shot1.experiments.space_counts.search_space", {"tiny": tiny}.__getitem__)
+    monkeypatch.setattr("nasbench1shot1.experiments.spaces.search_space", {"tiny": tiny}.__getitem__)
     counts = space_counts(["tiny"])
     assert counts.loc[("unique", "cell"), "tiny"] == 4
     assert pd.isna(counts.loc[("unique", PRINTED), "tiny"])
@@ -112,7 +112,7 @@ def test_a_space_without_figures_of_a_paper_is_counted_too(monkeypatch: pytest.M
 def test_other_spaces_and_unknown_names_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InvalidInputError, match="did you mean 's1'"):
         space_counts(["s11"])
-    monkeypatch.setattr("nasbench1shot1.experiments.space_counts.search_space", lambda name: registry)
+    monkeypatch.setattr("nasbench1shot1.experiments.spaces.search_space", lambda name: registry)
     with pytest.raises(InvalidInputError, match="other is not made of choice blocks"):
         space_counts(["other"])
 

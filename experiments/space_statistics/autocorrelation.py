@@ -17,7 +17,7 @@ from nasbench1shot1.experiments.space_statistics.values import (
     known_values,
     vertices_of,
 )
-from nasbench1shot1.registry import search_space
+from nasbench1shot1.experiments.spaces import choice_block_space
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
 from nasbench1shot1.table import Table
 
@@ -67,7 +67,7 @@ def autocorrelation(
     if space is None:
         rows, where = _walk_encodings(table, values.mean, steps, rng)
     else:
-        rows, where = _walk_space(table, values.mean, _known_space(space), steps, rng)
+        rows, where = _walk_space(table, values.mean, choice_block_space(space), steps, rng)
     met = values.mean[rows]
     shift = np.arange(shifts + 1)
     columns = {"shift": shift, "distance": np.sqrt(shift), "autocorrelation": shifted_correlations(met, shifts)}
@@ -152,10 +152,3 @@ def _walk_space(
         met[step] = arch.cell.encoding
         arch = space.mutate(arch, rng)
     return table.rows_of_encodings(met), space.name
-
-
-def _known_space(space: str | ChoiceBlockSpace) -> ChoiceBlockSpace:
-    found = search_space(space) if isinstance(space, str) else space
-    if not isinstance(found, ChoiceBlockSpace):
-        raise InvalidInputError(f"{space} is not made of choice blocks: leave space out to walk over encodings")
-    return found

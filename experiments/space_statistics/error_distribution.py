@@ -9,10 +9,9 @@ import pandas
 from numpy.typing import NDArray
 
 from nasbench1shot1.cell_encoding import EDGE_BITS, VERTEX_BIT, edge_bit
-from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.experiments.space_statistics.drawing import COLOURS, axes_or_new, finish
 from nasbench1shot1.experiments.space_statistics.values import accuracy, check_enough, known_values
-from nasbench1shot1.registry import search_space
+from nasbench1shot1.experiments.spaces import choice_block_space
 from nasbench1shot1.search_spaces.choice_blocks import N_OPERATIONS, ChoiceBlockSpace
 from nasbench1shot1.search_spaces.wirings import labellings, live_blocks, pruned_matrix
 from nasbench1shot1.table import Table
@@ -51,7 +50,7 @@ def error_distribution(
     """
     values = known_values(table, accuracy(split), epochs, predicted)
     found, cells = [], np.zeros(len(table), bool)
-    for space in map(_choice_block_space, spaces):
+    for space in map(choice_block_space, spaces):
         frame = _of_space(table, space)
         cells[frame["row"]] = True
         frame["error"] = 1 - values.mean[frame.pop("row")]
@@ -59,7 +58,7 @@ def error_distribution(
     frame = pandas.concat(found, ignore_index=True).dropna(subset=["error"], ignore_index=True)
     check_enough(len(frame), 1, f"cells of {', '.join(map(str, spaces))} with {values.what}", table)
     known = int((cells & ~np.isnan(values.mean)).sum())
-    sizes = {space.name: {kind: space.count(kind) for kind in KINDS} for space in map(_choice_block_space, spaces)}
+    sizes = {space.name: {kind: space.count(kind) for kind in KINDS} for space in map(choice_block_space, spaces)}
     note = f"cells of {', '.join(sizes)}, a cell counting as often as architectures have it"
     of_spaces = {"rows": known, "dropped": len(table) - known}
     if not predicted:
@@ -128,10 +127,3 @@ def _all_labelled(matrix: NDArray[np.int8]) -> NDArray[np.uint64]:
     labels = labellings(n - 2)
     operations: NDArray[np.int64] = (labels << EDGE_BITS + 2 * np.arange(n - 2)).sum(axis=1)
     return np.asarray(operations + (edges | n << VERTEX_BIT), np.uint64)
-
-
-def _choice_block_space(space: str | ChoiceBlockSpace) -> ChoiceBlockSpace:
-    found = search_space(space) if isinstance(space, str) else space
-    if not isinstance(found, ChoiceBlockSpace):
-        raise InvalidInputError(f"{space} is not made of choice blocks: give s1, s2, s3 or a space of that kind")
-    return found

@@ -22,11 +22,10 @@ from nasbench1shot1.cell_encoding import (
 )
 from nasbench1shot1.errors import unknown_name
 from nasbench1shot1.search_spaces import edge_masks
+from nasbench1shot1.search_spaces.edge_masks import RULES
 
 Integers = NDArray[np.int64]
 N_OPERATIONS = len(OPERATIONS)
-RULES = ("pruned", "raw")
-"""What may have at most nine edges: the cell that is left after pruning (as the published API has it), or all of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +53,7 @@ class Graphs:
         return self.vertices - 2
 
     def valid(self, rule: str = "pruned") -> NDArray[np.bool_]:
-        """(G,) which are cells of NAS-Bench-101, by one of `RULES`; raises InvalidInputError for another."""
+        """(G,) which are cells of NAS-Bench-101, by one of `edge_masks.RULES`; raises InvalidInputError for another."""
         counted = self.n_edges if checked_rule(rule) == "pruned" else self.raw_edges
         valid: NDArray[np.bool_] = (self.n_vertices > 0) & (counted <= MAX_EDGES)
         return valid

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from nasbench1shot1 import adjacency
 from nasbench1shot1.cell_encoding import edge_bit
 from nasbench1shot1.cells import graph_hash
 from nasbench1shot1.errors import InvalidInputError
@@ -54,8 +55,7 @@ def hash_module(matrix: ArrayLike, labeling: Sequence[int]) -> str:
     Raises:
         InvalidInputError: the matrix is not square, has other entries, or there are not V labels.
     """
-    given = _adjacency(matrix, len(labeling))
-    return graph_hash(given, [int(label) for label in labeling])
+    return graph_hash(_adjacency(matrix, len(labeling)), [int(label) for label in labeling])
 
 
 def permute_graph(
@@ -106,12 +106,6 @@ def _networkx(matrix: ArrayLike, labels: Sequence[Any]) -> "networkx.DiGraph[int
 
 def _adjacency(matrix: ArrayLike, n_labels: int) -> NDArray[np.int8]:
     """The matrix, if it fits the labels and holds 0 and 1 alone."""
-    try:
-        given = np.asarray(matrix)
-    except ValueError as error:
-        raise InvalidInputError(f"the adjacency matrix is not a rectangle of numbers ({error})") from error
-    if given.shape != (n_labels, n_labels):
-        raise InvalidInputError(f"the adjacency matrix is {given.shape} beside {n_labels} labels: give V × V and V")
-    if not ((given == 0) | (given == 1)).all():
-        raise InvalidInputError("the adjacency matrix may only hold 0 and 1")
+    given = adjacency.square(matrix, n_labels)
+    adjacency.check_bits(given)
     return given.astype(np.int8)

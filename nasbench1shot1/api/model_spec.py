@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from nasbench1shot1 import adjacency
 from nasbench1shot1.api.graph_util import hash_module
 from nasbench1shot1.cell_encoding import INPUT, OUTPUT, encode_graph, path_vertices
 from nasbench1shot1.errors import InvalidInputError, UserError
@@ -191,18 +192,8 @@ def _forbidden(n: int) -> int:
 
 def _checked(matrix: ArrayLike, n_labels: int) -> NDArray[Any]:
     """A copy of the matrix as an array; raises InvalidInputError for a form that no spec has."""
-    try:
-        given = np.array(matrix)
-    except ValueError as error:
-        raise InvalidInputError(f"the adjacency matrix is not a rectangle of numbers ({error})") from error
-    if given.ndim != 2 or given.shape[0] != given.shape[1]:
-        raise InvalidInputError(f"the adjacency matrix must be square, not {given.shape}")
-    if len(given) != n_labels:
-        raise InvalidInputError(f"a matrix of {len(given)} vertices needs as many ops, not {n_labels}")
-    if _is_small(given):
-        return given
-    if not is_upper_triangular(given):
-        raise InvalidInputError("the adjacency matrix must be upper triangular: number vertices along the edges")
-    if not ((given == 0) | (given == 1)).all():
-        raise InvalidInputError("the adjacency matrix may only hold 0 and 1")
+    given = adjacency.square(matrix, n_labels)
+    if not _is_small(given):
+        adjacency.check_bits(given)
+        adjacency.check_ascending(given)
     return given

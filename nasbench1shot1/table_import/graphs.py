@@ -11,6 +11,7 @@ from nasbench1shot1.cell_encoding import (
     OUTPUT,
     VERTEX_BIT,
     encode_graph,
+    path_vertices,
 )
 from nasbench1shot1.errors import InvalidInputError
 
@@ -61,10 +62,9 @@ def _edges_of(adjacency: str) -> int:
         raise InvalidInputError(f"has the matrix {adjacency}, which is not strictly upper triangular")
     if (found := adjacency.count("1")) > MAX_EDGES:
         raise InvalidInputError(f"has {found} edges, NAS-Bench-101's cells have at most {MAX_EDGES}")
-    code = encode_graph(matrix, [OPERATIONS[0]] * n) if _has_path(matrix) else 0
-    if code >> VERTEX_BIT != n:
+    if len(path_vertices(matrix)) != n:
         raise InvalidInputError(f"has the matrix {adjacency}, which is not pruned: a vertex lies on no path")
-    return code
+    return encode_graph(matrix, [OPERATIONS[0]] * n)
 
 
 def _labels_of(operations: str) -> int:
@@ -84,11 +84,3 @@ def _labels_of(operations: str) -> int:
 def _check_size(n: int) -> None:
     if not 2 <= n <= MAX_VERTICES:
         raise InvalidInputError(f"has {n} vertices, NAS-Bench-101's cells have 2 to {MAX_VERTICES}")
-
-
-def _has_path(matrix: list[list[bool]]) -> bool:
-    reached = {0}
-    for y in range(1, len(matrix)):
-        if any(matrix[x][y] for x in reached):
-            reached.add(y)
-    return len(matrix) - 1 in reached

@@ -1,0 +1,33 @@
+"""Adjacency matrices as users give them: what may be wrong with one, each in a sentence."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from nasbench1shot1.errors import InvalidInputError
+
+
+def square(matrix: ArrayLike, n_labels: int) -> NDArray[Any]:
+    """A copy of a matrix as a (V, V) array of the type that was given; raises InvalidInputError unless V = n_labels."""
+    try:
+        given = np.array(matrix)
+    except ValueError as error:
+        raise InvalidInputError(f"the adjacency matrix is not a rectangle of numbers ({error})") from error
+    if given.shape != (n_labels, n_labels):
+        raise InvalidInputError(f"the adjacency matrix is {given.shape} beside {n_labels} labels: give V × V and V")
+    return given
+
+
+def check_bits(adjacency: NDArray[Any]) -> None:
+    """Raise InvalidInputError for an entry that is neither 0 nor 1."""
+    if not ((adjacency == 0) | (adjacency == 1)).all():
+        raise InvalidInputError("the adjacency matrix may only hold 0 and 1")
+
+
+def check_ascending(adjacency: NDArray[Any]) -> None:
+    """Raise InvalidInputError for an edge from a vertex to itself or to a lower one."""
+    if np.tril(adjacency).any():
+        raise InvalidInputError(
+            "the adjacency matrix must be strictly upper triangular: number vertices along the edges"
+        )
