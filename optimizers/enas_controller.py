@@ -1,0 +1,187 @@
+"""ENAS's controller: a recurrent network that draws architectures, one decision after the other.
+
+Pham, Guan, Zoph, Le and Dean: Efficient Neural Architecture Search via Parameter Sharing, ICML 2018, sections 2.2, 2.3.
+It lives on the CPU, wherever the supernet is: architectures are host objects, and the cost of so small a network is the
+launching of its kernels.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.space import Choice, OneShotSpace
+
+INITIAL_RANGE = 0.1  # every weight starts uniformly within ± this, as in ENAS's code
+
+Decisions = Sequence[Tensor]
+"""For every choice of the space what N architectures take of it, (N, picks) int64, in the order of drawing."""
+
+
+@dataclass(frozen=True)
+class ControllerSettings:
+    """The controller's form; the values are ENAS's.
+
+    Attributes:
+        hidden: units of the LSTM, and of the embeddings it reads.
+        temperature: what scores are divided by before the tanh.
+        tanh_constant: bound of the scores after it.
+        operation_tanh_reduction: by how much that bound is smaller for operations.
+        average_picks: the published NAS-Bench-1Shot1 code's reading of several parents: `averaged_draws` instead of
+            `successive_draws`.
+        operation_bias: what is added to the bounded scores of the operations, one number for each; none if empty.
+        operation_bias_start: where the learned bias of the operations' scores starts, one number each; 0 if empty.
+    """
+
+    hidden: int = 64
+    temperature: float = 5.0
+    tanh_constant: float = 2.5
+    operation_tanh_reduction: float = 5.0
+    average_picks: bool = False
+    operation_bias: tuple[float, ...] = ()
+    operation_bias_start: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Samples:
+    """N architectures as drawn.
+
+    Attributes:
+        architectures: what was drawn.
+        decisions: the same, as `Controller.score` takes it.
+        log_probability: (N,), of drawing these decisions in this order, in nats.
+        entropy: (N,), of the distributions that were drawn from, summed over the decisions, in nats.
+    """
+
+    architectures: tuple[Architecture, ...]
+    decisions: Decisions
+    log_probability: Tensor
+    entropy: Tensor
+
+
+class Controller(nn.Module):
+    """An LSTM that makes the decisions of `space.choices()` in turn, each knowing those before it.
+
+    One step per decision: it reads the mean embedding of what was taken last, and a linear layer of the decision's own
+    scores the entries. The score s of an entry becomes c · tanh(s / temperature); `picks` different ones are drawn from
+    the softmax.
+    """
+
+    def __init__(self, space: OneShotSpace, settings: ControllerSettings, generator: torch.Generator) -> None:
+        """Draw the weights from `generator`, a CPU one; the global one is left alone."""
+        super().__init__()
+        self.space, self.settings = space, settings
+        self.choices = space.choices()
+        # Entry e of choice i has embedding first[i] + e; 0 is read before the first decision.
+        self._first = np.cumsum([1, *(choice.entries for choice in self.choices)]).tolist()
+        with torch.device("meta"):  # no memory yet, and no draw from the global generator
+            self.embedding = nn.Embedding(self._first[-1], settings.hidden)
+            self.lstm = nn.LSTMCell(settings.hidden, settings.hidden)
+            self.scores = nn.ModuleList(nn.Linear(settings.hidden, choice.entries) for choice in self.choices)
+        self.to_empty(device="cpu")
+        self._initialise(generator)
+
+    def sample(self, generator: torch.Generator, count: int = 1) -> Samples:
+        """Draw `count` architectures with a CPU generator; their log-probability and entropy are differentiable."""
+        return self._decide(count, lambda i, logits: draw(logits, self.choices[i].picks, generator))
+
+    def score(self, decisions: Decisions) -> Samples:
+        """Given decisions, with the log-probability and entropy that `sample` would report had it drawn them."""
+        return self._decide(len(decisions[0]), lambda i, logits: decisions[i])
+
+    def _decide(self, count: int, decide: Callable[[int, Tensor], Tensor]) -> Samples:
+        """Walk the choices; `decide(i, logits (count, entries))` gives the picks of choice i, (count, picks)."""
+        measure = averaged_draws if self.settings.average_picks else successive_draws
+        state: tuple[Tensor, Tensor] | None = None
+        read = self.embedding(torch.zeros(count, dtype=torch.int64))
+        log_probability, entropy, decisions = torch.zeros(count), torch.zeros(count), []
+        for i, choice in enumerate(self.choices):
+            state = self.lstm(read, state)
+            logits = self._logits(i, choice, state[0])
+            picks = decide(i, logits.detach())
+            terms = measure(logits, picks)
+            log_probability, entropy = log_probability + terms[0], entropy + terms[1]
+            decisions.append(picks)
+            read = self.embedding(self._first[i] + picks).mean(dim=1)
+        return Samples(architectures(self.space, decisions), decisions, log_probability, entropy)
+
+    def _logits(self, i: int, choice: Choice, hidden: Tensor) -> Tensor:
+        """(N, hidden) → (N, entries), bounded by the tanh."""
+        settings = self.settings
+        operation = choice.key == self.space.operation_key
+        bound = settings.tanh_constant / (settings.operation_tanh_reduction if operation else 1)
+        logits: Tensor = bound * torch.tanh(self.scores[i](hidden) / settings.temperature)
+        return logits + torch.tensor(settings.operation_bias) if operation and settings.operation_bias else logits
+
+    @torch.no_grad()
+    def _initialise(self, generator: torch.Generator) -> None:
+        for weight in self.parameters():
+            weight.uniform_(-INITIAL_RANGE, INITIAL_RANGE, generator=generator)
+        for choice, layer in zip(self.choices, self.scores, strict=True):
+            assert isinstance(layer, nn.Linear)
+            layer.bias.zero_()
+            if choice.key == self.space.operation_key and self.settings.operation_bias_start:
+                layer.bias.copy_(torch.tensor(self.settings.operation_bias_start))
+
+
+def draw(logits: Tensor, picks: int, generator: torch.Generator) -> Tensor:
+    """`picks` different entries drawn one after the other, each by the softmax over those left.
+
+    The largest of logits with Gumbel noise, in descending order, are such draws (Kool, van Hoof and Welling: Stochastic
+    Beams and Where to Find Them, ICML 2019, section 2.3).
+
+    Args:
+        logits: (N, entries).
+        picks: at most that many entries.
+        generator: a CPU one.
+
+    Returns:
+        (N, picks) int64, in the order of drawing.
+    """
+    noise = -torch.empty_like(logits).exponential_(generator=generator).log()
+    return (logits + noise).topk(picks, dim=1).indices
+
+
+def successive_draws(logits: Tensor, picks: Tensor) -> tuple[Tensor, Tensor]:
+    """Log-probability and entropy, (N,) each, of draws without replacement, each given those before it.
+
+    The probabilities of all orders of all picks sum to 1. `logits` are (N, entries), `picks` (N, picks).
+    """
+    log_probability, entropy = logits.new_zeros(len(logits)), logits.new_zeros(len(logits))
+    taken = torch.zeros_like(logits, dtype=torch.bool)
+    for pick in picks.unbind(dim=1):
+        left = logits.masked_fill(taken, -torch.inf).log_softmax(dim=1)
+        log_probability = log_probability + left.gather(1, pick[:, None])[:, 0]
+        entropy = entropy + _entropy(left.masked_fill(taken, 0), left.exp())  # 0 · log 0 = 0, in the gradient, too
+        taken = taken.scatter(1, pick[:, None], True)
+    return log_probability, entropy
+
+
+def averaged_draws(logits: Tensor, picks: Tensor) -> tuple[Tensor, Tensor]:
+    """What the published code takes instead: the mean over the picks as if each were the first, and one entropy.
+
+    Shapes as in `successive_draws`. For one pick the two agree; for more this is no log-probability.
+    """
+    first = logits.log_softmax(dim=1)
+    return first.gather(1, picks).mean(dim=1), _entropy(first, first.exp())
+
+
+def _entropy(log_probabilities: Tensor, probabilities: Tensor) -> Tensor:
+    return -(probabilities * log_probabilities).sum(dim=1)
+
+
+def architectures(space: OneShotSpace, decisions: Decisions) -> tuple[Architecture, ...]:
+    """The architectures that decisions stand for, one for each of their N rows."""
+    per_architecture = zip(*(picks.tolist() for picks in decisions), strict=True)
+    return tuple(_architecture(space, taken) for taken in per_architecture)
+
+
+def _architecture(space: OneShotSpace, taken: Sequence[list[int]]) -> Architecture:
+    indicators = {key: np.zeros(shape, np.float32) for key, shape in space.mixing_shapes().items()}
+    for choice, entries in zip(space.choices(), taken, strict=True):
+        vector = indicators[choice.key] if choice.row is None else indicators[choice.key][choice.row]
+        vector[entries] = 1
+    return space.discretise(indicators)
