@@ -68,15 +68,17 @@ def import_table(
 def check_own_name(file: Path, out: Path) -> None:
     """Refuse to put a file's table in the place of another file's, or under a name that finds another table.
 
-    Raises InvalidInputError.
+    A file is the same where its path, size and time of last change are, or else its size and SHA-256. Raises
+    InvalidInputError.
     """
     if out.name in CARRIED or out.name.startswith("."):
         raise InvalidInputError(f"the name {out.name} is taken: give another folder with --out")
     if not (out / META).is_file() or not file.is_file():
         return
-    about = read_json(out / META)
-    source = about.get("source", {}) if isinstance(about, dict) else {}
-    if source.get("size") != file.stat().st_size or source.get("sha256") != sha256(file):
+    known, now = _recorded_source(read_json(out / META)), _Source.of(file)
+    if known.get("key") == now.key:  # two gigabytes need not be read to know
+        return
+    if known.get("size") != now.size or known.get("sha256") != sha256(file):
         raise InvalidInputError(
             f"{out} holds the table of another file of that name: remove it, or give another folder with --out"
         )
@@ -187,17 +189,17 @@ def _opened(source: _Source) -> Table | None:
     """The table that was imported from this very file, if there is one and it can be opened."""
     for meta in sorted(tables_folder().glob(f"[!.]*/{META}")):
         try:
-            if _key(read_json(meta)) == source.key:
+            if _recorded_source(read_json(meta)).get("key") == source.key:
                 return load_table(meta.parent)
         except (DamagedFileError, InvalidInputError):  # damaged, or of an older version: imported anew
             continue
     return None
 
 
-def _key(about: Any) -> Any:
-    """The key of the file that a table was imported from, if it is an imported one."""
+def _recorded_source(about: Any) -> dict[str, Any]:
+    """What a `meta.json` says of the file that the table was imported from; nothing where it is no imported one."""
     source = about.get("source") if isinstance(about, dict) else None
-    return source.get("key") if isinstance(source, dict) else None
+    return source if isinstance(source, dict) else {}
 
 
 def _lock_folder(target: Path) -> Path:

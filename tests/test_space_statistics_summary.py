@@ -1,0 +1,44 @@
+"""What the statistics' summary writes in the place of numbers that JSON does not have."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nasbench1shot1.commands.statistics import _without_nan
+from nasbench1shot1.files import write_json
+
+FINITE = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+
+
+def nested(leaves: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
+    return st.recursive(leaves, lambda of: st.lists(of) | st.dictionaries(st.text(), of))
+
+
+@given(nested(FINITE))
+def test_what_is_finite_stays(value: object) -> None:
+    assert _without_nan(value) == value
+
+
+@given(nested(FINITE | st.floats()))
+def test_whatever_is_nested_can_be_written_and_only_numbers_become_null(value: object) -> None:
+    written = json.dumps(_without_nan(value), allow_nan=False)
+    loose = json.dumps(value)
+    assert json.loads(written) == json.loads(loose, parse_constant=lambda _: None)
+
+
+def test_numpys_numbers_tuples_and_infinities() -> None:
+    value = {"r": np.float64("nan"), "top": (0.5, -math.inf), "rows": [{"x": math.inf}], "what": "nan"}
+    assert _without_nan(value) == {"r": None, "top": [0.5, None], "rows": [{"x": None}], "what": "nan"}
+    assert value["top"] == (0.5, -math.inf), "what was given stays as it was"
+
+
+def test_without_it_nothing_is_written(tmp_path) -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        write_json(tmp_path / "summary.json", {"r": math.nan})
+    assert list(tmp_path.iterdir()) == []
+    write_json(tmp_path / "summary.json", _without_nan({"r": math.nan}))
+    assert json.loads((tmp_path / "summary.json").read_text()) == {"r": None}

@@ -1,0 +1,104 @@
+"""`check_own_name`: which table a file's import may replace when no folder is given."""
+
+import json
+import os
+from pathlib import Path
+
+import official_files as official
+import pytest
+
+from nasbench1shot1.errors import DamagedFileError, InvalidInputError
+from nasbench1shot1.table_import import importing
+from nasbench1shot1.table_import.importing import check_own_name, import_table
+
+ANOTHER = "holds the table of another file of that name: remove it, or give another folder with --out"
+
+
+@pytest.fixture
+def file(tmp_path: Path, real_cells: Path) -> Path:
+    return official.write_file(tmp_path / "a.tfrecord", official.made_up(official.graphs_of(real_cells, slice(0, 3))))
+
+
+@pytest.fixture
+def table(file: Path, tmp_path: Path) -> Path:
+    """The folder of that file's table."""
+    import_table(file, tmp_path / "a", report=lambda line: None)
+    return tmp_path / "a"
+
+
+@pytest.fixture
+def hashed(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The files that were read from end to end."""
+    read: list[Path] = []
+
+    def counted(path: Path, real=importing.sha256) -> str:
+        read.append(path)
+        return real(path)
+
+    monkeypatch.setattr(importing, "sha256", counted)
+    return read
+
+
+def test_a_file_that_has_not_changed_is_not_read(file: Path, table: Path, hashed: list[Path]) -> None:
+    check_own_name(file, table)
+    assert hashed == []
+
+
+def test_a_file_that_was_copied_or_touched_is_known_by_its_content(
+    file: Path, table: Path, hashed: list[Path], tmp_path: Path
+) -> None:
+    os.utime(file, ns=(1, 1))
+    check_own_name(file, table)
+    (tmp_path / "other").mkdir()
+    copy = file.rename(tmp_path / "other" / "a.tfrecord")
+    check_own_name(copy, table)
+    assert hashed == [file, copy]
+
+
+def test_another_content_of_the_same_size_is_refused(file: Path, table: Path, hashed: list[Path]) -> None:
+    content = file.read_bytes()
+    file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    os.utime(file, ns=(1, 1))
+    with pytest.raises(InvalidInputError, match=ANOTHER):
+        check_own_name(file, table)
+    assert hashed == [file]
+
+
+def test_another_size_is_refused_unread(file: Path, table: Path, hashed: list[Path]) -> None:
+    file.write_bytes(file.read_bytes() + b"more")
+    with pytest.raises(InvalidInputError, match=ANOTHER):
+        check_own_name(file, table)
+    assert hashed == []
+
+
+@pytest.mark.parametrize("source", [{}, {"source": None}, {"source": {"key": None}}])
+def test_a_table_that_was_not_imported_is_not_replaced(source: dict[str, object], file: Path, table: Path) -> None:
+    about = json.loads((table / "meta.json").read_text())
+    del about["source"]
+    (table / "meta.json").write_text(json.dumps({**about, **source}))
+    with pytest.raises(InvalidInputError, match=ANOTHER):
+        check_own_name(file, table)
+
+
+@pytest.mark.parametrize("content", ["[]", "null", '"text"'])
+def test_what_is_no_description_belongs_to_no_file(content: str, file: Path, table: Path) -> None:
+    (table / "meta.json").write_text(content)
+    with pytest.raises(InvalidInputError, match=ANOTHER):
+        check_own_name(file, table)
+
+
+def test_a_description_that_cannot_be_read_says_so(file: Path, table: Path) -> None:
+    (table / "meta.json").write_text("{")
+    with pytest.raises(DamagedFileError, match=r"meta.json cannot be read as JSON .*: restore it"):
+        check_own_name(file, table)
+
+
+@pytest.mark.parametrize("name", ["embedded", "nb101-sample", ".locks"])
+def test_names_that_find_another_table_are_taken(name: str, file: Path, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match=f"the name {name} is taken: give another folder with --out"):
+        check_own_name(file, tmp_path / name)
+
+
+def test_nothing_stands_against_a_new_name_nor_is_a_missing_file_its_matter(table: Path, tmp_path: Path) -> None:
+    check_own_name(tmp_path / "a.tfrecord", tmp_path / "new")
+    check_own_name(tmp_path / "missing.tfrecord", table)
