@@ -1,0 +1,192 @@
+"""ENAS (Pham et al., Efficient Neural Architecture Search via Parameter Sharing, ICML 2018; NAS-Bench-1Shot1,
+algorithm 5). See docs/enas.md.
+"""
+
+import math
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.cells import OPERATIONS
+from nasbench1shot1.errors import InvalidInputError, UserError
+from nasbench1shot1.optimizers.enas_controller import Controller, ControllerSettings, Samples
+from nasbench1shot1.optimizers.sampling import SamplingHyperparameters, SamplingOptimizer
+from nasbench1shot1.options import check_range, flag
+from nasbench1shot1.shared_weights import SharedWeights
+from nasbench1shot1.space import OneShotSpace
+
+BETAS, EPSILON = (0.1, 0.999), 1e-3  # of the controller's Adam, as published
+DRAWN_AT_ONCE = 64  # architectures; one by one, each takes the controller ten times as long
+BIAS_START = 10.0  # of the favoured operations' learned bias, as published
+UNFAVOURED = "conv1x1-bn-relu"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ENASHyperparameters(SamplingHyperparameters):
+    """The controller and how it learns; its values are the published code's."""
+
+    candidates: int = 100
+    """Architectures that the controller draws and the shared weights score after every epoch."""
+    controller_steps: int = 300
+    """Steps of the controller after every epoch, one sampled architecture each (quick scale: 30)."""
+    controller_learning_rate: float = 3.5e-4
+    """Learning rate of the controller (Adam)."""
+    controller_entropy_weight: float = 1e-4
+    """Weight of the controller's entropy, in nats, beside the reward."""
+    controller_baseline_decay: float = 0.99
+    """Weight of the past in the moving average of rewards that serves as the baseline."""
+    controller_baseline_from_zero: bool = False
+    """Begin that average at 0, as published, instead of at the first reward."""
+    controller_reward_scale: float = 1.0
+    """What the accuracy, a fraction, is multiplied by to be the reward (preset original: 100)."""
+    controller_hidden: int = 64
+    """Units of the controller's LSTM."""
+    controller_temperature: float = 5.0
+    """What the controller's scores are divided by before the tanh."""
+    controller_tanh_constant: float = 2.5
+    """Bound of the controller's scores after the tanh."""
+    controller_operation_tanh_reduction: float = 5.0
+    """By how much that bound is smaller for operations."""
+    controller_average_parents: bool = False
+    """Average the log-probabilities of a node's parents, as published, instead of taking that of their draw."""
+    controller_operation_bias: float = 0.0
+    """Favour conv3x3 and maxpool3x3 by that over 0, conv1x1 under it; published, by accident: 0.25."""
+
+    def check(self) -> None:
+        """Raise InvalidInputError for a value that is out of range."""
+        super().check()
+        for name in ("steps", "learning_rate", "entropy_weight", "operation_bias"):
+            check_range(f"controller_{name}", getattr(self, f"controller_{name}"), 0)
+        check_range("controller_hidden", self.controller_hidden, 1)
+        check_range("controller_baseline_decay", self.controller_baseline_decay, 0, 1)
+        for name in ("reward_scale", "temperature", "tanh_constant", "operation_tanh_reduction"):
+            value = getattr(self, f"controller_{name}")
+            if not 0 < value < math.inf:
+                raise InvalidInputError(f"{flag(f'controller_{name}')} must be more than 0, not {value}")
+
+
+class ENAS(SamplingOptimizer):
+    """Every step trains one architecture that the controller draws; after the epoch the controller learns by
+    REINFORCE which architectures the shared weights are good at.
+    """
+
+    Hyperparameters = ENASHyperparameters
+    defaults = {"batch_size": 64, "weight_decay": 1e-4, "grad_clip": 0.25}  # noqa: RUF012
+    original_defaults = {  # noqa: RUF012
+        "candidates": 1000,
+        "candidate_batches": 1,
+        "controller_reward_scale": 100.0,
+        "controller_average_parents": True,
+        "controller_baseline_from_zero": True,
+        "controller_operation_bias": 0.25,
+    }
+    quick_defaults = {**SamplingOptimizer.quick_defaults, "controller_steps": 30}  # noqa: RUF012
+    hyperparameters: ENASHyperparameters
+
+    def __init__(
+        self, space: OneShotSpace, hyperparameters: Any, generator: torch.Generator, device: torch.device
+    ) -> None:
+        super().__init__(space, hyperparameters, generator, device)
+        self.controller = Controller(self.space, controller_settings(self.space, self.hyperparameters), generator)
+        self.adam = torch.optim.Adam(
+            self.controller.parameters(), hyperparameters.controller_learning_rate, BETAS, EPSILON
+        )
+        self.baseline: float | None = 0.0 if hyperparameters.controller_baseline_from_zero else None
+        self._drawn: list[Architecture] = []
+
+    def begin_epoch(self, epoch: int, epochs: int, generator: torch.Generator) -> None:
+        """Forget what was drawn in advance: it came from the generator of the epoch before."""
+        super().begin_epoch(epoch, epochs, generator)
+        self._drawn = []
+
+    def sample(self) -> Architecture:
+        """One architecture from the controller as it is now."""
+        if not self._drawn:
+            with torch.no_grad():
+                self._drawn = list(self.controller.sample(self.generator, DRAWN_AT_ONCE).architectures)
+        return self._drawn.pop(0)
+
+    def end_epoch(self, shared: SharedWeights) -> None:
+        """Steps of REINFORCE, each with the accuracy of one architecture on a batch of the architecture half.
+
+        Raises UserError where the controller has diverged.
+        """
+        for _ in range(self.hyperparameters.controller_steps):
+            samples = self.controller.sample(self.generator)
+            errors = shared.errors(samples.architectures, shared.rows(shared.batch_size, self.generator))
+            self.reinforce(samples, 1 - float(errors[0]))
+        self._drawn = []  # of the controller before
+        if not all(torch.isfinite(weight).all() for weight in self.controller.parameters()):
+            raise UserError(
+                "a weight of the controller is no longer a number: search again with a lower --controller-learning-rate"
+            )
+
+    def reinforce(self, samples: Samples, accuracy: float) -> None:
+        """One step of the controller towards one sampled architecture, or away from it."""
+        settings = self.hyperparameters
+        reward, weight = settings.controller_reward_scale * accuracy, settings.controller_entropy_weight
+        rewarded = reward + weight * float(samples.entropy.detach())
+        baseline = rewarded if self.baseline is None else self.baseline
+        self.adam.zero_grad()
+        reinforce_loss(samples, torch.tensor([reward]), baseline, weight).backward()
+        self.adam.step()
+        self.baseline = baseline + (1 - settings.controller_baseline_decay) * (rewarded - baseline)
+
+    def images_scored(self, batch_size: int, architecture_images: int) -> int:
+        """One batch for each step of the controller, and the selection."""
+        steps = self.hyperparameters.controller_steps * min(batch_size, architecture_images)
+        return steps + super().images_scored(batch_size, architecture_images)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The chosen architecture, the controller, Adam's moments and the baseline."""
+        own = {"controller": self.controller.state_dict(), "adam": self.adam.state_dict(), "baseline": self.baseline}
+        return {**super().state_dict(), **deepcopy(own)}  # else Adam's moments would go on moving in it
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take up what `state_dict` gave."""
+        super().load_state_dict(state)
+        self.controller.load_state_dict(state["controller"])
+        self.adam.load_state_dict(state["adam"])
+        self.baseline, self._drawn = state["baseline"], []
+
+
+def reinforce_loss(samples: Samples, rewards: Tensor, baseline: float, entropy_weight: float) -> Tensor:
+    """A scalar whose gradient is, in expectation, that of -E[reward + entropy_weight · entropy]; rewards are (N,).
+
+    The entropy depends on the controller in two ways: by which decisions are reached (so it counts as a reward), and
+    by the distributions met there (so it is differentiated). Any baseline that the samples do not depend on leaves the
+    expectation as it is (Williams 1992).
+    """
+    advantages = rewards + entropy_weight * samples.entropy.detach() - baseline
+    return -(advantages * samples.log_probability + entropy_weight * samples.entropy).mean()
+
+
+def controller_settings(space: OneShotSpace, hyperparameters: ENASHyperparameters) -> ControllerSettings:
+    """The controller's form; raises InvalidInputError where a bias is asked for over operations that it is not of."""
+    favoured = hyperparameters.controller_operation_bias
+    if favoured:
+        _check_operations(space)
+    signs = [-1 if operation == UNFAVOURED else 1 for operation in OPERATIONS]
+    return ControllerSettings(
+        hidden=hyperparameters.controller_hidden,
+        temperature=hyperparameters.controller_temperature,
+        tanh_constant=hyperparameters.controller_tanh_constant,
+        operation_tanh_reduction=hyperparameters.controller_operation_tanh_reduction,
+        average_picks=hyperparameters.controller_average_parents,
+        operation_bias=tuple(favoured * sign for sign in signs) if favoured else (),
+        operation_bias_start=tuple(BIAS_START * (sign > 0) for sign in signs) if favoured else (),
+    )
+
+
+def _check_operations(space: OneShotSpace) -> None:
+    entries = {choice.entries for choice in space.choices() if choice.key == space.operation_key}
+    if entries != {len(OPERATIONS)}:
+        raise InvalidInputError(
+            f"--controller-operation-bias is for the operations {', '.join(OPERATIONS)}, which {space.name} does not "
+            "choose among: leave it at 0"
+        )
