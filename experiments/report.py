@@ -35,7 +35,7 @@ def write_report(run: Run, table: Table, out: Path) -> dict[str, Any]:
     frame = as_frame(lines)
     with replacing(out / METRICS) as file:
         file.write("".join(as_json_line(line) for line in lines).encode())
-    summary = summarise(run.config, lines[-1], table.id)
+    summary = summarise(run.config, lines, table.id)
     write_json(out / SUMMARY, summary)
     save_figure(regret_figure([run], [frame], table.id, table.fidelity()), out / FIGURE)
     return summary

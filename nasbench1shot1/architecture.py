@@ -2,7 +2,7 @@
 
 import operator
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -95,8 +95,25 @@ class Architecture:
             matrix[list(parents), node] = 1
         return Cell(matrix, [INPUT, *(OPERATIONS[op] for op in self.operations), OUTPUT])
 
+    @cached_property
+    def live_blocks(self) -> tuple[int, ...]:
+        """The blocks from which the output is reached, ascending; the others are loose ends."""
+        return live_blocks(self.parents)
+
     def __str__(self) -> str:
         return _text(self.space, self.parents, self.operations)
+
+
+def live_blocks(parents: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """The blocks from which the output is reached, ascending, given the parents of block 1, …, block n, the output.
+
+    Going up always leads to the input, as long as every node takes at least one parent.
+    """
+    live = {len(parents)}
+    for node in range(len(parents), 0, -1):
+        if node in live:
+            live.update(parents[node - 1])
+    return tuple(sorted(live - {0, len(parents)}))
 
 
 def _text(space: str, parents: Iterable[Iterable[int]], operations: Iterable[int]) -> str:

@@ -7,9 +7,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.cells import OPERATIONS
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.layers import ConvBNReLU, broadcastable, max_pool_3x3, weighted_sum
+from nasbench1shot1.layers import ConvBNReLU, broadcastable, max_pool_3x3, shuffled, weighted_sum
 from nasbench1shot1.presets import Preset
 
 
@@ -25,19 +26,35 @@ class ChoiceBlocks(Protocol):
 
 
 class MixedOperation(nn.Module):
-    """xʲ = Σₒ βₒ · o(Iʲ) over 3×3 convolution, 1×1 convolution and 3×3 max-pooling."""
+    """xʲ = Σₒ βₒ · o(Iʲ) over 3×3 convolution, 1×1 convolution and 3×3 max-pooling.
 
-    def __init__(self, channels: int, momentum: float) -> None:
+    With `partial` = k > 1 the operations see the first 1/k of the channels only; the others pass by, and all are then
+    shuffled (PC-DARTS, Xu et al. 2020, section 3.1).
+    """
+
+    def __init__(self, channels: int, momentum: float, partial: int = 1) -> None:
         super().__init__()
-        self.conv3x3 = ConvBNReLU(channels, channels, 3, momentum)
-        self.conv1x1 = ConvBNReLU(channels, channels, 1, momentum)
+        self.partial, self._width = partial, channels // partial
+        self.conv3x3 = ConvBNReLU(self._width, self._width, 3, momentum)
+        self.conv1x1 = ConvBNReLU(self._width, self._width, 1, momentum)
 
-    def forward(self, x: Tensor, weights: Tensor, operation: int | None = None) -> Tensor:
-        """(N, C, H, W) → (N, C, H, W); `weights` (3,) or (N, 3); only `operation` is computed where it is given."""
+    def forward(self, x: Tensor, weights: Tensor | None, operation: int | None = None) -> Tensor:
+        """(N, C, H, W) → (N, C, H, W); `weights` (3,) or (N, 3); only `operation` is computed where it is given.
+
+        Its output is scaled by its weight; without weights (None) it is not scaled.
+        """
+        if self.partial == 1:
+            return self._mix(x, weights, operation)
+        mixed = self._mix(x[:, : self._width], weights, operation)
+        return shuffled(torch.cat([mixed, x[:, self._width :]], dim=1), self.partial)
+
+    def _mix(self, x: Tensor, weights: Tensor | None, operation: int | None) -> Tensor:
         operations = (self.conv3x3, self.conv1x1, max_pool_3x3)
-        if operation is not None:
-            return broadcastable(weights, x)[operation] * operations[operation](x)
-        return weighted_sum(weights, [compute(x) for compute in operations])
+        if operation is None:
+            assert weights is not None
+            return weighted_sum(weights, [compute(x) for compute in operations])
+        output = operations[operation](x)
+        return output if weights is None else broadcastable(weights, x)[operation] * output
 
 
 class ChoiceBlockCell(nn.Module):
@@ -45,24 +62,43 @@ class ChoiceBlockCell(nn.Module):
 
     Every block works on `channels` channels; the blocks' outputs are concatenated and the input, projected to the
     same width, is added: n · channels channels leave the cell. Node numbers are those of the space.
+
+    Raises:
+        InvalidInputError: `channels` cannot be divided by `partial_channels`.
     """
 
-    def __init__(self, space: ChoiceBlocks, in_channels: int, channels: int, preset: Preset) -> None:
+    def __init__(
+        self, space: ChoiceBlocks, in_channels: int, channels: int, preset: Preset, partial_channels: int = 1
+    ) -> None:
         super().__init__()
+        if partial_channels < 1 or channels % partial_channels:
+            raise InvalidInputError(
+                f"{channels} channels cannot be divided by --partial-channels {partial_channels}: choose --channels "
+                "that is a multiple of it"
+            )
         self.out_channels = channels * space.n_blocks
         momentum = preset.batch_norm_momentum
         widths = [channels] * space.n_blocks + [self.out_channels]
         self.projections = nn.ModuleList(ConvBNReLU(in_channels, width, 1, momentum) for width in widths)
-        self.blocks = nn.ModuleList(MixedOperation(channels, momentum) for _ in range(space.n_blocks))
-        self._edge_keys = [space.mixing_key(node) for node in range(1, space.n_blocks + 1)]
+        self.blocks = nn.ModuleList(MixedOperation(channels, momentum, partial_channels) for _ in range(space.n_blocks))
+        self._keys = [space.mixing_key(node) for node in range(1, space.n_blocks + 2)]
 
-    def forward(self, x: Tensor, mixing: Mapping[str, Tensor], operations: Sequence[int] | None = None) -> Tensor:
-        """(N, in_channels, H, W) → (N, out_channels, H, W), under mixing weights of the space's keys."""
+    def forward(
+        self,
+        x: Tensor,
+        mixing: Mapping[str, Tensor] | None,
+        operations: Sequence[int] | None = None,
+        path: Architecture | None = None,
+    ) -> Tensor:
+        """(N, in_channels, H, W) → (N, out_channels, H, W); arguments as those of `Supernet.forward`, checked."""
+        if path is not None:
+            return self._path(x, path, mixing)
+        assert mixing is not None
         outputs: list[Tensor] = []
         *projected, shortcut = self.project(x)
         for b, block in enumerate(self.blocks):
             inputs = [projected[b], *outputs]
-            key = self._edge_keys[b]
+            key = self._keys[b]
             mixed = weighted_sum(mixing[key], inputs) if key else _plain_sum(inputs)
             of_block = mixing["operations"][..., b, :]
             outputs.append(block(mixed, of_block, None if operations is None else operations[b]))
@@ -70,6 +106,35 @@ class ChoiceBlockCell(nn.Module):
         weighted = [weight * output for weight, output in zip(weights_of_blocks, outputs, strict=True)]
         out: Tensor = weight_in * shortcut + torch.cat(weighted, dim=1)
         return out
+
+    def _path(self, x: Tensor, path: Architecture, mixing: Mapping[str, Tensor] | None) -> Tensor:
+        """Only the blocks from which a way leads to the output, their operations, and the projections they read."""
+        outputs: dict[int, Tensor] = {}
+        for node in path.live_blocks:
+            inputs = [outputs[parent] if parent else self.projections[node - 1](x) for parent in path.parents[node - 1]]
+            mixed = _plain_sum(self._scaled(inputs, node, path, mixing))
+            of_block = None if mixing is None else mixing["operations"][..., node - 1, :]
+            outputs[node] = self.blocks[node - 1](mixed, of_block, path.operations[node - 1])
+        taken = path.parents[-1]
+        shortcut = [self.projections[-1](x)] if 0 in taken else []
+        read = self._scaled([*shortcut, *(outputs[node] for node in taken if node)], len(path.parents), path, mixing)
+        if taken == (0,):
+            return read[0]
+        of_node = dict(zip([node for node in taken if node], read[len(shortcut) :], strict=True))
+        like = next(iter(of_node.values()))
+        nothing = torch.zeros_like(like)
+        joined = torch.cat([of_node.get(node, nothing) for node in range(1, len(self.blocks) + 1)], dim=1)
+        return read[0] + joined if shortcut else joined
+
+    def _scaled(
+        self, inputs: list[Tensor], node: int, path: Architecture, mixing: Mapping[str, Tensor] | None
+    ) -> list[Tensor]:
+        """A node's inputs along a path, times their mixing weights where there are any."""
+        key = self._keys[node - 1]
+        if mixing is None or key is None:
+            return inputs
+        weights = broadcastable(mixing[key], inputs[0])
+        return [weights[parent] * x for parent, x in zip(path.parents[node - 1], inputs, strict=True)]
 
     def check_operations(self, operations: Sequence[int]) -> None:
         """Raise InvalidInputError unless this is the number of an operation for every block."""

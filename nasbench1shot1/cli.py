@@ -26,6 +26,7 @@ COMMANDS = {
     "search": Command("search with a one-shot optimizer and record regret per epoch", "search:Search"),
     "train": Command("train one cell as NAS-Bench-101 did, and show it beside the table", "train:Train"),
     "report": Command("score a finished run on the same table or another one", "report:Report"),
+    "reproduce": Command("search and draw a figure of NAS-Bench-1Shot1", "reproduce:Reproduce"),
     "space": Command("print the sizes of the search spaces beside the paper's", "space:Space"),
     "statistics": Command("ask a table what the papers asked of theirs: figures and CSV", "statistics:Statistics"),
     "query": Command("look an architecture or a hash up in the table", "query:Query"),
@@ -66,6 +67,8 @@ def _run(arguments: list[str]) -> None:
     name, rest = _split(arguments)
     module, _, attribute = COMMANDS[name].target.partition(":")
     options = getattr(import_module(f"nasbench1shot1.commands.{module}"), attribute)
+    if hasattr(options, "with_options_of"):  # which options there are depends on one of them
+        options = options.with_options_of(rest)
     named = _named_options(options, rest)
     command = _parse(options, name, rest)
     (replace(command, named=named) if hasattr(command, "named") else command).run()
@@ -117,6 +120,8 @@ def _sentence(box: str) -> str:
     """What tyro says of a bad value in a box of several lines, as one sentence."""
     text = " ".join(re.sub(r"[^\x20-\x7e]", " ", box).split())
     if bad := re.search(r"Error parsing (--[\w-]+): .*?\['(.*?)'\]", text):
+        return f"{bad[1]} cannot be '{bad[2]}'"
+    if bad := re.search(r"Error parsing (--[\w-]+): .*?'(.*?)' ", text):
         return f"{bad[1]} cannot be '{bad[2]}'"
     if missing := re.search(r"Missing from nb1shot1 [\w ]+: (.*?) \(required\)", text):
         return f"missing: {missing[1].partition(' ')[2]}"

@@ -1,6 +1,8 @@
 """Supernet primitives: the layers that every cell is made of."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -10,13 +12,70 @@ from torch.nn import functional as F
 BATCH_NORM_EPSILON = 1e-5  # NAS-Bench-101's
 
 
+@dataclass(frozen=True)
+class Groups:
+    """How a batch is normalised in which several sub-networks, or a reference and what is scored, lie together.
+
+    Attributes:
+        size: so many consecutive images make a group, which has statistics of its own.
+        reference: the first images of each group, whose mean and variance are the group's.
+    """
+
+    size: int
+    reference: int
+
+
+class BatchNorm2d(nn.BatchNorm2d):
+    """PyTorch's, which under `grouped_statistics` takes mean and variance from parts of the batch."""
+
+    groups: Groups | None = None
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(N, C, H, W) → (N, C, H, W); with `groups`, N is a multiple of their size, and nothing is kept."""
+        if self.groups is None:
+            return super().forward(x)
+        if x.is_cuda:
+            grouped: Tensor = x.unflatten(0, (-1, self.groups.size))
+            return self._all_groups(grouped, self.groups.reference).flatten(0, 1)
+        parts = [self._one_group(group, self.groups.reference) for group in x.split(self.groups.size)]
+        return torch.cat(parts) if parts[1:] else parts[0]
+
+    def _one_group(self, x: Tensor, reference: int) -> Tensor:
+        """A group alone, by PyTorch's own kernels: on a CPU four times as fast as `_all_groups`."""
+        parameters = (self.weight, self.bias)
+        _, mean, inverse = torch.native_batch_norm(x[:reference], *parameters, None, None, True, 0.0, self.eps)
+        return F.batch_norm(x, mean, inverse.pow(-2) - self.eps, *parameters, training=False, eps=self.eps)
+
+    def _all_groups(self, x: Tensor, reference: int) -> Tensor:
+        """(G, size, C, H, W), all groups in the same few kernels, which a GPU launches faster than G times as many."""
+        variance, mean = torch.var_mean(x[:, :reference].float(), dim=(1, 3, 4), correction=0, keepdim=True)
+        scale = torch.rsqrt(variance + self.eps)
+        if self.affine:
+            scale = scale * self.weight[:, None, None]
+        shift = -mean * scale if not self.affine else self.bias[:, None, None] - mean * scale
+        return x * scale.to(x.dtype) + shift.to(x.dtype)
+
+
+@contextmanager
+def grouped_statistics(module: nn.Module, groups: Groups) -> Iterator[None]:
+    """Within it, every `BatchNorm2d` of a module normalises by groups and leaves its running statistics alone."""
+    norms = [layer for layer in module.modules() if isinstance(layer, BatchNorm2d)]
+    for layer in norms:
+        layer.groups = groups
+    try:
+        yield
+    finally:
+        for layer in norms:
+            layer.groups = None
+
+
 class ConvBNReLU(nn.Module):
     """Convolution without bias, batch-norm, ReLU; stride 1, size kept (NAS-Bench-101's conv-bn-relu)."""
 
     def __init__(self, in_channels: int, out_channels: int, kernel_size: int, momentum: float) -> None:
         super().__init__()
         self.conv = nn.Conv2d(in_channels, out_channels, kernel_size, padding=kernel_size // 2, bias=False)
-        self.bn = nn.BatchNorm2d(out_channels, eps=BATCH_NORM_EPSILON, momentum=momentum)
+        self.bn = BatchNorm2d(out_channels, eps=BATCH_NORM_EPSILON, momentum=momentum)
 
     def forward(self, x: Tensor) -> Tensor:
         """(N, in_channels, H, W) → (N, out_channels, H, W)."""
@@ -26,6 +85,12 @@ class ConvBNReLU(nn.Module):
 def max_pool_3x3(x: Tensor) -> Tensor:
     """3 × 3 max-pooling with stride 1; size kept."""
     return F.max_pool2d(x, kernel_size=3, stride=1, padding=1)
+
+
+def shuffled(x: Tensor, groups: int) -> Tensor:
+    """Channels of (N, C, H, W) interleaved: those of `groups` equal parts take turns (ShuffleNet, section 3.1)."""
+    parts: Tensor = x.unflatten(1, (groups, -1))
+    return parts.transpose(1, 2).flatten(1, 2)
 
 
 def broadcastable(weights: Tensor, x: Tensor) -> Sequence[Tensor]:

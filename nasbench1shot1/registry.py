@@ -24,6 +24,12 @@ BUILT_IN = {
     },
     "optimizers": {
         "darts": "nasbench1shot1.optimizers.darts:DARTS",
+        "darts-second-order": "nasbench1shot1.optimizers.darts:SecondOrderDARTS",
+        "gdas": "nasbench1shot1.optimizers.gdas:GDAS",
+        "pc-darts": "nasbench1shot1.optimizers.pc_darts:PCDARTS",
+        "snas": "nasbench1shot1.optimizers.snas:SNAS",
+        "random-ws": "nasbench1shot1.optimizers.random_ws:RandomWS",
+        "enas": "nasbench1shot1.optimizers.enas:ENAS",
     },
 }
 

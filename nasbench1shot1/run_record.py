@@ -36,6 +36,7 @@ FIELDS = (
     "test_measured",
     "search_seconds",
     "simulated_seconds",
+    "hessian_eigenvalue",
 )
 """The fields of a line of metrics.jsonl; errors and regrets are fractions, times seconds (docs/run_folder.md)."""
 

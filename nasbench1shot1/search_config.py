@@ -1,28 +1,39 @@
-"""Every option of a search, once: its type, default and help; a run's config.json is one of these, resolved."""
+"""Every option of a search, once: its type, default and help; a run's config.json is one of these, resolved.
+
+Options that all searches share are here; an optimizer adds its own (`OneShotOptimizer.Hyperparameters`), and both lie
+flat beside each other in `nb.search(…)`, on the command line and in config.json.
+"""
 
 import math
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from nasbench1shot1.compute import MOST_THREADS, PRECISIONS, default_threads, resolve_device
 from nasbench1shot1.errors import InvalidInputError, unknown_name
-from nasbench1shot1.options import absolute_file, check_range, option_names, typed_options
+from nasbench1shot1.options import absolute_file, check_range, typed_options
 from nasbench1shot1.presets import PRESETS
 from nasbench1shot1.table_names import as_recorded
 
+if TYPE_CHECKING:
+    from nasbench1shot1.optimizer import OneShotOptimizer
+
 SCALES: dict[str, dict[str, Any]] = {
-    "full": {"images": "cifar10", "epochs": 50, "channels": 16, "cells": 9, "batch_size": 96},
+    "full": {"images": "cifar10", "channels": 16, "cells": 9},
     "quick": {"images": "cifar10-sample", "epochs": 15, "channels": 8, "cells": 3, "batch_size": 32},
 }
 """What a scale fills in where no option says otherwise: the paper's setting, and one for two CPU cores and minutes."""
 
+BATCH_NORMS = ("batch", "running", "recalibrated")
+PERTURBATIONS = ("none", "random", "adversarial")
+
 
 @dataclass(frozen=True, kw_only=True)
 class SearchConfig:
-    """The options of a search. None means that the scale, or the machine, decides (`resolved`)."""
+    """The options of every search. None means that preset, data or machine decide (`resolved`)."""
 
     optimizer: str = "darts"
-    """One-shot optimizer."""
+    """One-shot optimizer: darts, darts-second-order, gdas, pc-darts, snas, random-ws, enas, or module:Class."""
     space: str = "s1"
     """Search space: s1, s2 or s3."""
     scale: str = "full"
@@ -31,18 +42,20 @@ class SearchConfig:
     """corrected, or original for the published code's faults (docs/presets.md)."""
     seed: int = 0
     """Seed of everything random in the run."""
-    epochs: int | None = None
-    """Search epochs (full 50, quick 15)."""
-    images: str | None = None
+    epochs: int = 50
+    """Search epochs (quick scale: 15)."""
+    images: str = "cifar10"
     """Image set: cifar10, cifar10-sample, an imported name or an .npz file."""
     images_per_half: int | None = None
     """Images that train the weights, and as many Λ; all there are if not given."""
-    channels: int | None = None
-    """Channels of the supernet's first stack (full 16, quick 8)."""
-    cells: int | None = None
-    """Cells of the supernet (full 9, quick 3)."""
-    batch_size: int | None = None
-    """Images per step, of each half (full 96, quick 32)."""
+    channels: int = 16
+    """Channels of the supernet's first stack (quick scale: 8)."""
+    cells: int = 9
+    """Cells of the supernet (quick scale: 3)."""
+    partial_channels: int = 1
+    """k: operations see 1/k of a block's channels; 1 is all of them."""
+    batch_size: int = 96
+    """Images per step, of each half (quick scale: 32)."""
     learning_rate: float = 0.025
     """First learning rate of the weights; falls to the last along a cosine, per epoch."""
     learning_rate_min: float = 0.001
@@ -53,14 +66,22 @@ class SearchConfig:
     """Weight decay (L2) of the weights."""
     grad_clip: float = 5.0
     """Largest norm of the weights' gradient."""
-    architecture_learning_rate: float = 3e-4
-    """Learning rate of Λ (Adam)."""
-    architecture_weight_decay: float = 1e-3
-    """Weight decay of Λ (Adam)."""
+    warm_start_epochs: int = 0
+    """Epochs at the beginning in which only the weights move (NAS-Bench-1Shot1's scripts: 20)."""
+    perturbation: str = "none"
+    """Of the mixing weights while the weights train: none, random or adversarial (SDARTS)."""
+    perturbation_size: float = 0.3
+    """Largest change of a mixing weight in the last epoch; it grows to that linearly."""
     cutout_length: int = 16
     """Side of the cutout square, pixels."""
     cutout_probability: float = 0.0
     """Probability of cutout in the last epoch; it grows to that linearly (preset original: constant)."""
+    evaluation_batch_norm: str | None = None
+    """Statistics that one-shot errors are measured with: batch, running or recalibrated; the preset's if not given."""
+    hessian_eigenvalue: bool = False
+    """Measure after every epoch the dominant eigenvalue of the validation loss's Hessian with respect to Λ."""
+    early_stopping: bool = False
+    """Stop when that eigenvalue grows too fast, and go back to the architecture before (needs --hessian-eigenvalue)."""
     table: str | None = None
     """Table to look architectures up in, by folder or name; $NB1SHOT1_TABLE, else embedded if not given."""
     device: str = "auto"
@@ -78,19 +99,38 @@ class SearchConfig:
         """The same with every None filled in and every value checked.
 
         Raises:
-            InvalidInputError: an unknown scale, preset or precision, or a number out of its range.
+            InvalidInputError: an unknown name among the values, or a number out of its range.
         """
-        if self.scale not in SCALES:
-            raise unknown_name("scale", self.scale, SCALES)
-        if self.preset not in PRESETS:
-            raise unknown_name("preset", self.preset, PRESETS)
-        filled = {name: value for name, value in SCALES[self.scale].items() if getattr(self, name) is None}
-        threads = default_threads() if self.threads is None else self.threads
+        for name, value, known in (
+            ("scale", self.scale, SCALES),
+            ("preset", self.preset, PRESETS),
+            ("precision", self.precision, PRECISIONS),
+            ("perturbation", self.perturbation, PERTURBATIONS),
+            ("evaluation batch-norm", self.evaluation_batch_norm or BATCH_NORMS[0], BATCH_NORMS),
+        ):
+            if value not in known:
+                raise unknown_name(name, value, known)
         config = replace(
-            self, **filled, threads=threads, device=resolve_device(self.device), table=as_recorded(self.table)
+            self,
+            threads=default_threads() if self.threads is None else self.threads,
+            device=resolve_device(self.device),
+            table=as_recorded(self.table),
+            evaluation_batch_norm=self.evaluation_batch_norm or PRESETS[self.preset].evaluation_batch_norm,
         )
         _check_numbers(config)
-        return replace(config, images=absolute_file(config.images))
+        config.hyperparameters().check()
+        return replace(config, images=absolute_file(config.images) or config.images)
+
+    def method(self) -> "type[OneShotOptimizer]":
+        """The optimizer's class."""
+        from nasbench1shot1.registry import optimizer
+
+        return optimizer(self.optimizer)
+
+    def hyperparameters(self) -> Any:
+        """The optimizer's own options, as its dataclass."""
+        kind = self.method().Hyperparameters
+        return kind(**{field.name: getattr(self, field.name) for field in fields(kind)})
 
     def as_dict(self) -> dict[str, Any]:
         """All options by name, for JSON."""
@@ -98,15 +138,45 @@ class SearchConfig:
 
 
 def make_config(options: dict[str, Any]) -> SearchConfig:
-    """A configuration from named options.
+    """A configuration from named options; what is not given, or None, is filled in by `defaults`.
 
     Raises:
         InvalidInputError: an unknown option (the closest known one is suggested) or a value of a wrong type.
     """
-    return SearchConfig(**typed_options(SearchConfig, options))
+    from nasbench1shot1.registry import optimizer
+
+    method = optimizer(options.get("optimizer") or SearchConfig.optimizer)
+    kind: type[SearchConfig] = config_class(method)
+    given = {name: value for name, value in typed_options(kind, options).items() if value is not None}
+    scale, preset = given.get("scale", SearchConfig.scale), given.get("preset", SearchConfig.preset)
+    return kind(**{**defaults(method, scale, preset), **given})
 
 
-OPTIONS = option_names(SearchConfig)
+def defaults(method: "type[OneShotOptimizer]", scale: str, preset: str) -> dict[str, Any]:
+    """What takes the place of the fields' own defaults, from the weakest to the strongest: the optimizer's settings,
+    its published ones under the preset "original", the scale's, and the optimizer's at the quick scale.
+    """
+    return {
+        **method.defaults,
+        **(method.original_defaults if preset == "original" else {}),
+        **SCALES.get(scale, {}),
+        **(method.quick_defaults if scale == "quick" else {}),
+    }
+
+
+@cache
+def config_class(method: "type[OneShotOptimizer]", base: Any = SearchConfig) -> Any:
+    """The dataclass `base` with the optimizer's own options as further fields, and its defaults at full scale.
+
+    Raises InvalidInputError where an own option has the name of a common one.
+    """
+    own, common = method.Hyperparameters, {field.name for field in fields(base)}
+    if twice := [field.name for field in fields(own) if field.name in common]:
+        raise InvalidInputError(f"{method.__name__} has an option '{twice[0]}', which every search has: rename it")
+    types = {**get_type_hints(base), **get_type_hints(own)}
+    changed = {"__annotations__": {name: types[name] for name in method.defaults}, **method.defaults}
+    made = type(base.__name__, (own, base), {**changed, "__doc__": base.__doc__, "__module__": base.__module__})
+    return dataclass(frozen=True, kw_only=True)(made)
 
 
 _AT_LEAST = {
@@ -120,14 +190,15 @@ _AT_LEAST = {
     "learning_rate_min": 0,
     "momentum": 0,
     "weight_decay": 0,
-    "architecture_learning_rate": 0,
-    "architecture_weight_decay": 0,
+    "partial_channels": 1,
+    "warm_start_epochs": 0,
+    "perturbation_size": 0,
     "cutout_length": 0,
     "cutout_probability": 0,
     "keep_weights_every": 0,
     "seed": 0,
 }
-_AT_MOST = {"cutout_probability": 1, "momentum": 1, "threads": MOST_THREADS}
+_AT_MOST = {"cutout_probability": 1, "perturbation_size": 1, "momentum": 1, "threads": MOST_THREADS}
 
 
 def _check_numbers(config: SearchConfig) -> None:
@@ -140,5 +211,5 @@ def _check_numbers(config: SearchConfig) -> None:
         )
     if not 0 < config.grad_clip < math.inf:
         raise InvalidInputError(f"--grad-clip must be more than 0, not {config.grad_clip}")
-    if config.precision not in PRECISIONS:
-        raise unknown_name("precision", config.precision, PRECISIONS)
+    if config.early_stopping and not config.hessian_eigenvalue:
+        raise InvalidInputError("--early-stopping watches the Hessian's eigenvalue: give --hessian-eigenvalue too")

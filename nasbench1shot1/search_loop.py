@@ -1,7 +1,7 @@
 """The search loop: train the supernet and Λ, and after every epoch ask the table about the architecture preferred."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -10,17 +10,20 @@ import torch
 from torch import Tensor, nn
 
 from nasbench1shot1.checkpoints import save_checkpoint
+from nasbench1shot1.early_stopping import returned_epoch
 from nasbench1shot1.errors import UserError
 from nasbench1shot1.evaluator import score
+from nasbench1shot1.hessian import dominant_eigenvalue
 from nasbench1shot1.image_batches import batches, endless_batches
-from nasbench1shot1.optimizer import Batch, SearchStep
+from nasbench1shot1.one_shot_error import one_shot_error
+from nasbench1shot1.optimizer import Batch, Mixing
+from nasbench1shot1.perturbation import Perturbation
 from nasbench1shot1.run_folder import CHECKPOINT
 from nasbench1shot1.run_record import WEIGHTS, RunWriter
 from nasbench1shot1.search_state import SearchState
+from nasbench1shot1.shared_weights import SharedWeights
 from nasbench1shot1.table import Table
 
-EVALUATION_BATCH = 128  # larger ones leave a CPU's cache
-RECALIBRATION_BATCHES = 8  # 1,024 images
 CHECK_EVERY = 10  # steps between looks at the loss: on a GPU each look waits for the device
 
 
@@ -48,11 +51,15 @@ def run_search(state: SearchState, table: Table, writer: RunWriter, reporter: Re
     Raises:
         UserError: the loss is no number any more, or the disk is full; the run is whole up to the epoch before.
     """
-    assert state.config.epochs is not None
     for epoch in range(state.epoch + 1, state.config.epochs + 1):
+        if state.config.early_stopping and returned_epoch(state.eigenvalues) is not None:
+            return
         started = time.perf_counter()
         training = train_epoch(state, epoch, reporter) if epoch > 0 else Training(None, None)
+        state.method.choose(SharedWeights(state, epoch))
         error = one_shot_error(state, epoch)
+        measured = state.config.hessian_eigenvalue and epoch > 0
+        state.eigenvalues.append(dominant_eigenvalue(state, epoch) if measured else None)
         check_finite(state, epoch)
         state.search_seconds += time.perf_counter() - started
         state.epoch = epoch
@@ -66,23 +73,34 @@ def train_epoch(state: SearchState, epoch: int, reporter: Reporter) -> Training:
     for group in state.weight_optimizer.param_groups:
         group["lr"] = state.learning_rate(epoch)
     state.net.train()
-    state.method.begin_epoch(epoch, state.config.epochs or 0, state.generator("optimizer", epoch))
+    state.method.begin_epoch(epoch, state.config.epochs, state.generator("optimizer", epoch))
+    perturb = Perturbation(state, epoch)
+    warm = epoch > state.config.warm_start_epochs
     device = state.images.images.device
     loss_sum, wrong, seen = torch.zeros((), device=device), torch.zeros((), device=device), 0
     for step, (weight_batch, architecture_batch) in enumerate(batch_pairs(state, epoch), start=1):
-        state.method.architecture_step(SearchStep(state.loss, weight_batch, architecture_batch, state.weight_optimizer))
-        loss, logits = weight_step(state, weight_batch)
+        if warm:
+            state.method.architecture_step(state.step(weight_batch, architecture_batch))
+        loss, logits = weight_step(state, weight_batch, perturb)
         loss_sum += loss * len(weight_batch.labels)
         wrong += (logits.argmax(dim=1) != weight_batch.labels).sum()
         seen += len(weight_batch.labels)
         reporter.step(epoch, _checked(loss_sum, epoch) / seen if step % CHECK_EVERY == 0 else None)
+    if warm:
+        state.method.end_epoch(SharedWeights(state, epoch))
     return Training(_checked(loss_sum, epoch) / seen, wrong.item() / seen)
 
 
-def weight_step(state: SearchState, batch: Batch) -> tuple[Tensor, Tensor]:
-    """One SGD step of the supernet's weights; returns the loss () and the logits (N, classes), both detached."""
+def weight_step(
+    state: SearchState, batch: Batch, perturb: Callable[[Mixing, Batch], Mixing] | None = None
+) -> tuple[Tensor, Tensor]:
+    """One SGD step of the supernet's weights; returns the loss () and the logits (N, classes), both detached.
+
+    What the pass does not compute has no gradient, so momentum and weight decay leave it alone.
+    """
     with torch.no_grad():  # no gradient flows to Λ from here
         mixing = state.method.mixing()
+    mixing = perturb(mixing, batch) if perturb else mixing
     logits = state.logits(mixing, batch.images)
     loss = nn.functional.cross_entropy(logits, batch.labels)
     state.weight_optimizer.zero_grad()
@@ -94,55 +112,14 @@ def weight_step(state: SearchState, batch: Batch) -> tuple[Tensor, Tensor]:
 
 def batch_pairs(state: SearchState, epoch: int) -> Iterator[tuple[Batch, Batch]]:
     """For every step of an epoch a batch of the weight half and one of the architecture half."""
-    size = state.config.batch_size or 0
+    size = state.config.batch_size
     augment, drawn = state.augmentation(epoch), state.generator("augmentation", epoch)
     of_weights = batches(state.split.weights, size, state.generator("weights", epoch))
     of_architecture = endless_batches(state.split.architecture, size, state.generator("architecture", epoch))
     for weight_rows, architecture_rows in zip(of_weights, of_architecture, strict=False):
-        pixels, labels = state.images.batch(weight_rows)
-        weight_batch = Batch(augment(pixels, drawn), labels)
-        pixels, labels = state.images.batch(architecture_rows)
+        weight_batch = state.images_of(weight_rows, augment, drawn)
         augmented = state.preset.augment_architecture_half
-        images = augment(pixels, drawn) if augmented else augment.normalise(pixels)
-        yield weight_batch, Batch(images, labels)
-
-
-@torch.no_grad()
-def one_shot_error(state: SearchState, epoch: int) -> float:
-    """The error of the supernet as searched on the whole architecture half, a fraction."""
-    mixing = state.method.evaluation_mixing()
-    if state.preset.evaluation_batch_norm == "recalibrated":
-        recalibrate(state, epoch)
-    state.net.eval()
-    augment, drawn = state.augmentation(max(epoch, 1)), state.generator("evaluation", epoch)
-    wrong = torch.zeros((), dtype=torch.int64, device=state.images.images.device)
-    for rows in torch.from_numpy(state.split.architecture).split(EVALUATION_BATCH):
-        pixels, labels = state.images.batch(rows)
-        images = augment(pixels, drawn) if state.preset.augment_architecture_half else augment.normalise(pixels)
-        wrong += (state.logits(mixing, images).argmax(dim=1) != labels).sum()
-    return wrong.item() / len(state.split.architecture)
-
-
-@torch.no_grad()
-def recalibrate(state: SearchState, epoch: int) -> None:
-    """Replace batch-norm's running statistics by plain means over some batches of the weight half, un-augmented.
-
-    Running statistics with NAS-Bench-101's momentum of 0.003 need hundreds of steps to forget where they began.
-    """
-    mixing, augment = state.method.evaluation_mixing(), state.augmentation(max(epoch, 1))
-    norms = [layer for layer in state.net.modules() if isinstance(layer, nn.BatchNorm2d)]
-    momenta = [layer.momentum for layer in norms]
-    for layer in norms:
-        layer.reset_running_stats()
-        layer.momentum = None  # PyTorch's way of asking for a plain mean
-    state.net.train()
-    size = min(EVALUATION_BATCH, len(state.split.weights))
-    shuffled = batches(state.split.weights, size, state.generator("recalibration", epoch), drop_last=True)
-    for _, rows in zip(range(RECALIBRATION_BATCHES), shuffled, strict=False):
-        pixels, _ = state.images.batch(rows)
-        state.logits(mixing, augment.normalise(pixels), compiled=False)  # a plain mean breaks a compiled graph
-    for layer, momentum in zip(norms, momenta, strict=True):
-        layer.momentum = momentum
+        yield weight_batch, state.images_of(architecture_rows, augment, drawn if augmented else None)
 
 
 def epoch_line(state: SearchState, table: Table, training: Training, one_shot_valid_error: float) -> dict[str, object]:
@@ -155,6 +132,7 @@ def epoch_line(state: SearchState, table: Table, training: Training, one_shot_va
         "one_shot_valid_error": one_shot_valid_error,
         "architecture": str(arch),
         **score(arch, table).fields(state.search_seconds),
+        "hessian_eigenvalue": state.eigenvalues[-1],
     }
 
 

@@ -1,13 +1,14 @@
 """A search between two epochs: the supernet, its optimizers, the images, and what a checkpoint holds of them."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from nasbench1shot1 import registry
@@ -15,8 +16,7 @@ from nasbench1shot1.augment import Augmentation
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.image_batches import epoch_generator
 from nasbench1shot1.images import ImageSet, load_images
-from nasbench1shot1.optimizer import ArchitectureSettings, Batch, Mixing, OneShotOptimizer
-from nasbench1shot1.options import given
+from nasbench1shot1.optimizer import Batch, Mixing, OneShotOptimizer, SearchStep
 from nasbench1shot1.presets import PRESETS, Preset
 from nasbench1shot1.search_config import SearchConfig
 from nasbench1shot1.splits import Split, split
@@ -30,6 +30,7 @@ class SearchState:
     Attributes:
         epoch: the last finished epoch; -1 before epoch 0 is recorded.
         search_seconds: wall-clock time of all epochs so far.
+        eigenvalues: of the Hessian with respect to Λ after every epoch; None where not measured.
     """
 
     config: SearchConfig
@@ -41,36 +42,59 @@ class SearchState:
     split: Split
     epoch: int = -1
     search_seconds: float = 0.0
+    eigenvalues: list[float | None] = field(default_factory=list)
 
     def loss(self, mixing: Mixing, batch: Batch) -> Tensor:
         """Cross-entropy of the supernet under mixing weights; a scalar."""
         return F.cross_entropy(self.logits(mixing, batch.images), batch.labels)
 
+    def loss_at(self, weights: Mapping[str, Tensor], mixing: Mixing, batch: Batch) -> Tensor:
+        """The same with other tensors in place of the supernet's weights; its buffers stay as they are."""
+        buffers = {name: buffer.clone() for name, buffer in self.net.named_buffers()}
+        with self._autocast(batch.images):
+            logits: Tensor = torch.func.functional_call(
+                _Uncompiled(self.net), _below_net({**weights, **buffers}), (batch.images, *mixing.arguments())
+            )
+        return F.cross_entropy(logits.float(), batch.labels)
+
     def logits(self, mixing: Mixing, images: Tensor, compiled: bool = True) -> Tensor:
         """The supernet's class scores, (N, classes) float32; `compiled` only counts where the search compiles."""
-        enabled = self.config.precision == "bfloat16"
-        forward = self.net if compiled else self.net.forward
-        with torch.autocast(images.device.type, dtype=torch.bfloat16, enabled=enabled):
-            logits: Tensor = forward(images, mixing.weights, mixing.operations)
+        forward = self.net if compiled and not mixing.is_sampled else self.net.forward
+        with self._autocast(images):
+            logits: Tensor = forward(images, *mixing.arguments())
         return logits.float()
+
+    def _autocast(self, images: Tensor) -> torch.autocast:
+        enabled = self.config.precision == "bfloat16"
+        return torch.autocast(images.device.type, dtype=torch.bfloat16, enabled=enabled)
+
+    def step(self, weight_batch: Batch, architecture_batch: Batch) -> SearchStep:
+        """What an optimizer may use to move Λ."""
+        weights = dict(self.net.named_parameters())
+        return SearchStep(self.loss, self.loss_at, weights, weight_batch, architecture_batch, self.weight_optimizer)
 
     def learning_rate(self, epoch: int) -> float:
         """The weights' learning rate in an epoch, 1 … epochs: a cosine that would end at the one after the last."""
         first, last = self.config.learning_rate, self.config.learning_rate_min
-        progress = (epoch - 1) / given(self.config.epochs)
+        progress = (epoch - 1) / self.config.epochs
         return last + (first - last) * (1 + math.cos(math.pi * progress)) / 2
 
     def augmentation(self, epoch: int) -> Augmentation:
         """How training images are augmented in an epoch."""
         probability = self.config.cutout_probability
         if self.preset.cutout_ramp:
-            probability *= (epoch - 1) / max(given(self.config.epochs) - 1, 1)
+            probability *= (epoch - 1) / max(self.config.epochs - 1, 1)
         return Augmentation(
             cutout_length=self.config.cutout_length,
             cutout_probability=probability,
             mean=self.images.mean,
             std=self.images.std,
         )
+
+    def images_of(self, rows: Tensor, augment: Augmentation, drawn: torch.Generator | None) -> Batch:
+        """Images of those rows (n,) with their labels; augmented where a generator is given, else only normalised."""
+        pixels, labels = self.images.batch(rows)
+        return Batch(augment.normalise(pixels) if drawn is None else augment(pixels, drawn), labels)
 
     def generator(self, stream: str, epoch: int) -> torch.Generator:
         """The random numbers of one use in one epoch: they depend on seed, stream and epoch alone."""
@@ -81,6 +105,7 @@ class SearchState:
         return {
             "epoch": self.epoch,
             "search_seconds": self.search_seconds,
+            "eigenvalues": list(self.eigenvalues),
             "run": self.identity(),
             "supernet": self.net.state_dict(),
             "weight_optimizer": self.weight_optimizer.state_dict(),
@@ -107,6 +132,7 @@ class SearchState:
             self.weight_optimizer.load_state_dict(state["weight_optimizer"])
             self.method.load_state_dict(state["method"])
             self.epoch, self.search_seconds = state["epoch"], state["search_seconds"]
+            self.eigenvalues = list(state["eigenvalues"])
         except (KeyError, RuntimeError, ValueError, TypeError) as error:
             raise DamagedFileError(f"{path} lacks something: restore it, or start a new run") from error
 
@@ -117,8 +143,8 @@ def begin(config: SearchConfig) -> SearchState:
     Raises UserError for an unknown name, images that are not there, or a batch that does not fit.
     """
     preset, device = PRESETS[config.preset], torch.device(config.device)
-    space, method = registry.one_shot(registry.search_space(config.space)), registry.optimizer(config.optimizer)
-    images = load_images(given(config.images))
+    space = registry.one_shot(registry.search_space(config.space))
+    images = load_images(config.images)
     halves = split(
         images,
         preset.split,
@@ -128,32 +154,49 @@ def begin(config: SearchConfig) -> SearchState:
     _check_batch(config, halves)
     net = Supernet(
         space,
-        given(config.channels),
-        given(config.cells),
+        config.channels,
+        config.cells,
         preset,
         classes=images.classes,
         generator=epoch_generator(config.seed, "supernet", 0),
+        partial_channels=config.partial_channels,
     ).to(device)
     if config.compile:
         net.compile()
     weight_optimizer = torch.optim.SGD(
         net.parameters(), config.learning_rate, config.momentum, weight_decay=config.weight_decay
     )
-    settings = ArchitectureSettings(config.architecture_learning_rate, config.architecture_weight_decay)
+    drawn = epoch_generator(config.seed, "architecture", 0)
     return SearchState(
         config=config,
         preset=preset,
         net=net,
         weight_optimizer=weight_optimizer,
-        method=method(space, settings, epoch_generator(config.seed, "architecture", 0), device),
+        method=config.method()(space, config.hyperparameters(), drawn, device),
         images=images.to(device),
         split=halves,
     )
 
 
+class _Uncompiled(nn.Module):
+    """The supernet's plain forward pass, also where the supernet is compiled: other weights would compile it anew."""
+
+    def __init__(self, net: Supernet) -> None:
+        super().__init__()
+        self.net = net
+
+    def forward(self, *arguments: Any) -> Tensor:
+        """What the supernet gives."""
+        return self.net.forward(*arguments)
+
+
+def _below_net(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {f"net.{name}": tensor for name, tensor in tensors.items()}
+
+
 def _check_batch(config: SearchConfig, halves: Split) -> None:
     smallest = min(len(halves.weights), len(halves.architecture))
-    if given(config.batch_size) > smallest:
+    if config.batch_size > smallest:
         raise InvalidInputError(
             f"--batch-size {config.batch_size} is more than the {smallest:,} images of a half: lower it, or give more"
         )

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from nasbench1shot1.compute import cpu_threads
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, OutOfDomainError, SearchStoppedError, UserError
 from nasbench1shot1.files import read_json, write_json
+from nasbench1shot1.options import flag, option_names
 from nasbench1shot1.run_folder import CHECKPOINT, CONFIG, SUMMARY
 from nasbench1shot1.run_record import FIGURE, SEEDS, Run, RunWriter, load_run
-from nasbench1shot1.search_config import OPTIONS, SearchConfig, make_config
+from nasbench1shot1.search_config import SearchConfig, config_class, make_config
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -171,23 +172,31 @@ def _resume(folder: Path, given: dict[str, Any], console: "Console | None") -> R
 
 def _grown(folder: Path, recorded: dict[str, Any], given: dict[str, Any]) -> SearchConfig:
     """The recorded configuration, with more epochs if they were given; anything else given must equal it."""
-    if missing := [name for name in OPTIONS if name not in recorded]:
-        raise DamagedFileError(f"{folder / CONFIG} lacks '{missing[0]}': restore it, or start a new run")
-    wanted = make_config(given)
-    for name in given:
-        if name != "epochs" and getattr(wanted, name) != recorded[name]:
-            flag = "--" + name.replace("_", "-")
+    names = _options_of(folder, recorded)
+    wanted = make_config({"optimizer": recorded["optimizer"], **given})
+    for name in sorted(given, key=lambda name: name != "optimizer"):  # the others depend on that
+        if name != "epochs" and (value := getattr(wanted, name)) != recorded.get(name, value):
             raise InvalidInputError(
-                f"{folder} was searched with {flag} {recorded[name]}, not {given[name]}: a run keeps its options "
+                f"{folder} was searched with {flag(name)} {recorded[name]}, not {given[name]}: a run keeps its options "
                 "(only --epochs may grow); start a new run for others"
             )
-    config = make_config({name: recorded[name] for name in OPTIONS})
-    if config.epochs is None:
-        raise DamagedFileError(f"{folder / CONFIG} has no number of epochs: restore it, or start a new run")
-    epochs = config.epochs if wanted.epochs is None else wanted.epochs
+    config = make_config({name: recorded[name] for name in names})
+    epochs = wanted.epochs if given.get("epochs") is not None else config.epochs
     if epochs < config.epochs:
         raise InvalidInputError(f"{folder} is a run of {config.epochs} epochs: --epochs may only grow, not to {epochs}")
     return replace(config, epochs=epochs)
+
+
+def _options_of(folder: Path, recorded: dict[str, Any]) -> tuple[str, ...]:
+    """The names of the options of a recorded search, all of which must be there."""
+    from nasbench1shot1.registry import optimizer
+
+    names = option_names(config_class(optimizer(recorded["optimizer"]))) if "optimizer" in recorded else ("optimizer",)
+    if missing := [name for name in names if name not in recorded]:
+        raise DamagedFileError(f"{folder / CONFIG} lacks '{missing[0]}': restore it, or start a new run")
+    if recorded["epochs"] is None:
+        raise DamagedFileError(f"{folder / CONFIG} has no number of epochs: restore it, or start a new run")
+    return names
 
 
 def _record_growth(folder: Path, recorded: dict[str, Any], config: SearchConfig, epoch: int) -> None:
@@ -249,7 +258,7 @@ def _finish(state: "SearchState", table: "Table", writer: RunWriter, console: "C
         with progress(state, console) as bar:
             run_search(state, table, writer, bar)
         run = load_run(writer.folder)
-        writer.finish(summarise(run.config, run.lines[-1], table.id))
+        writer.finish(summarise(run.config, run.lines, table.id))
         _draw([run], table, writer.folder / FIGURE)
     except KeyboardInterrupt as stop:
         raise SearchStoppedError(writer.folder) from stop

@@ -1,15 +1,26 @@
 """What came out of a run, in a few fields: its summary.json."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+from nasbench1shot1.early_stopping import returned_epoch
 
 FROM_CONFIG = ("optimizer", "space", "seed", "scale", "preset", "epochs", "images", "channels", "cells")
 
 
-def summarise(config: Mapping[str, Any], last_line: Mapping[str, Any], table_id: str) -> dict[str, Any]:
-    """The summary of a run from its configuration and the line of its last epoch."""
+def summarise(config: Mapping[str, Any], lines: Sequence[Mapping[str, Any]], table_id: str) -> dict[str, Any]:
+    """The summary of a finished run from its configuration and its epochs' lines, epoch 0 first.
+
+    The result is that of the last epoch (`final_epoch`), or, where the search stopped early, of the one it went back
+    to; `searched_epochs` says how far it searched.
+    """
+    final = lines[-1]
+    if config.get("early_stopping"):
+        final = lines[returned_epoch([line["hessian_eigenvalue"] for line in lines]) or -1]
     return {
         **{name: config[name] for name in FROM_CONFIG},
         "table_id": table_id,
-        **{name: value for name, value in last_line.items() if name != "epoch"},
+        "searched_epochs": lines[-1]["epoch"],
+        "final_epoch": final["epoch"],
+        **{name: value for name, value in final.items() if name != "epoch"},
     }

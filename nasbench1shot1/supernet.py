@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import InvalidInputError, unknown_name
-from nasbench1shot1.layers import BATCH_NORM_EPSILON, ConvBNReLU, initialise
+from nasbench1shot1.layers import BATCH_NORM_EPSILON, BatchNorm2d, ConvBNReLU, initialise
 from nasbench1shot1.presets import Preset, as_preset
 from nasbench1shot1.registry import one_shot
 from nasbench1shot1.space import OneShotSpace, SearchSpace, Weights, check_keys
@@ -20,12 +20,21 @@ CELLS = {"choice-block": "nasbench1shot1.choice_block_cell:ChoiceBlockCell"}
 
 
 class SupernetCell(Protocol):
-    """What a cell is, an `nn.Module` made with (space, in_channels, channels, preset)."""
+    """What a cell is, an `nn.Module` made with (space, in_channels, channels, preset, partial_channels)."""
 
     out_channels: int
 
-    def __call__(self, x: Tensor, mixing: Mapping[str, Tensor], operations: Sequence[int] | None) -> Tensor:
-        """(N, in_channels, H, W) → (N, out_channels, H, W), under mixing weights of the space's keys."""
+    def __call__(
+        self,
+        x: Tensor,
+        mixing: Mapping[str, Tensor] | None,
+        operations: Sequence[int] | None,
+        path: Architecture | None,
+    ) -> Tensor:
+        """(N, in_channels, H, W) → (N, out_channels, H, W), under mixing weights of the space's keys.
+
+        With `path`, only what that architecture takes; without mixing weights then, each part counts as it is.
+        """
 
     def check_operations(self, operations: Sequence[int]) -> None:
         """Raise InvalidInputError where these cannot be the operations of a single path."""
@@ -48,11 +57,12 @@ class Supernet(nn.Module):
         cells: number of cells, 9 in the paper; stacks end before cells `cells // 3` and `2 * cells // 3`.
         preset: "corrected", "original", or a `Preset` with switches of one's own.
         classes: number of classes.
+        partial_channels: k; operations see 1/k of a block's channels (PC-DARTS: 4), all of them with 1.
         generator: draws the initial weights; without one PyTorch's global generator does.
 
     Raises:
-        InvalidInputError: unknown preset, a space without mixing weights, a cell that cannot be found, or fewer than
-            one channel or cell.
+        InvalidInputError: unknown preset, a space without mixing weights, a cell that cannot be found, channels that
+            cannot be divided by `partial_channels`, or fewer than one channel or cell.
     """
 
     def __init__(
@@ -63,6 +73,7 @@ class Supernet(nn.Module):
         preset: str | Preset = "corrected",
         classes: int = 10,
         generator: torch.Generator | None = None,
+        partial_channels: int = 1,
     ) -> None:
         super().__init__()
         if channels < 1 or cells < 1:
@@ -76,45 +87,71 @@ class Supernet(nn.Module):
         width = channels
         for i in range(cells):
             channels *= 2 if i in self._halved_before else 1
-            cell = self._cell_class(space, width, channels, self.preset)
+            cell = self._cell_class(space, width, channels, self.preset, partial_channels)
             self.cells.append(cell)
             width = cell.out_channels
         self.head = nn.Conv2d(width, channels, kernel_size=1, bias=False)
-        self.head_bn = nn.BatchNorm2d(channels, eps=BATCH_NORM_EPSILON, affine=False)
+        self.head_bn = BatchNorm2d(channels, eps=BATCH_NORM_EPSILON, affine=False)
         self.classifier = nn.Linear(channels, classes)
         if generator is not None:
             initialise(self, generator)
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
-    def forward(self, images: Tensor, mixing: Weights, operations: Sequence[int] | None = None) -> Tensor:
-        """Class scores of images under mixing weights.
+    def forward(
+        self,
+        images: Tensor,
+        mixing: Weights | Architecture | Sequence[Weights],
+        operations: Sequence[int] | Sequence[Sequence[int]] | None = None,
+        path: Architecture | None = None,
+    ) -> Tensor:
+        """Class scores of images under mixing weights, or of one architecture alone.
 
         Args:
             images: (N, 3, H, W) normalised images.
             mixing: a tensor or array for every key of `space.mixing_shapes()`, of that shape, or, to compute
                 different architectures in one batch, with a leading N. `torch.compile` takes tensors only.
-            operations: for single-path methods, the one operation to compute in every block, as Python integers;
-                its output is still scaled by its weight in `mixing`, so that the weight's gradient flows.
+                A list of such mappings: cell i is given the one at i modulo their number.
+                An Architecture: only its live blocks, its operations and the projections they read are computed,
+                none of them weighted.
+            operations: for methods that sample operations, the one to compute in every block, as Python integers (a
+                list of such where `mixing` is one); its output is still scaled by its weight in `mixing`, so that the
+                weight's gradient flows.
+            path: an architecture to compute alone, as above, but scaled by its entries in `mixing`.
 
         Returns:
             (N, classes) logits.
 
         Raises:
-            InvalidInputError: mixing weights of other keys or shapes, or operations that the cell does not have; not
-                checked inside `torch.compile`.
+            InvalidInputError: mixing weights of other keys or shapes, operations that the cell does not have, or an
+                architecture of another space; not checked inside `torch.compile`.
         """
-        if not torch.compiler.is_compiling():
-            mixing = self._checked(mixing, images)
-            if operations is not None:
-                self.cells[0].check_operations(operations)  # type: ignore[operator]
+        if isinstance(mixing, Architecture):
+            self.space.index(mixing)
+            of_cells: list[Any] = [(None, None, mixing)]
+        else:
+            of_cells = self._of_cells(images, mixing, operations, path)
         x = self.stem(images)
         for i, cell in enumerate(self.cells):
             if i in self._halved_before:
                 x = F.max_pool2d(x, kernel_size=2, stride=2, padding=int(self.preset.downsampling == "padded"))
-            x = cell(x, mixing, operations)
+            x = cell(x, *of_cells[i % len(of_cells)])
         x = self.head_bn(self.head(F.relu(x)))
         logits: Tensor = self.classifier(x.mean(dim=(2, 3)))
         return logits
+
+    def _of_cells(self, images: Tensor, mixing: Any, operations: Any, path: Architecture | None) -> list[Any]:
+        """What each cell is given beside its input, checked: (mixing, operations, path); one for all, or in turns."""
+        several = isinstance(mixing, list | tuple)
+        mixings = list(mixing) if several else [mixing]
+        sampled = list(operations) if several and operations is not None else [operations] * len(mixings)
+        if not torch.compiler.is_compiling():
+            mixings = [self._checked(of_cell, images) for of_cell in mixings]
+            for of_cell in sampled:
+                if of_cell is not None:
+                    self.cells[0].check_operations(of_cell)  # type: ignore[operator]
+            if path is not None:
+                self.space.index(path)
+        return [(*both, path) for both in zip(mixings, sampled, strict=True)]
 
     def discrete_mixing(self, architectures: Architecture | Sequence[Architecture]) -> dict[str, Tensor]:
         """The mixing weights under which this supernet evaluates discrete architectures, per the preset.

@@ -1,48 +1,136 @@
-"""What the methods share that move Λ with Adam along a gradient."""
+"""The methods that move Λ along a gradient: a relaxation, a temperature, and a rule for the update, mixed at will."""
 
+import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from nasbench1shot1.optimizer import ArchitectureSettings, OneShotOptimizer
+from nasbench1shot1.errors import InvalidInputError, unknown_name
+from nasbench1shot1.optimizer import Hyperparameters, Mixing, OneShotOptimizer, SearchStep
+from nasbench1shot1.optimizers.relaxation import RELAXATIONS
+from nasbench1shot1.optimizers.updates import UPDATES
+from nasbench1shot1.options import check_range
 from nasbench1shot1.space import OneShotSpace
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradientHyperparameters(Hyperparameters):
+    """What all gradient methods let a user set; each method is a choice of these."""
+
+    architecture_learning_rate: float = 3e-4
+    """Learning rate of Λ (Adam)."""
+    architecture_weight_decay: float = 1e-3
+    """Weight decay of Λ (Adam)."""
+    architecture_grad_clip: float = 0.0
+    """Largest norm of Λ's gradient; 0 is no limit."""
+    relaxation: str = "softmax"
+    """How Λ becomes mixing weights: softmax, gumbel, gumbel-operations or single-path."""
+    temperature_max: float = 1.0
+    """Temperature of the relaxation in the first epoch; it falls linearly."""
+    temperature_min: float = 1.0
+    """Temperature of the relaxation at the end."""
+    temperature_ends_after: bool = False
+    """The lowest temperature would be that of an epoch after the last, as published, instead of the last's."""
+    draws: int = 1
+    """Samples in a pass: cell i takes sample i modulo their number."""
+    evaluation_noise: bool = False
+    """Draw for the one-shot error, too, as published, instead of taking the mode."""
+    update: str = "first-order"
+    """Gradient of Λ: first-order at the present weights, second-order through one virtual step of them."""
+
+    def check(self) -> None:
+        """Raise InvalidInputError for a value that is out of range."""
+        for name in ("architecture_learning_rate", "architecture_weight_decay", "architecture_grad_clip"):
+            check_range(name, getattr(self, name), 0)
+        check_range("draws", self.draws, 1)
+        for name, known in (("relaxation", RELAXATIONS), ("update", UPDATES)):
+            if getattr(self, name) not in known:
+                raise unknown_name(name, getattr(self, name), known)
+        if not 0 < self.temperature_min <= self.temperature_max < math.inf:
+            raise InvalidInputError(
+                f"--temperature-max falls to --temperature-min, which must be more than 0, not from "
+                f"{self.temperature_max} to {self.temperature_min}"
+            )
+        if self.draws > 1 and self.relaxation == "single-path":
+            raise InvalidInputError("a single path is one for all cells: leave out --draws")
 
 
 class GradientOptimizer(OneShotOptimizer):
     """A one-shot method whose Λ follows a gradient; Adam as in DARTS (Liu et al. 2019, section 3)."""
 
+    Hyperparameters = GradientHyperparameters
+    hyperparameters: GradientHyperparameters
+
     def __init__(
-        self, space: OneShotSpace, settings: ArchitectureSettings, generator: torch.Generator, device: torch.device
+        self, space: OneShotSpace, hyperparameters: Any, generator: torch.Generator, device: torch.device
     ) -> None:
-        super().__init__(space, settings, generator, device)
+        super().__init__(space, hyperparameters, generator, device)
+        self.temperature = self.hyperparameters.temperature_max
         self.adam = torch.optim.Adam(
             self.parameters.values(),
-            lr=settings.learning_rate,
-            betas=settings.betas,
-            weight_decay=settings.weight_decay,
+            lr=self.hyperparameters.architecture_learning_rate,
+            betas=(0.5, 0.999),
+            weight_decay=self.hyperparameters.architecture_weight_decay,
         )
 
-    def descend(self, loss: Tensor) -> None:
-        """One step of Adam along -∂loss/∂Λ; the supernet's weights get no gradient, and none is computed for them."""
-        keys, leaves = zip(*self.parameters.items(), strict=True)
-        gradients = torch.autograd.grad(loss, leaves, allow_unused=True)
-        for key, gradient in zip(keys, gradients, strict=True):
-            self.parameters[key].grad = gradient
+    def begin_epoch(self, epoch: int, epochs: int, generator: torch.Generator) -> None:
+        """Set the temperature of the epoch."""
+        super().begin_epoch(epoch, epochs, generator)
+        settings = self.hyperparameters
+        steps = epochs if settings.temperature_ends_after else max(epochs - 1, 1)
+        share = (epoch - 1) / steps
+        self.temperature = settings.temperature_max + share * (settings.temperature_min - settings.temperature_max)
+
+    def mixing(self) -> Mixing:
+        """The relaxation of Λ at this epoch's temperature, with noise where it has any."""
+        return self._relaxed(self.generator)
+
+    def evaluation_mixing(self) -> Mixing:
+        """The same without noise (`evaluation_noise`: with it)."""
+        return self._relaxed(self.generator if self.hyperparameters.evaluation_noise else None)
+
+    def _relaxed(self, generator: torch.Generator | None) -> Mixing:
+        relax, draws = RELAXATIONS[self.hyperparameters.relaxation], self.hyperparameters.draws
+        drawn = [relax(self.space, self.parameters, self.temperature, generator) for _ in range(draws)]
+        if draws == 1:
+            return drawn[0]
+        operations: Any = tuple(one.operations for one in drawn) if drawn[0].operations is not None else None
+        weights: Any = tuple(one.weights for one in drawn)
+        return Mixing(weights, operations)
+
+    def architecture_step(self, step: SearchStep) -> None:
+        """One step of Adam along the gradient that `update` names."""
+        mixing = self.mixing()
+        tensors = mixing.tensors()
+        leaves = [tensor.detach().requires_grad_() for tensor in tensors]
+        of_mixing = UPDATES[self.hyperparameters.update](step, mixing.with_tensors(iter(leaves)), leaves)
+        parameters = list(self.parameters.values())
+        self.descend(torch.autograd.grad(tensors, parameters, of_mixing, allow_unused=True))
+
+    def descend(self, gradients: tuple[Tensor | None, ...]) -> None:
+        """One step of Adam, given ∂loss/∂Λ for every tensor of Λ."""
+        for value, gradient in zip(self.parameters.values(), gradients, strict=True):
+            value.grad = gradient
+        if self.hyperparameters.architecture_grad_clip:
+            torch.nn.utils.clip_grad_norm_(self.parameters.values(), self.hyperparameters.architecture_grad_clip)
         self.adam.step()
         self.adam.zero_grad()
 
     def state_dict(self) -> dict[str, Any]:
-        """Λ and Adam's moments."""
+        """Λ, Adam's moments and the temperature."""
         return {
             "parameters": {key: value.detach().clone() for key, value in self.parameters.items()},
             "adam": self.adam.state_dict(),
+            "temperature": self.temperature,
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take up Λ and Adam's moments."""
+        """Take up what `state_dict` gave."""
         with torch.no_grad():
             for key, value in self.parameters.items():
                 value.copy_(state["parameters"][key])
         self.adam.load_state_dict(state["adam"])
+        self.temperature = state["temperature"]

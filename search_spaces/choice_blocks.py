@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.architecture import Architecture, live_blocks
 from nasbench1shot1.cell_encoding import Encodings
 from nasbench1shot1.cells import OPERATIONS
 from nasbench1shot1.errors import InvalidInputError, unknown_name
@@ -23,7 +23,6 @@ from nasbench1shot1.search_spaces.wirings import (
     check_parents,
     encodings,
     labellings,
-    live_blocks,
     read_blocks,
 )
 from nasbench1shot1.space import Choice, Numbers, OneShotSpace, Weights

@@ -8,6 +8,7 @@ from itertools import combinations, product
 import numpy as np
 from numpy.typing import NDArray
 
+from nasbench1shot1.architecture import live_blocks
 from nasbench1shot1.cell_encoding import MAX_EDGES, MAX_VERTICES, Encodings, from_arrays
 from nasbench1shot1.errors import InvalidInputError
 
@@ -32,18 +33,6 @@ def all_wirings(n_parents: tuple[int, ...]) -> list[Wiring]:
 def read_blocks(wiring: Wiring) -> set[int]:
     """The blocks that some node takes as a parent, be that node live or dead."""
     return {parent for parents in wiring for parent in parents} - {0}
-
-
-def live_blocks(wiring: Wiring) -> tuple[int, ...]:
-    """The blocks from which the output is reached, ascending; the others are loose ends.
-
-    Going up always leads to the input, as every node takes at least one parent.
-    """
-    live = {len(wiring)}
-    for node in range(len(wiring), 0, -1):
-        if node in live:
-            live.update(wiring[node - 1])
-    return tuple(sorted(live - {0, len(wiring)}))
 
 
 def canonical_wiring(wiring: Wiring) -> Wiring:

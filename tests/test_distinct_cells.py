@@ -9,13 +9,14 @@ import pytest
 from numpy.typing import NDArray
 
 import nasbench1shot1 as nb
+from nasbench1shot1.architecture import live_blocks
 from nasbench1shot1.cell_encoding import decode
 from nasbench1shot1.cells import Cell
 from nasbench1shot1.renumbering import canonical
 from nasbench1shot1.search_spaces import distinct_cells as module
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
 from nasbench1shot1.search_spaces.distinct_cells import DistinctCells, distinct_cells
-from nasbench1shot1.search_spaces.wirings import encodings, labellings, live_blocks, pruned_matrix
+from nasbench1shot1.search_spaces.wirings import encodings, labellings, pruned_matrix
 
 
 def space_named(name: str) -> ChoiceBlockSpace:

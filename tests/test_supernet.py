@@ -241,11 +241,11 @@ def test_no_architecture_has_no_mixing_weights():
 class Identity(torch.nn.Module):
     """A third party's cell: it scales, and names its one key so that nothing could be guessed from it."""
 
-    def __init__(self, space, in_channels, channels, preset):
+    def __init__(self, space, in_channels, channels, preset, partial_channels):
         super().__init__()
         self.out_channels = in_channels
 
-    def forward(self, x, mixing, operations=None):
+    def forward(self, x, mixing, operations=None, path=None):
         return mixing["scales"][..., 0] * x
 
     def check_operations(self, operations):

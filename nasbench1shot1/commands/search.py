@@ -1,13 +1,14 @@
 """`nb1shot1 search`."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import tyro
 
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.search_config import OPTIONS, SearchConfig
+from nasbench1shot1.search_config import SearchConfig, config_class
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,12 +25,23 @@ class Search(SearchConfig):
     named: tyro.conf.Suppress[frozenset[str]] = frozenset()
     """Names of the options that were given, which `cli` fills in; on resuming, these are compared with the run's."""
 
+    @classmethod
+    def with_options_of(cls, arguments: Sequence[str]) -> "type[Search]":
+        """The command with the options of the optimizer that the arguments name, besides the common ones."""
+        from nasbench1shot1.registry import optimizer
+
+        words = [*arguments, ""]
+        named = [words[i + 1] for i, word in enumerate(words) if word == "--optimizer"]
+        named += [word.partition("=")[2] for word in words if word.startswith("--optimizer=")]
+        made: type[Search] = config_class(optimizer(named[-1] if named else cls.optimizer), cls)
+        return made
+
     def run(self) -> None:
         """Search."""
         from nasbench1shot1.run_record import SEEDS
         from nasbench1shot1.searching import search, search_seeds
 
-        given = {name: getattr(self, name) for name in OPTIONS if name in self.named}
+        given = {name: getattr(self, name) for name in self.named - OWN}
         if self.seeds is not None and self.resume is not None:
             raise InvalidInputError("--resume goes on with the seeds that were given: leave out --seeds")
         if self.seeds is not None:
@@ -39,6 +51,9 @@ class Search(SearchConfig):
         else:
             search(out=self.out, resume=self.resume, **given)
 
+
+OWN = {"out", "resume", "seeds", "help"}
+"""Options of the command that are none of a search's configuration."""
 
 MOST_SEEDS = 10_000
 

@@ -1,0 +1,53 @@
+"""How sharp a minimum Λ sits in: the dominant eigenvalue of the validation loss's Hessian with respect to Λ.
+
+Zela et al.: Understanding and Robustifying Differentiable Architecture Search, ICLR 2020, section 3.
+"""
+
+import torch
+from torch import Tensor
+
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.image_batches import batches
+from nasbench1shot1.search_state import SearchState
+
+MOST_ITERATIONS = 50
+TOLERANCE = 1e-3  # relative change of the eigenvalue between two iterations
+
+
+def dominant_eigenvalue(state: SearchState, epoch: int) -> float:
+    """The eigenvalue of largest magnitude of ∂²L/∂Λ², by power iteration with exact Hessian-vector products.
+
+    L is the cross-entropy of one batch of the architecture half, not augmented, at the present weights and under
+    `evaluation_mixing`, with batch-norm in training mode; nothing of the search changes.
+
+    Raises InvalidInputError for a method whose evaluation does not depend on Λ smoothly.
+    """
+    leaves = list(state.method.parameters.values())
+    rows = next(batches(state.split.architecture, state.config.batch_size, state.generator("hessian", epoch)))
+    batch = state.images_of(rows, state.augmentation(epoch), None)
+    state.net.train()
+    with torch.enable_grad():
+        weights = {name: weight.detach() for name, weight in state.net.named_parameters()}
+        loss = state.loss_at(weights, state.method.evaluation_mixing(), batch)
+        if not loss.requires_grad:
+            raise InvalidInputError(
+                f"{state.config.optimizer} has no loss that depends on Λ: leave out --hessian-eigenvalue"
+            )
+        gradients = torch.autograd.grad(loss, leaves, create_graph=True, allow_unused=True)
+        used = [(leaf, g) for leaf, g in zip(leaves, gradients, strict=True) if g is not None]
+        return _power_iteration([leaf for leaf, _ in used], [g for _, g in used], state.generator("power", epoch))
+
+
+def _power_iteration(leaves: list[Tensor], gradients: list[Tensor], generator: torch.Generator) -> float:
+    gradient = torch.cat([g.flatten() for g in gradients])
+    vector = torch.randn(len(gradient), generator=generator).to(gradient)
+    eigenvalue = 0.0
+    for _ in range(MOST_ITERATIONS):
+        vector = vector / vector.norm().clamp(min=1e-30)
+        parts = torch.autograd.grad(gradient, leaves, grad_outputs=vector, retain_graph=True, materialize_grads=True)
+        product = torch.cat([part.flatten() for part in parts])
+        before, eigenvalue = eigenvalue, float(vector @ product)
+        if abs(eigenvalue - before) <= TOLERANCE * abs(eigenvalue):
+            break
+        vector = product
+    return eigenvalue

@@ -1,0 +1,62 @@
+"""Perturbed mixing weights while the supernet's weights train (SDARTS: Chen and Hsieh, ICML 2020, section 4)."""
+
+import torch
+from torch import Tensor
+
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.optimizer import Batch, Mixing
+from nasbench1shot1.search_state import SearchState
+
+ASCENT_STEPS = 7
+STEP_SHARE = 2.5  # of the largest change, over all steps of the ascent
+
+
+class Perturbation:
+    """(mixing, batch) → perturbed mixing, as `config.perturbation` says; Λ itself does not change.
+
+    "random" adds uniform noise in ±ε; "adversarial" climbs the loss of the training batch in ε-bounded steps along
+    the gradient's sign. ε grows linearly to `config.perturbation_size` in the last epoch. A weight that is zero stays
+    zero, none becomes negative, and each vector keeps its sum (NAS weights are shares, unlike an image's pixels: that
+    is ours, the paper projects on the box only).
+    """
+
+    def __init__(self, state: SearchState, epoch: int) -> None:
+        self._state, self._kind = state, state.config.perturbation
+        self._size = state.config.perturbation_size * epoch / state.config.epochs
+        self._generator = state.generator("perturbation", epoch)
+
+    def __call__(self, mixing: Mixing, batch: Batch) -> Mixing:
+        """Raises InvalidInputError for a method that trains single paths without mixing weights."""
+        if self._kind == "none":
+            return mixing
+        if mixing.weights is None:
+            raise InvalidInputError(
+                f"{self._state.config.optimizer} trains single paths, which have no mixing weights to perturb: leave "
+                "out --perturbation"
+            )
+        clean = mixing.tensors()
+        changed = self._random(clean) if self._kind == "random" else self._adversarial(mixing, batch)
+        return mixing.with_tensors(iter([_as_shares(new, old) for new, old in zip(changed, clean, strict=True)]))
+
+    def _random(self, clean: list[Tensor]) -> list[Tensor]:
+        noise = [torch.empty(tensor.shape).uniform_(-1, 1, generator=self._generator) for tensor in clean]
+        return [old + self._size * new.to(old.device) for old, new in zip(clean, noise, strict=True)]
+
+    def _adversarial(self, mixing: Mixing, batch: Batch) -> list[Tensor]:
+        clean = mixing.tensors()
+        moved, step = clean, STEP_SHARE * self._size / ASCENT_STEPS
+        for _ in range(ASCENT_STEPS):
+            leaves = [tensor.detach().requires_grad_() for tensor in moved]
+            loss = self._state.loss_at(self._state.step(batch, batch).weights, mixing.with_tensors(iter(leaves)), batch)
+            gradients = torch.autograd.grad(loss, leaves)
+            climbed = [leaf.detach() + step * g.sign() for leaf, g in zip(leaves, gradients, strict=True)]
+            bounds = [(old - self._size, old + self._size) for old in clean]
+            moved = [new.clamp(*bound) for new, bound in zip(climbed, bounds, strict=True)]
+        return moved
+
+
+def _as_shares(changed: Tensor, clean: Tensor) -> Tensor:
+    """No weight below zero, none where there was none, and the sum along the last axis as it was."""
+    kept = torch.where(clean > 0, changed.clamp(min=0), 0)
+    total = kept.sum(dim=-1, keepdim=True)
+    return torch.where(total > 0, kept * clean.sum(dim=-1, keepdim=True) / total.clamp(min=1e-12), clean)

@@ -1,0 +1,32 @@
+"""GDAS (Dong and Yang: Searching for a Robust Neural Architecture in Four GPU Hours, CVPR 2019). See docs/gdas.md."""
+
+from dataclasses import dataclass
+
+from nasbench1shot1.optimizers.gradient import GradientHyperparameters, GradientOptimizer
+
+
+@dataclass(frozen=True, kw_only=True)
+class GDASHyperparameters(GradientHyperparameters):
+    """Sampled operations, soft edges, and a temperature that falls."""
+
+    relaxation: str = "gumbel-operations"
+    """How Λ becomes mixing weights: softmax, gumbel, gumbel-operations or single-path."""
+    temperature_max: float = 10.0
+    """Temperature of the relaxation in the first epoch; it falls linearly."""
+    temperature_min: float = 0.1
+    """Temperature of the relaxation at the end."""
+    architecture_grad_clip: float = 5.0
+    """Largest norm of Λ's gradient; 0 is no limit."""
+
+
+class GDAS(GradientOptimizer):
+    """Every pass computes one operation in each block, drawn by a hard Gumbel-softmax; edges are soft ones."""
+
+    Hyperparameters = GDASHyperparameters
+    original_defaults = {  # noqa: RUF012
+        "epochs": 100,
+        "temperature_min": 1.0,
+        "temperature_ends_after": True,
+        "draws": 9,
+        "evaluation_noise": True,
+    }

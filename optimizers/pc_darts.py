@@ -1,0 +1,10 @@
+"""PC-DARTS (Xu et al.: Partial Channel Connections, ICLR 2020; NAS-Bench-1Shot1, algorithm 2). See docs/pc_darts.md."""
+
+from nasbench1shot1.optimizers.darts import DARTS
+
+
+class PCDARTS(DARTS):
+    """DARTS whose operations see a quarter of the channels; edge normalisation is part of the spaces (α and γ)."""
+
+    defaults = {"partial_channels": 4}  # noqa: RUF012
+    original_defaults = {"epochs": 100}  # noqa: RUF012

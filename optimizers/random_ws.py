@@ -1,0 +1,21 @@
+"""Random search with weight sharing (Li and Talwalkar, UAI 2019; NAS-Bench-1Shot1, algorithm 4).
+
+See docs/random_ws.md.
+"""
+
+import numpy as np
+import torch
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.optimizers.sampling import SamplingOptimizer
+
+
+class RandomWS(SamplingOptimizer):
+    """Every step trains one architecture, drawn uniformly, loose ends and all; nothing learns what to draw."""
+
+    defaults = {"batch_size": 64, "grad_clip": 0.25}  # noqa: RUF012
+
+    def sample(self) -> Architecture:
+        """One architecture, uniformly over the space's encodings."""
+        seed = int(torch.randint(2**62, (), generator=self.generator))
+        return self.space.sample(np.random.default_rng(seed))

@@ -1,0 +1,93 @@
+"""The methods that train one sampled architecture a step, and select by the shared weights."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.optimizer import Hyperparameters, Mixing, OneShotOptimizer
+from nasbench1shot1.options import check_range
+from nasbench1shot1.shared_weights import SharedWeights
+from nasbench1shot1.space import OneShotSpace
+from nasbench1shot1.supernet import to_tensors
+
+
+@dataclass(frozen=True, kw_only=True)
+class SamplingHyperparameters(Hyperparameters):
+    """How an epoch's architecture is selected."""
+
+    candidates: int = 1000
+    """Architectures that are drawn and scored with the shared weights after every epoch (quick scale: 100)."""
+    candidate_batches: int = 10
+    """Batches of the architecture half that all candidates are scored on (quick scale: 2)."""
+    finalists: int = 5
+    """Best candidates that are scored on the whole architecture half; with 1, the best candidate is taken as it is."""
+
+    def check(self) -> None:
+        """Raise InvalidInputError for a value that is out of range."""
+        check_range("candidates", self.candidates, 1)
+        check_range("candidate_batches", self.candidate_batches, 1)
+        check_range("finalists", self.finalists, 1, self.candidates)
+
+
+class SamplingOptimizer(OneShotOptimizer):
+    """A one-shot method without a relaxation: every weight step trains one architecture, and no other weight moves.
+
+    Λ, as it is recorded, marks the architecture that was chosen with ones.
+    """
+
+    Hyperparameters = SamplingHyperparameters
+    quick_defaults = {"candidates": 100, "candidate_batches": 2}  # noqa: RUF012
+    hyperparameters: SamplingHyperparameters
+
+    def __init__(
+        self, space: OneShotSpace, hyperparameters: Any, generator: torch.Generator, device: torch.device
+    ) -> None:
+        super().__init__(space, hyperparameters, generator, device)
+        self.parameters = {key: value.detach() for key, value in self.parameters.items()}
+        self.chosen = self.space.discretise(self.parameters)
+
+    @abstractmethod
+    def sample(self) -> Architecture:
+        """One architecture, drawn from `self.generator`."""
+
+    def mixing(self) -> Mixing:
+        """One sampled architecture."""
+        return Mixing(path=self.sample())
+
+    def evaluation_mixing(self) -> Mixing:
+        """The architecture that was chosen last."""
+        return Mixing(path=self.chosen)
+
+    def choose(self, shared: SharedWeights) -> None:
+        """Two stages (NAS-Bench-1Shot1, algorithm 4): many candidates on few images, the best of them on all."""
+        settings = self.hyperparameters
+        drawn = list(dict.fromkeys(self.sample() for _ in range(settings.candidates)))
+        rows = shared.rows(settings.candidate_batches * shared.batch_size, self.generator)
+        best = np.argsort(shared.errors(drawn, rows), kind="stable")[: settings.finalists]
+        finalists = [drawn[i] for i in best]
+        self.chosen = finalists[0] if len(finalists) == 1 else finalists[int(shared.errors(finalists).argmin())]
+        self.parameters = to_tensors(self.space.one_hot(self.chosen), self.device)
+
+    def architecture(self) -> Architecture:
+        """The architecture that was chosen last."""
+        return self.chosen
+
+    def images_scored(self, batch_size: int, architecture_images: int) -> int:
+        """Candidates on some batches, finalists on the whole architecture half."""
+        settings = self.hyperparameters
+        first = settings.candidates * min(settings.candidate_batches * batch_size, architecture_images)
+        return first + (settings.finalists * architecture_images if settings.finalists > 1 else 0)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The architecture that was chosen last."""
+        return {"chosen": str(self.chosen)}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take up what `state_dict` gave."""
+        self.chosen = Architecture.parse(state["chosen"])
+        self.parameters = to_tensors(self.space.one_hot(self.chosen), self.device)

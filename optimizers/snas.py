@@ -1,0 +1,23 @@
+"""SNAS (Xie et al.: SNAS: Stochastic Neural Architecture Search, ICLR 2019). See docs/snas.md."""
+
+from dataclasses import dataclass
+
+from nasbench1shot1.optimizers.gradient import GradientHyperparameters, GradientOptimizer
+
+
+@dataclass(frozen=True, kw_only=True)
+class SNASHyperparameters(GradientHyperparameters):
+    """A soft Gumbel-softmax for operations and edges."""
+
+    relaxation: str = "gumbel"
+    """How Λ becomes mixing weights: softmax, gumbel, gumbel-operations or single-path."""
+    temperature_max: float = 1.0
+    """Temperature of the relaxation in the first epoch; it falls linearly."""
+    temperature_min: float = 0.03
+    """Temperature of the relaxation at the end."""
+
+
+class SNAS(GradientOptimizer):
+    """Mixing weights are drawn from the concrete distribution, which sharpens as the temperature falls."""
+
+    Hyperparameters = SNASHyperparameters
