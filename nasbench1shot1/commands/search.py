@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import tyro
 
@@ -33,7 +34,8 @@ class Search(SearchConfig):
         words = [*arguments, ""]
         named = [words[i + 1] for i, word in enumerate(words) if word == "--optimizer"]
         named += [word.partition("=")[2] for word in words if word.startswith("--optimizer=")]
-        made: type[Search] = config_class(optimizer(named[-1] if named else cls.optimizer), cls)
+        base: Any = cls
+        made: type[Search] = config_class(optimizer(named[-1] if named else cls.optimizer), base)
         return made
 
     def run(self) -> None:
