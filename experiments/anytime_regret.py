@@ -3,7 +3,7 @@
 The question of NAS-Bench-1Shot1's figure 2.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -88,8 +88,8 @@ def regret_figure(
         if len(runs) == 1
         else f"{len(runs)} seeds, mean ± standard deviation (validation: dotted)"
     )
-    axes.set_title(f"{config['optimizer']} on {config['space']}, {seeds}\n{_scale_text(config)}", fontsize=10)
-    figure.supxlabel(_table_text(frames, table_id, fidelity), fontsize=7, color="#444444")
+    axes.set_title(f"{config['optimizer']} on {config['space']}, {seeds}\n{scale_text(config)}", fontsize=10)
+    figure.supxlabel(table_text(frames, table_id, fidelity), fontsize=7, color="#444444")
     return figure
 
 
@@ -107,18 +107,20 @@ def _draw(frame: pandas.DataFrame, curve: str, axes: "Axes", runs: int) -> Any:
             axes.plot(frame.index, bound, ":", color=colour, linewidth=1)
     elif runs > 1:
         axes.fill_between(frame.index, mean - spread, mean + spread, color=colour, alpha=0.18, linewidth=0)
-    label = name if curve == "one_shot_valid_error" else f"{name} ({_provenance(frame[f'{curve}_measured'])})"
+    label = name if curve == "one_shot_valid_error" else f"{name} ({provenance(frame[f'{curve}_measured'])})"
     return axes.plot(frame.index, mean, line, color=colour, label=label, linewidth=width)[0]
 
 
-def _provenance(measured: "pandas.Series[float]") -> str:
+def provenance(measured: "pandas.Series[float]") -> str:
+    """How far a curve is measured, in words, from the share of measured values in each of its points."""
     share = float(measured.mean())
     if share == 0:
         return "predicted"
     return "measured" if share == 1 else f"{share:.0%} of points measured, the rest predicted"
 
 
-def _scale_text(config: dict[str, Any]) -> str:
+def scale_text(config: Mapping[str, Any]) -> str:
+    """How large the searches were, from a run's configuration, for captions."""
     return (
         f"{config['scale']} scale: {config['channels']} channels × {config['cells']} cells, "
         f"{config['weight_images']:,} + {config['architecture_images']:,} images of {config['images']}, "
@@ -126,7 +128,8 @@ def _scale_text(config: dict[str, Any]) -> str:
     )
 
 
-def _table_text(frames: Sequence[pandas.DataFrame], table_id: str, fidelity: str = "") -> str:
+def table_text(frames: Sequence[pandas.DataFrame], table_id: str, fidelity: str = "") -> str:
+    """What the values are worth, for captions; arguments as in `regret_figure`."""
     measured = all(frame["test_measured"].all() for frame in frames)
     said = f"table {table_id}" + ("" if measured else "; values called predicted are estimates, not measurements")
     return f"{said}\n{fidelity}" if fidelity else said  # on one line both are wider than the figure

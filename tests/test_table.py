@@ -20,7 +20,7 @@ from nasbench1shot1.cell_encoding import encode
 from nasbench1shot1.cells import OPERATIONS, Cell
 from nasbench1shot1.commands.query import Query
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, OutOfDomainError, UserError
-from nasbench1shot1.experiments.anytime_regret import _table_text
+from nasbench1shot1.experiments.anytime_regret import table_text
 from nasbench1shot1.files import PACKAGE_DATA, replacing_folder
 from nasbench1shot1.table import Table, load_table
 from nasbench1shot1.table_folder import Columns, Meta, write_table
@@ -411,8 +411,8 @@ def test_query_tells_measured_predicted_and_drawn_in_apart(
 
 def test_a_caption_carries_the_fidelity(embedded: Table) -> None:
     frame = pandas.DataFrame({"test_measured": [False]})
-    assert _table_text([frame], embedded.id, embedded.fidelity()).endswith(embedded.fidelity())
-    assert _table_text([frame], embedded.id) == _table_text([frame], embedded.id, "")
+    assert table_text([frame], embedded.id, embedded.fidelity()).endswith(embedded.fidelity())
+    assert table_text([frame], embedded.id) == table_text([frame], embedded.id, "")
 
 
 def test_files_are_small_and_whole(embedded: Table) -> None:

@@ -1,0 +1,134 @@
+"""The figures of NAS-Bench-1Shot1 that show regret per search epoch, as data: panels of curves, each a few options.
+
+Which methods, spaces, epochs and seeds: the paper's section 5 and appendix. The values of weight decay, and cutout of
+16 pixels with probability 1, which the paper does not print, are those of the published code's scripts.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One setting, searched once for every seed.
+
+    Attributes:
+        key: its folder's name, and what `--only` calls it.
+        label: its name in the legend.
+        options: of `nasbench1shot1.search`, beside those of its panel and of the scale.
+    """
+
+    key: str
+    label: str
+    options: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The curves that are drawn together; `options` go for all of them."""
+
+    key: str
+    title: str
+    options: Mapping[str, Any]
+    curves: tuple[Curve, ...]
+
+
+@dataclass(frozen=True)
+class PaperFigure:
+    """A figure of the paper.
+
+    Attributes:
+        title: what it compares.
+        panels: from left to right; all have curves of the same keys.
+        epochs: of every search at the full scale.
+        quick_epochs: of every search at the quick scale.
+    """
+
+    title: str
+    panels: tuple[Panel, ...]
+    epochs: int = 50
+    quick_epochs: int = 8
+
+    def epochs_at(self, scale: str) -> int:
+        """Epochs of every search at a scale."""
+        return self.epochs if scale == "full" else self.quick_epochs
+
+    def pairs(self) -> list[tuple[Panel, Curve]]:
+        """Every curve with its panel."""
+        return [(panel, curve) for panel in self.panels for curve in panel.curves]
+
+
+@dataclass(frozen=True)
+class FigureScale:
+    """How large the searches of a figure are.
+
+    Attributes:
+        options: for all of them.
+        seeds: of every curve.
+        by_optimizer: options for the searches of one optimizer, by its name.
+    """
+
+    options: Mapping[str, Any]
+    seeds: tuple[int, ...]
+    by_optimizer: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+SCALES = {
+    "full": FigureScale({"scale": "full"}, seeds=(0, 1, 2, 3, 4, 5)),
+    "quick": FigureScale(
+        {"scale": "quick", "images_per_half": 320},
+        seeds=(0, 1),
+        by_optimizer={
+            "enas": {"candidates": 30, "finalists": 3, "controller_steps": 20},
+            "random-ws": {"candidates": 50, "finalists": 3},
+        },
+    ),
+}
+"""full: the paper's setting (six seeds); quick: minutes on two CPU cores, too small to rank methods."""
+
+SPACES = {"s1": "search space 1", "s2": "search space 2", "s3": "search space 3"}
+METHODS = {"darts": "DARTS", "gdas": "GDAS", "pc-darts": "PC-DARTS", "enas": "ENAS", "random-ws": "Random WS"}
+GRADIENT_METHODS = ("darts", "gdas", "pc-darts")
+WEIGHT_DECAYS = ("1e-4", "3e-4", "9e-4", "27e-4", "81e-4")
+
+
+def _methods(*names: str) -> tuple[Curve, ...]:
+    return tuple(Curve(name, METHODS[name], {"optimizer": name}) for name in names)
+
+
+def _spaces(curves: tuple[Curve, ...], names: tuple[str, ...] = tuple(SPACES), **options: Any) -> tuple[Panel, ...]:
+    return tuple(Panel(name, SPACES[name], {"space": name, **options}, curves) for name in names)
+
+
+def _of_methods(space: str, curves: tuple[Curve, ...]) -> tuple[Panel, ...]:
+    """A panel for each gradient method on one space."""
+    return tuple(
+        Panel(name, f"{METHODS[name]}, {SPACES[space]}", {"optimizer": name, "space": space}, curves)
+        for name in GRADIENT_METHODS
+    )
+
+
+_ALL_METHODS = _methods(*METHODS)
+_DECAYS = tuple(Curve(f"weight-decay-{x}", f"weight decay {x}", {"weight_decay": float(x)}) for x in WEIGHT_DECAYS)
+_CUTOUT = (
+    Curve("no-cutout", "without cutout", {"cutout_probability": 0.0}),
+    Curve("cutout", "with cutout", {"cutout_probability": 1.0, "cutout_length": 16}),
+)
+_ORDERS = (
+    Curve("first-order", "DARTS, first order", {"optimizer": "darts"}),
+    Curve("second-order", "DARTS, second order", {"optimizer": "darts-second-order"}),
+)
+
+FIGURES: dict[str, PaperFigure] = {
+    "figure2": PaperFigure("five one-shot optimizers", _spaces(_ALL_METHODS)),
+    "figure4": PaperFigure("weight decay of the supernet's weights", _of_methods("s3", _DECAYS), quick_epochs=6),
+    "figure7": PaperFigure("five one-shot optimizers, longer", _spaces(_ALL_METHODS), epochs=100, quick_epochs=12),
+    "figure8": PaperFigure("first and second order of DARTS", _spaces(_ORDERS), epochs=200, quick_epochs=12),
+    "figure9": PaperFigure("cutout during the search", _of_methods("s3", _CUTOUT)),
+    "figure10": PaperFigure("cutout during the search, GDAS", _spaces(_CUTOUT, ("s1", "s2"), optimizer="gdas")),
+    "figure11": PaperFigure("cutout during the search, PC-DARTS", _spaces(_CUTOUT, ("s1", "s2"), optimizer="pc-darts")),
+    "figure12": PaperFigure("weight decay of the supernet's weights", _of_methods("s1", _DECAYS), quick_epochs=6),
+    "figure13": PaperFigure("weight decay of the supernet's weights", _of_methods("s2", _DECAYS), quick_epochs=6),
+}
+"""Every figure that `nb1shot1 reproduce` knows, by name."""

@@ -1,0 +1,144 @@
+"""From a figure to the searches that it takes: one job for every curve and seed, each with a folder of its own."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+from nasbench1shot1.errors import InvalidInputError, unknown_name
+from nasbench1shot1.experiments.reproduction.figures import FIGURES, SCALES, PaperFigure
+from nasbench1shot1.options import flag
+from nasbench1shot1.run_folder import CONFIG, METRICS
+from nasbench1shot1.run_record import load_run
+from nasbench1shot1.search_config import make_config
+
+# A finished search is scored anew on the table in use. Where it was computed only matters if somebody asks for it.
+_FREE = ("table", "device")
+
+
+@dataclass(frozen=True)
+class Job:
+    """One search of a figure.
+
+    Attributes:
+        panel, curve: keys of where it belongs.
+        folder: of its run.
+        options: of the search, all of them, resolved.
+    """
+
+    panel: str
+    curve: str
+    folder: Path
+    options: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """What the screen calls it: "s1/darts/seed-0"."""
+        return f"{self.panel}/{self.curve}/seed-{self.options['seed']}"
+
+    @property
+    def epochs(self) -> int:
+        """Epochs of the search."""
+        return int(self.options["epochs"])
+
+    @property
+    def log(self) -> Path:
+        """Where its process writes what it has to say."""
+        return self.folder.with_name(self.folder.name + ".log")
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the search ran to its last epoch."""
+        return (self.folder / CONFIG).is_file() and load_run(self.folder).is_finished
+
+    def epochs_done(self) -> int:
+        """Epochs on record; a process that is writing may be one ahead."""
+        try:
+            lines = (self.folder / METRICS).read_bytes().count(b"\n")
+        except FileNotFoundError:
+            return 0
+        return min(max(lines - 1, 0), self.epochs)  # the first line is epoch 0
+
+
+def figure_named(name: str, only: Sequence[str] = ()) -> PaperFigure:
+    """A figure, or the part of it that is asked for.
+
+    Args:
+        name: "figure2", …
+        only: keys of panels or of curves, or "panel/curve", each perhaps with `*`; a curve stays if one of them fits.
+
+    Raises:
+        InvalidInputError: an unknown name, or nothing fits.
+    """
+    if name not in FIGURES:
+        raise unknown_name("figure", name, FIGURES)
+    figure = FIGURES[name]
+    if not only:
+        return figure
+    panels = tuple(
+        replace(panel, curves=tuple(curve for curve in panel.curves if _fits(panel.key, curve.key, only)))
+        for panel in figure.panels
+    )
+    if not any(panel.curves for panel in panels):
+        keys = [*(panel.key for panel in figure.panels), *(curve.key for curve in figure.panels[0].curves)]
+        raise unknown_name(f"part of {name}", " ".join(only), keys)
+    return replace(figure, panels=tuple(panel for panel in panels if panel.curves))
+
+
+def _fits(panel: str, curve: str, only: Sequence[str]) -> bool:
+    return any(fnmatch(name, pattern) for pattern in only for name in (panel, curve, f"{panel}/{curve}"))
+
+
+def jobs_of(
+    figure: PaperFigure, scale: str, out: Path, given: Mapping[str, Any], seeds: Sequence[int] | None = None
+) -> list[Job]:
+    """The searches of a figure, all curves of the first seed first, so that a stopped figure has something of each.
+
+    Args:
+        figure: what `figure_named` gave.
+        scale: "full" or "quick".
+        out: the figure's folder.
+        given: options for all searches, which win over the figure's own.
+        seeds: the scale's if not given.
+
+    Raises:
+        InvalidInputError: an unknown scale or option, or a value out of range.
+    """
+    if scale not in SCALES:
+        raise unknown_name("scale", scale, SCALES)
+    size = SCALES[scale]
+    common = {**size.options, "epochs": figure.epochs_at(scale), "threads": 1}
+    jobs = []
+    for seed in size.seeds if seeds is None else seeds:
+        for panel, curve in figure.pairs():
+            own = {**panel.options, **curve.options}
+            by_optimizer = size.by_optimizer.get(own["optimizer"], {})
+            options = {**common, **by_optimizer, **own, **given, "seed": seed}
+            folder = out / panel.key / curve.key / f"seed-{seed}"
+            jobs.append(Job(panel.key, curve.key, folder, make_config(options).resolved().as_dict()))
+    return jobs
+
+
+def check_recorded(jobs: Sequence[Job], given: Mapping[str, Any]) -> None:
+    """Refuse a folder whose run was searched with other options than the figure's.
+
+    Raises:
+        InvalidInputError: the first difference, and what to do; DamagedFileError for a damaged configuration.
+    """
+    for job in jobs:
+        for name, wanted, recorded in _differences(job):
+            if name not in _FREE or (name == "device" and name in given):
+                raise InvalidInputError(
+                    f"{job.folder} was searched with {flag(name)} {recorded}, and the figure asks for {wanted}: "
+                    "choose another --out, or remove that folder"
+                )
+
+
+def _differences(job: Job) -> Iterator[tuple[str, Any, Any]]:
+    if not (job.folder / CONFIG).is_file():
+        return
+    recorded = load_run(job.folder).config
+    for name, wanted in job.options.items():
+        if name not in recorded or recorded[name] != wanted:
+            yield name, wanted, recorded.get(name)

@@ -1,0 +1,97 @@
+"""What the reproduction of a figure says on the screen, while it runs and at the end."""
+
+import time
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table as Screen
+
+from nasbench1shot1.experiments.reproduction.drawing import ERROR, REGRET, Result
+from nasbench1shot1.experiments.reproduction.expectation import Kind, kind_of, seconds_left
+from nasbench1shot1.experiments.reproduction.jobs import Job
+from nasbench1shot1.progress import duration, percent, sayer
+from nasbench1shot1.run_record import load_run
+
+
+class FigureProgress:
+    """Watches the searches of a figure: a bar over all their epochs, and a line for each that ends.
+
+    Attributes:
+        failures: why searches ended early, by job name.
+    """
+
+    def __init__(self, jobs: Sequence[Job], per_epoch: Mapping[Kind, float], workers: int, console: Console) -> None:
+        self._jobs, self._per_epoch, self._workers = list(jobs), per_epoch, workers
+        self._say = sayer(console)
+        self._work = {job.folder: seconds_left(job, per_epoch) for job in jobs}
+        self._epochs_before = sum(job.epochs_done() for job in jobs)
+        self._ended: set[str] = set()
+        self.failures: dict[str, str] = {}
+        columns = (TextColumn("{task.description}"), BarColumn(bar_width=14), TimeElapsedColumn())
+        self._bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+        self._task = self._bar.add_task("", total=sum(job.epochs for job in jobs), completed=self._epochs_before)
+
+    def __enter__(self) -> Self:
+        self._started = time.monotonic()
+        self._bar.start()
+        self.tick()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def tick(self) -> None:
+        """Move the bar to the epochs that are on record now."""
+        done = sum(job.epochs_done() for job in self._jobs)
+        text = f"epoch {done}/{sum(job.epochs for job in self._jobs)}, search {len(self._ended)}/{len(self._jobs)}"
+        self._bar.update(self._task, completed=done, description=f"{text}, left: {duration(self.seconds_left())}")
+
+    def finished(self, job: Job) -> None:
+        """Say what came out of a search."""
+        self._ended.add(job.name)
+        summary = load_run(job.folder).summary
+        source = "" if summary["test_measured"] else " (predicted)"
+        self._line(job, f"test regret {percent(summary[REGRET])}{source}, {summary['search_seconds']:.0f} s")
+
+    def failed(self, job: Job, sentence: str) -> None:
+        """Say why a search ended early."""
+        self._ended.add(job.name)
+        self.failures[job.name] = sentence
+        self._line(job, f"FAILED: {sentence}")
+
+    def seconds_left(self) -> float:
+        """What is left by what was expected, corrected by how the work that is done compares with that."""
+        expected = sum(self._work.values())
+        left = sum(0 if job.name in self._ended else seconds_left(job, self._per_epoch) for job in self._jobs)
+        elapsed, done = time.monotonic() - self._started, (expected - left) / self._workers
+        return left / self._workers * (elapsed / done if done > 0 else 1)
+
+    def _line(self, job: Job, text: str) -> None:
+        self._say(f"{len(self._ended):>3}/{len(self._jobs)}  {job.name}: {text}")
+
+
+def list_jobs(jobs: Sequence[Job], per_epoch: Mapping[Kind, float], console: Console) -> None:
+    """Print every search with its state and how long it will take."""
+    say = sayer(console)
+    for job in jobs:
+        if job.is_finished:
+            say(f"{job.name}: finished")
+        else:
+            done = f", {job.epochs_done()} of them done" if job.epochs_done() else ""
+            say(f"{job.name}: {job.epochs} epochs{done}, {1000 * per_epoch[kind_of(job)]:.0f} ms each")
+
+
+def show_results(found: Sequence[Result], console: Console) -> None:
+    """Print the last epoch of every curve: mean and standard deviation over its seeds."""
+    screen = Screen("panel", "curve", "seeds", "final test regret", "one-shot error")
+    for result in found:
+        last = result.by_epoch.iloc[-1]
+        source = {0.0: " (predicted)", 1.0: ""}.get(float(last[f"{REGRET}_measured"]), " (partly predicted)")
+        regret, error = (f"{100 * last[f'{c}_mean']:.2f} ± {100 * last[f'{c}_std']:.2f} %" for c in (REGRET, ERROR))
+        screen.add_row(result.panel.key, result.curve.key, str(len(result.runs)), regret + source, error)
+    console.print(screen)

@@ -1,0 +1,54 @@
+"""One search in a process of its own, which ends when its parent does: `python -m …worker FOLDER OPTIONS-AS-JSON`.
+
+The parent holds the other end of standard input. When it is gone, however it went, so is this process: what a killed
+search leaves can be resumed, and no orphan keeps a folder locked.
+"""
+
+import json
+import os
+import shutil
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from nasbench1shot1.errors import UserError
+from nasbench1shot1.run_folder import CONFIG, ENVIRONMENT
+
+
+def main(arguments: list[str]) -> None:
+    """Search, or go on; the last line of standard error says why it could not (exit 2)."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        run_job(Path(arguments[0]), json.loads(arguments[1]))
+    except UserError as error:
+        print(f"nb1shot1: {error}", file=sys.stderr)
+        sys.exit(2)
+
+
+def run_job(folder: Path, options: dict[str, Any]) -> None:
+    """Bring the search in `folder` to its end; one that is finished, or whose process just began, is no obstacle."""
+    from nasbench1shot1.searching import search
+
+    if (folder / CONFIG).is_file():
+        search(resume=folder)
+    else:
+        _remove_torso(folder)
+        search(out=folder, **options)
+
+
+def _remove_torso(folder: Path) -> None:
+    """Remove what a process leaves that is killed before it has recorded its options; nothing else is touched."""
+    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    if names and all(name == ENVIRONMENT or (name.startswith(".") and name.endswith(".part")) for name in names):
+        shutil.rmtree(folder)
+
+
+def _end_with_parent() -> None:
+    while os.read(0, 1):  # not sys.stdin: its lock would be held when the interpreter ends
+        pass
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

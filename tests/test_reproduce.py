@@ -1,0 +1,169 @@
+"""The paper's figures as data, the plan of their searches, how long they take, and what is drawn."""
+
+import pytest
+from tiny_figures import reproduce, shrink
+
+import nasbench1shot1 as nb
+from nasbench1shot1 import cli
+from nasbench1shot1.experiments.reproduction.expectation import makespan
+from nasbench1shot1.experiments.reproduction.figures import FIGURES
+from nasbench1shot1.experiments.reproduction.jobs import figure_named, jobs_of
+from nasbench1shot1.experiments.reproduction.pool import places, usable_cores
+
+# Panels, curves in each, epochs, searches with six seeds: NAS-Bench-1Shot1, section 5 and appendix.
+PAPER = {
+    "figure2": (3, 5, 50, 90),
+    "figure4": (3, 5, 50, 90),
+    "figure7": (3, 5, 100, 90),
+    "figure8": (3, 2, 200, 36),
+    "figure9": (3, 2, 50, 36),
+    "figure10": (2, 2, 50, 24),
+    "figure11": (2, 2, 50, 24),
+    "figure12": (3, 5, 50, 90),
+    "figure13": (3, 5, 50, 90),
+}
+
+
+def settings(name: str) -> list[dict]:
+    """The options that a figure gives to each of its curves."""
+    return [{**panel.options, **curve.options} for panel, curve in FIGURES[name].pairs()]
+
+
+def values(name: str, option: str) -> set:
+    return {setting[option] for setting in settings(name)}
+
+
+def test_every_figure_has_the_papers_panels_curves_epochs_and_searches(tmp_path):
+    assert list(FIGURES) == list(PAPER)
+    for name, (panels, curves, epochs, searches) in PAPER.items():
+        figure = FIGURES[name]
+        assert [len(panel.curves) for panel in figure.panels] == [curves] * panels
+        assert figure.epochs == epochs
+        assert curves * panels * 6 == searches
+        assert len({(panel.key, curve.key) for panel, curve in figure.pairs()}) == curves * panels
+        assert len({str(sorted(setting.items())) for setting in settings(name)}) == curves * panels
+
+
+def test_every_figure_compares_what_the_paper_compares():
+    five = {"darts", "gdas", "pc-darts", "enas", "random-ws"}
+    gradient = {"darts", "gdas", "pc-darts"}
+    all_spaces = {"s1", "s2", "s3"}
+    decays = {1e-4, 3e-4, 9e-4, 27e-4, 81e-4}
+    for name in ("figure2", "figure7"):
+        assert (values(name, "optimizer"), values(name, "space")) == (five, all_spaces)
+    for name, space in (("figure4", "s3"), ("figure12", "s1"), ("figure13", "s2")):
+        assert (values(name, "optimizer"), values(name, "space")) == (gradient, {space})
+        assert values(name, "weight_decay") == decays
+    assert values("figure8", "optimizer") == {"darts", "darts-second-order"}
+    assert values("figure8", "space") == all_spaces
+    assert (values("figure9", "optimizer"), values("figure9", "space")) == (gradient, {"s3"})
+    for name, method in (("figure10", "gdas"), ("figure11", "pc-darts")):
+        assert (values(name, "optimizer"), values(name, "space")) == ({method}, {"s1", "s2"})
+    for name in ("figure9", "figure10", "figure11"):
+        assert values(name, "cutout_probability") == {0.0, 1.0}
+
+
+def test_the_full_scale_is_the_papers_setting(tmp_path):
+    jobs = jobs_of(figure_named("figure2", ["darts"]), "full", tmp_path, {})
+    assert len(jobs) == 18
+    assert {job.options["seed"] for job in jobs} == set(range(6))
+    wanted = {"channels": 16, "cells": 9, "epochs": 50, "images": "cifar10", "images_per_half": None}
+    wanted |= {"weight_decay": 3e-4, "cutout_probability": 0.0, "preset": "corrected", "threads": 1}
+    for job in jobs:
+        assert {name: job.options[name] for name in wanted} == wanted
+
+
+def test_the_first_seeds_of_all_curves_come_first(tmp_path):
+    jobs = jobs_of(figure_named("figure9", ["darts"]), "quick", tmp_path, {})
+    assert [job.name for job in jobs] == [
+        "darts/no-cutout/seed-0",
+        "darts/cutout/seed-0",
+        "darts/no-cutout/seed-1",
+        "darts/cutout/seed-1",
+    ]
+    assert jobs[1].folder == tmp_path / "darts" / "cutout" / "seed-0"
+
+
+def test_what_is_given_wins_over_the_figure(tmp_path):
+    given = {"epochs": 3, "precision": "bfloat16"}
+    for job in jobs_of(figure_named("figure8", ["first-order"]), "quick", tmp_path, given, seeds=[7]):
+        assert (job.epochs, job.options["precision"], job.options["seed"]) == (3, "bfloat16", 7)
+
+
+@pytest.mark.parametrize(
+    ("only", "left"),
+    [
+        ((), 15),
+        (("s1",), 5),
+        (("gdas",), 3),
+        (("s1/gdas",), 1),
+        (("s1/*darts", "s2"), 7),
+        (("*",), 15),
+    ],
+)
+def test_a_part_of_a_figure_is_panels_or_curves(only, left):
+    assert len(figure_named("figure2", only).pairs()) == left
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["figure3"], "unknown figure 'figure3'; did you mean 'figure"),
+        (["figure2", "--only", "darst"], "unknown part of figure2 'darst'; did you mean 'darts'"),
+        (["figure2", "--scale", "qick"], "unknown scale 'qick'; did you mean 'quick'"),
+        (["figure9", "--scale", "quick", "--only", "darts", "--epochs", "0"], "--epochs must be at least 1"),
+        (["figure9", "--scale", "quick", "--seeds", "a"], "--seeds a is not a list of seeds"),
+        (["figure9", "--scale", "quick", "--only", "darts", "--workers", "0"], "--workers must be at least 1, not 0"),
+        (["figure9", "--scale", "quick", "--only", "darts", "--table", "/nowhere"], "/nowhere"),
+        (["figure9", "--only", "darts"], "data download"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_writes_nothing(tmp_path, monkeypatch, capsys, arguments, sentence):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["reproduce", *arguments])
+    said = capsys.readouterr().err
+    assert stopped.value.code == 2
+    assert sentence in said
+    assert said.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_a_name_the_figures_are_listed(capsys):
+    cli.main(["reproduce"])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[: len(FIGURES)]] == list(FIGURES)
+    assert "full: 90 × 50 epochs" in lines[0]
+
+
+def test_a_dry_run_says_how_long_and_writes_nothing(tmp_path, monkeypatch, capsys):
+    shrink(monkeypatch)
+    reproduce(tmp_path / "figure", "--dry-run")
+    said = capsys.readouterr().out
+    assert "4 searches of 6 epochs" in said
+    assert "24 epochs to go" in said
+    assert "darts/weight-decay-81e-4/seed-1: 6 epochs, " in said
+    assert "This will take less than a minute." in said
+    assert not (tmp_path / "figure").exists()
+
+
+def test_the_time_of_several_workers_is_that_of_the_last_to_end():
+    assert makespan([3, 3, 3], 1) == 9
+    assert makespan([3, 3, 3], 2) == 6
+    assert makespan([1, 5, 1, 1], 2) == 5
+    assert makespan([2], 4) == 2
+
+
+def test_searches_are_spread_over_cores_or_over_gpus(monkeypatch):
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    assert places(None, "cpu", 1, 0) == [{}] * usable_cores()
+    assert places(None, "cpu", 10**6, 0) == [{}]
+    assert places(3, "cpu", 1, 0) == [{}] * 3
+    assert places(None, "cuda", 1, 2) == [{"CUDA_VISIBLE_DEVICES": "0"}, {"CUDA_VISIBLE_DEVICES": "1"}]
+    three = [place["CUDA_VISIBLE_DEVICES"] for place in places(3, "cuda", 1, 2)]
+    assert three == ["0", "1", "0"]
+    assert places(None, "cuda:1", 1, 2) == [{}]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
+    assert [place["CUDA_VISIBLE_DEVICES"] for place in places(None, "cuda", 1, 2)] == ["5", "7"]
+    with pytest.raises(nb.InvalidInputError, match="--workers must be at least 1"):
+        places(0, "cpu", 1, 0)

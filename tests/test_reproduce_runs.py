@@ -1,0 +1,302 @@
+"""A figure from the command line to its picture: processes, kills, failures, and going on."""
+
+import fcntl
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas
+import pytest
+from matplotlib.text import Text
+from rich.console import Console
+from tiny_figures import ARGUMENTS, DRIVER, JOBS, ONLY, TINY, reproduce, shrink
+
+import nasbench1shot1 as nb
+from nasbench1shot1.experiments.reproduction import pool
+from nasbench1shot1.experiments.reproduction.drawing import as_table, draw, results
+from nasbench1shot1.experiments.reproduction.figures import FIGURES, Curve, Panel, PaperFigure
+from nasbench1shot1.experiments.reproduction.jobs import figure_named, jobs_of
+
+EPOCHS = ("--epochs", "3")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("reproduce") / "figure12"
+    with pytest.MonkeyPatch.context() as patch:
+        shrink(patch)
+        reproduce(out, *EPOCHS)
+    return out
+
+
+@pytest.fixture
+def tiny(monkeypatch) -> None:
+    shrink(monkeypatch)
+
+
+@pytest.fixture
+def no_process(monkeypatch) -> None:
+    """Let no search be started."""
+
+    def refuse(job, place):
+        raise AssertionError(f"{job.name} was started")
+
+    monkeypatch.setattr(pool, "_start", refuse)
+
+
+def without_seconds(run: nb.Run) -> list[dict]:
+    seconds = ("search_seconds", "simulated_seconds")
+    return [{name: value for name, value in line.items() if name not in seconds} for line in run.lines]
+
+
+def searched(out: Path) -> dict[str, list[dict]]:
+    """Every line of every search but for its seconds, by the search's name."""
+    return {name: without_seconds(nb.load_run(out / name)) for name in JOBS}
+
+
+def with_the_first_to_do(finished: Path, out: Path) -> Path:
+    """The figure as it was when the searches of its first seed had not begun."""
+    shutil.copytree(finished, out)
+    for name in JOBS[:2]:
+        shutil.rmtree(out / name)
+    for name in ("figure12.csv", "figure12.png"):
+        (out / name).unlink()
+    return out
+
+
+def all_files(out: Path) -> dict[Path, bytes]:
+    return {path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+
+
+def test_each_search_is_the_one_that_the_same_options_give_alone(finished, tmp_path):
+    """So it depends neither on the number of workers nor on the process that it ran in."""
+    options = {**TINY, "optimizer": "darts", "space": "s1", "epochs": 3, "seed": 1, "weight_decay": 81e-4}
+    alone = nb.search(out=tmp_path / "run", threads=1, console=Console(quiet=True), **options)
+    there = nb.load_run(finished / JOBS[3])
+    assert there.config == alone.config
+    assert without_seconds(there) == without_seconds(alone)
+
+
+def test_the_csv_has_mean_and_spread_of_the_runs_for_every_epoch(finished):
+    frame = pandas.read_csv(finished / "figure12.csv")
+    assert list(frame.columns[:4]) == ["panel", "curve", "seeds", "epoch"]
+    assert len(frame) == 2 * 4
+    for name in ONLY:
+        runs = [nb.load_run(finished / name / f"seed-{seed}").metrics for seed in (0, 1)]
+        own = frame[frame["curve"] == name.partition("/")[2]]
+        for column in ("test_regret", "one_shot_valid_error"):
+            values = np.array([run[column] for run in runs])
+            assert np.allclose(own[f"{column}_mean"], values.mean(axis=0), rtol=0, atol=1e-12)
+            assert np.allclose(own[f"{column}_std"], values.std(axis=0, ddof=1), rtol=0, atol=1e-12)
+        assert (own["seeds"] == 2).all()
+
+
+def test_the_picture_shows_the_means_and_says_what_they_are_worth(finished, tiny):
+    figure, table = figure_named("figure12", ONLY), nb.load_table()
+    jobs = jobs_of(figure, "quick", finished, {"epochs": 3})
+    found = results(figure, jobs, table)
+    drawn = draw("figure12", figure, found, 2, table)
+    assert (finished / "figure12.png").read_bytes()[:4] == b"\x89PNG"
+    left, right = drawn.findobj(lambda item: type(item).__name__ == "Axes")
+    for axes, curve, line in ((left, "test_regret", "-"), (right, "one_shot_valid_error", "--")):
+        for result, artist in zip(found, axes.get_lines(), strict=True):
+            assert artist.get_ydata() == pytest.approx(100 * result.by_epoch[f"{curve}_mean"].to_numpy())
+            assert artist.get_linestyle() == line
+    said = "\n".join(text.get_text() for text in drawn.findobj(Text))
+    for words in (
+        "After figure 12 of NAS-Bench-1Shot1",
+        "quick scale: 2 channels × 1 cells, 40 + 40 images of cifar10-sample",
+        "3 epochs, 2 seeds; the paper's setting is 16 channels × 9 cells, 20,000 + 20,000 images, 50 epochs, 6 seeds",
+        "not how they rank",
+        "test regret (predicted)",
+        "mean ± standard deviation over 2 seeds",
+        table.id,
+        table.fidelity(),
+    ):
+        assert words in said
+
+
+def test_the_same_command_again_searches_nothing_and_draws_the_same(finished, tiny, no_process, capsys):
+    before = all_files(finished)
+    reproduce(finished, *EPOCHS)
+    said = capsys.readouterr().out
+    assert "4 searches of 3 epochs; 4 are finished" in said
+    assert "predicted" in said
+    assert all_files(finished) == before
+
+
+def test_finished_searches_are_scored_on_another_table(finished, tiny, no_process, tmp_path, measured_table, capsys):
+    out = shutil.copytree(finished, tmp_path / "figure")
+    measured_table.save(tmp_path / "measured")
+    reproduce(out, *EPOCHS, "--table", str(tmp_path / "measured"))
+    frame = pandas.read_csv(out / "figure12.csv")
+    regrets = [[measured_table.regret(arch) for arch in nb.load_run(out / name).architectures] for name in JOBS[::2]]
+    assert np.allclose(frame["test_regret_mean"][:4], np.mean(regrets, axis=0), rtol=0, atol=1e-12)
+    assert (frame["test_regret_measured"] == 1).all()
+    assert "predicted" not in capsys.readouterr().out
+    assert searched(out) == searched(finished)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--epochs", "7"), "was searched with --epochs 3, and the figure asks for 7: choose another --out"),
+        ((*EPOCHS, "--preset", "original"), "was searched with --preset corrected"),
+        ((*EPOCHS, "--threads", "2"), "was searched with --threads 1, and the figure asks for 2"),
+    ],
+)
+def test_searches_with_other_options_are_refused(finished, tiny, no_process, capsys, arguments, sentence):
+    before = all_files(finished)
+    with pytest.raises(SystemExit) as stopped:
+        reproduce(finished, *arguments)
+    said = capsys.readouterr().err
+    assert stopped.value.code == 2
+    assert sentence in said
+    assert said.count("\n") == 1
+    assert all_files(finished) == before
+
+
+def test_more_seeds_only_search_what_is_missing(finished, tiny, tmp_path, capsys):
+    out = shutil.copytree(finished, tmp_path / "figure")
+    reproduce(out, *EPOCHS, "--seeds", "0-2", "--only", ONLY[0])
+    assert "3 searches of 3 epochs; 2 are finished" in capsys.readouterr().out
+    assert (pandas.read_csv(out / "figure12.csv")["seeds"] == 3).all()
+    assert searched(out) == searched(finished)
+
+
+def test_a_process_that_died_before_its_options_were_recorded_is_no_obstacle(finished, tiny, tmp_path):
+    out = shutil.copytree(finished, tmp_path / "figure")
+    torso = out / JOBS[0]
+    for path in torso.iterdir():
+        if path.name != "environment.json":
+            path.unlink()
+    (torso / ".config.json.1.part").write_text("{")
+    reproduce(out, *EPOCHS)
+    assert searched(out) == searched(finished)
+
+
+def test_a_folder_that_is_somebody_elses_is_left_alone(tiny, tmp_path, capsys):
+    mine = tmp_path / "figure" / JOBS[0] / "mine.txt"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine")
+    with pytest.raises(SystemExit):
+        reproduce(tmp_path / "figure", *EPOCHS, "--only", ONLY[0], "--seeds", "0")
+    assert "exists already" in capsys.readouterr().err
+    assert mine.read_text() == "mine"
+
+
+# Kills and interruptions. ---------------------------------------------------------------------------------------------
+
+
+def begin(out: Path) -> "subprocess.Popen[str]":
+    """The command in a process of its own, once two of its searches have recorded epoch 1."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-c", DRIVER, *ARGUMENTS, "--out", str(out), *EPOCHS, "--workers", "2"]
+    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+    while not all(lines_of(out, name) >= 2 for name in JOBS[:2]):
+        assert process.poll() is None
+        time.sleep(0.01)
+    return process
+
+
+def lines_of(out: Path, name: str) -> int:
+    metrics = out / name / "metrics.jsonl"
+    return metrics.read_bytes().count(b"\n") if metrics.exists() else 0
+
+
+def wait_until_nobody_writes(out: Path) -> None:
+    """The lock of a run's folder is free once its process is gone; without this, resuming could be refused."""
+    for name in JOBS:
+        if (out / name).exists():
+            descriptor = os.open(out / name, os.O_RDONLY)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            os.close(descriptor)
+
+
+def test_killed_with_its_processes_and_gone_on_is_the_unbroken_figure(finished, tiny, tmp_path):
+    out = with_the_first_to_do(finished, tmp_path / "figure")
+    with begin(out) as process:
+        process.send_signal(signal.SIGKILL)
+    wait_until_nobody_writes(out)  # its processes end by themselves: this returns
+    assert not (out / "figure12.csv").exists()
+    reproduce(out, *EPOCHS)
+    assert searched(out) == searched(finished)
+    assert (out / "figure12.csv").read_bytes() == (finished / "figure12.csv").read_bytes()
+
+
+def test_a_second_command_is_refused_and_ctrl_c_says_how_to_go_on(finished, tiny, tmp_path, capsys):
+    out = with_the_first_to_do(finished, tmp_path / "figure")
+    with begin(out) as process:
+        with pytest.raises(SystemExit):
+            reproduce(out, *EPOCHS)
+        assert f"another process writes into {out}" in capsys.readouterr().err
+        process.send_signal(signal.SIGINT)
+        said = process.communicate()[1]
+    assert process.returncode == 130
+    assert f"stopped; what is done stays in {out}, and the same command goes on" in said
+    wait_until_nobody_writes(out)
+    reproduce(out, *EPOCHS)
+    assert searched(out) == searched(finished)
+
+
+def test_a_killed_search_does_not_stop_the_others_and_is_tried_again(finished, tiny, tmp_path, monkeypatch, capsys):
+    out, real = with_the_first_to_do(finished, tmp_path / "figure"), pool._start
+
+    def start_and_kill_the_first(job, place):
+        running = real(job, place)
+        if job.name == JOBS[0]:
+            while lines_of(out, job.name) < 2:
+                time.sleep(0.01)
+            running.process.kill()
+        return running
+
+    with monkeypatch.context() as patch, pytest.raises(SystemExit) as stopped:
+        patch.setattr(pool, "_start", start_and_kill_the_first)
+        reproduce(out, *EPOCHS)
+    output = capsys.readouterr()
+    assert stopped.value.code == 2
+    assert f"1 of 4 searches failed, which the same command tries again: {JOBS[0]}: " in output.err
+    assert "killed by signal 9" in output.err
+    assert [nb.load_run(out / name).is_finished for name in JOBS] == [False, True, True, True]
+    seeds = pandas.read_csv(out / "figure12.csv").groupby("curve")["seeds"].first()
+    assert seeds.to_dict() == {"weight-decay-1e-4": 1, "weight-decay-81e-4": 2}
+    reproduce(out, *EPOCHS)
+    assert searched(out) == searched(finished)
+
+
+def test_a_search_that_cannot_end_is_reported_and_the_rest_is_drawn(tiny, tmp_path, monkeypatch, capsys):
+    curves = (
+        Curve("calm", "calm", {"optimizer": "darts"}),
+        Curve("wild", "wild", {"optimizer": "darts", "learning_rate": 1e30, "grad_clip": 1e30}),
+    )
+    figure = PaperFigure("one that diverges", (Panel("s1", "s1", {"space": "s1", "images_per_half": 400}, curves),))
+    monkeypatch.setitem(FIGURES, "figure12", figure)
+    monkeypatch.setattr("tiny_figures.ARGUMENTS", ["reproduce", "figure12", "--scale", "quick"])  # all of it
+    out = tmp_path / "figure"
+    with pytest.raises(SystemExit) as stopped:
+        reproduce(out, "--epochs", "1", "--seeds", "0")
+    output = capsys.readouterr()
+    assert stopped.value.code == 2
+    assert "1 of 2 searches failed" in output.err
+    assert "s1/wild/seed-0: the training loss is no longer a number in epoch 1" in output.err
+    assert "s1/wild/seed-0: FAILED: the training loss" in output.out
+    assert pandas.read_csv(out / "figure12.csv")["curve"].unique().tolist() == ["calm"]
+    assert (out / "figure12.png").exists()
+
+
+def test_a_part_that_is_not_finished_is_named_in_the_caption(finished, tiny, tmp_path):
+    out = shutil.copytree(finished, tmp_path / "figure")
+    shutil.rmtree(out / JOBS[3])
+    figure, table = figure_named("figure12", ONLY), nb.load_table()
+    found = results(figure, jobs_of(figure, "quick", out, {"epochs": 3}), table)
+    drawn = draw("figure12", figure, found, 2, table)
+    assert "finished so far: darts/weight-decay-81e-4 1" in "\n".join(text.get_text() for text in drawn.findobj(Text))
+    assert as_table(found).groupby("curve")["seeds"].first().to_dict() == {
+        "weight-decay-1e-4": 2,
+        "weight-decay-81e-4": 1,
+    }

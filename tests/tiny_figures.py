@@ -1,0 +1,42 @@
+"""Figures of the paper made so small that a test can run them: what several tests of `reproduce` use."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nasbench1shot1 import cli
+from nasbench1shot1.experiments.reproduction import figures
+from nasbench1shot1.experiments.reproduction.figures import FigureScale
+
+TINY: dict[str, Any] = {
+    "scale": "quick",
+    "channels": 2,
+    "cells": 1,
+    "images_per_half": 40,
+    "batch_size": 20,
+}
+ONLY = ("darts/weight-decay-1e-4", "darts/weight-decay-81e-4")
+ARGUMENTS = ["reproduce", "figure12", "--scale", "quick", "--only", ",".join(ONLY)]
+"""Two curves of two seeds: the smallest part of a figure that has all."""
+
+# The same in a process of its own.
+DRIVER = f"""
+import sys
+from nasbench1shot1 import cli
+from nasbench1shot1.experiments.reproduction import figures
+figures.SCALES["quick"] = figures.FigureScale({TINY!r}, seeds=(0, 1))
+cli.main(sys.argv[1:])
+"""
+
+JOBS = tuple(f"{curve}/seed-{seed}" for seed in (0, 1) for curve in ONLY)
+
+
+def shrink(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the quick scale tiny; processes that are started get their options from here."""
+    monkeypatch.setitem(figures.SCALES, "quick", FigureScale(TINY, seeds=(0, 1)))
+
+
+def reproduce(out: Path, *arguments: str) -> None:
+    """The command line, in this process."""
+    cli.main([*ARGUMENTS, "--out", str(out), *arguments])
