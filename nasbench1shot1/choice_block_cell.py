@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.cells import OPERATIONS
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.layers import ConvBNReLU, broadcastable, max_pool_3x3, shuffled, weighted_sum
+from nasbench1shot1.layers import ConvBNReLU, broadcastable, interleaved, max_pool_3x3, weighted_sum
 from nasbench1shot1.presets import Preset
 
 
@@ -45,8 +45,9 @@ class MixedOperation(nn.Module):
         """
         if self.partial == 1:
             return self._mix(x, weights, operation)
-        mixed = self._mix(x[:, : self._width], weights, operation)
-        return shuffled(torch.cat([mixed, x[:, self._width :]], dim=1), self.partial)
+        seen, *bypassing = x.split(self._width, dim=1)
+        seen = seen.contiguous(memory_format=torch.channels_last)  # once for all operations
+        return interleaved([self._mix(seen, weights, operation), *bypassing])
 
     def _mix(self, x: Tensor, weights: Tensor | None, operation: int | None) -> Tensor:
         operations = (self.conv3x3, self.conv1x1, max_pool_3x3)

@@ -87,10 +87,12 @@ def max_pool_3x3(x: Tensor) -> Tensor:
     return F.max_pool2d(x, kernel_size=3, stride=1, padding=1)
 
 
-def shuffled(x: Tensor, groups: int) -> Tensor:
-    """Channels of (N, C, H, W) interleaved: those of `groups` equal parts take turns (ShuffleNet, section 3.1)."""
-    parts: Tensor = x.unflatten(1, (groups, -1))
-    return parts.transpose(1, 2).flatten(1, 2)
+def interleaved(parts: Sequence[Tensor]) -> Tensor:
+    """k tensors (N, C, H, W) as one (N, k · C, H, W) whose channels take turns: the concatenation, then ShuffleNet's
+    shuffle (section 3.1), in one copy that stays in channels_last.
+    """
+    stacked = torch.stack([part.permute(0, 2, 3, 1) for part in parts], dim=-1)
+    return stacked.flatten(3).permute(0, 3, 1, 2)
 
 
 def broadcastable(weights: Tensor, x: Tensor) -> Sequence[Tensor]:

@@ -48,6 +48,14 @@ class Mixing:
         of_cells = self.weights if isinstance(self.weights, tuple) else (self.weights or {},)
         return [tensor for weights in of_cells for tensor in weights.values()]
 
+    def unstacked(self) -> "Mixing":
+        """From weights and operations with a leading axis of samples, one of each for the cells in turns."""
+        assert isinstance(self.weights, Mapping)
+        parts = zip(*(value.unbind() for value in self.weights.values()), strict=True)
+        weights = tuple(dict(zip(self.weights, part, strict=True)) for part in parts)
+        operations: Any = self.operations and tuple(tuple(sample) for sample in self.operations)  # type: ignore[arg-type]
+        return Mixing(weights, operations)
+
     def with_tensors(self, tensors: Iterator[Tensor]) -> "Mixing":
         """The same with other mixing weights, in the order of `tensors()`."""
         if isinstance(self.weights, tuple):

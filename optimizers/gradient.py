@@ -94,12 +94,10 @@ class GradientOptimizer(OneShotOptimizer):
 
     def _relaxed(self, generator: torch.Generator | None) -> Mixing:
         relax, draws = RELAXATIONS[self.hyperparameters.relaxation], self.hyperparameters.draws
-        drawn = [relax(self.space, self.parameters, self.temperature, generator) for _ in range(draws)]
         if draws == 1:
-            return drawn[0]
-        operations: Any = tuple(one.operations for one in drawn) if drawn[0].operations is not None else None
-        weights: Any = tuple(one.weights for one in drawn)
-        return Mixing(weights, operations)
+            return relax(self.space, self.parameters, self.temperature, generator)
+        repeated = {key: value.expand(draws, *value.shape) for key, value in self.parameters.items()}
+        return relax(self.space, repeated, self.temperature, generator).unstacked()
 
     def architecture_step(self, step: SearchStep) -> None:
         """One step of Adam along the gradient that `update` names."""

@@ -1,7 +1,8 @@
 """Relaxations: how architecture parameters Λ become mixing weights, by name.
 
 Each is a function (space, Λ, temperature, generator) → Mixing, differentiable with respect to Λ. `generator` is a CPU
-one; without it (None) nothing is drawn, and the relaxation's mode takes the place of the sample.
+one; without it (None) nothing is drawn, and the relaxation's mode takes the place of the sample. All but a single path
+take Λ with a leading axis, too, for several samples at once.
 """
 
 from collections.abc import Callable, Mapping
@@ -43,7 +44,7 @@ def gumbel_operations(
     soft, key = _softmax(noisy, temperature), space.operation_key
     sampled = noisy[key].argmax(dim=-1)
     hard = F.one_hot(sampled, noisy[key].shape[-1]).to(noisy[key].dtype)
-    operations = tuple(sampled.tolist())  # the one copy to the host
+    operations = tuple(sampled.tolist())  # the one copy to the host, of all samples together
     return Mixing({**soft, key: _straight_through(hard, soft[key])}, operations)
 
 
