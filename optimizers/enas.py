@@ -37,13 +37,13 @@ class ENASHyperparameters(SamplingHyperparameters):
     controller_learning_rate: float = 3.5e-4
     """Learning rate of the controller (Adam)."""
     controller_entropy_weight: float = 1e-4
-    """Weight of the controller's entropy, in nats, beside the reward."""
+    """Weight of the controller's entropy, in nats, beside the accuracy, a fraction (preset original: 1e-6)."""
     controller_baseline_decay: float = 0.99
     """Weight of the past in the moving average of rewards that serves as the baseline."""
     controller_baseline_from_zero: bool = False
     """Begin that average at 0, as published, instead of at the first reward."""
-    controller_reward_scale: float = 1.0
-    """What the accuracy, a fraction, is multiplied by to be the reward (preset original: 100)."""
+    controller_reward_scale: float = 100.0
+    """What accuracy and weighted entropy are multiplied by; with 1, Adam's epsilon outweighs most gradients."""
     controller_hidden: int = 64
     """Units of the controller's LSTM."""
     controller_temperature: float = 5.0
@@ -80,7 +80,7 @@ class ENAS(SamplingOptimizer):
     original_defaults = {  # noqa: RUF012
         "candidates": 1000,
         "candidate_batches": 1,
-        "controller_reward_scale": 100.0,
+        "controller_entropy_weight": 1e-6,  # 1e-4 beside an accuracy in percent
         "controller_average_parents": True,
         "controller_baseline_from_zero": True,
         "controller_operation_bias": 0.25,
@@ -129,7 +129,8 @@ class ENAS(SamplingOptimizer):
     def reinforce(self, samples: Samples, accuracy: float) -> None:
         """One step of the controller towards one sampled architecture, or away from it."""
         settings = self.hyperparameters
-        reward, weight = settings.controller_reward_scale * accuracy, settings.controller_entropy_weight
+        scale = settings.controller_reward_scale
+        reward, weight = scale * accuracy, scale * settings.controller_entropy_weight
         rewarded = reward + weight * float(samples.entropy.detach())
         baseline = rewarded if self.baseline is None else self.baseline
         self.adam.zero_grad()
