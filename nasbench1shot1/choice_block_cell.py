@@ -139,7 +139,8 @@ class ChoiceBlockCell(nn.Module):
 
     def check_operations(self, operations: Sequence[int]) -> None:
         """Raise InvalidInputError unless this is the number of an operation for every block."""
-        if len(operations) != len(self.blocks) or any(op not in range(len(OPERATIONS)) for op in operations):
+        of_all = isinstance(operations, Sequence) and len(operations) == len(self.blocks)
+        if not of_all or any(op not in range(len(OPERATIONS)) for op in operations):
             raise InvalidInputError(
                 f"operations={operations!r} do not fit: give {len(self.blocks)} numbers from 0 to {len(OPERATIONS) - 1}"
             )

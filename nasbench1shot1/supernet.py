@@ -144,6 +144,11 @@ class Supernet(nn.Module):
         several = isinstance(mixing, list | tuple)
         mixings = list(mixing) if several else [mixing]
         sampled = list(operations) if several and operations is not None else [operations] * len(mixings)
+        if not mixings or len(mixings) != len(sampled):
+            raise InvalidInputError(
+                f"{len(mixings)} sets of mixing weights and {len(sampled)} of operations: give at least one set of "
+                "mixing weights, and as many of operations or none"
+            )
         if not torch.compiler.is_compiling():
             mixings = [self._checked(of_cell, images) for of_cell in mixings]
             for of_cell in sampled:

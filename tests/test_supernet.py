@@ -24,9 +24,10 @@ def random_mixing(space, seed: int, batch: int | None = None) -> dict[str, torch
     }
 
 
-def small(name: str, preset: str = "corrected", channels: int = 3, cells: int = 3) -> nb.Supernet:
+def small(space, preset: str = "corrected", channels: int = 3, cells: int = 3, partial: int = 1) -> nb.Supernet:
     generator = torch.Generator().manual_seed(7)
-    net = nb.Supernet(nb.search_space(name), channels, cells, preset, generator=generator)
+    space = nb.search_space(space) if isinstance(space, str) else space
+    net = nb.Supernet(space, channels, cells, preset, generator=generator, partial_channels=partial)
     for layer in net.modules():  # running statistics other than 0 and 1, so that evaluation is tested too
         if isinstance(layer, torch.nn.BatchNorm2d):
             layer.running_mean.normal_(0, 0.3, generator=generator)

@@ -1,0 +1,52 @@
+"""Searches of a second, and their state between two epochs, for tests."""
+
+from typing import Any
+
+import torch
+from rich.console import Console
+
+import nasbench1shot1 as nb
+from nasbench1shot1.optimizer import Batch
+from nasbench1shot1.search_config import make_config
+from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
+from nasbench1shot1.search_state import SearchState, begin
+
+TINY: dict[str, Any] = {
+    "scale": "quick",
+    "epochs": 4,
+    "channels": 2,
+    "cells": 1,
+    "images_per_half": 40,
+    "batch_size": 20,
+    "threads": 1,
+    "device": "cpu",
+}
+"""Two steps an epoch."""
+
+SMALL_SPACE = ChoiceBlockSpace("small", "small-v1", n_parents=(1, 1, 2))
+"""54 architectures: 3 operations, 1 of 2 inputs, 3 operations, 2 of 3 outputs."""
+
+
+def generator(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def tiny_state(**options: Any) -> SearchState:
+    """A search of TINY before its epoch 0, its Λ spread out: as it starts, all candidates are nearly even."""
+    state = begin(make_config({**TINY, **options}).resolved())
+    with torch.no_grad():
+        for value in state.method.parameters.values():
+            value.normal_(0, 1, generator=generator(11))
+    return state
+
+
+def tiny_batch(n: int = 6, seed: int = 0, side: int = 8, dtype: torch.dtype = torch.float64) -> Batch:
+    """Noise with labels."""
+    drawn = generator(seed)
+    images = torch.randn(n, 3, side, side, generator=drawn, dtype=dtype).contiguous(memory_format=torch.channels_last)
+    return Batch(images, torch.randint(10, (n,), generator=drawn))
+
+
+def search(out: Any, **options: Any) -> nb.Run:
+    """A whole search of TINY, silent."""
+    return nb.search(out=out, console=Console(quiet=True), **{**TINY, **options})
