@@ -10,53 +10,19 @@ so that whatever else the machine does hits both; the ratio is that of the media
 import argparse
 import json
 import statistics
-import sys
 import time
-import types
-from pathlib import Path
 
 import torch
+from published_networks import load_peer, published_network
 from torch import nn
 
 import nasbench1shot1 as nb
 from nasbench1shot1.optimizer import INITIAL_SPREAD
 
 
-class PublishedSearchSpace1:
-    """Stands in for the peer's module of that name, which imports TensorFlow; the network only looks at the type."""
-
-
-class PublishedSearchSpace:
-    """The other spaces: the network only asks for the number of blocks."""
-
-    def __init__(self, n_blocks):
-        self.num_intermediate_nodes = n_blocks
-
-
-def load_peer(path, device):
-    """The published Network class, imported from the checkout."""
-    sys.path.insert(0, str(Path(path).resolve()))
-    for name in (
-        "nasbench_analysis",
-        "nasbench_analysis.search_spaces",
-        "nasbench_analysis.search_spaces.search_space_1",
-    ):
-        sys.modules[name] = types.ModuleType(name)
-    sys.modules["nasbench_analysis.search_spaces.search_space_1"].SearchSpace1 = PublishedSearchSpace1
-    if device.type == "cpu":  # it calls .cuda() everywhere
-        torch.Tensor.cuda = lambda self, *_, **__: self
-        nn.Module.cuda = lambda self, *_, **__: self
-    from optimizers.darts.model_search import Network
-
-    return Network
-
-
 def published_step(options, device):
-    network = load_peer(options.peer, device)
-    space = nb.search_space(options.space)
-    theirs = PublishedSearchSpace1() if options.space == "s1" else PublishedSearchSpace(space.n_blocks)
-    net = network(options.channels, 10, options.cells, nn.CrossEntropyLoss(), True, theirs, steps=space.n_blocks)
-    net = net.to(device)
+    load_peer(options.peer, device)
+    net = published_network("darts", nb.search_space(options.space), options.channels, options.cells).to(device)
     return net, make_step(net, lambda images: net(images), options)
 
 
