@@ -1,18 +1,16 @@
 """What a search says on the screen before, during and after."""
 
 import statistics
-import time
 from pathlib import Path
 
 import numpy as np
-import torch
 from rich.console import Console
 
 from nasbench1shot1.errors import UserError
 from nasbench1shot1.image_store import TRAINING_IMAGES
-from nasbench1shot1.optimizer import Batch
 from nasbench1shot1.progress import SearchProgress, duration, percent, sayer
 from nasbench1shot1.run_record import FIGURE, Run
+from nasbench1shot1.search_estimate import seconds_per_epoch
 from nasbench1shot1.search_state import SearchState
 from nasbench1shot1.table import Table
 
@@ -40,7 +38,7 @@ def announce(state: SearchState, table: Table, folder: Path, console: Console | 
     if table.name == "nb101-embedded":
         say("Its values are estimates, test accuracy predicted; a paper needs the official data.")
     if config.scale == "full" and config.device == "cpu":
-        say(f"Without a GPU this takes {duration(left * seconds_per_epoch(state))}.")
+        say(f"Without a GPU this takes {duration(left * seconds_per_epoch(config))}.")
     return console
 
 
@@ -77,17 +75,3 @@ def _mean_regret(table: Table, space: str) -> str:
     except UserError:  # a table without test accuracy, or of another space
         return ""
     return f"; the mean over all cells of {space} is {percent(mean)}"
-
-
-def seconds_per_epoch(state: SearchState) -> float:
-    """How long an epoch will take, from a timed pass of a quarter batch that changes nothing."""
-    size = max((state.config.batch_size or 4) // 4, 2)
-    device = state.images.images.device
-    batch = Batch(torch.zeros(size, 3, 32, 32, device=device), torch.zeros(size, dtype=torch.int64, device=device))
-    mixing = state.method.evaluation_mixing()
-    state.net.eval()  # running statistics stay as they are
-    started = time.perf_counter()
-    torch.autograd.grad(state.loss(mixing, batch), list(state.net.parameters()), allow_unused=True)
-    per_image = (time.perf_counter() - started) / size
-    # A pass for the weights, one for Λ, and a third of one for the one-shot error.
-    return per_image * (2 * len(state.split.weights) + len(state.split.architecture) / 3)

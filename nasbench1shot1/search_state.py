@@ -166,16 +166,31 @@ def begin(config: SearchConfig) -> SearchState:
     weight_optimizer = torch.optim.SGD(
         net.parameters(), config.learning_rate, config.momentum, weight_decay=config.weight_decay
     )
-    drawn = epoch_generator(config.seed, "architecture", 0)
+    method = config.method()(space, config.hyperparameters(), epoch_generator(config.seed, "architecture", 0), device)
+    _check_relaxation(config, method)
     return SearchState(
         config=config,
         preset=preset,
         net=net,
         weight_optimizer=weight_optimizer,
-        method=config.method()(space, config.hyperparameters(), drawn, device),
+        method=method,
         images=images.to(device),
         split=halves,
     )
+
+
+def _check_relaxation(config: SearchConfig, method: OneShotOptimizer) -> None:
+    """Refuse at once what needs mixing weights that depend on Λ, where the method has none."""
+    if any(value.requires_grad for value in method.parameters.values()):
+        return
+    for option, wanted in (
+        ("--perturbation", config.perturbation != "none"),
+        ("--hessian-eigenvalue", config.hessian_eigenvalue),
+    ):
+        if wanted:
+            raise InvalidInputError(
+                f"{config.optimizer} trains single paths, without mixing weights that depend on Λ: leave out {option}"
+            )
 
 
 class _Uncompiled(nn.Module):

@@ -1,0 +1,93 @@
+"""How long an epoch of a search will take, from a few timed steps on the machine it will run on."""
+
+import time
+from contextlib import suppress
+
+import numpy as np
+import torch
+
+from nasbench1shot1.compute import cpu_threads
+from nasbench1shot1.one_shot_error import EVALUATION_BATCH, RECALIBRATION_BATCHES
+from nasbench1shot1.search_config import SearchConfig
+from nasbench1shot1.search_loop import train_epoch
+from nasbench1shot1.search_state import SearchState, begin
+from nasbench1shot1.shared_weights import SharedWeights
+
+TIMED_STEPS = 2  # after one that is not timed, as the first of a process or on a GPU is slower
+
+
+class _Enough(Exception):
+    """Ends an epoch once enough of its steps are timed."""
+
+
+class _Stopwatch:
+    """Notes when every step of an epoch ends."""
+
+    def __init__(self, synchronise: bool) -> None:
+        self._synchronise, self.times = synchronise, [time.perf_counter()]
+
+    def step(self, epoch: int, loss: float | None) -> None:
+        """Note the time, when the device has done what it was given."""
+        _wait_for_device(self._synchronise)
+        self.times.append(time.perf_counter())
+        if len(self.times) > 1 + TIMED_STEPS:
+            raise _Enough
+
+    def epoch_done(self, line: dict[str, object]) -> None:
+        """Nothing to note."""
+
+    def seconds_per_step(self) -> float:
+        """The mean, without the first step if there is another."""
+        first = min(1, len(self.times) - 2)
+        return (self.times[-1] - self.times[first]) / (len(self.times) - 1 - first)
+
+
+def seconds_per_epoch(config: SearchConfig) -> float:
+    """How long an epoch of a search with this resolved configuration will take; nothing is recorded.
+
+    Raises UserError where the search could not begin: images that are missing, for one.
+    """
+    with cpu_threads(config.threads):
+        state = begin(config)
+        steps = -(-len(state.split.weights) // config.batch_size)
+        return steps * _seconds_per_step(state) + _seconds_to_evaluate(state) + _seconds_to_choose(state)
+
+
+def _seconds_per_step(state: SearchState) -> float:
+    stopwatch = _Stopwatch(state.images.images.is_cuda)
+    with suppress(_Enough):
+        train_epoch(state, state.config.epochs, stopwatch)  # the last epoch, in which nothing is warmed up
+    return stopwatch.seconds_per_step()
+
+
+def _seconds_to_evaluate(state: SearchState) -> float:
+    """Of the one-shot error: forward passes over the architecture half, and over some images to recalibrate."""
+    half = len(state.split.architecture)
+    rows = torch.from_numpy(state.split.architecture[:EVALUATION_BATCH])
+    batch = state.images_of(rows, state.augmentation(1), None)
+    state.net.eval()
+    started = time.perf_counter()
+    with torch.no_grad():
+        state.logits(state.method.evaluation_mixing(), batch.images, compiled=False)
+    _wait_for_device(batch.images.is_cuda)
+    passes = half + min(RECALIBRATION_BATCHES * EVALUATION_BATCH, len(state.split.weights))
+    return (time.perf_counter() - started) / len(rows) * passes
+
+
+def _seconds_to_choose(state: SearchState) -> float:
+    """Of methods that select by the shared weights: all the images that they score."""
+    scored = state.method.images_scored(state.config.batch_size, len(state.split.architecture))
+    if not scored:
+        return 0.0
+    on_gpu = state.images.images.is_cuda
+    shared, rng = SharedWeights(state, 0), np.random.default_rng(0)
+    some = [state.net.space.sample(rng) for _ in range(32 if on_gpu else 2)]
+    rows = shared.rows(2 * state.config.batch_size, state.generator("expectation", 0))
+    started = time.perf_counter()
+    shared.errors(some, rows)
+    return (time.perf_counter() - started) / (len(some) * len(rows)) * scored
+
+
+def _wait_for_device(is_cuda: bool) -> None:
+    if is_cuda:
+        torch.cuda.synchronize()
