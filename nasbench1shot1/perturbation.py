@@ -8,6 +8,7 @@ from nasbench1shot1.search_state import SearchState
 
 ASCENT_STEPS = 7
 STEP_SHARE = 2.5  # of the largest change, over all steps of the ascent
+LEAST_SUM = 1e-12  # of perturbed weights; where less is left, they stay as they were
 
 
 class Perturbation:
@@ -42,7 +43,7 @@ class Perturbation:
         for _ in range(ASCENT_STEPS):
             leaves = [tensor.detach().requires_grad_() for tensor in moved]
             loss = self._state.loss_at(self._state.step(batch, batch).weights, mixing.with_tensors(iter(leaves)), batch)
-            gradients = torch.autograd.grad(loss, leaves)
+            gradients = torch.autograd.grad(loss, leaves, materialize_grads=True)  # a path may leave some out
             climbed = [leaf.detach() + step * g.sign() for leaf, g in zip(leaves, gradients, strict=True)]
             bounds = [(old - self._size, old + self._size) for old in clean]
             moved = [new.clamp(*bound) for new, bound in zip(climbed, bounds, strict=True)]
@@ -53,4 +54,4 @@ def _as_shares(changed: Tensor, clean: Tensor) -> Tensor:
     """No weight below zero, none where there was none, and the sum along the last axis as it was."""
     kept = torch.where(clean > 0, changed.clamp(min=0), 0)
     total = kept.sum(dim=-1, keepdim=True)
-    return torch.where(total > 0, kept * clean.sum(dim=-1, keepdim=True) / total.clamp(min=1e-12), clean)
+    return torch.where(total > LEAST_SUM, kept * clean.sum(dim=-1, keepdim=True) / total.clamp(min=LEAST_SUM), clean)
