@@ -72,6 +72,11 @@ def percent(value: float | None, digits: int = 2) -> str:
     return "–" if value is None else f"{100 * value:.{digits}f} %"
 
 
+def counted(number: int, noun: str) -> str:
+    """So many of something: "1 epoch", "50 epochs"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def duration(seconds: float) -> str:
     """A length of time in words, as exact as an estimate is."""
     if seconds < 60:

@@ -26,6 +26,7 @@ from nasbench1shot1.experiments.space_statistics.operation_replacement import (
     plot_time_change,
 )
 from nasbench1shot1.experiments.space_statistics.top_volume import plot_top_volume, top_volume
+from nasbench1shot1.progress import counted
 from nasbench1shot1.table import Table
 
 if TYPE_CHECKING:
@@ -105,7 +106,8 @@ def _distance(frame: Frame) -> str:
 
 def _copies(frame: Frame) -> str:
     total, all_encodings = frame.attrs["copies"], frame.attrs["encodings"]
-    return f"best cell {frame['copies'].iloc[0]:,} encodings, {len(frame)} top cells {total:,} of {all_encodings:,}"
+    best, cells = counted(int(frame["copies"].iloc[0]), "encoding"), counted(len(frame), "top cell")
+    return f"best cell {best}, {cells} {total:,} of {all_encodings:,}"
 
 
 def _volume(frame: Frame) -> str:

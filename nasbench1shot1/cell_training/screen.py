@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from nasbench1shot1.cell_training.record import Training
 from nasbench1shot1.cell_training.state import TrainingState
 from nasbench1shot1.options import given
-from nasbench1shot1.progress import duration, percent, sayer
+from nasbench1shot1.progress import counted, duration, percent, sayer
 
 HEADING = "epochs    step   batch loss   train   validation     test      time"
 ROW = "{epochs:>6}{step:>8}{loss:>13}{train:>8}{validation:>13}{test:>9}{seconds:>8} s"
@@ -22,17 +22,18 @@ STEP_WORK = 3  # of a step, in evaluated batches: forward, and backward twice as
 
 def announce(state: TrainingState, folder: Path, console: Console | None) -> Console:
     """Say what is about to happen and with what; returns the console."""
-    console, config, places = console or Console(), state.config, len(state.net.cells)
+    console, config = console or Console(), state.config
     say = sayer(console)
     if state.recorded == len(state.stops):
         say(f"{folder} is trained to its end already; its summary is written anew.")
         return console
-    say(f"Cell {state.cell.hash}, {config.epochs} epochs, seed {config.seed}, into {folder}")
-    where = f"{config.device} with {config.threads} threads" if config.device == "cpu" else config.device
+    say(f"Cell {state.cell.hash}, {counted(given(config.epochs), 'epoch')}, seed {config.seed}, into {folder}")
+    where = config.device
+    if where == "cpu":
+        where += f" with {counted(given(config.threads), 'thread')}"
+    size = f"{counted(given(config.stem_channels), 'channel')} × {counted(len(state.net.cells), 'cell')}"
     parameters = sum(parameter.numel() for parameter in state.net.parameters())
-    say(
-        f"{config.scale} scale: {config.stem_channels} channels × {places} cells, {parameters:,} parameters, on {where}"
-    )
+    say(f"{config.scale} scale: {size}, {parameters:,} parameters, on {where}")
     say(f"Images: {state.parts.description}")
     if config.device == "cpu":
         say(f"On this CPU it takes {duration(_remaining_work(state) * _seconds_per_batch(state))}.")
@@ -95,7 +96,8 @@ def conclude(training: Training, console: Console) -> None:
     """Say what came out and on which images, and where it lies."""
     final, say = training.final, sayer(console)
     accuracies = f"validation {percent(final.validation_accuracy)}, test {percent(final.test_accuracy)}"
-    say(f"Accuracy after {training.config['epochs']} epochs: train {percent(final.train_accuracy)}, {accuracies}")
+    after = counted(training.config["epochs"], "epoch")
+    say(f"Accuracy after {after}: train {percent(final.train_accuracy)}, {accuracies}")
     say(f"Record: {training.folder}")
 
 

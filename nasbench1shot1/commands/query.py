@@ -27,6 +27,7 @@ class Query:
         from rich.table import Table as Screen
 
         from nasbench1shot1.architecture import Architecture
+        from nasbench1shot1.progress import counted
         from nasbench1shot1.registry import search_space
         from nasbench1shot1.table import load_table
 
@@ -35,7 +36,8 @@ class Query:
         if isinstance(item, Architecture):
             search_space(item.space).index(item)
         metrics = table.query(item, epochs=self.epochs)
-        screen = Screen(title=f"{metrics.hash} after {self.epochs} epochs\ntable {table.id}", title_justify="left")
+        title = f"{metrics.hash} after {counted(self.epochs, 'epoch')}\ntable {table.id}"
+        screen = Screen(title=title, title_justify="left")
         for heading in ("column", "value", "source"):
             screen.add_column(heading)
         names = ("validation_accuracy", "test_accuracy", "train_accuracy", "training_time", "trainable_parameters")

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
@@ -23,8 +23,11 @@ class Statistics:
     --predicted is given.
     """
 
-    names: tyro.conf.Positional[tuple[str, ...]] = ()
-    """The analyses; all if none is named."""
+    names: Annotated[
+        tyro.conf.Positional[tuple[str, ...]],
+        tyro.conf.arg(metavar="[ANALYSIS …]", help_behavior_hint="(default: all)"),
+    ] = ()
+    """The analyses, by name."""
     table: str | None = None
     """Folder or name of the table ("nb101-sample": the real sample); the one in use if not given."""
     out: Path | None = None

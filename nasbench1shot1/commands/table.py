@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
@@ -63,8 +63,8 @@ class Import:
     """nasbench_only108.tfrecord, nasbench_full.tfrecord, or another file of their format."""
     out: Path | None = None
     """Folder of the table; if not given, one in the data folder, which --table finds by the file's name."""
-    epochs: tuple[int, ...] = ()
-    """The budgets that the file may have, if they are not 4, 12, 36 and 108."""
+    epochs: Annotated[tuple[int, ...], tyro.conf.arg(metavar="INT …", help_behavior_hint="(default: 4 12 36 108)")] = ()
+    """The budgets that the file may have."""
 
     def run(self) -> None:
         """Import, and say where the table lies and how to use it."""
@@ -168,10 +168,14 @@ def _show(info: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table as Screen
 
+    from nasbench1shot1.progress import counted
+
     console = Console(highlight=False, soft_wrap=True)
     epochs = ", ".join(map(str, info["epochs"]))
-    console.print(f"Table {info['id']}: {info['rows']:,} cells, budgets of {epochs} epochs")
-    console.print("; ".join(f"{space}: {count:,} cells" for space, count in info["spaces"].items()))
+    cells, repeats = counted(info["rows"], "cell"), counted(info["repeats"], "repeat")
+    console.print(f"Table {info['id']}: {cells}, budgets of {epochs} epochs, {repeats} of each")
+    if info["spaces"]:
+        console.print("; ".join(f"{space}: {count:,} cells" for space, count in info["spaces"].items()))
     console.print(f"In {info['folder']}")
     screen = Screen("column", "epochs", "what it is")
     for name, about in info["columns"].items():

@@ -53,11 +53,11 @@ def compare(training: "Training", table: "Table", console: "Console") -> None:
     from rich.table import Table as Screen
 
     from nasbench1shot1.errors import OutOfDomainError
-    from nasbench1shot1.progress import sayer
+    from nasbench1shot1.progress import counted, sayer
 
     say, epochs = sayer(console), training.config["epochs"]
     rows = [[name, _text(name, training.summary[name])] for name in COLUMNS]
-    title = f"{training.config['cell_hash']} after {epochs} epochs\ntable {table.id}"
+    title = f"{training.config['cell_hash']} after {counted(epochs, 'epoch')}\ntable {table.id}"
     screen = Screen(title=title, title_justify="left")
     headings, fidelity, why_not = ["", "trained here"], "", ""
     try:
