@@ -128,6 +128,9 @@ def _conv_bn(in_channels: int, out_channels: int, kernel_size: int) -> int:
     return (kernel_size**2 * in_channels + 2) * out_channels
 
 
+_FROM_TEXT = "give nb.Architecture.parse(text), or for a hash the cell of a table, table.cell(table.row_of(hash))"
+
+
 def as_cell(x: Any) -> Cell:
     """The cell whose network can be built.
 
@@ -140,6 +143,8 @@ def as_cell(x: Any) -> Cell:
     """
     if isinstance(x, Architecture):
         return x.cell
+    if isinstance(x, str):
+        raise InvalidInputError(f"'{x}' is text: {_FROM_TEXT}")
     if not hasattr(x, "matrix") or not hasattr(x, "ops"):
         raise InvalidInputError(f"{x!r} is no cell: give an Architecture, a Cell, or something with matrix and ops")
     if x.matrix is None or x.ops is None:  # a ModelSpec after pruning

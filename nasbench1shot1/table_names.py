@@ -38,7 +38,7 @@ def named_table(named: str | Path | None) -> "Path | TableFolder":
     Raises InvalidInputError where there is neither such a folder nor such a name.
     """
     if isinstance(named, Path) and named.expanduser().exists():  # a Path is a folder, whatever it is called
-        return named.expanduser()
+        return _folder(named.expanduser())
     asked = as_recorded(None if named is None else str(named))
     if asked == EMBEDDED:
         return PACKAGE_DATA / "table"
@@ -49,11 +49,26 @@ def named_table(named: str | Path | None) -> "Path | TableFolder":
         return table_in_memory(*sample_columns())
     for path in (Path(asked).expanduser(), tables_folder() / asked):
         if path.exists():
-            return path
+            return _folder(path)
+    if asked.endswith(".tfrecord"):
+        raise InvalidInputError(
+            f"there is no file {asked}: run `nb1shot1 table download`, or `nb1shot1 table import` on the file that you "
+            f"have, then give the table's name, {Path(asked).stem}"
+        )
     raise InvalidInputError(
         f"there is no table in {asked}, and none of that name: give a folder or one of "
         f"{', '.join([*CARRIED, *_imported()])}, or unset NB1SHOT1_TABLE to use the embedded one"
     )
+
+
+def _folder(path: Path) -> Path:
+    """`path`, unless it is a file: that would have to be imported first."""
+    if path.is_file():
+        raise InvalidInputError(
+            f"{path} is a file, and a table is a folder: run `nb1shot1 table import {path}`, then give the table's "
+            f"name, {path.stem}"
+        )
+    return path
 
 
 def _imported() -> list[str]:

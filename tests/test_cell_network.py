@@ -267,7 +267,9 @@ def test_anything_with_matrix_and_ops_is_a_cell():
 @pytest.mark.parametrize(
     ("x", "options", "sentence"),
     [
-        ("a hash", {}, "is no cell: give an Architecture, a Cell"),
+        (7, {}, "7 is no cell: give an Architecture, a Cell"),
+        ("a" * 32, {}, f"'{'a' * 32}' is text: .* for a hash the cell of a table, table.cell"),
+        (str(nb.search_space("s1")[0]), {}, r"is text: give nb.Architecture.parse\(text\)"),
         (SimpleNamespace(matrix=None, ops=None), {}, "no path from input to output"),
         (SimpleNamespace(matrix=[[0, 0], [0, 0]], ops=["input", "output"]), {}, "no path from input to output"),
         (cell_of([(0, 1), (1, 2)], "conv7x7"), {}, "no network is built from 'conv7x7'"),
