@@ -75,10 +75,11 @@ def plot_isomorphic_copies(frame: pandas.DataFrame, ax: "Axes | None" = None) ->
     bars = axes.bar(ranks, frame["copies"], color=COLOURS[0])
     if len(frame) <= 16:
         axes.bar_label(bars, [f"{count:,}" for count in frame["copies"]], fontsize=8, padding=2)
-        names = [f"{rank}\n{100 * value:.2f} %" for rank, value in zip(ranks, frame["accuracy"], strict=True)]
+        names = [f"{rank}\n{100 * value:.2f}" for rank, value in zip(ranks, frame["accuracy"], strict=True)]
         axes.set_xticks(ranks, names, fontsize=7)
     axes.set_yscale("log")
     axes.set_ylim(0.8, 3 * frame["copies"].max())
-    axes.set_xlabel(f"top cell by {frame.attrs['split']} accuracy")
+    below = ", with its accuracy [%]" if len(frame) <= 16 else ""
+    axes.set_xlabel(f"top cell by {frame.attrs['split']} accuracy{below}")
     axes.set_ylabel("encodings that prune to it")
     return finish(axes, frame, f"Isomorphic copies: {frame.attrs['copies']:,} encodings of {len(frame)} top cells")
