@@ -81,7 +81,8 @@ def draw(name: str, figure: PaperFigure, found: Sequence[Result], seeds: int, ta
     panels = [panel for panel in figure.panels if any(result.panel.key == panel.key for result in found)]
     canvas = Figure(figsize=(max(1.6 + 3.6 * len(panels), 8.0), 5.4), layout="constrained", dpi=100)
     FigureCanvasAgg(canvas)
-    above, below = canvas.subfigures(2, 1, height_ratios=(8, 1))  # the layout keeps a legend apart only in its own
+    rows = canvas.add_gridspec(2, 1, height_ratios=(8, 1))  # the layout keeps a legend apart only in its own row
+    above, below = canvas.add_subfigure(rows[0]), canvas.add_subfigure(rows[1])
     lefts = above.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     rights = [axes.twinx() for axes in lefts]
     styles = _styles(found)
@@ -132,9 +133,9 @@ def _legend(below: "SubFigure", found: Sequence[Result], styles: dict[str, tuple
     from matplotlib.lines import Line2D
 
     labels = {result.curve.key: result.curve.label for result in found}
-    entries = [(labels[key], "-", colour, width) for key, (colour, width) in styles.items()]
-    entries += [(f"test regret ({measured})", "-", "black", 1.5), ("one-shot validation error", "--", "black", 1.0)]
-    lines = [Line2D([], [], linestyle=line, color=c, linewidth=width, label=name) for name, line, c, width in entries]
+    lines = [Line2D([], [], color=styles[key][0], linewidth=styles[key][1], label=labels[key]) for key in styles]
+    lines.append(Line2D([], [], color="black", linewidth=1.5, label=f"test regret ({measured})"))
+    lines.append(Line2D([], [], color="black", linewidth=1.0, linestyle="--", label="one-shot validation error"))
     below.legend(handles=lines, loc="center", ncols=min(len(lines), 4), frameon=False, fontsize=8)
 
 

@@ -7,6 +7,7 @@ from nasbench1shot1.experiments.reproduction.jobs import Job
 from nasbench1shot1.search_config import make_config
 
 START_UP = 5.0  # seconds until a process of its own searches, and to draw its picture at the end; seen on two CPU cores
+
 Kind = tuple[str, str]
 """Optimizer and space, on which the cost of an epoch depends within one figure."""
 
@@ -26,9 +27,9 @@ def measure(jobs: Sequence[Job]) -> dict[Kind, float]:
     }
 
 
-def seconds_left(job: Job, per_epoch: Mapping[Kind, float]) -> float:
-    """What is left of a search, its process's start included."""
-    return START_UP + (job.epochs - job.epochs_done()) * per_epoch[kind_of(job)]
+def seconds_left(job: Job, per_epoch: Mapping[Kind, float], done: int) -> float:
+    """What is left of a search after that many epochs, its process's start included."""
+    return START_UP + (job.epochs - done) * per_epoch[kind_of(job)]
 
 
 def makespan(seconds: Sequence[float], workers: int) -> float:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -23,8 +24,8 @@ Place = Mapping[str, str]
 class Watcher(Protocol):
     """Who is told how the searches go."""
 
-    def tick(self) -> None:
-        """Called several times a second."""
+    def tick(self, running: Sequence[Job]) -> None:
+        """Called several times a second with the searches that run."""
 
     def finished(self, job: Job) -> None:
         """A search ran to its end."""
@@ -88,7 +89,7 @@ def run_jobs(jobs: Sequence[Job], where: Sequence[Place], watcher: Watcher) -> N
                 ended.end()
                 free.append(ended.place)
                 _tell(ended, watcher)
-            watcher.tick()
+            watcher.tick([each.job for each in running])
     finally:
         for each in running:
             each.end()
@@ -110,7 +111,8 @@ def _tell(ended: _Running, watcher: Watcher) -> None:
     if code == 0:
         watcher.finished(ended.job)
     elif code < 0:
-        watcher.failed(ended.job, f"its process was killed by signal {-code}; too little memory for --workers, perhaps")
+        hint = "; too little memory for so many --workers, perhaps" if -code == signal.SIGKILL else ""
+        watcher.failed(ended.job, f"its process was killed by signal {-code}{hint}")
     else:
         watcher.failed(ended.job, _last_line(ended.job))
 

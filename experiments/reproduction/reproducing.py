@@ -115,7 +115,8 @@ def _announce(
     if list_them:
         list_jobs(jobs, per_epoch, console)
     if todo:
-        say(f"This will take {duration(makespan([seconds_left(job, per_epoch) for job in todo], len(where)))}.")
+        seconds = [seconds_left(job, per_epoch, job.epochs_done()) for job in todo]
+        say(f"This will take {duration(makespan(seconds, len(where)))}.")
     return per_epoch
 
 

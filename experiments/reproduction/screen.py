@@ -26,18 +26,19 @@ class FigureProgress:
     def __init__(self, jobs: Sequence[Job], per_epoch: Mapping[Kind, float], workers: int, console: Console) -> None:
         self._jobs, self._per_epoch, self._workers = list(jobs), per_epoch, workers
         self._say = sayer(console)
-        self._work = {job.folder: seconds_left(job, per_epoch) for job in jobs}
-        self._epochs_before = sum(job.epochs_done() for job in jobs)
+        self._done = {job.name: job.epochs_done() for job in jobs}
+        self._expected = self._work_left(jobs)
         self._ended: set[str] = set()
+        self._epochs = sum(job.epochs for job in jobs)
         self.failures: dict[str, str] = {}
         columns = (TextColumn("{task.description}"), BarColumn(bar_width=14), TimeElapsedColumn())
         self._bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
-        self._task = self._bar.add_task("", total=sum(job.epochs for job in jobs), completed=self._epochs_before)
+        self._task = self._bar.add_task("", total=self._epochs)
 
     def __enter__(self) -> Self:
         self._started = time.monotonic()
         self._bar.start()
-        self.tick()
+        self.tick([])
         return self
 
     def __exit__(
@@ -45,15 +46,17 @@ class FigureProgress:
     ) -> None:
         self._bar.stop()
 
-    def tick(self) -> None:
+    def tick(self, running: Sequence[Job]) -> None:
         """Move the bar to the epochs that are on record now."""
-        done = sum(job.epochs_done() for job in self._jobs)
-        text = f"epoch {done}/{sum(job.epochs for job in self._jobs)}, search {len(self._ended)}/{len(self._jobs)}"
+        self._done |= {job.name: job.epochs_done() for job in running}
+        done = sum(self._done.values())
+        text = f"epoch {done}/{self._epochs}, search {len(self._ended)}/{len(self._jobs)}"
         self._bar.update(self._task, completed=done, description=f"{text}, left: {duration(self.seconds_left())}")
 
     def finished(self, job: Job) -> None:
         """Say what came out of a search."""
         self._ended.add(job.name)
+        self._done[job.name] = job.epochs
         summary = load_run(job.folder).summary
         source = "" if summary["test_measured"] else " (predicted)"
         self._line(job, f"test regret {percent(summary[REGRET])}{source}, {summary['search_seconds']:.0f} s")
@@ -66,10 +69,12 @@ class FigureProgress:
 
     def seconds_left(self) -> float:
         """What is left by what was expected, corrected by how the work that is done compares with that."""
-        expected = sum(self._work.values())
-        left = sum(0 if job.name in self._ended else seconds_left(job, self._per_epoch) for job in self._jobs)
-        elapsed, done = time.monotonic() - self._started, (expected - left) / self._workers
+        left = self._work_left([job for job in self._jobs if job.name not in self._ended])
+        elapsed, done = time.monotonic() - self._started, (self._expected - left) / self._workers
         return left / self._workers * (elapsed / done if done > 0 else 1)
+
+    def _work_left(self, jobs: Sequence[Job]) -> float:
+        return sum(seconds_left(job, self._per_epoch, self._done[job.name]) for job in jobs)
 
     def _line(self, job: Job, text: str) -> None:
         self._say(f"{len(self._ended):>3}/{len(self._jobs)}  {job.name}: {text}")
