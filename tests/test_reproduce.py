@@ -1,14 +1,19 @@
 """The paper's figures as data, the plan of their searches, how long they take, and what is drawn."""
 
+import io
+
 import pytest
-from tiny_figures import reproduce, shrink
+from rich.console import Console
+from tiny_figures import ONLY, reproduce, shrink
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
+from nasbench1shot1.experiments.reproduction import screen
 from nasbench1shot1.experiments.reproduction.expectation import makespan
 from nasbench1shot1.experiments.reproduction.figures import FIGURES
 from nasbench1shot1.experiments.reproduction.jobs import figure_named, jobs_of
 from nasbench1shot1.experiments.reproduction.pool import places, usable_cores
+from nasbench1shot1.experiments.reproduction.screen import FigureProgress
 
 # Panels, curves in each, epochs, searches with six seeds: NAS-Bench-1Shot1, section 5 and appendix.
 PAPER = {
@@ -71,6 +76,29 @@ def test_the_full_scale_is_the_papers_setting(tmp_path):
     wanted |= {"weight_decay": 3e-4, "cutout_probability": 0.0, "preset": "corrected", "threads": 1}
     for job in jobs:
         assert {name: job.options[name] for name in wanted} == wanted
+
+
+def test_at_full_scale_every_method_has_its_own_defaults(tmp_path):
+    """Batches of 96, but 64 for the methods that sample; 1,000 candidates of random search (appendix C)."""
+    found = {job.curve: job.options for job in jobs_of(figure_named("figure2", ["s1"]), "full", tmp_path, {}, [0])}
+    assert {name: options["batch_size"] for name, options in found.items()} == {
+        "darts": 96,
+        "gdas": 96,
+        "pc-darts": 96,
+        "enas": 64,
+        "random-ws": 64,
+    }
+    assert (found["random-ws"]["candidates"], found["random-ws"]["finalists"]) == (1000, 5)
+    assert (found["pc-darts"]["partial_channels"], found["darts"]["partial_channels"]) == (4, 1)
+
+
+def test_at_quick_scale_every_figure_is_small(tmp_path):
+    for name, figure in FIGURES.items():
+        for job in jobs_of(figure, "quick", tmp_path, {}):
+            options = job.options
+            assert job.epochs == figure.quick_epochs <= 12, name
+            assert (options["images"], options["images_per_half"]) == ("cifar10-sample", 320)
+            assert options.get("candidates", 0) <= 50
 
 
 def test_the_first_seeds_of_all_curves_come_first(tmp_path):
@@ -167,3 +195,24 @@ def test_searches_are_spread_over_cores_or_over_gpus(monkeypatch):
     assert [place["CUDA_VISIBLE_DEVICES"] for place in places(None, "cuda", 1, 2)] == ["5", "7"]
     with pytest.raises(nb.InvalidInputError, match="--workers must be at least 1"):
         places(0, "cpu", 1, 0)
+
+
+def test_the_estimate_is_corrected_by_how_long_the_work_took(tmp_path, monkeypatch):
+    """Two workers, 4 searches of 2 epochs, 10 s an epoch expected and 5 s to start: 50 s; in truth twice as long."""
+    shrink(monkeypatch)
+    clock, said = [100.0], io.StringIO()
+    monkeypatch.setattr(screen.time, "monotonic", lambda: clock[0])
+    jobs = jobs_of(figure_named("figure12", ONLY), "quick", tmp_path, {"epochs": 2})
+    watcher = FigureProgress(jobs, {("darts", "s1"): 10.0}, 2, Console(file=said, force_terminal=True, width=100))
+    with watcher:
+        assert watcher.seconds_left() == pytest.approx(50)
+        for job in jobs[:2]:
+            job.folder.mkdir(parents=True)
+            (job.folder / "metrics.jsonl").write_text('{"epoch": 0}\n{"epoch": 1}\n{"epoch": 2, "tr')
+        clock[0] += 20  # for one epoch of each of two searches: 20 s of work
+        watcher.tick(jobs[:2])
+        assert watcher.seconds_left() == pytest.approx(2 * 40)
+        watcher.failed(jobs[0], "no reason")
+        assert watcher.failures == {jobs[0].name: "no reason"}
+    assert "epoch 2/8, search 0/4, left: about 1 min" in said.getvalue()
+    assert f"1/4  {jobs[0].name}: FAILED: no reason" in said.getvalue()
