@@ -1,0 +1,94 @@
+"""The pages of the optimizers: their tables are the code's, and a method is the sum of its options."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import CHECKOUT
+from rich.console import Console
+
+import nasbench1shot1 as nb
+from nasbench1shot1 import registry
+from nasbench1shot1.search_config import SearchConfig, make_config
+
+METHODS = tuple(registry.BUILT_IN["optimizers"])
+TINY = {"scale": "quick", "epochs": 3, "channels": 4, "cells": 1, "images_per_half": 40, "batch_size": 20, "threads": 1}
+
+
+def rows(page: str, first: str) -> list[list[str]]:
+    """The cells of the table whose header begins with `first`, header first; backquotes removed."""
+    lines = (CHECKOUT / "docs" / page).read_text().splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith(first))
+    table = [line for line in lines[start:] if not line.startswith("|---")]
+    end = next(i for i, line in enumerate(table) if not line.startswith("|"))
+    return [[cell.strip().replace("`", "") for cell in line.strip("|").split(" | ")] for line in table[:end]]
+
+
+def written(value: object) -> str:
+    return {"True": "on", "False": "off", "None": "–"}.get(str(value), str(value))
+
+
+def resolved(**options: str) -> dict[str, object]:
+    config = make_config(options).as_dict()
+    batch_norm = {"corrected": "recalibrated", "original": "running"}
+    return {**config, "evaluation_batch_norm": batch_norm[config["preset"]]}
+
+
+def test_the_table_of_common_options_has_all_of_them_with_their_defaults():
+    header, *table = rows("optimizers.md", "| option | full |")
+    full, quick = resolved(), resolved(scale="quick")
+    assert header[:3] == ["option", "full", "quick"]
+    assert [row[:3] for row in table] == [
+        [name, written(full[name]), written(quick[name])] for name in full if name in SearchConfig.__dataclass_fields__
+    ]
+
+
+def test_the_table_of_methods_has_all_that_they_differ_in():
+    header, *table = rows("optimizers.md", "| option | `darts` |")
+    both = [[resolved(optimizer=name, preset=preset) for preset in ("corrected", "original")] for name in METHODS]
+    assert header[1:] == list(METHODS)
+    for name, *cells in table:
+        assert cells == [_cell(name, *presets) for presets in both], name
+    differing = {name for corrected, _ in both for name, value in corrected.items() if value != resolved().get(name)}
+    own = {name for name in differing if not name.startswith("controller_")} - {"optimizer"}
+    assert {name for name, *_ in table} >= own
+
+
+def _cell(name: str, corrected: dict[str, object], original: dict[str, object]) -> str:
+    if name not in corrected:
+        return "–"
+    values = [written(corrected[name]), written(original[name])]
+    return values[0] if values[0] == values[1] else " / ".join(values)
+
+
+def test_the_presets_page_has_all_that_original_changes_in_an_optimizer():
+    _, *table = rows("presets.md", "| `--optimizer` | option |")
+    changed = []
+    for method in METHODS:
+        corrected, original = (resolved(optimizer=method, preset=preset) for preset in ("corrected", "original"))
+        for name in set(corrected) - {"preset", "evaluation_batch_norm"}:
+            if corrected[name] != original[name]:
+                changed.append([method, name, written(corrected[name]), written(original[name])])
+    assert sorted(row[:4] for row in table) == sorted(changed)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_has_a_page_of_the_same_form(method):
+    page = CHECKOUT / "docs" / f"{method.replace('-', '_')}.md"
+    headings = re.findall(r"^## (.+)$", page.read_text(), re.MULTILINE)
+    assert headings == ["Idea", "The algorithm as run here", "Deviations", "Command", "Measured"]
+    assert f"[`{method}`]({page.name})" in (CHECKOUT / "docs" / "optimizers.md").read_text()
+
+
+def test_darts_with_the_options_of_gdas_is_gdas(tmp_path: Path):
+    options = {
+        name: getattr(make_config({"optimizer": "gdas"}), name)
+        for name in ("relaxation", "temperature_max", "temperature_min", "architecture_grad_clip")
+    }
+    quiet = Console(quiet=True)
+    gdas = nb.search("gdas", out=tmp_path / "gdas", console=quiet, **TINY)
+    darts = nb.search("darts", out=tmp_path / "darts", console=quiet, **TINY, **options)
+    for key, values in gdas.architecture_parameters.items():
+        assert np.array_equal(values, darts.architecture_parameters[key])
+    assert [line["train_loss"] for line in gdas.lines] == [line["train_loss"] for line in darts.lines]
