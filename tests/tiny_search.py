@@ -1,11 +1,14 @@
 """Searches of a second, and their state between two epochs, for tests."""
 
+from functools import cache
 from typing import Any
+from unittest.mock import patch
 
 import torch
 from rich.console import Console
 
 import nasbench1shot1 as nb
+from nasbench1shot1.images import load_images
 from nasbench1shot1.optimizer import Batch
 from nasbench1shot1.search_config import make_config
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
@@ -27,13 +30,17 @@ SMALL_SPACE = ChoiceBlockSpace("small", "small-v1", n_parents=(1, 1, 2))
 """54 architectures: 3 operations, 1 of 2 inputs, 3 operations, 2 of 3 outputs."""
 
 
+_read_once = cache(load_images)
+
+
 def generator(seed: int) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
 def tiny_state(**options: Any) -> SearchState:
     """A search of TINY before its epoch 0, its Λ spread out: as it starts, all candidates are nearly even."""
-    state = begin(make_config({**TINY, **options}).resolved())
+    with patch("nasbench1shot1.search_state.load_images", _read_once):
+        state = begin(make_config({**TINY, **options}).resolved())
     with torch.no_grad():
         for value in state.method.parameters.values():
             value.normal_(0, 1, generator=generator(11))
