@@ -3,6 +3,7 @@
 import io
 
 import pytest
+from conftest import CHECKOUT
 from rich.console import Console
 from tiny_figures import ONLY, reproduce, shrink
 
@@ -162,6 +163,17 @@ def test_without_a_name_the_figures_are_listed(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines[: len(FIGURES)]] == list(FIGURES)
     assert "full: 90 × 50 epochs" in lines[0]
+
+
+def test_the_page_names_every_figure_with_its_epochs_and_searches():
+    page = (CHECKOUT / "docs" / "reproduce.md").read_text()
+    rows = [[cell.strip(" `") for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("|")]
+    numbers = {row[0]: [int(number) for number in row[3:]] for row in rows if row[0] in FIGURES}
+    wanted = {}
+    for name, figure in FIGURES.items():
+        curves = len(figure.pairs())
+        wanted[name] = [figure.epochs, 6 * curves, figure.quick_epochs, 2 * curves]
+    assert numbers == wanted
 
 
 def test_a_dry_run_says_how_long_and_writes_nothing(tmp_path, monkeypatch, capsys):
