@@ -99,7 +99,7 @@ def test_at_quick_scale_every_figure_is_small(tmp_path):
             options = job.options
             assert job.epochs == figure.quick_epochs <= 12, name
             assert (options["images"], options["images_per_half"]) == ("cifar10-sample", 320)
-            assert options.get("candidates", 0) <= 50
+            assert options.get("candidates", 0) <= 20
 
 
 def test_the_first_seeds_of_all_curves_come_first(tmp_path):

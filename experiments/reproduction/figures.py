@@ -80,8 +80,8 @@ SCALES = {
         {"scale": "quick", "images_per_half": 320},
         seeds=(0, 1),
         by_optimizer={
-            "enas": {"candidates": 30, "finalists": 3, "controller_steps": 20},
-            "random-ws": {"candidates": 50, "finalists": 3},
+            "enas": {"candidates": 20, "finalists": 3, "controller_steps": 10},
+            "random-ws": {"candidates": 20, "finalists": 3},
         },
     ),
 }
