@@ -1,0 +1,269 @@
+"""Scoring architectures by shared weights: each option of batch-norm, against each architecture on its own."""
+
+import numpy as np
+import pytest
+import torch
+from naive_supernet import naive_forward
+from tiny_search import generator, tiny_state
+from torch import nn
+
+from nasbench1shot1 import one_shot_error as one_shot
+from nasbench1shot1 import shared_weights
+from nasbench1shot1.image_batches import batches
+from nasbench1shot1.layers import BatchNorm2d, Groups, grouped_statistics
+from nasbench1shot1.optimizer import Mixing
+from nasbench1shot1.search_config import BATCH_NORMS
+from nasbench1shot1.search_state import SearchState
+from nasbench1shot1.shared_weights import SharedWeights
+
+REFERENCE, AT_ONCE, IMAGES, CELLS = 16, 24, 60, 2
+
+
+@pytest.fixture(autouse=True)
+def few_images(monkeypatch):
+    monkeypatch.setattr(shared_weights, "REFERENCE_IMAGES", REFERENCE)
+    monkeypatch.setattr(shared_weights, "SCORED_AT_ONCE", AT_ONCE)
+    monkeypatch.setattr(one_shot, "EVALUATION_BATCH", AT_ONCE)
+
+
+def state_of(batch_norm: str | None = None, optimizer: str = "random-ws", **options) -> SearchState:
+    """One whose answers depend on the images, on the architecture and on every batch-norm."""
+    options = {"images_per_half": IMAGES, "cells": CELLS, "evaluation_batch_norm": batch_norm, **options}
+    state, drawn = tiny_state(optimizer=optimizer, **options), generator(1)
+    nn.init.zeros_(state.net.classifier.bias)
+    norms = [layer for layer in state.net.modules() if isinstance(layer, BatchNorm2d)]
+    for layer in norms:
+        layer.momentum = 0.8
+        if layer.affine:
+            nn.init.uniform_(layer.weight, 0.5, 1.5, generator=drawn)
+            nn.init.normal_(layer.bias, 0, 0.3, generator=drawn)
+    mixing = {key: torch.full(shape, 0.5) for key, shape in state.net.space.mixing_shapes().items()}
+    batch = state.images_of(torch.from_numpy(state.split.weights), state.augmentation(1), None)
+    with torch.no_grad():
+        state.net.train()(batch.images, mixing)  # leaves statistics that are near those of any path
+    for layer in norms:
+        layer.momentum = state.preset.batch_norm_momentum
+    return state
+
+
+def sampled(state, n: int = 5):
+    rng = np.random.default_rng(0)
+    return [state.net.space.sample(rng) for _ in range(n)]
+
+
+def naive_answers(state, mixing, images, batch_norm: str, reference) -> torch.Tensor:
+    """Classes that the naive supernet gives in float64, (N,)."""
+    tensors = {key: torch.as_tensor(value).double() for key, value in mixing.items()}
+    values = {key: value.double() for key, value in state.net.state_dict().items()}
+    of = torch.cat([reference, images]) if batch_norm == "recalibrated" else images
+    training = {"running": False, "batch": True, "recalibrated": REFERENCE}[batch_norm]
+    logits, _ = naive_forward(values, of.double(), tensors, CELLS, training)
+    return logits[-len(images) :].argmax(dim=1)
+
+
+def reference_images(state, epoch: int) -> torch.Tensor:
+    rows = next(batches(state.split.weights, REFERENCE, state.generator("recalibration", epoch)))
+    return state.images_of(rows, state.augmentation(epoch), None).images
+
+
+def naive_errors(state, architectures, batch_norm: str, rows) -> np.ndarray:
+    reference, errors = reference_images(state, 2), []
+    for arch in architectures:
+        wrong = 0
+        for part in rows.split(AT_ONCE):
+            batch = state.images_of(part, state.augmentation(2), None)
+            one_hot = state.net.space.one_hot(arch)
+            answers = naive_answers(state, one_hot, batch.images, batch_norm, reference)
+            wrong += (answers != batch.labels).sum().item()
+        errors.append(wrong / len(rows))
+    return np.array(errors)
+
+
+@pytest.mark.parametrize(("space", "batch_norm"), [*zip(["s1"] * 3, BATCH_NORMS, strict=True), ("s3", "recalibrated")])
+def test_errors_are_those_of_each_architecture_alone(space, batch_norm):
+    state = state_of(batch_norm, space=space)
+    architectures, rows = sampled(state), torch.from_numpy(state.split.architecture)
+    before = {name: value.clone() for name, value in state.net.state_dict().items()}
+    state.net.train()
+    shared = SharedWeights(state, 2)
+    found = shared.errors(architectures)
+    assert found.dtype == np.float64
+    assert np.array_equal(found, naive_errors(state, architectures, batch_norm, rows))
+    assert len(set(found)) > 1
+    assert np.array_equal(shared.errors(architectures[::-1])[::-1], found)
+    assert np.array_equal([shared.errors([arch])[0] for arch in architectures], found)
+    some = rows[torch.randperm(IMAGES, generator=generator(0))[:30]]
+    assert np.array_equal(shared.errors(architectures, some), naive_errors(state, architectures, batch_norm, some))
+    assert all(torch.equal(value, before[name]) for name, value in state.net.state_dict().items())
+    assert all(value.grad is None for value in state.net.parameters())
+    assert all(layer.training for layer in state.net.modules())
+    assert all(layer.groups is None for layer in state.net.modules() if isinstance(layer, BatchNorm2d))
+
+
+@pytest.mark.parametrize("batch_norm", BATCH_NORMS)
+def test_several_architectures_in_one_pass_are_each_alone(batch_norm, monkeypatch):
+    state = state_of(batch_norm)
+    architectures, shared = sampled(state, 5), SharedWeights(state, 2)
+    images = torch.cat([reference_images(state, 2), reference_images(state, 1)]).double()
+    state.net.double()
+    groups = Groups(len(images), REFERENCE if batch_norm == "recalibrated" else len(images))
+    with torch.no_grad(), shared._statistics(groups):
+        together = shared._logits(architectures, images).unflatten(0, (5, -1))
+        alone = [shared._logits([arch], images) for arch in architectures]
+        torch.testing.assert_close(together, torch.stack(alone), rtol=1e-6, atol=1e-6)
+        monkeypatch.setattr(BatchNorm2d, "_one_group", lambda self, x, n: self._all_groups(x[None], n)[0])
+        as_on_gpu = shared._logits(architectures, images).unflatten(0, (5, -1))
+    torch.testing.assert_close(as_on_gpu, together, rtol=1e-4, atol=1e-5)  # float32 statistics
+
+
+@pytest.mark.parametrize("preset", ["corrected", "original"])
+def test_all_architectures_of_a_call_see_the_same_images(preset):
+    """Also where the architecture half is augmented, as published; then other calls see other images."""
+    errors = []
+    for order in (1, -1):
+        state = state_of(preset=preset)
+        shared = SharedWeights(state, 2)
+        errors.append(shared.errors(sampled(state)[::order])[::order])
+    assert np.array_equal(*errors)
+    again = shared.errors(sampled(state))
+    assert np.array_equal(again, errors[0]) == (preset == "corrected")
+
+
+def test_a_failure_leaves_the_supernet_as_it_was(monkeypatch):
+    state = state_of("batch")
+    state.net.train()
+
+    def fail(*_, **__):
+        raise RuntimeError("no memory")
+
+    monkeypatch.setattr(type(state), "logits", fail)
+    with pytest.raises(RuntimeError, match="no memory"):
+        SharedWeights(state, 2).errors(sampled(state))
+    assert state.net.training
+    assert all(layer.groups is None for layer in state.net.modules() if isinstance(layer, BatchNorm2d))
+
+
+def test_rows_are_drawn_from_the_architecture_half_without_repetition():
+    state = state_of()
+    shared, half = SharedWeights(state, 0), set(state.split.architecture.tolist())
+    assert shared.batch_size == 20
+    for images in (1, 30, IMAGES):
+        rows = shared.rows(images, generator(3)).tolist()
+        assert len(rows) == len(set(rows)) == images
+        assert set(rows) <= half
+        assert rows == shared.rows(images, generator(3)).tolist()
+    assert set(shared.rows(10_000, generator(0)).tolist()) == half
+    assert shared.rows(30, generator(1)).tolist() != shared.rows(30, generator(2)).tolist()
+
+
+# Batch-norm by groups ----------------------------------------------------------------------------------------------
+
+
+def norm_of(affine: bool, channels: int = 3) -> BatchNorm2d:
+    layer, drawn = BatchNorm2d(channels, affine=affine).double(), generator(2)
+    layer.running_mean.normal_(generator=drawn)
+    if affine:
+        nn.init.normal_(layer.weight, generator=drawn)
+        nn.init.normal_(layer.bias, generator=drawn)
+    return layer
+
+
+@pytest.mark.parametrize("memory_format", [torch.contiguous_format, torch.channels_last])
+@pytest.mark.parametrize("affine", [True, False])
+def test_each_group_is_normalised_as_pytorch_does_alone(affine, memory_format):
+    layer = norm_of(affine)
+    x = (3 + 2 * torch.randn(12, 3, 4, 5, generator=generator(0), dtype=torch.float64)).to(memory_format=memory_format)
+    before = {name: value.clone() for name, value in layer.state_dict().items()}
+    alone = [nn.functional.batch_norm(part, None, None, layer.weight, layer.bias, training=True) for part in x.split(4)]
+    with grouped_statistics(layer, Groups(4, 4)):
+        torch.testing.assert_close(layer(x), torch.cat(alone), rtol=1e-10, atol=1e-10)
+    grouped = layer._all_groups(x.unflatten(0, (-1, 4)), 4).flatten(0, 1)
+    torch.testing.assert_close(grouped, torch.cat(alone), rtol=1e-5, atol=1e-5)  # its statistics are float32
+    assert layer.groups is None
+    assert all(torch.equal(value, before[name]) for name, value in layer.state_dict().items())
+
+
+@pytest.mark.parametrize("affine", [True, False])
+def test_a_group_takes_the_biased_statistics_of_its_reference(affine):
+    layer = norm_of(affine)
+    x = 3 + 2 * torch.randn(12, 3, 4, 5, generator=generator(0), dtype=torch.float64)
+    wanted = []
+    for group in x.split(6):
+        mean, variance = group[:2].mean(dim=(0, 2, 3)), group[:2].var(dim=(0, 2, 3), correction=0)
+        wanted.append(nn.functional.batch_norm(group, mean, variance, layer.weight, layer.bias, eps=layer.eps))
+    with grouped_statistics(layer, Groups(6, 2)):
+        torch.testing.assert_close(layer(x), torch.cat(wanted), rtol=1e-9, atol=1e-9)
+    grouped = layer._all_groups(x.unflatten(0, (-1, 6)), 2).flatten(0, 1)
+    torch.testing.assert_close(grouped, torch.cat(wanted), rtol=1e-5, atol=1e-5)
+    of_reference = nn.functional.batch_norm(x[:2], None, None, layer.weight, layer.bias, training=True)
+    torch.testing.assert_close(torch.cat(wanted)[:2], of_reference, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_groups_keep_the_dtype_and_a_channel_without_variance(dtype):
+    layer = BatchNorm2d(2)
+    x = torch.full((4, 2, 3, 3), 1.5, dtype=dtype)
+    with grouped_statistics(layer, Groups(2, 1)):
+        found = layer(x)
+    assert found.dtype == dtype
+    torch.testing.assert_close(found.float(), torch.zeros(4, 2, 3, 3), rtol=0, atol=1e-2)
+
+
+# The one-shot error ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("batch_norm", ["batch", "running"])
+def test_the_one_shot_error_is_that_of_the_supernet_under_its_mixing_weights(batch_norm):
+    state = state_of(batch_norm, optimizer="darts")
+    before = {name: value.clone() for name, value in state.net.state_dict().items()}
+    mixing = {key: value.detach() for key, value in state.method.evaluation_mixing().weights.items()}
+    wrong = 0
+    for rows in torch.from_numpy(state.split.architecture).split(AT_ONCE):
+        batch = state.images_of(rows, state.augmentation(2), None)
+        wrong += (naive_answers(state, mixing, batch.images, batch_norm, None) != batch.labels).sum().item()
+    assert one_shot.one_shot_error(state, 2) == wrong / IMAGES
+    assert all(torch.equal(value, before[name]) for name, value in state.net.state_dict().items())
+
+
+def test_recalibrated_statistics_are_plain_means_over_batches_of_the_weight_half():
+    state = state_of("recalibrated", optimizer="darts")
+    momentum = state.net.stem.bn.momentum
+    stem = state.net.stem.conv
+    one_shot.one_shot_error(state, 2)
+    shuffled = batches(state.split.weights, AT_ONCE, state.generator("recalibration", 2), drop_last=True)
+    seen = [stem(state.images_of(rows, state.augmentation(2), None).images) for rows in shuffled]
+    assert len(seen) == 2
+    means = torch.stack([of.mean(dim=(0, 2, 3)) for of in seen]).mean(dim=0)
+    variances = torch.stack([of.var(dim=(0, 2, 3)) for of in seen]).mean(dim=0)
+    torch.testing.assert_close(state.net.stem.bn.running_mean, means.detach(), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(state.net.stem.bn.running_var, variances.detach(), rtol=1e-4, atol=1e-5)
+    assert state.net.stem.bn.momentum == momentum
+    mixing = {key: value.detach() for key, value in state.method.evaluation_mixing().weights.items()}
+    wrong = 0
+    for rows in torch.from_numpy(state.split.architecture).split(AT_ONCE):
+        batch = state.images_of(rows, state.augmentation(2), None)
+        wrong += (naive_answers(state, mixing, batch.images, "running", None) != batch.labels).sum().item()
+    assert one_shot.one_shot_error(state, 2) == wrong / IMAGES
+
+
+@pytest.mark.parametrize("batch_norm", BATCH_NORMS)
+def test_that_of_a_sampling_method_is_its_chosen_architectures(batch_norm):
+    state = state_of(batch_norm)
+    chosen = state.method.architecture()
+    assert state.method.evaluation_mixing() == Mixing(path=chosen)
+    assert one_shot.one_shot_error(state, 2) == SharedWeights(state, 2).errors([chosen])[0]
+
+
+def test_the_presets_choose_the_statistics_unless_the_user_does():
+    assert state_of().config.evaluation_batch_norm == "recalibrated"
+    assert state_of(preset="original").config.evaluation_batch_norm == "running"
+    assert state_of("batch", preset="original").config.evaluation_batch_norm == "batch"
+
+
+@pytest.mark.parametrize(("precision", "dtype"), [("float32", torch.float32), ("bfloat16", torch.bfloat16)])
+def test_scoring_takes_the_precision_of_the_search(precision, dtype):
+    state, seen = state_of("batch", precision=precision), set()
+    state.net.cells[0].register_forward_hook(lambda cell, inputs, output: seen.add(output.dtype))
+    errors = SharedWeights(state, 2).errors(sampled(state))
+    assert seen == {dtype}
+    assert np.abs(errors - SharedWeights(state_of("batch"), 2).errors(sampled(state))).max() < 0.1
