@@ -168,11 +168,15 @@ def defaults(method: "type[OneShotOptimizer]", scale: str, preset: str) -> dict[
 def config_class(method: "type[OneShotOptimizer]", base: Any = SearchConfig) -> Any:
     """The dataclass `base` with the optimizer's own options as further fields, and its defaults at full scale.
 
-    Raises InvalidInputError where an own option has the name of a common one.
+    Raises InvalidInputError where an own option has the name of a common one, or a default that of none.
     """
     own, common = method.Hyperparameters, {field.name for field in fields(base)}
     if twice := [field.name for field in fields(own) if field.name in common]:
         raise InvalidInputError(f"{method.__name__} has an option '{twice[0]}', which every search has: rename it")
+    known = common | {field.name for field in fields(own)}
+    for name in (*method.defaults, *method.original_defaults, *method.quick_defaults):
+        if name not in known:
+            raise unknown_name(f"option among the defaults of {method.__name__}:", name, known)
     types = {**get_type_hints(base), **get_type_hints(own)}
     changed = {"__annotations__": {name: types[name] for name in method.defaults}, **method.defaults}
     made = type(base.__name__, (own, base), {**changed, "__doc__": base.__doc__, "__module__": base.__module__})

@@ -1,0 +1,136 @@
+"""Random search with weight sharing: what it draws, and how it selects by the shared weights."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+from tiny_search import SMALL_SPACE, generator, search
+
+import nasbench1shot1 as nb
+from nasbench1shot1.optimizer import Mixing
+from nasbench1shot1.optimizers.random_ws import RandomWS
+from nasbench1shot1.optimizers.sampling import SamplingHyperparameters
+
+HALF = 640
+
+
+class Judge:
+    """Stands in for the shared weights: errors are known, on a few images others than on the whole half."""
+
+    batch_size = 8
+
+    def __init__(self, space) -> None:
+        self.space, self.asked = space, []
+        rng = np.random.default_rng(0)
+        self.on_few, self.on_all = rng.permutation(len(space)), rng.permutation(len(space))
+
+    def rows(self, images: int, drawn: torch.Generator) -> torch.Tensor:
+        return torch.randperm(HALF, generator=drawn)[: min(images, HALF)]
+
+    def errors(self, architectures, rows=None) -> np.ndarray:
+        self.asked.append((list(architectures), rows))
+        known = self.on_all if rows is None else self.on_few
+        return np.array([known[self.space.index(arch)] / len(self.space) for arch in architectures])
+
+
+def method(space=SMALL_SPACE, seed: int = 0, **hyperparameters) -> RandomWS:
+    return RandomWS(space, SamplingHyperparameters(**hyperparameters), generator(seed), torch.device("cpu"))
+
+
+def test_it_draws_uniformly_over_all_encodings():
+    made = method()
+    counts = Counter(SMALL_SPACE.index(made.sample()) for _ in range(100 * len(SMALL_SPACE)))
+    assert len(counts) == len(SMALL_SPACE) == 54
+    assert stats.chisquare([counts[i] for i in range(54)]).pvalue > 1e-3
+
+
+def test_a_step_trains_one_sampled_architecture_unweighted():
+    made, same = method(seed=3), method(seed=3)
+    drawn = [made.mixing() for _ in range(20)]
+    assert drawn == [Mixing(path=same.sample()) for _ in range(20)]
+    assert len({mixing.path for mixing in drawn}) > 10
+    assert all(mixing.is_sampled for mixing in drawn)
+
+
+def test_a_thousand_are_scored_on_ten_batches_five_of_them_on_all_and_the_best_is_chosen():
+    space = nb.search_space("s1")
+    made, judge = method(space), Judge(space)
+    made.choose(judge)
+    (candidates, rows), (finalists, whole) = judge.asked
+    assert 950 < len(candidates) <= 1000
+    assert len(set(candidates)) == len(candidates)
+    assert len(rows) == len(set(rows.tolist())) == 80
+    assert whole is None
+    assert len(finalists) == 5
+    few = sorted(judge.on_few[space.index(arch)] for arch in candidates)[:5]
+    assert [judge.on_few[space.index(arch)] for arch in finalists] == few
+    best = min(finalists, key=lambda arch: judge.on_all[space.index(arch)])
+    assert made.architecture() == best != finalists[0]
+    assert made.evaluation_mixing() == Mixing(path=best)
+    assert space.discretise(made.parameters) == best
+    for key, value in space.one_hot(best).items():
+        assert np.array_equal(made.parameters[key].numpy(), value)
+        assert not made.parameters[key].requires_grad
+
+
+def test_with_one_finalist_the_best_candidate_is_taken_as_it_is():
+    made, judge = method(finalists=1, candidates=30, candidate_batches=2), Judge(SMALL_SPACE)
+    made.choose(judge)
+    ((candidates, rows),) = judge.asked
+    assert made.architecture() == min(candidates, key=lambda arch: judge.on_few[SMALL_SPACE.index(arch)])
+    assert len(rows) == 16
+
+
+def test_fewer_distinct_candidates_than_finalists_are_all_finalists():
+    made, judge = method(candidates=5), Judge(SMALL_SPACE)
+    made.sample = lambda: SMALL_SPACE[7]
+    made.choose(judge)
+    assert judge.asked[0][0] == [SMALL_SPACE[7]]
+    assert made.architecture() == SMALL_SPACE[7]
+
+
+@pytest.mark.parametrize("hyperparameters", [{}, {"finalists": 1}, {"candidates": 20, "candidate_batches": 100}])
+def test_the_images_that_it_says_it_scores_are_those_it_asks_for(hyperparameters):
+    space = nb.search_space("s3")  # so large that hardly a candidate is drawn twice
+    made, judge = method(space, **hyperparameters), Judge(space)
+    made.choose(judge)
+    asked = sum(len(architectures) * (HALF if rows is None else len(rows)) for architectures, rows in judge.asked)
+    assert asked == pytest.approx(made.images_scored(judge.batch_size, HALF), rel=0.01)
+
+
+def test_the_state_names_the_chosen_architecture():
+    made, judge, other = method(seed=1), Judge(SMALL_SPACE), method(seed=2)
+    made.choose(judge)
+    other.load_state_dict(made.state_dict())
+    assert other.architecture() == made.architecture()
+    assert other.evaluation_mixing() == made.evaluation_mixing()
+    assert all(torch.equal(value, made.parameters[key]) for key, value in other.parameters.items())
+    for each in (made, other):
+        each.begin_epoch(2, 3, generator(5))
+    assert made.mixing() == other.mixing()
+
+
+def test_lambda_as_recorded_is_the_architecture_of_every_epoch(tmp_path):
+    run = search(tmp_path / "run", optimizer="random-ws", epochs=2, candidates=12, candidate_batches=1, finalists=2)
+    space = nb.search_space("s1")
+    for epoch, line in enumerate(run.lines):
+        raw = {key: values[epoch] for key, values in run.architecture_parameters.items()}
+        arch = space.discretise(raw)
+        assert str(arch) == line["architecture"]
+        assert all(np.array_equal(raw[key], value) for key, value in space.one_hot(arch).items())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"candidates": 0}, "--candidates must be at least 1"),
+        ({"candidate_batches": 0}, "--candidate-batches must be at least 1"),
+        ({"finalists": 0}, "--finalists must be between 1 and 1000"),
+        ({"finalists": 11, "candidates": 10}, "--finalists must be between 1 and 10, not 11"),
+    ],
+)
+def test_bad_values_end_in_a_sentence(options, message):
+    with pytest.raises(nb.InvalidInputError, match=message):
+        SamplingHyperparameters(**options).check()

@@ -1,0 +1,208 @@
+"""Where an option of a search gets its value from: the layers of defaults, and the options of one optimizer alone."""
+
+from dataclasses import MISSING, dataclass, fields
+
+import pytest
+
+import nasbench1shot1 as nb
+from nasbench1shot1 import registry
+from nasbench1shot1.optimizer import Hyperparameters
+from nasbench1shot1.optimizers.darts import DARTS
+from nasbench1shot1.search_config import SearchConfig, config_class, make_config
+
+OPTIMIZERS = ("darts", "darts-second-order", "gdas", "pc-darts", "snas", "random-ws", "enas")
+
+COMMON = {
+    "epochs": 50,
+    "batch_size": 96,
+    "learning_rate": 0.025,
+    "learning_rate_min": 0.001,
+    "momentum": 0.9,
+    "weight_decay": 3e-4,
+    "grad_clip": 5.0,
+    "channels": 16,
+    "cells": 9,
+    "partial_channels": 1,
+    "warm_start_epochs": 0,
+    "perturbation": "none",
+    "cutout_length": 16,
+    "cutout_probability": 0.0,
+    "hessian_eigenvalue": False,
+    "early_stopping": False,
+    "images": "cifar10",
+}
+GRADIENT = {
+    "architecture_learning_rate": 3e-4,
+    "architecture_weight_decay": 1e-3,
+    "architecture_grad_clip": 0.0,
+    "relaxation": "softmax",
+    "temperature_max": 1.0,
+    "temperature_min": 1.0,
+    "temperature_ends_after": False,
+    "draws": 1,
+    "evaluation_noise": False,
+    "update": "first-order",
+}
+HARD = {"relaxation": "gumbel-operations", "temperature_max": 10.0, "architecture_grad_clip": 5.0}
+SAMPLING = {"batch_size": 64, "grad_clip": 0.25, "candidates": 1000, "candidate_batches": 10, "finalists": 5}
+QUICK = {"epochs": 15, "batch_size": 32, "channels": 8, "cells": 3, "images": "cifar10-sample"}
+FEW = {"candidates": 100, "candidate_batches": 2}
+
+CORRECTED = {
+    "darts": GRADIENT,
+    "darts-second-order": {**GRADIENT, "update": "second-order"},
+    "gdas": {**GRADIENT, **HARD, "temperature_min": 0.1},
+    "pc-darts": {**GRADIENT, "partial_channels": 4},
+    "snas": {**GRADIENT, "relaxation": "gumbel", "temperature_max": 1.0, "temperature_min": 0.03},
+    "random-ws": SAMPLING,
+    "enas": {**SAMPLING, "weight_decay": 1e-4, "candidates": 100, "controller_steps": 300},
+}
+"""What the paper's scripts set, 50 epochs everywhere, GDAS's temperature as in its own paper."""
+
+ORIGINAL = {
+    "gdas": {
+        "epochs": 100,
+        "temperature_min": 1.0,
+        "temperature_ends_after": True,
+        "draws": 9,
+        "evaluation_noise": True,
+    },
+    "pc-darts": {"epochs": 100},
+    "enas": {"candidates": 1000, "candidate_batches": 1, "controller_average_parents": True},
+}
+"""In what the published code differs."""
+
+QUICK_OWN = {"random-ws": FEW, "enas": {**FEW, "controller_steps": 30}}
+
+
+def expected(optimizer: str, preset: str, scale: str) -> dict:
+    values = {**COMMON, **CORRECTED[optimizer]}
+    if preset == "original":
+        values |= ORIGINAL.get(optimizer, {})
+    if scale == "quick":
+        values |= QUICK | QUICK_OWN.get(optimizer, {})
+    return values
+
+
+@pytest.mark.parametrize("scale", ["full", "quick"])
+@pytest.mark.parametrize("preset", ["corrected", "original"])
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_every_method_has_its_defaults_under_every_preset_and_scale(optimizer, preset, scale):
+    config = make_config({"optimizer": optimizer, "preset": preset, "scale": scale})
+    wanted = expected(optimizer, preset, scale)
+    assert {name: getattr(config, name) for name in wanted} == wanted
+
+
+def test_the_table_is_of_all_built_in_methods():
+    assert set(OPTIMIZERS) == set(registry.BUILT_IN["optimizers"])
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_what_a_user_gives_beats_every_layer(optimizer):
+    given = {"epochs": 7, "batch_size": 11, "channels": 12, "grad_clip": 1.5, "partial_channels": 2}
+    own = {"candidates": 77, "finalists": 3} if optimizer in ("random-ws", "enas") else {"temperature_min": 0.7}
+    for preset in ("corrected", "original"):
+        config = make_config({"optimizer": optimizer, "preset": preset, "scale": "quick", **given, **own})
+        assert {name: getattr(config, name) for name in (*given, *own)} == {**given, **own}
+
+
+def test_none_is_as_if_it_were_not_given():
+    options = {"optimizer": "gdas", "preset": "original"}
+    assert make_config({**options, "images_per_half": None, "evaluation_batch_norm": None}) == make_config(options)
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_a_resolved_configuration_is_made_again_from_its_own_record(optimizer):
+    config = make_config({"optimizer": optimizer, "preset": "original", "scale": "quick", "threads": 1}).resolved()
+    again = make_config(config.as_dict()).resolved()
+    assert again.as_dict() == config.as_dict()
+    own = {field.name for field in fields(config.method().Hyperparameters)}
+    assert set(config.as_dict()) == {field.name for field in fields(SearchConfig)} | own
+    assert {field.name: getattr(config, field.name) for field in fields(config.hyperparameters())} == vars(
+        config.hyperparameters()
+    )
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_every_option_of_a_method_has_a_default_and_a_name_of_its_own(optimizer):
+    kind = registry.optimizer(optimizer)
+    common = {field.name for field in fields(SearchConfig)}
+    for field in fields(kind.Hyperparameters):
+        assert field.name not in common
+        assert field.default is not MISSING
+    known = common | {field.name for field in fields(kind.Hyperparameters)}
+    assert {*kind.defaults, *kind.original_defaults, *kind.quick_defaults} <= known
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "option", "hint"),
+    [
+        ("darts", "candidates", ""),
+        ("random-ws", "temperature_max", ""),
+        ("random-ws", "architecture_learning_rate", "; did you mean 'learning_rate'?"),
+        ("gdas", "controller_steps", ""),
+        ("gdas", "temperature_mx", "; did you mean 'temperature_max'?"),
+        ("enas", "controller_step", "; did you mean 'controller_steps'?"),
+    ],
+)
+def test_an_option_of_another_method_is_unknown(optimizer, option, hint):
+    with pytest.raises(nb.InvalidInputError) as caught:
+        make_config({"optimizer": optimizer, option: 1})
+    assert str(caught.value).startswith(f"unknown option '{option}'{hint}")
+    assert "\n" not in str(caught.value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Colliding(Hyperparameters):
+    """With an option that every search has."""
+
+    epochs: int = 3
+    """How many."""
+
+
+class Collides(DARTS):
+    Hyperparameters = Colliding
+
+
+def test_an_own_option_with_a_common_name_is_refused_in_a_sentence():
+    with pytest.raises(nb.InvalidInputError, match="Collides has an option 'epochs', which every search has: rename"):
+        config_class(Collides)
+    with pytest.raises(nb.InvalidInputError, match="rename it"):
+        nb.search(Collides, scale="quick")
+
+
+class Misspelt(DARTS):
+    defaults = {"epohcs": 3}  # noqa: RUF012
+
+
+class MisspeltOriginal(DARTS):
+    original_defaults = {"epohcs": 3}  # noqa: RUF012
+
+
+@pytest.mark.parametrize("kind", [Misspelt, MisspeltOriginal])
+def test_a_misspelt_default_of_somebodys_own_method_is_named(kind):
+    with pytest.raises(
+        nb.InvalidInputError, match=r"among the defaults of Misspelt.*: 'epohcs'; did you mean 'epochs'"
+    ):
+        make_config({"optimizer": f"{__name__}:{kind.__name__}", "preset": "original"})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"evaluation_batch_norm": "recalibrate"}, "did you mean 'recalibrated'"),
+        ({"partial_channels": 0}, "--partial-channels must be at least 1"),
+        ({"partial_channels": 3, "channels": 8}, "8 channels cannot be divided by --partial-channels 3"),
+        ({"warm_start_epochs": -1}, "--warm-start-epochs must be at least 0"),
+        ({"optimizer": "pc-darts", "channels": 2}, "2 channels cannot be divided by --partial-channels 4"),
+        ({"relaxation": "sparsemax"}, "unknown relaxation 'sparsemax'"),
+        ({"draws": True}, "--draws must be a whole number"),
+        ({"temperature_min": "low"}, "--temperature-min must be a number, not 'low'"),
+    ],
+)
+def test_bad_values_end_in_a_sentence_and_leave_nothing(tmp_path, options, message):
+    with pytest.raises(nb.InvalidInputError) as caught:
+        nb.search(out=tmp_path / "run", scale="quick", images_per_half=40, **options)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "run").exists()
