@@ -1,6 +1,7 @@
 """The command line `nb1shot1`: a table of commands, each a typed dataclass in a module imported when it is run."""
 
 import contextlib
+import inspect
 import io
 import re
 import sys
@@ -109,7 +110,8 @@ def _parse(options: Any, name: str, arguments: list[str]) -> Any:
     told = io.StringIO()
     with contextlib.nullcontext() if wants_help else contextlib.redirect_stderr(told):
         try:
-            return tyro.cli(options, args=arguments, prog=f"nb1shot1 {name}", description=options.__doc__)
+            description = inspect.cleandoc(options.__doc__)
+            return tyro.cli(options, args=arguments, prog=f"nb1shot1 {name}", description=description)
         except SystemExit as stop:
             if wants_help or not stop.code:
                 raise

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from nasbench1shot1.errors import UserError
 from nasbench1shot1.image_store import TRAINING_IMAGES
-from nasbench1shot1.progress import SearchProgress, duration, percent, sayer
+from nasbench1shot1.progress import SearchProgress, counted, duration, percent, sayer
 from nasbench1shot1.run_record import FIGURE, Run
 from nasbench1shot1.search_estimate import seconds_per_epoch
 from nasbench1shot1.search_state import SearchState
@@ -23,9 +23,12 @@ def announce(state: SearchState, table: Table, folder: Path, console: Console | 
     if not left:
         say(f"{folder} is searched to its last epoch already; its summary and picture are written anew.")
         return console
-    say(f"{config.optimizer} on {state.net.space.id}, seed {config.seed}, {config.epochs} epochs, into {folder}")
-    where = f"{config.device} with {config.threads} threads" if config.device == "cpu" else config.device
-    say(f"{config.scale} scale: {config.channels} channels × {config.cells} cells, on {where}")
+    epochs = counted(config.epochs, "epoch")
+    say(f"{config.optimizer} on {state.net.space.id}, seed {config.seed}, {epochs}, into {folder}")
+    threads = counted(config.threads or 1, "thread")
+    where = f"{config.device} with {threads}" if config.device == "cpu" else config.device
+    size = f"{counted(config.channels, 'channel')} × {counted(config.cells, 'cell')}"
+    say(f"{config.scale} scale: {size}, on {where}")
     carried = (
         f" (carried by the package; CIFAR-10 has {TRAINING_IMAGES:,})" if config.images == "cifar10-sample" else ""
     )
