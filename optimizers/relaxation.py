@@ -58,7 +58,7 @@ def single_path(
     noisy = perturbed(parameters, generator)
     soft = _softmax(noisy, temperature)
     arch = space.discretise(_on_host(noisy))
-    hard = {key: torch.from_numpy(value).to(soft[key]) for key, value in space.one_hot(arch).items()}
+    hard = {key: torch.from_numpy(value).to(soft[key], non_blocking=True) for key, value in space.one_hot(arch).items()}
     return Mixing({key: _straight_through(hard[key], soft[key]) for key in soft}, path=arch)
 
 

@@ -28,7 +28,7 @@ def few_images(monkeypatch):
 
 def state_of(batch_norm: str | None = None, optimizer: str = "random-ws", **options) -> SearchState:
     """One whose answers depend on the images, on the architecture and on every batch-norm."""
-    options = {"images_per_half": IMAGES, "cells": CELLS, "evaluation_batch_norm": batch_norm, **options}
+    options = {"images_per_half": IMAGES, "cells": CELLS, "channels": 2, "evaluation_batch_norm": batch_norm, **options}
     state, drawn = tiny_state(optimizer=optimizer, **options), generator(1)
     nn.init.zeros_(state.net.classifier.bias)
     norms = [layer for layer in state.net.modules() if isinstance(layer, BatchNorm2d)]
@@ -46,7 +46,7 @@ def state_of(batch_norm: str | None = None, optimizer: str = "random-ws", **opti
     return state
 
 
-def sampled(state, n: int = 5):
+def sampled(state, n: int = 4):
     rng = np.random.default_rng(0)
     return [state.net.space.sample(rng) for _ in range(n)]
 
@@ -93,7 +93,9 @@ def test_errors_are_those_of_each_architecture_alone(space, batch_norm):
     assert np.array_equal(shared.errors(architectures[::-1])[::-1], found)
     assert np.array_equal([shared.errors([arch])[0] for arch in architectures], found)
     some = rows[torch.randperm(IMAGES, generator=generator(0))[:30]]
-    assert np.array_equal(shared.errors(architectures, some), naive_errors(state, architectures, batch_norm, some))
+    assert np.array_equal(
+        shared.errors(architectures[:2], some), naive_errors(state, architectures[:2], batch_norm, some)
+    )
     assert all(torch.equal(value, before[name]) for name, value in state.net.state_dict().items())
     assert all(value.grad is None for value in state.net.parameters())
     assert all(layer.training for layer in state.net.modules())
