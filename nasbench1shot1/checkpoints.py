@@ -1,13 +1,15 @@
-"""The checkpoint of a search: all it needs to go on after an epoch, in one file that is replaced whole."""
+"""The checkpoint of a search or training: all it needs to go on, in one file that is replaced whole."""
 
 import io
 import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from nasbench1shot1.errors import DamagedFileError
+from nasbench1shot1.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.files import replacing
 
 FORMAT = 1
@@ -39,6 +41,31 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
     except Exception as error:  # a damaged archive can fail in any way
         raise _damaged(path) from error
     raise _damaged(path)
+
+
+@contextmanager
+def taking_up(content: Mapping[str, Any], path: Path, identity: Mapping[str, Any], what: str) -> Iterator[None]:
+    """Around the taking up of a checkpoint's parts: it must be of the run with that identity, and lack nothing.
+
+    Args:
+        content: what `load_checkpoint` gave; its "run" is the identity of the run that wrote it.
+        path: where it lies.
+        identity: of the run that goes on.
+        what: "run" or "training", for the sentence.
+
+    Raises:
+        InvalidInputError: it is another run's.
+        DamagedFileError: something is missing from it.
+    """
+    for name, ours in identity.items():
+        if (theirs := content.get("run", {}).get(name)) != ours:
+            raise InvalidInputError(
+                f"{path} is of another {what} ({name} {theirs}, here {ours}): put back this {what}'s own"
+            )
+    try:
+        yield
+    except (KeyError, RuntimeError, ValueError, TypeError) as error:
+        raise DamagedFileError(f"{path} lacks something: restore it, or start a new {what}") from error
 
 
 def _damaged(path: Path) -> DamagedFileError:

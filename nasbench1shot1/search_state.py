@@ -13,7 +13,8 @@ from torch.nn import functional as F
 
 from nasbench1shot1 import registry
 from nasbench1shot1.augment import Augmentation
-from nasbench1shot1.errors import DamagedFileError, InvalidInputError
+from nasbench1shot1.checkpoints import taking_up
+from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.image_batches import epoch_generator
 from nasbench1shot1.images import ImageSet, load_images
 from nasbench1shot1.optimizer import Batch, Mixing, OneShotOptimizer, SearchStep
@@ -122,19 +123,12 @@ class SearchState:
 
         Raises InvalidInputError if it is another run's, DamagedFileError if something is missing from it.
         """
-        for name, ours in self.identity().items():
-            if (theirs := state.get("run", {}).get(name)) != ours:
-                raise InvalidInputError(
-                    f"{path} is of another run ({name} {theirs}, here {ours}): put back this run's own"
-                )
-        try:
+        with taking_up(state, path, self.identity(), "run"):
             self.net.load_state_dict(state["supernet"])
             self.weight_optimizer.load_state_dict(state["weight_optimizer"])
             self.method.load_state_dict(state["method"])
             self.epoch, self.search_seconds = state["epoch"], state["search_seconds"]
             self.eigenvalues = list(state["eigenvalues"])
-        except (KeyError, RuntimeError, ValueError, TypeError) as error:
-            raise DamagedFileError(f"{path} lacks something: restore it, or start a new run") from error
 
 
 def begin(config: SearchConfig) -> SearchState:

@@ -15,7 +15,7 @@ from nasbench1shot1.cell_training.rmsprop import TensorFlowRMSProp
 from nasbench1shot1.cell_training.schedule import Stop, learning_rate, stops
 from nasbench1shot1.cell_training.stream import ShuffledStream
 from nasbench1shot1.cells import Cell
-from nasbench1shot1.errors import DamagedFileError, InvalidInputError
+from nasbench1shot1.checkpoints import taking_up
 from nasbench1shot1.image_batches import epoch_generator
 from nasbench1shot1.image_store import CIFAR10_MEAN
 from nasbench1shot1.images import ImageSet, load_images
@@ -95,18 +95,11 @@ class TrainingState:
 
         Raises InvalidInputError if it is another training's, DamagedFileError if something is missing from it.
         """
-        for name, ours in self.identity().items():
-            if (theirs := state.get("run", {}).get(name)) != ours:
-                raise InvalidInputError(
-                    f"{path} is of another training ({name} {theirs}, here {ours}): put back this one's own"
-                )
-        try:
+        with taking_up(state, path, self.identity(), "training"):
             self.net.load_state_dict(state["network"])
             self.optimizer.load_state_dict(state["optimizer"])
             self.step, self.recorded = state["step"], state["recorded"]
             self.training_seconds = state["training_seconds"]
-        except (KeyError, RuntimeError, ValueError, TypeError) as error:
-            raise DamagedFileError(f"{path} lacks something: restore it, or start a new training") from error
 
 
 def begin(cell: Cell, config: TrainingConfig) -> TrainingState:
