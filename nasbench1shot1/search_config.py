@@ -5,7 +5,7 @@ flat beside each other in `nb.search(…)`, on the command line and in config.js
 """
 
 import math
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import MISSING, asdict, dataclass, fields, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, get_type_hints
 
@@ -168,11 +168,13 @@ def defaults(method: "type[OneShotOptimizer]", scale: str, preset: str) -> dict[
 def config_class(method: "type[OneShotOptimizer]", base: Any = SearchConfig) -> Any:
     """The dataclass `base` with the optimizer's own options as further fields, and its defaults at full scale.
 
-    Raises InvalidInputError where an own option has the name of a common one, or a default that of none.
+    Raises InvalidInputError where an own option has the name of a common one or no default, or a default names none.
     """
     own, common = method.Hyperparameters, {field.name for field in fields(base)}
     if twice := [field.name for field in fields(own) if field.name in common]:
         raise InvalidInputError(f"{method.__name__} has an option '{twice[0]}', which every search has: rename it")
+    if bare := [field.name for field in fields(own) if MISSING is field.default is field.default_factory]:
+        raise InvalidInputError(f"the option '{bare[0]}' of {method.__name__} has no default: give it one")
     known = common | {field.name for field in fields(own)}
     for name in (*method.defaults, *method.original_defaults, *method.quick_defaults):
         if name not in known:

@@ -153,6 +153,23 @@ def test_an_option_of_another_method_is_unknown(optimizer, option, hint):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Undecided(Hyperparameters):
+    """With an option that has no default."""
+
+    width: int
+    """How wide."""
+
+
+class Bare(DARTS):
+    Hyperparameters = Undecided
+
+
+def test_an_own_option_without_a_default_is_refused_in_a_sentence():
+    with pytest.raises(nb.InvalidInputError, match="the option 'width' of Bare has no default: give it one"):
+        make_config({"optimizer": f"{__name__}:Bare", "width": 3})
+
+
+@dataclass(frozen=True, kw_only=True)
 class Colliding(Hyperparameters):
     """With an option that every search has."""
 
