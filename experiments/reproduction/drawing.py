@@ -108,9 +108,9 @@ def _styles(found: Sequence[Result]) -> dict[str, tuple[str, float]]:
 
 def _draw_curve(result: Result, left: "Axes", right: "Axes", colour: str, width: float) -> None:
     frame = result.by_epoch
-    for curve, axes, line, thin, shade in ((REGRET, left, "-", 1.0, 0.15), (ERROR, right, "--", 0.5, 0.06)):
+    for curve, axes, line, alpha, shade in ((REGRET, left, "-", 1.0, 0.14), (ERROR, right, "--", 0.7, 0.05)):
         mean, spread = 100 * frame[f"{curve}_mean"], 100 * frame[f"{curve}_std"]
-        axes.plot(frame.index, mean, line, color=colour, linewidth=thin * width)
+        axes.plot(frame.index, mean, line, color=colour, linewidth=alpha**2 * width, alpha=alpha)
         if len(result.runs) > 1:
             axes.fill_between(frame.index, mean - spread, mean + spread, color=colour, alpha=shade, linewidth=0)
 
@@ -123,7 +123,7 @@ def _label(lefts: "Sequence[Axes]", rights: "Sequence[Axes]") -> None:
         left.xaxis.set_major_locator(MaxNLocator(integer=True))
         left.grid(alpha=0.25)
     for right in rights[:-1]:
-        right.tick_params(labelright=False)
+        right.tick_params(right=False, labelright=False)
     lefts[0].set_ylim(bottom=0)
     lefts[0].set_ylabel("test regret [%]")
     rights[-1].set_ylabel("one-shot validation error [%]")
@@ -150,9 +150,9 @@ def _title(name: str, figure: PaperFigure, found: Sequence[Result], seeds: int) 
 
 
 def _caption(found: Sequence[Result], seeds: int, table: Table) -> str:
-    spread = f"mean ± standard deviation over {seeds} seeds" if seeds > 1 else _seeds_text(seeds)
-    short = [f"{r.panel.key}/{r.curve.key} {len(r.runs)}" for r in found if len(r.runs) < seeds]
-    lines = [spread + (f"; finished so far: {', '.join(short)}" if short else "")]
+    lines = [f"mean ± standard deviation over {seeds} seeds"] if seeds > 1 else []
+    if short := [f"{r.panel.key}/{r.curve.key} {len(r.runs)}" for r in found if len(r.runs) < seeds]:
+        lines.append(f"searches finished so far: {', '.join(short)}")
     if found[0].runs[0].config["scale"] == "quick":
         lines.append("searches this small show that the methods run and how they begin, not how they rank")
     frames = [frame for result in found for frame in result.frames]

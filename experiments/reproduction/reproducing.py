@@ -11,7 +11,7 @@ from nasbench1shot1.experiments.reproduction.drawing import as_table, draw, resu
 from nasbench1shot1.experiments.reproduction.expectation import Kind, makespan, measure, seconds_left
 from nasbench1shot1.experiments.reproduction.figures import PaperFigure
 from nasbench1shot1.experiments.reproduction.jobs import Job, check_recorded, figure_named, jobs_of
-from nasbench1shot1.experiments.reproduction.pool import places, run_jobs
+from nasbench1shot1.experiments.reproduction.pool import Place, places, run_jobs
 from nasbench1shot1.experiments.reproduction.screen import FigureProgress, list_jobs, show_results
 from nasbench1shot1.files import check_writable, replacing
 from nasbench1shot1.progress import duration, sayer
@@ -79,7 +79,7 @@ def reproduce(
     return picture
 
 
-def _places(jobs: Sequence[Job], workers: int | None) -> Sequence[Any]:
+def _places(jobs: Sequence[Job], workers: int | None) -> list[Place]:
     import torch
 
     options = jobs[0].options
@@ -102,7 +102,7 @@ def _search(jobs: Sequence[Job], folder: Path, workers: int | None, console: "Co
 
 
 def _announce(
-    jobs: Sequence[Job], where: Sequence[Any], console: "Console", list_them: bool = False
+    jobs: Sequence[Job], where: Sequence[Place], console: "Console", list_them: bool = False
 ) -> dict[Kind, float]:
     """Say how much is to be done and how long it will take; returns the seconds per epoch."""
     say, todo = sayer(console), [job for job in jobs if not job.is_finished]
