@@ -141,6 +141,11 @@ class OneShotOptimizer(ABC):
         """Called before every epoch, 1 … epochs; all that the method draws in it must come from `generator`."""
         self.generator = generator
 
+    @property
+    def is_annealed(self) -> bool:
+        """Whether mixing weights depend on Λ ever more steeply, so that a Hessian by Λ grows by that alone."""
+        return False
+
     @abstractmethod
     def mixing(self) -> Mixing:
         """The mixing weights of one training pass, differentiable with respect to Λ; methods that sample draw here."""

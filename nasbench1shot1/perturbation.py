@@ -15,9 +15,9 @@ class Perturbation:
     """(mixing, batch) → perturbed mixing, as `config.perturbation` says; Λ itself does not change.
 
     "random" adds uniform noise in ±ε; "adversarial" climbs the loss of the training batch in ε-bounded steps along
-    the gradient's sign. ε grows linearly to `config.perturbation_size` in the last epoch. A weight that is zero stays
-    zero, none becomes negative, and each vector keeps its sum (NAS weights are shares, unlike an image's pixels: that
-    is ours, the paper projects on the box only).
+    the gradient's sign. ε grows linearly to `config.perturbation_size` in the last epoch. None becomes
+    negative, and each vector keeps its sum, as in the authors' code; that a weight which is zero stays zero is ours, so
+    that nothing appears which was not sampled.
     """
 
     def __init__(self, state: SearchState, epoch: int) -> None:

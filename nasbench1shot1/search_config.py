@@ -217,5 +217,9 @@ def _check_numbers(config: SearchConfig) -> None:
         )
     if not 0 < config.grad_clip < math.inf:
         raise InvalidInputError(f"--grad-clip must be more than 0, not {config.grad_clip}")
+    if config.warm_start_epochs and config.warm_start_epochs >= config.epochs:
+        raise InvalidInputError(
+            f"--warm-start-epochs {config.warm_start_epochs} leaves none of the {config.epochs} epochs to Λ: give fewer"
+        )
     if config.early_stopping and not config.hessian_eigenvalue:
         raise InvalidInputError("--early-stopping watches the Hessian's eigenvalue: give --hessian-eigenvalue too")

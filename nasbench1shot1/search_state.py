@@ -174,7 +174,12 @@ def begin(config: SearchConfig) -> SearchState:
 
 
 def _check_relaxation(config: SearchConfig, method: OneShotOptimizer) -> None:
-    """Refuse at once what needs mixing weights that depend on Λ, where the method has none."""
+    """Refuse at once what needs mixing weights that depend on Λ, or always alike, where the method's do not."""
+    if config.early_stopping and method.is_annealed:
+        raise InvalidInputError(
+            "--early-stopping would act on the falling temperature, with which the Hessian's eigenvalue grows: leave "
+            "it out, or keep the temperature constant"
+        )
     if any(value.requires_grad for value in method.parameters.values()):
         return
     for option, wanted in (

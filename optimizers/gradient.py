@@ -76,6 +76,11 @@ class GradientOptimizer(OneShotOptimizer):
             weight_decay=self.hyperparameters.architecture_weight_decay,
         )
 
+    @property
+    def is_annealed(self) -> bool:
+        """Whether the temperature falls."""
+        return self.hyperparameters.temperature_min < self.hyperparameters.temperature_max
+
     def begin_epoch(self, epoch: int, epochs: int, generator: torch.Generator) -> None:
         """Set the temperature of the epoch."""
         super().begin_epoch(epoch, epochs, generator)

@@ -116,6 +116,14 @@ def test_early_stopping_needs_the_eigenvalue(tmp_path):
         search(tmp_path / "run", early_stopping=True)
 
 
+@pytest.mark.parametrize("optimizer", ["gdas", "snas"])
+def test_a_falling_temperature_is_refused_with_early_stopping(tmp_path, optimizer):
+    options = {"optimizer": optimizer, "hessian_eigenvalue": True, "early_stopping": True}
+    with pytest.raises(nb.InvalidInputError, match="--early-stopping would act on the falling temperature"):
+        search(tmp_path / "run", **options)
+    tiny_state(**options, temperature_max=1.0, temperature_min=1.0)
+
+
 # Early stopping ----------------------------------------------------------------------------------------------------
 
 FLAT, STEEP = [1.0] * 10, [1.0] * 10 + [2.0] * 5

@@ -3,7 +3,6 @@
 import json
 import re
 import shlex
-import tomllib
 from dataclasses import asdict, fields
 from importlib import import_module
 from pathlib import Path
@@ -82,22 +81,6 @@ def test_the_readmes_own_loop_is_five_lines_without_a_search(tiny):
     arch, table = names["arch"], names["table"]
     assert arch in [names["space"][names["space"].index(arch)]]
     assert table.regret(arch) == table.best("s1", "test")[1].test_accuracy - table.query(arch).test_accuracy
-
-
-def test_the_optimizer_in_contributing_is_found_by_its_entry_point_and_searches(tiny, monkeypatch):
-    (tiny / "my_package").mkdir()
-    (tiny / "my_package" / "__init__.py").touch()
-    (tiny / "my_package" / "annealed.py").write_text(blocks("CONTRIBUTING.md", "python")[0])
-    groups = tomllib.loads(blocks("CONTRIBUTING.md", "toml")[0])["project"]["entry-points"]
-    installed = tiny / "my_package-1.0.dist-info"
-    installed.mkdir()
-    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: my-package\nVersion: 1.0\n")
-    lines = [f"[{group}]\n" + "".join(f"{k} = {v}\n" for k, v in of.items()) for group, of in groups.items()]
-    (installed / "entry_points.txt").write_text("".join(lines))
-    monkeypatch.syspath_prepend(str(tiny))
-    run = nb.search("annealed-darts", scale="quick", out=tiny / "run", console=Console(quiet=True))
-    assert run.summary["optimizer"] == "annealed-darts"
-    assert len(run.lines) == 3
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if commands(page)])
