@@ -1,0 +1,69 @@
+"""Mixing weights as the suite for optimizers looks at them: by choice, for a pass that computes all, by image."""
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from nasbench1shot1.optimizer import Batch, Mixing
+from nasbench1shot1.search_state import SearchState
+from nasbench1shot1.space import Choice, OneShotSpace
+from nasbench1shot1.supernet import to_tensors
+
+OfCells = Sequence[Mapping[str, Tensor]]
+"""Mixing weights of the cells in turns."""
+
+
+def uniform(space: OneShotSpace) -> Mixing:
+    """Every candidate of a choice weighs the same, none of them nothing."""
+    return Mixing({key: torch.full(shape, 1 / shape[-1]) for key, shape in space.mixing_shapes().items()})
+
+
+def of_cells(mixing: Mixing) -> OfCells:
+    """The mixing weights of the cells in turns; none for an unweighted path."""
+    if mixing.weights is None:
+        return []
+    return list(mixing.weights) if isinstance(mixing.weights, tuple) else [mixing.weights]
+
+
+def of_choice(weights: Mapping[str, Tensor], choice: Choice) -> Tensor:
+    """The vector of weights (entries,) that a choice has."""
+    return weights[choice.key] if choice.row is None else weights[choice.key][choice.row]
+
+
+def dense(space: OneShotSpace, mixing: Mixing) -> OfCells:
+    """The weights with which a pass that computes everything, most of it times zero, says the same as `mixing`."""
+    if mixing.path is None:
+        return _masked_by_operations(space, mixing)
+    one_hot = to_tensors(space.one_hot(mixing.path))
+    return [{key: one_hot[key] * weights[key] for key in one_hot} for weights in of_cells(mixing)] or [one_hot]
+
+
+def _masked_by_operations(space: OneShotSpace, mixing: Mixing) -> OfCells:
+    weights = of_cells(mixing)
+    if mixing.operations is None:
+        return weights
+    key = space.operation_key
+    sampled = torch.tensor(mixing.operations).reshape(len(weights), -1)
+    masks = [F.one_hot(row, of[key].shape[-1]) for of, row in zip(weights, sampled, strict=True)]
+    return [{**of, key: of[key] * mask} for of, mask in zip(weights, masks, strict=True)]
+
+
+def per_image(space: OneShotSpace, mixings: Sequence[Mixing], images: int) -> Mixing:
+    """All of them in one batch: so many images under the first, as many under the second, …"""
+    each = [dense(space, mixing) for mixing in mixings]
+    cells = [[of[i % len(of)] for of in each] for i in range(max(map(len, each)))]
+    return Mixing(
+        tuple(
+            {key: torch.stack([w[key] for w in cell]).repeat_interleave(images, 0) for key in cell[0]} for cell in cells
+        )
+    )
+
+
+def computed_weights(state: SearchState, mixing: Mixing, batch: Batch) -> set[str]:
+    """The names of the supernet's weights that its output depends on, found by a pass that computes everything."""
+    names, weights = zip(*state.net.named_parameters(), strict=True)
+    loss = state.loss(Mixing(tuple(dense(state.net.space, mixing))), batch)
+    gradients = torch.autograd.grad(loss, weights, allow_unused=True)
+    return {name for name, gradient in zip(names, gradients, strict=True) if gradient is not None and gradient.any()}

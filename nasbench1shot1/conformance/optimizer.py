@@ -1,0 +1,81 @@
+"""What every one-shot optimizer must do, whatever moves its Λ: whole searches, and all of `optimizer_steps`."""
+# ruff: noqa: D102  a test's name says what it checks
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from nasbench1shot1 import registry
+from nasbench1shot1.checkpoints import load_checkpoint
+from nasbench1shot1.conformance.optimizer_steps import OptimizerStepsConformance
+from nasbench1shot1.conformance.tiny_search import (
+    Kill,
+    differences,
+    kept_search,
+    killed_search,
+    resumed,
+    tiny_search,
+    values,
+)
+from nasbench1shot1.run_folder import CHECKPOINT
+from nasbench1shot1.run_record import Run
+
+KILLS = (Kill("training", 1), Kill("recording", 1), Kill("choosing", 2))
+"""One search is killed at each of these in turn, and gone on with after each."""
+
+
+class OptimizerConformance(OptimizerStepsConformance):
+    """Subclass it in a test module and give the fixture `optimizer`, and `options` that keep its searches short.
+
+    Searches are of 2 epochs on 10 + 10 random images, with 2 channels × 2 cells, on the CPU.
+    """
+
+    @pytest.fixture
+    def searched_space(self) -> str:
+        """The name of the space of whole searches; give another where the optimizer is not for this one."""
+        return "s3"
+
+    @pytest.fixture
+    def searched(self, given_on: Callable[[str], dict[str, Any]], searched_space: str) -> dict[str, Any]:
+        """All options of a whole search but the suite's own."""
+        return given_on(searched_space)
+
+    @pytest.fixture
+    def unbroken(self, searched: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Run:
+        """A whole search, run when it is asked for the first time."""
+        return kept_search(tmp_path_factory.getbasetemp(), searched)
+
+    def test_every_epoch_from_0_on_has_a_point_and_its_lambda(self, unbroken: Run) -> None:
+        space = registry.one_shot(registry.search_space(unbroken.config["space"]))
+        assert [line["epoch"] for line in unbroken.lines] == [0, 1, 2]
+        assert [line["train_loss"] is None for line in unbroken.lines] == [True, False, False]
+        assert all(0 <= line["one_shot_valid_error"] <= 1 and line["test_regret"] >= 0 for line in unbroken.lines)
+        assert all(space[space.index(arch)] == arch for arch in unbroken.architectures)
+        shapes = {key: history.shape for key, history in unbroken.architecture_parameters.items()}
+        assert shapes == {key: (3, *shape) for key, shape in space.mixing_shapes().items()}
+
+    def test_same_seed_same_bits(self, unbroken: Run, searched: dict[str, Any], tmp_path: Path) -> None:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(1)  # the global generator's state must not matter
+            assert differences(unbroken, tiny_search(tmp_path / "run", searched)) == []
+
+    def test_killed_again_and_again_and_resumed_is_the_unbroken_run(
+        self, unbroken: Run, searched: dict[str, Any], tmp_path: Path
+    ) -> None:
+        for kill in KILLS:
+            killed_search(tmp_path / "run", searched, kill)
+        assert differences(unbroken, resumed(tmp_path / "run")) == []
+
+    def test_in_bfloat16_all_that_moves_stays_float32_and_finite(
+        self, searched: dict[str, Any], tmp_path: Path
+    ) -> None:
+        run = tiny_search(tmp_path / "run", {**searched, "precision": "bfloat16", "epochs": 1})
+        stored = values(load_checkpoint(run.folder / CHECKPOINT))
+        tensors = [value for value in stored.values() if isinstance(value, torch.Tensor) and value.is_floating_point()]
+        assert len(tensors) > 50
+        assert all(tensor.dtype == torch.float32 and torch.isfinite(tensor).all() for tensor in tensors)
+        assert all(np.isfinite(history).all() for history in run.architecture_parameters.values())

@@ -1,0 +1,266 @@
+"""What every one-shot optimizer must do, whatever moves its Λ: its options, what it gives, and single steps."""
+# ruff: noqa: D102  a test's name says what it checks
+
+import json
+import random
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import fields
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+import torch
+
+from nasbench1shot1.conformance.mixings import computed_weights, of_cells, of_choice, per_image
+from nasbench1shot1.conformance.search_steps import (
+    Nobody,
+    begin_epoch,
+    few_images,
+    garble,
+    give_momentum,
+    go_on,
+    learn,
+    mixings,
+    stored,
+    train_and_choose,
+)
+from nasbench1shot1.conformance.tiny_search import IMAGES_PER_HALF, random_images, same, tiny_state
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.images import ImageSet
+from nasbench1shot1.optimizer import Mixing, OneShotOptimizer
+from nasbench1shot1.options import option_names
+from nasbench1shot1.presets import PRESETS
+from nasbench1shot1.search_config import SCALES, defaults, make_config
+from nasbench1shot1.search_loop import batch_pairs, train_epoch, weight_step
+from nasbench1shot1.search_state import SearchState
+from nasbench1shot1.shared_weights import SharedWeights
+from nasbench1shot1.space import Choice
+
+ROUNDING = 1e-5
+"""How far a sum of mixing weights may lie from what it should be."""
+
+
+class OptimizerStepsConformance:
+    """The part of `OptimizerConformance` that needs no whole search."""
+
+    @pytest.fixture
+    def optimizer(self) -> str | type[OneShotOptimizer]:
+        """The optimizer to be tested: its name, its class, or "module:Class"."""
+        raise NotImplementedError("give a fixture 'optimizer' that returns its name or class")
+
+    @pytest.fixture
+    def options(self) -> dict[str, Any]:
+        """Options of its searches beside the suite's own."""
+        return {}
+
+    @pytest.fixture(params=["s1", "s3"])
+    def space(self, request: pytest.FixtureRequest) -> str:
+        """The name of the space; give another where the optimizer is not for these."""
+        return str(request.param)
+
+    def expected_sum(self, choice: Choice, mixing: Mixing) -> float | None:
+        """What the mixing weights of a choice sum to; None if that does not matter for this optimizer.
+
+        1, or, along a path, whose weights are hard, as many as are picked.
+        """
+        return 1.0 if mixing.path is None else float(choice.picks)
+
+    def looks_ahead(self, state: SearchState) -> bool:
+        """Whether Λ may see batches of the weight half: only through a virtual step of the weights."""
+        return getattr(state.method.hyperparameters, "update", None) == "second-order"
+
+    @pytest.fixture
+    def given_on(
+        self,
+        optimizer: str | type[OneShotOptimizer],
+        options: dict[str, Any],
+        tmp_path_factory: pytest.TempPathFactory,
+    ) -> Callable[[str], dict[str, Any]]:
+        """A space's name → all options of a search on it but the suite's own."""
+        name = optimizer if isinstance(optimizer, str) else f"{optimizer.__module__}:{optimizer.__qualname__}"
+        images = str(random_images(tmp_path_factory.getbasetemp()))
+        return lambda space: {"optimizer": name, "space": space, "images": images, **options}
+
+    @pytest.fixture
+    def given(self, given_on: Callable[[str], dict[str, Any]], space: str) -> dict[str, Any]:
+        """All options of a search but the suite's own."""
+        return given_on(space)
+
+    @pytest.fixture
+    def state(self, given: dict[str, Any]) -> SearchState:
+        """A search before its first epoch."""
+        return tiny_state(given)
+
+    # Options ---------------------------------------------------------------------------------------------------
+
+    def test_its_options_have_defaults_that_fit_and_come_back_from_json(self, given: dict[str, Any]) -> None:
+        base = {name: given[name] for name in ("optimizer", "space")}
+        for scale, preset in ((scale, preset) for scale in SCALES for preset in PRESETS):
+            config = make_config({**base, "scale": scale, "preset": preset})
+            assert set(defaults(config.method(), scale, preset)) <= set(option_names(type(config)))
+            config.hyperparameters().check()
+            assert make_config(json.loads(json.dumps(config.as_dict()))) == config
+        with pytest.raises(InvalidInputError, match="no_such_option"):
+            make_config({**base, "no_such_option": 1})
+
+    def test_its_own_options_cannot_be_set_once_they_are_checked(self, state: SearchState) -> None:
+        for field in fields(state.method.hyperparameters):
+            with pytest.raises(AttributeError):
+                setattr(state.method.hyperparameters, field.name, None)
+
+    # What it gives the supernet, and what it prefers -----------------------------------------------------------
+
+    def test_the_supernet_takes_its_mixing_weights(self, state: SearchState) -> None:
+        for mixing in mixings(state):
+            assert mixing.weights is not None or mixing.path is not None
+            assert all(tensor.dtype == torch.float32 for tensor in mixing.tensors())
+            assert torch.isfinite(state.logits(mixing, few_images(state).images)).all()
+
+    def test_mixing_weights_sum_to_what_they_should(self, state: SearchState) -> None:
+        for mixing in mixings(state):
+            for weights in of_cells(mixing):
+                for choice in state.net.space.choices():
+                    if (expected := self.expected_sum(choice, mixing)) is not None:
+                        assert abs(float(of_choice(weights, choice).sum()) - expected) < ROUNDING, choice
+
+    def test_several_mixings_in_one_batch_are_each_as_alone(self, state: SearchState) -> None:
+        given = [*mixings(state), Mixing(path=state.method.architecture())]
+        images = few_images(state).images
+        state.net.eval()
+        with torch.no_grad():
+            alone = torch.cat([state.logits(mixing, images) for mixing in given])
+            together = per_image(state.net.space, given, len(images))
+            torch.testing.assert_close(
+                state.logits(together, images.repeat(len(given), 1, 1, 1)), alone, rtol=1e-3, atol=1e-4
+            )
+
+    def test_lambda_has_the_spaces_keys_and_shapes(self, state: SearchState) -> None:
+        for epoch in (0, 1):
+            train_and_choose(state, epoch)
+            shapes = {key: tuple(value.shape) for key, value in state.method.parameters.items()}
+            assert shapes == state.net.space.mixing_shapes()
+            assert {value.dtype for value in state.method.parameters.values()} == {torch.float32}
+
+    def test_its_architecture_is_of_the_space_and_asking_for_it_changes_nothing(self, state: SearchState) -> None:
+        space = state.net.space
+        for epoch in (0, 1):
+            train_and_choose(state, epoch)
+            before = deepcopy(state.method.state_dict())
+            arch = state.method.architecture()
+            assert space[space.index(arch)] == arch == state.method.architecture()
+            assert same(state.method.state_dict(), before)
+
+    # What moves what -------------------------------------------------------------------------------------------
+
+    def test_only_the_weights_that_a_pass_computes_move(self, state: SearchState) -> None:
+        """Every weight has momentum, and weight decay pulls at it; yet those that are not computed stay."""
+        give_momentum(state)
+        begin_epoch(state, 1)
+        for batch, _ in batch_pairs(state, 1):
+            mixing = state.method.mixing()
+            before = {name: weight.detach().clone() for name, weight in state.net.named_parameters()}
+            with patch.object(state.method, "mixing", return_value=mixing):
+                weight_step(state, batch)
+            moved = {name for name, weight in state.net.named_parameters() if not torch.equal(weight, before[name])}
+            assert moved == computed_weights(state, mixing, batch)
+
+    def test_weight_steps_leave_lambda_alone_and_its_own_steps_the_weights(self, state: SearchState) -> None:
+        def weights() -> Any:
+            moved = [(weight, weight.grad) for weight in state.net.parameters()]
+            return deepcopy((moved, state.weight_optimizer.state_dict()))
+
+        begin_epoch(state, 1)
+        for weight_batch, architecture_batch in batch_pairs(state, 1):
+            before = weights()
+            state.method.architecture_step(state.step(weight_batch, architecture_batch))
+            assert same(weights(), before)
+            parameters = deepcopy(state.method.parameters)
+            weight_step(state, weight_batch)
+            assert same(state.method.parameters, parameters)
+            assert all(value.grad is None for value in state.method.parameters.values())
+
+    @pytest.mark.parametrize("learning_rate", [0.025, 0.0])
+    def test_the_weight_half_teaches_lambda_nothing(self, given: dict[str, Any], learning_rate: float) -> None:
+        """A virtual step of the weights may use it; at a learning rate of 0, such a step leads nowhere.
+
+        Statistics of batch-norm are those of the scored images, as recalibrating takes images of the weight half.
+        """
+        state, other = (tiny_state({**given, "evaluation_batch_norm": "batch"}) for _ in range(2))
+        garble(other, other.split.weights)
+        alike = same(learn(state, learning_rate), learn(other, learning_rate))
+        assert alike is not (self.looks_ahead(state) and learning_rate > 0)
+
+    def test_what_lambda_learns_it_learns_from_the_architecture_half(
+        self, given: dict[str, Any], state: SearchState
+    ) -> None:
+        """Other labels there, of which several are tried, as errors of a few architectures may be alike by chance."""
+        begin_epoch(state, 1)
+        unlearned = deepcopy(state.method.state_dict())
+        learned, _ = learn(state, 0.025)
+        others = (tiny_state(given) for _ in range(1, state.images.classes))
+        for shift, other in enumerate(others, start=1):
+            garble(other, other.split.architecture, shift)
+            if same(learned, unlearned) or not same(learned, learn(other, 0.025)[0]):
+                return
+        raise AssertionError("whatever the architecture half's images and labels are, Λ becomes the same")
+
+    def test_it_scores_images_of_the_architecture_half_and_no_more_than_it_announces(self, state: SearchState) -> None:
+        rows: list[int] = []
+        scored: list[int] = []
+        begin_epoch(state, 1)
+        shared = SharedWeights(state, 1)
+
+        def batch(images: ImageSet, wanted: torch.Tensor, real: Any = ImageSet.batch) -> Any:
+            rows.extend(wanted.tolist())
+            return real(images, wanted)
+
+        def errors(architectures: Any, wanted: Any = None, real: Any = shared.errors) -> Any:
+            scored.append(len(architectures) * (IMAGES_PER_HALF if wanted is None else len(wanted)))
+            return real(architectures, wanted)
+
+        with patch.object(ImageSet, "batch", batch), patch.object(shared, "errors", errors):
+            state.method.end_epoch(shared)
+            state.method.choose(shared)
+        assert set(rows) <= set(state.split.architecture.tolist())
+        announced = state.method.images_scored(state.config.batch_size, IMAGES_PER_HALF)
+        assert sum(scored) <= announced
+        assert bool(scored) is bool(announced)
+
+    def test_while_the_weights_warm_up_it_learns_nothing(self, given: dict[str, Any]) -> None:
+        state = tiny_state({**given, "warm_start_epochs": 1})
+        begun: list[Any] = []
+
+        def noted(*arguments: Any, real: Any = state.method.begin_epoch) -> None:
+            real(*arguments)
+            begun.append(deepcopy((state.method.state_dict(), state.method.parameters)))
+
+        weights = deepcopy(state.net.state_dict())
+        with patch.object(state.method, "begin_epoch", noted):
+            train_epoch(state, 1, Nobody())
+        assert same([(state.method.state_dict(), state.method.parameters)], begun)
+        assert not same(state.net.state_dict(), weights)
+
+    # Randomness and state --------------------------------------------------------------------------------------
+
+    def test_all_that_it_draws_comes_from_its_generators(self, state: SearchState) -> None:
+        def global_states() -> Any:
+            numpy = np.random.get_state(legacy=False)  # noqa: NPY002  only to see that it stays
+            return torch.get_rng_state(), numpy, random.getstate()
+
+        before, generator = global_states(), torch.Generator().manual_seed(0)
+        type(state.method)(state.net.space, state.method.hyperparameters, generator, state.method.device)
+        assert len(list(mixings(state))) == 4
+        assert same(global_states(), before)
+
+    def test_a_fresh_one_that_takes_up_its_state_goes_on_alike(self, given: dict[str, Any], state: SearchState) -> None:
+        train_and_choose(state, 1)
+        fresh = tiny_state({**given, "seed": 1}).method
+        fresh.load_state_dict(stored(state.method.state_dict()))
+        assert same(go_on(state, state.method), go_on(state, fresh))
+
+    def test_a_state_that_lacks_something_is_refused(self, state: SearchState) -> None:
+        for name in (whole := stored(state.method.state_dict())):
+            with pytest.raises((KeyError, RuntimeError, ValueError, TypeError)):
+                state.method.load_state_dict({key: value for key, value in whole.items() if key != name})

@@ -1,0 +1,114 @@
+"""Parts of a search, as the suite for optimizers takes them one by one."""
+
+import io
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from nasbench1shot1.conformance.mixings import uniform
+from nasbench1shot1.optimizer import Batch, Mixing, OneShotOptimizer
+from nasbench1shot1.search_loop import batch_pairs, train_epoch
+from nasbench1shot1.search_state import SearchState
+from nasbench1shot1.shared_weights import SharedWeights
+
+
+class Nobody:
+    """Who is told how a search goes and does not care."""
+
+    def step(self, epoch: int, loss: float | None) -> None:
+        """Nothing."""
+
+    def epoch_done(self, line: dict[str, object]) -> None:
+        """Nothing."""
+
+
+def begin_epoch(state: SearchState, epoch: int) -> None:
+    """Tell the method that an epoch begins."""
+    state.method.begin_epoch(epoch, state.config.epochs, state.generator("optimizer", epoch))
+
+
+def train_and_choose(state: SearchState, epoch: int) -> None:
+    """A whole epoch but for measuring and recording; nothing is trained in epoch 0."""
+    if epoch > 0:
+        train_epoch(state, epoch, Nobody())
+    state.method.choose(SharedWeights(state, epoch))
+    state.epoch = epoch
+
+
+def mixings(state: SearchState) -> Iterator[Mixing]:
+    """What the method gives the supernet before training and after an epoch, for training and for measuring."""
+    for epoch in (0, 1):
+        train_and_choose(state, epoch)
+        begin_epoch(state, epoch + 1)
+        with torch.no_grad():
+            given = state.method.mixing(), state.method.evaluation_mixing()
+        yield from given
+
+
+def few_images(state: SearchState) -> Batch:
+    """Two images with their labels."""
+    return state.images_of(torch.arange(2), state.augmentation(1), None)
+
+
+def give_momentum(state: SearchState) -> None:
+    """One step of all the supernet's weights, so that momentum would go on moving each of them."""
+    F.cross_entropy(
+        state.logits(uniform(state.net.space), few_images(state).images), few_images(state).labels
+    ).backward()
+    state.weight_optimizer.step()
+    assert all(state.weight_optimizer.state[weight]["momentum_buffer"].any() for weight in state.net.parameters())
+
+
+def learn(state: SearchState, learning_rate: float) -> tuple[Any, Any]:
+    """What moves Λ in an epoch, while the weights stand still: the method after learning, and after choosing.
+
+    Args:
+        state: before its first epoch.
+        learning_rate: of the weights.
+    """
+    state.weight_optimizer.param_groups[0]["lr"] = learning_rate
+    begin_epoch(state, 1)
+    for weight_batch, architecture_batch in batch_pairs(state, 1):
+        state.method.architecture_step(state.step(weight_batch, architecture_batch))
+    state.method.end_epoch(shared := SharedWeights(state, 1))
+    learned = deepcopy(state.method.state_dict())
+    state.method.choose(shared)
+    return learned, _standing(state.method)
+
+
+def go_on(state: SearchState, method: OneShotOptimizer) -> tuple[Any, ...]:
+    """All that a method does in epoch 2 on the supernet of a state, whose weights stand still."""
+    method.begin_epoch(2, state.config.epochs, state.generator("optimizer", 2))
+    drawn = []
+    for weight_batch, architecture_batch in batch_pairs(state, 2):
+        method.architecture_step(state.step(weight_batch, architecture_batch))
+        mixing = method.mixing()
+        drawn.append((mixing.tensors(), mixing.operations, str(mixing.path)))
+    method.end_epoch(shared := SharedWeights(state, 2))
+    method.choose(shared)
+    return drawn, _standing(method)
+
+
+def _standing(method: OneShotOptimizer) -> tuple[Any, ...]:
+    return deepcopy((method.state_dict(), method.parameters)), str(method.architecture())
+
+
+def stored(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The same after having been in a file."""
+    file = io.BytesIO()
+    torch.save(dict(content), file)
+    file.seek(0)
+    read: dict[str, Any] = torch.load(file, weights_only=True)
+    return read
+
+
+def garble(state: SearchState, half: np.ndarray, shift: int = 1) -> None:
+    """Replace the images of some rows by their negatives, and their labels by those so many classes on."""
+    images, labels = state.images.images.clone(), state.images.labels.clone()
+    images[half], labels[half] = 255 - images[half], (labels[half] + shift) % state.images.classes
+    state.images = replace(state.images, images=images, labels=labels)

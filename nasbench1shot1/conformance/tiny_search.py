@@ -1,0 +1,178 @@
+"""What the suite for optimizers searches with: tiny searches, killed ones, and how two runs are compared."""
+
+import hashlib
+import json
+import multiprocessing
+import os
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nasbench1shot1 import search_loop
+from nasbench1shot1.checkpoints import load_checkpoint
+from nasbench1shot1.run_folder import CHECKPOINT, SUMMARY
+from nasbench1shot1.run_record import WEIGHTS, Run, load_run
+from nasbench1shot1.search_config import make_config
+from nasbench1shot1.search_state import SearchState, begin
+from nasbench1shot1.searching import search
+
+TINY = {
+    "scale": "quick",
+    "epochs": 2,
+    "channels": 2,
+    "cells": 2,
+    "batch_size": 6,
+    "keep_weights_every": 1,
+    "threads": 1,
+    "device": "cpu",
+}
+IMAGES_PER_HALF = 10  # a batch of 6 and a shorter one
+PRELOADED = [__name__, "pytest", "torch._dynamo", "pandas", "rich.console"]
+"""What the processes that get killed take over, imported, from the one that they are forked from."""
+
+SECONDS = ("search_seconds", "simulated_seconds")
+
+
+class Kill(NamedTuple):
+    """When a search kills its own process with SIGKILL: no handler runs, nothing is cleaned up.
+
+    Attributes:
+        moment: "training", after the first weight step of the epoch; "choosing", once the epoch's architecture is
+            chosen; "recording", when its line and Λ are written and its checkpoint is not.
+        epoch: in which.
+    """
+
+    moment: str
+    epoch: int
+
+
+def random_images(folder: Path) -> Path:
+    """An .npz there, written if there is none yet: images of ten classes, as many as a tiny search takes.
+
+    Each is of four squares of random colours: even an untrained network tells such images apart, unlike noise.
+    """
+    path, rng, number = folder / "random_images.npz", np.random.default_rng(0), 2 * IMAGES_PER_HALF
+    if not path.exists():
+        images = rng.integers(0, 256, (number, 2, 2, 3), np.uint8).repeat(16, axis=1).repeat(16, axis=2)
+        np.savez(path, images=images, labels=np.arange(number) % 10)
+    return path
+
+
+def tiny_state(options: Mapping[str, Any]) -> SearchState:
+    """A search before its first epoch, with `TINY`'s options where none are given."""
+    return begin(make_config({**TINY, **options}).resolved())
+
+
+def tiny_search(out: Path, options: Mapping[str, Any]) -> Run:
+    """A whole search, with `TINY`'s options where none are given."""
+    return search(out=out, console=_silent(), **{**TINY, **options})
+
+
+def kept_search(folder: Path, options: Mapping[str, Any]) -> Run:
+    """The same, or what it has left in `folder` when it was asked for before."""
+    name = hashlib.sha256(json.dumps(options, sort_keys=True).encode()).hexdigest()[:16]
+    return load_run(folder / name) if (folder / name / SUMMARY).exists() else tiny_search(folder / name, options)
+
+
+def resumed(folder: Path) -> Run:
+    """The run in that folder, gone on with."""
+    return search(resume=folder, console=_silent())
+
+
+def killed_search(out: Path, options: Mapping[str, Any], kill: Kill) -> None:
+    """Search in a process of its own, or go on with the run in `out` if there is one, until the kill.
+
+    Raises AssertionError where the process ends in another way.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(PRELOADED)
+    process = context.Process(target=_search_and_die, args=(out, dict(options), kill))
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL, f"the search ended with {process.exitcode} before {kill}"
+
+
+def _search_and_die(out: Path, options: Mapping[str, Any], kill: Kill) -> None:
+    _arm(kill)
+    if out.exists():
+        resumed(out)
+    else:
+        tiny_search(out, options)
+
+
+def _arm(kill: Kill) -> None:
+    """Let the search loop of this process, which nobody else uses, die at that moment."""
+    before = {"training": "weight_step", "choosing": "one_shot_error", "recording": "save_checkpoint"}[kill.moment]
+    real, calls = getattr(search_loop, before), 0
+
+    def deadly(*arguments: Any, **named: Any) -> Any:
+        nonlocal calls
+        calls += _is_due(kill, *arguments)
+        if calls == (2 if kill.moment == "training" else 1):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(*arguments, **named)
+
+    setattr(search_loop, before, deadly)
+
+
+def _is_due(kill: Kill, first: Any, *others: Any) -> bool:
+    """Whether a call of the armed function is one of the epoch; in training the state still has the epoch before."""
+    if kill.moment == "recording":
+        path, content = first, others[0]
+        return bool(path.name == CHECKPOINT and content["epoch"] == kill.epoch)
+    return bool(first.epoch + 1 == kill.epoch)
+
+
+def differences(a: Run, b: Run) -> list[str]:
+    """What differs between two runs besides seconds: lines, Λ, tensors and numbers of the checkpoints, kept weights."""
+    kept = [sorted(path.name for path in (run.folder / WEIGHTS).glob("*")) for run in (a, b)]
+    ours, theirs = (values(load_checkpoint(run.folder / CHECKPOINT)) for run in (a, b))
+    found = [f"line {i}" for i, pair in enumerate(zip(_lines(a), _lines(b), strict=False)) if pair[0] != pair[1]]
+    found += [] if len(a.lines) == len(b.lines) else ["the number of lines"]
+    found += [] if kept[0] == kept[1] else ["the weights kept"]
+    lambdas = (a.architecture_parameters, b.architecture_parameters)
+    found += [f"Λ {key}" for key in _unequal(*lambdas)]
+    return found + [f"checkpoint {key}" for key in _unequal(ours, theirs)]
+
+
+def _lines(run: Run) -> list[dict[str, Any]]:
+    return [{key: value for key, value in line.items() if key not in SECONDS} for line in run.lines]
+
+
+def _unequal(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
+    one_side = set(ours) ^ set(theirs)
+    return sorted(one_side | {key for key in set(ours) & set(theirs) if not same(ours[key], theirs[key])})
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two values, nested as those of a `state_dict` are, are equal bit for bit."""
+    ours, theirs = values(a), values(b)
+    return ours.keys() == theirs.keys() and all(_equal(ours[key], theirs[key]) for key in ours)
+
+
+def values(content: Any, path: str = "") -> dict[str, Any]:
+    """Everything in nested mappings and sequences by its path, seconds left out."""
+    if isinstance(content, Mapping):
+        items: Any = ((key, value) for key, value in content.items() if key not in SECONDS)
+    elif isinstance(content, list | tuple):
+        items = enumerate(content)
+    else:
+        return {path: content}
+    return {name: leaf for key, value in items for name, leaf in values(value, f"{path}/{key}").items()}
+
+
+def _equal(a: Any, b: Any) -> bool:
+    import torch
+
+    if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
+        return a.dtype == b.dtype and torch.equal(a, b)
+    return bool(np.array_equal(a, b)) if isinstance(a, np.ndarray) else type(a) is type(b) and bool(a == b)
+
+
+def _silent() -> Any:
+    from rich.console import Console
+
+    return Console(quiet=True)
