@@ -1,0 +1,16 @@
+"""The method runs through the suite that nasbench1shot1 ships."""
+
+import pytest
+from population import Population
+
+from nasbench1shot1.conformance.optimizer import OptimizerConformance
+
+
+class TestPopulation(OptimizerConformance):
+    @pytest.fixture
+    def optimizer(self) -> type[Population]:
+        return Population
+
+    @pytest.fixture
+    def options(self) -> dict[str, int]:
+        return {"population": 6, "replaced": 2}
