@@ -12,8 +12,10 @@ import argparse
 import json
 import os
 import platform
+import resource
 import subprocess
 import sys
+import time
 from dataclasses import asdict, dataclass, replace
 from datetime import date
 from importlib.metadata import version
@@ -56,16 +58,17 @@ def main():
     document = {**about(options), "settings": settings(base), "optimizers": [], "weight_steps": []}
     for space in options.spaces:
         for optimizer in options.optimizers:
-            document["optimizers"].append(one_optimizer(replace(base, optimizer=optimizer, space=space)))
+            job = replace(base, optimizer=optimizer, space=space)
+            document["optimizers"].append(one_optimizer(job, options.quiet))
             save(document, options.out)
-        document["weight_steps"].append(run(replace(base, what="weight-steps", space=space)))
+        document["weight_steps"].append(run_undisturbed(replace(base, what="weight-steps", space=space), options.quiet))
         save(document, options.out)
     print(table(document))
 
 
-def one_optimizer(job):
+def one_optimizer(job, quiet):
     """Speed and memory of one optimizer on one space."""
-    measured = {"load_average": os.getloadavg(), **run(job)}
+    measured = run_undisturbed(job, quiet)
     peaks = {side: run(replace(job, what="memory", side=side)) for side in measured["sides"]}
     for side, peak in peaks.items():
         measured["sides"][side]["peak_memory_MiB"] = peak
@@ -73,6 +76,35 @@ def one_optimizer(job):
         measured["ratio"]["peak_memory"] = round(peaks["published"] / peaks["same-maps"], 2)
     print(json.dumps(measured), flush=True)
     return measured
+
+
+def run_undisturbed(job, quiet):
+    """What was measured while other processes took at most that share of the processors, and the share they took."""
+    while True:
+        while others_share(lambda: time.sleep(5))[1] > quiet:
+            time.sleep(15)
+        measured, share = others_share(lambda: run(job))
+        if share <= quiet:
+            return {**measured, "others_share_of_cpu": round(share, 3)}
+        print(f"{job.what} of {job.optimizer} on {job.space}: others took {share:.0%}, so once more", flush=True)
+
+
+def others_share(action):
+    """What an action returns, and the share of all processors' time that was not this process's children's (Linux)."""
+    started, busy, own = time.perf_counter(), busy_seconds(), children_seconds()
+    result = action()
+    available = (time.perf_counter() - started) * os.cpu_count()
+    return result, (busy_seconds() - busy - (children_seconds() - own)) / available
+
+
+def busy_seconds():
+    fields = [int(field) for field in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
+    return (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")  # without idle and waiting for a disk
+
+
+def children_seconds():
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def run(job):
@@ -137,6 +169,7 @@ def parsed():
     parser.add_argument("--channels", type=int, default=16)
     parser.add_argument("--cells", type=int, default=9)
     parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--quiet", type=float, default=0.1, help="measure again where others take more of the CPUs")
     parser.add_argument("--out", type=Path, default=RESULT)
     parser.add_argument("--job", help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
-TINY = ["--quick", "--channels", "4", "--cells", "1", "--threads", "1", "--spaces", "s1"]
+TINY = ["--quick", "--channels", "4", "--cells", "1", "--threads", "1", "--spaces", "s1", "--quiet", "inf"]
 
 
 @pytest.fixture(scope="module")
