@@ -57,8 +57,11 @@ def taking_up(content: Mapping[str, Any], path: Path, identity: Mapping[str, Any
         InvalidInputError: it is another run's.
         DamagedFileError: something is missing from it.
     """
+    recorded = content.get("run")
+    if not isinstance(recorded, Mapping):
+        raise _damaged(path)
     for name, ours in identity.items():
-        if (theirs := content.get("run", {}).get(name)) != ours:
+        if (theirs := recorded.get(name)) != ours:
             raise InvalidInputError(
                 f"{path} is of another {what} ({name} {theirs}, here {ours}): put back this {what}'s own"
             )

@@ -15,13 +15,16 @@ def returned_epoch(eigenvalues: Sequence[float | None]) -> int | None:
     """The epoch whose architecture an early-stopped search returns; None while it shall go on.
 
     Args:
-        eigenvalues: of epoch 0, 1, …; None where it was not measured, as in epoch 0. They are averaged over the last
-            `WINDOW` epochs, so the first two averages to be compared are those of epochs `WINDOW` and
-            `WINDOW + BACK`.
+        eigenvalues: of epoch 0, 1, …; None where it was not measured, as in epoch 0 and while the weights warm up.
+            Their magnitudes are averaged over the last `WINDOW` measured epochs, so the first two averages to be
+            compared are those of the `WINDOW`-th and the `WINDOW + BACK`-th.
     """
-    measured = [value for value in eigenvalues[1:] if value is not None]
-    epoch = len(measured)
-    if epoch < WINDOW + BACK:
+    measured = [(epoch, abs(value)) for epoch, value in enumerate(eigenvalues) if value is not None]
+    if len(measured) < WINDOW + BACK:
         return None
-    before, now = (sum(measured[end - WINDOW : end]) / WINDOW for end in (epoch - BACK, epoch))
-    return epoch - BACK if now > 0 and before / now < LEAST_RATIO else None
+    before, now = (_mean(measured[-back - WINDOW : len(measured) - back]) for back in (BACK, 0))
+    return measured[-1 - BACK][0] if before < LEAST_RATIO * now else None
+
+
+def _mean(measured: Sequence[tuple[int, float]]) -> float:
+    return sum(value for _, value in measured) / len(measured)

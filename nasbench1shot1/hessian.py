@@ -6,6 +6,7 @@ Zela et al.: Understanding and Robustifying Differentiable Architecture Search, 
 import torch
 from torch import Tensor
 
+from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.image_batches import batches
 from nasbench1shot1.search_state import SearchState
 
@@ -18,6 +19,8 @@ def dominant_eigenvalue(state: SearchState, epoch: int) -> float:
 
     L is the cross-entropy of one batch of the architecture half, not augmented, at the present weights and under
     `evaluation_mixing`, with batch-norm in training mode; nothing of the search changes.
+
+    Raises InvalidInputError for a method whose evaluation does not depend on Λ.
     """
     leaves = list(state.method.parameters.values())
     rows = next(batches(state.split.architecture, state.config.batch_size, state.generator("hessian", epoch)))
@@ -26,6 +29,10 @@ def dominant_eigenvalue(state: SearchState, epoch: int) -> float:
     with torch.enable_grad():
         weights = {name: weight.detach() for name, weight in state.net.named_parameters()}
         loss = state.loss_at(weights, state.method.evaluation_mixing(), batch)
+        if not loss.requires_grad:
+            raise InvalidInputError(
+                f"{state.config.optimizer} has no mixing weights that depend on Λ: leave out --hessian-eigenvalue"
+            )
         gradients = torch.autograd.grad(loss, leaves, create_graph=True, allow_unused=True)
         used = [(leaf, g) for leaf, g in zip(leaves, gradients, strict=True) if g is not None]
         return _power_iteration([leaf for leaf, _ in used], [g for _, g in used], state.generator("power", epoch))

@@ -53,7 +53,7 @@ class BatchNorm2d(nn.BatchNorm2d):
         if self.affine:
             scale = scale * self.weight[:, None, None]
         shift = -mean * scale if not self.affine else self.bias[:, None, None] - mean * scale
-        return x * scale.to(x.dtype) + shift.to(x.dtype)
+        return (x.float() * scale + shift).to(x.dtype)
 
 
 @contextmanager

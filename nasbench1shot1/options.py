@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from types import NoneType
-from typing import Any, TypeVar, get_args, get_type_hints
+from types import NoneType, UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -32,6 +32,12 @@ def typed_options(config: type, options: Mapping[str, Any]) -> dict[str, Any]:
 def option_names(config: Any) -> tuple[str, ...]:
     """The fields of a configuration, in order."""
     return tuple(field.name for field in fields(config))
+
+
+def has_simple_type(wanted: Any) -> bool:
+    """Whether a field's type is one that an option can be brought into: a number, a truth value, a text, or None."""
+    allowed = get_args(wanted) or (wanted,)
+    return get_origin(wanted) in (None, Union, UnionType) and all(kind in (*_WORDS, NoneType) for kind in allowed)
 
 
 def _typed(name: str, value: Any, wanted: Any) -> Any:

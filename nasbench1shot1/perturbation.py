@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.optimizer import Batch, Mixing
 from nasbench1shot1.search_state import SearchState
 
@@ -26,9 +27,16 @@ class Perturbation:
         self._generator = state.generator("perturbation", epoch)
 
     def __call__(self, mixing: Mixing, batch: Batch) -> Mixing:
-        """Other weights in place of the mixing's; what is sampled stays."""
-        if self._kind == "none" or mixing.weights is None:
+        """Other weights in place of the mixing's; what is sampled stays.
+
+        Raises InvalidInputError where there are none.
+        """
+        if self._kind == "none":
             return mixing
+        if mixing.weights is None:
+            raise InvalidInputError(
+                f"{self._state.config.optimizer} gives no mixing weights to perturb: leave out --perturbation"
+            )
         clean = mixing.tensors()
         changed = self._random(clean) if self._kind == "random" else self._adversarial(mixing, batch)
         return mixing.with_tensors(iter([_as_shares(new, old) for new, old in zip(changed, clean, strict=True)]))

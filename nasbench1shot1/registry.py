@@ -83,9 +83,15 @@ def _one_shot_names() -> list[str]:
 def optimizer(name: str) -> "type[OneShotOptimizer]":
     """The class of the one-shot optimizer of that name, for example "darts".
 
-    Raises InvalidInputError for an unknown name.
+    Raises InvalidInputError for an unknown name, or one of something else.
     """
-    found: type[OneShotOptimizer] = _load("optimizers", "optimizer", name)
+    from nasbench1shot1.optimizer import OneShotOptimizer
+
+    found = _load("optimizers", "optimizer", name)
+    if not (isinstance(found, type) and issubclass(found, OneShotOptimizer)):
+        raise InvalidInputError(f"'{name}' is no one-shot optimizer: name a subclass of nb.OneShotOptimizer")
+    if lacking := sorted(found.__abstractmethods__):
+        raise InvalidInputError(f"'{name}' lacks {', '.join(lacking)}: write them, or name another optimizer")
     return found
 
 
@@ -102,7 +108,7 @@ def _load(group: str, kind: str, name: str) -> Any:
     module, _, attribute = (name if is_reference else known[name]).partition(":")
     try:
         return getattr(import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
+    except (ImportError, AttributeError, ValueError, TypeError) as error:
         raise InvalidInputError(
             f"the {kind} '{name}' cannot be imported ({error}): install it or mend its name"
         ) from error

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,10 +24,11 @@ class FolderWriter:
 
     @classmethod
     def create(cls, folder: Path, config: Mapping[str, Any], environment: Mapping[str, Any]) -> Self:
-        """Start a new run.
+        """Start a new run; what a process leaves that is killed before it has recorded its options is written over.
 
-        Raises InvalidInputError if there is something at `folder` already, UserError if it cannot be written.
+        Raises InvalidInputError if there is anything else at `folder` already, UserError if it cannot be written.
         """
+        _remove_torso(folder)
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             resume = f"go on with --resume {folder}, or " if (folder / CONFIG).exists() else ""
             raise InvalidInputError(f"{folder} exists already: {resume}choose another --out")
@@ -83,6 +85,12 @@ class FolderWriter:
     def finish(self, summary: Mapping[str, Any]) -> None:
         """Write what came out of the run."""
         write_json(self.folder / SUMMARY, summary)
+
+
+def _remove_torso(folder: Path) -> None:
+    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    if names and all(name == ENVIRONMENT or (name.startswith(".") and name.endswith(".part")) for name in names):
+        shutil.rmtree(folder)
 
 
 def as_json_line(line: Mapping[str, Any]) -> str:

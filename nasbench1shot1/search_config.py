@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 from nasbench1shot1.compute import MOST_THREADS, PRECISIONS, default_threads, resolve_device
 from nasbench1shot1.errors import InvalidInputError, unknown_name
-from nasbench1shot1.options import absolute_file, check_range, typed_options
+from nasbench1shot1.options import absolute_file, check_range, has_simple_type, typed_options
 from nasbench1shot1.presets import PRESETS
 from nasbench1shot1.table_names import as_recorded
 
@@ -19,10 +19,15 @@ if TYPE_CHECKING:
     from nasbench1shot1.optimizer import OneShotOptimizer
 
 SCALES: dict[str, dict[str, Any]] = {
-    "full": {"images": "cifar10", "channels": 16, "cells": 9},
+    "full": {},
     "quick": {"images": "cifar10-sample", "epochs": 15, "channels": 8, "cells": 3, "batch_size": 32},
 }
-"""What a scale fills in where no option says otherwise: the paper's setting, and one for two CPU cores and minutes."""
+"""What a scale fills in where no option says otherwise. The fields' own defaults are the paper's setting; "quick" is
+one for two CPU cores and minutes.
+"""
+
+RESERVED = {"out", "resume", "seeds", "console", "help", "named"}
+"""Names that an optimizer's option cannot have, as `nb.search` or the command line takes them for something else."""
 
 BATCH_NORMS = ("batch", "running", "recalibrated")
 PERTURBATIONS = ("none", "random", "adversarial")
@@ -79,7 +84,7 @@ class SearchConfig:
     evaluation_batch_norm: str | None = None
     """Statistics that one-shot errors are measured with: batch, running or recalibrated; the preset's if not given."""
     hessian_eigenvalue: bool = False
-    """Measure after every epoch the dominant eigenvalue of the validation loss's Hessian with respect to Λ."""
+    """Measure after every epoch, but while weights warm up, the dominant eigenvalue of Λ's Hessian of the loss."""
     early_stopping: bool = False
     """Stop when that eigenvalue grows too fast, and go back to the architecture before (needs --hessian-eigenvalue)."""
     table: str | None = None
@@ -171,8 +176,14 @@ def config_class(method: "type[OneShotOptimizer]", base: Any = SearchConfig) -> 
     Raises InvalidInputError where an own option has the name of a common one or no default, or a default names none.
     """
     own, common = method.Hyperparameters, {field.name for field in fields(base)}
-    if twice := [field.name for field in fields(own) if field.name in common]:
+    if twice := [field.name for field in fields(own) if field.name in common | RESERVED | set(dir(SearchConfig))]:
         raise InvalidInputError(f"{method.__name__} has an option '{twice[0]}', which every search has: rename it")
+    hints = get_type_hints(own)
+    if odd := [field.name for field in fields(own) if not has_simple_type(hints[field.name])]:
+        raise InvalidInputError(
+            f"the option '{odd[0]}' of {method.__name__} has a type that no option can have: use int, float, bool or "
+            "str, perhaps | None"
+        )
     if bare := [field.name for field in fields(own) if MISSING is field.default is field.default_factory]:
         raise InvalidInputError(f"the option '{bare[0]}' of {method.__name__} has no default: give it one")
     known = common | {field.name for field in fields(own)}

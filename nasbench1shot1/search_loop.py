@@ -58,9 +58,9 @@ def run_search(state: SearchState, table: Table, writer: RunWriter, reporter: Re
         training = train_epoch(state, epoch, reporter) if epoch > 0 else Training(None, None)
         state.method.choose(SharedWeights(state, epoch))
         error = one_shot_error(state, epoch)
-        measured = state.config.hessian_eigenvalue and epoch > 0
-        state.eigenvalues.append(dominant_eigenvalue(state, epoch) if measured else None)
         check_finite(state, epoch)
+        measured = state.config.hessian_eigenvalue and epoch > state.config.warm_start_epochs
+        state.eigenvalues.append(_finite(dominant_eigenvalue(state, epoch), epoch) if measured else None)
         state.search_seconds += time.perf_counter() - started
         state.epoch = epoch
         line = epoch_line(state, table, training, error)
@@ -154,6 +154,12 @@ def check_finite(state: SearchState, epoch: int) -> None:
     for tensor in [*state.net.parameters(), *state.net.buffers(), *state.method.parameters.values()]:
         if not torch.isfinite(tensor).all():
             raise _diverged("a weight or a batch-norm statistic", epoch)
+
+
+def _finite(eigenvalue: float, epoch: int) -> float:
+    if not np.isfinite(eigenvalue):
+        raise _diverged("the Hessian's eigenvalue", epoch)
+    return eigenvalue
 
 
 def _checked(loss_sum: Tensor, epoch: int) -> float:

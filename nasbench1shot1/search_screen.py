@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
+from nasbench1shot1.early_stopping import returned_epoch
 from nasbench1shot1.errors import UserError
 from nasbench1shot1.image_store import TRAINING_IMAGES
 from nasbench1shot1.progress import SearchProgress, counted, duration, percent, sayer
@@ -19,7 +20,8 @@ def announce(state: SearchState, table: Table, folder: Path, console: Console | 
     """Say what is about to happen and with what; returns the console."""
     console = console or Console()
     say, config, halves = sayer(console), state.config, state.split
-    left = (config.epochs or 0) - max(state.epoch, 0)
+    stopped = config.early_stopping and returned_epoch(state.eigenvalues) is not None
+    left = 0 if stopped else config.epochs - max(state.epoch, 0)
     if not left:
         say(f"{folder} is searched to its last epoch already; its summary and picture are written anew.")
         return console
@@ -55,6 +57,11 @@ def progress(state: SearchState, console: Console) -> SearchProgress:
 def conclude(run: Run, table: Table, console: Console) -> None:
     """Say what came out, beside what a random choice would have given, and where it lies."""
     summary, say = run.summary, sayer(console)
+    if summary["final_epoch"] < summary["searched_epochs"]:
+        say(
+            f"Stopped after epoch {summary['searched_epochs']}, as the Hessian's eigenvalue grew; back to the "
+            f"architecture of epoch {summary['final_epoch']}."
+        )
     value = percent(summary["test_regret"]) + ("" if summary["test_measured"] else " (predicted)")
     say(f"Final architecture: {summary['architecture']}")
     say(f"Test regret: {value}{_mean_regret(table, run.config['space'])}")

@@ -50,13 +50,15 @@ class SearchState:
         return F.cross_entropy(self.logits(mixing, batch.images), batch.labels)
 
     def loss_at(self, weights: Mapping[str, Tensor], mixing: Mixing, batch: Batch) -> Tensor:
-        """The same with other tensors in place of the supernet's weights; its buffers stay as they are."""
+        """The same with other tensors in place of the supernet's weights; its buffers stay as they are.
+
+        In float32 whatever the precision: what differs between such passes is often less than bfloat16 resolves.
+        """
         buffers = {name: buffer.clone() for name, buffer in self.net.named_buffers()}
-        with self._autocast(batch.images):
-            logits: Tensor = torch.func.functional_call(
-                _Uncompiled(self.net), _below_net({**weights, **buffers}), (batch.images, *mixing.arguments())
-            )
-        return F.cross_entropy(logits.float(), batch.labels)
+        logits: Tensor = torch.func.functional_call(
+            _Uncompiled(self.net), _below_net({**weights, **buffers}), (batch.images, *mixing.arguments())
+        )
+        return F.cross_entropy(logits, batch.labels)
 
     def logits(self, mixing: Mixing, images: Tensor, compiled: bool = True) -> Tensor:
         """The supernet's class scores, (N, classes) float32; `compiled` only counts where the search compiles."""
@@ -129,6 +131,8 @@ class SearchState:
             self.method.load_state_dict(state["method"])
             self.epoch, self.search_seconds = state["epoch"], state["search_seconds"]
             self.eigenvalues = list(state["eigenvalues"])
+            if len(self.eigenvalues) != self.epoch + 1:
+                raise ValueError("an eigenvalue or None belongs to every epoch")
 
 
 def begin(config: SearchConfig) -> SearchState:

@@ -120,12 +120,17 @@ def _group_to_resume(
         raise InvalidInputError(f"{folder} is no group of seeds: it has no {SEEDS}")
     recorded = read_json(folder / SEEDS)
     try:
-        group = {**recorded["options"], **options}
-        if options:
-            write_json(folder / SEEDS, {**recorded, "options": group})
-        return folder, list(recorded["seeds"]), group
+        group, seeds = {**recorded["options"], **options}, list(recorded["seeds"])
+        epochs, wanted = recorded["options"]["epochs"], group["epochs"]
+        shrinks = wanted < epochs
     except (KeyError, TypeError) as error:
         raise DamagedFileError(f"{folder / SEEDS} is damaged: restore it, or resume its runs one by one") from error
+    if shrinks:
+        raise InvalidInputError(f"{folder} has runs of {epochs} epochs: --epochs may only grow, not to {wanted}")
+    if options:
+        make_config({**group, "seed": min(seeds, default=0)}).resolved()  # before anything is written
+        write_json(folder / SEEDS, {**recorded, "options": group})
+    return folder, seeds, group
 
 
 def _seed_run(folder: Path, options: dict[str, Any], console: "Console | None") -> Run:

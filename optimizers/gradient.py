@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -126,7 +127,7 @@ class GradientOptimizer(OneShotOptimizer):
         """Λ, Adam's moments and the temperature."""
         return {
             "parameters": {key: value.detach().clone() for key, value in self.parameters.items()},
-            "adam": self.adam.state_dict(),
+            "adam": deepcopy(self.adam.state_dict()),  # else its moments would go on moving
             "temperature": self.temperature,
         }
 

@@ -94,6 +94,11 @@ class LearnsFromTheWeightHalf(DARTS):
         )
 
 
+class LearnsNothing(DARTS):
+    def architecture_step(self, step: SearchStep) -> None:
+        pass
+
+
 class LeavesGradients(DARTS):
     def architecture_step(self, step: SearchStep) -> None:
         step.loss(self.mixing(), step.architecture_batch).backward()
@@ -142,6 +147,7 @@ class ScoresWhatTheWeightsTrainOn(RandomWS):
         (TimesZero, "test_only_the_weights_that_a_pass_computes_move"),
         (LearnsFromTheWeightHalf, "test_the_weight_half_teaches_lambda_nothing"),
         (LearnsFromTheWeightHalf, "test_what_lambda_learns_it_learns_from_the_architecture_half"),
+        (LearnsNothing, "test_what_lambda_learns_it_learns_from_the_architecture_half"),
         (LeavesGradients, "test_weight_steps_leave_lambda_alone_and_its_own_steps_the_weights"),
         (MovesLambdaWhileWeightsTrain, "test_weight_steps_leave_lambda_alone_and_its_own_steps_the_weights"),
         (MovesLambdaWhileWeightsTrain, "test_while_the_weights_warm_up_it_learns_nothing"),

@@ -479,3 +479,19 @@ def test_a_class_of_ones_own_is_searched_with_and_found_again_on_resuming(tmp_pa
     assert len(nb.search(resume=run.folder, epochs=2, console=Console(quiet=True)).lines) == 3
     with pytest.raises(nb.InvalidInputError, match="cannot be imported"):
         search(tmp_path / "other", optimizer="annealed_darts:Nothing")
+
+
+def test_a_group_that_may_not_shrink_stays_as_it_was(tmp_path):
+    options = {**TINY, "epochs": 2, "console": Console(quiet=True)}
+    nb.search_seeds([0, 1], out=tmp_path / "group", **options)
+    before = (tmp_path / "group" / "seeds.json").read_bytes()
+    for epochs, sentence in ((1, "--epochs may only grow, not to 1"), (-3, "--epochs may only grow")):
+        with pytest.raises(nb.InvalidInputError, match=sentence):
+            nb.search_seeds([], resume=tmp_path / "group", epochs=epochs, console=Console(quiet=True))
+    assert (tmp_path / "group" / "seeds.json").read_bytes() == before
+    (tmp_path / "group" / "seed-1" / "config.json").unlink()  # as if killed before the options were recorded
+    for path in (tmp_path / "group" / "seed-1").iterdir():
+        if path.name != "environment.json":
+            path.unlink()
+    runs = nb.search_seeds([], resume=tmp_path / "group", epochs=3, console=Console(quiet=True))
+    assert [len(run.lines) for run in runs] == [4, 4]

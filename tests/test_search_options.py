@@ -224,3 +224,55 @@ def test_bad_values_end_in_a_sentence_and_leave_nothing(tmp_path, options, messa
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "run").exists()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listed(Hyperparameters):
+    """With an option of a type that no command line could fill."""
+
+    widths: tuple[int, ...] = (1, 2)
+    """How wide."""
+
+
+class Lists(DARTS):
+    Hyperparameters = Listed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shadowing(Hyperparameters):
+    """With an option that would hide a method of every configuration."""
+
+    method: str = "x"
+    """Which."""
+
+
+class Shadows(DARTS):
+    Hyperparameters = Shadowing
+
+
+@pytest.mark.parametrize(
+    ("reference", "sentence"),
+    [
+        (f"{__name__}:Lists", "the option 'widths' of Lists has a type that no option can have"),
+        (f"{__name__}:Shadows", "Shadows has an option 'method', which every search has: rename it"),
+        (":x", "cannot be imported"),
+        (".a:b", "cannot be imported"),
+        ("json:dumps", "is no one-shot optimizer"),
+        ("nasbench1shot1.optimizer:OneShotOptimizer", "lacks load_state_dict, mixing, state_dict: write them"),
+    ],
+)
+def test_what_is_no_optimizer_is_named_in_a_sentence(reference, sentence):
+    with pytest.raises(nb.InvalidInputError) as caught:
+        make_config({"optimizer": reference})
+    assert sentence in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("scale", ["full", "quick"])
+def test_an_optimizers_own_size_is_the_default_at_full_scale(scale):
+    config = make_config({"optimizer": f"{__name__}:Small", "scale": scale})
+    assert (config.channels, config.cells) == ((4, 2) if scale == "full" else (8, 3))
+
+
+class Small(DARTS):
+    defaults = {"channels": 4, "cells": 2}  # noqa: RUF012

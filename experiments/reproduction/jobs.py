@@ -69,20 +69,21 @@ def figure_named(name: str, only: Sequence[str] = ()) -> PaperFigure:
         only: keys of panels or of curves, or "panel/curve", each perhaps with `*`; a curve stays if one of them fits.
 
     Raises:
-        InvalidInputError: an unknown name, or nothing fits.
+        InvalidInputError: an unknown name, or one of `only` fits nothing.
     """
     if name not in FIGURES:
         raise unknown_name("figure", name, FIGURES)
     figure = FIGURES[name]
     if not only:
         return figure
+    for pattern in only:
+        if not any(_fits(panel.key, curve.key, [pattern]) for panel, curve in figure.pairs()):
+            keys = [*(panel.key for panel in figure.panels), *(curve.key for curve in figure.panels[0].curves)]
+            raise unknown_name(f"part of {name}", pattern, keys)
     panels = tuple(
         replace(panel, curves=tuple(curve for curve in panel.curves if _fits(panel.key, curve.key, only)))
         for panel in figure.panels
     )
-    if not any(panel.curves for panel in panels):
-        keys = [*(panel.key for panel in figure.panels), *(curve.key for curve in figure.panels[0].curves)]
-        raise unknown_name(f"part of {name}", " ".join(only), keys)
     return replace(figure, panels=tuple(panel for panel in panels if panel.curves))
 
 
@@ -103,8 +104,10 @@ def jobs_of(
         seeds: the scale's if not given.
 
     Raises:
-        InvalidInputError: an unknown scale or option, or a value out of range.
+        InvalidInputError: an unknown scale or option, a value out of range, or seeds that are none or not distinct.
     """
+    if seeds is not None and (not seeds or len(set(seeds)) < len(seeds)):
+        raise InvalidInputError(f"seeds {list(seeds)} are none or one twice: give distinct ones, as 0-5")
     if scale not in SCALES:
         raise unknown_name("scale", scale, SCALES)
     size = SCALES[scale]

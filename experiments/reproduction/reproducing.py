@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.errors import UserError
+from nasbench1shot1.errors import InvalidInputError, UserError
 from nasbench1shot1.experiments.anytime_regret import save_figure
 from nasbench1shot1.experiments.reproduction.drawing import as_table, draw, results
 from nasbench1shot1.experiments.reproduction.expectation import Kind, makespan, measure, seconds_left
@@ -60,6 +60,8 @@ def reproduce(
 
     console = console or Console()
     folder = Path(out).expanduser() if out else Path("reproduce") / f"{name}-{scale}"
+    if folder.exists() and not folder.is_dir():
+        raise InvalidInputError(f"{folder} is a file: choose another --out")
     figure = figure_named(name, only)
     jobs = jobs_of(figure, scale, folder, options, seeds)
     check_recorded(jobs, options)

@@ -6,14 +6,13 @@ search leaves can be resumed, and no orphan keeps a folder locked.
 
 import json
 import os
-import shutil
 import sys
 import threading
 from pathlib import Path
 from typing import Any
 
 from nasbench1shot1.errors import UserError
-from nasbench1shot1.run_folder import CONFIG, ENVIRONMENT
+from nasbench1shot1.run_folder import CONFIG
 
 
 def main(arguments: list[str]) -> None:
@@ -33,15 +32,7 @@ def run_job(folder: Path, options: dict[str, Any]) -> None:
     if (folder / CONFIG).is_file():
         search(resume=folder)
     else:
-        _remove_torso(folder)
         search(out=folder, **options)
-
-
-def _remove_torso(folder: Path) -> None:
-    """Remove what a process leaves that is killed before it has recorded its options; nothing else is touched."""
-    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
-    if names and all(name == ENVIRONMENT or (name.startswith(".") and name.endswith(".part")) for name in names):
-        shutil.rmtree(folder)
 
 
 def _end_with_parent() -> None:

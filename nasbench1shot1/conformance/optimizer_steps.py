@@ -71,6 +71,10 @@ class OptimizerStepsConformance:
         """Whether Λ may see batches of the weight half: only through a virtual step of the weights."""
         return getattr(state.method.hyperparameters, "update", None) == "second-order"
 
+    def learns(self, state: SearchState) -> bool:
+        """Whether a step must move Λ; override it for a method whose Λ has a gradient and yet need not move."""
+        return any(value.requires_grad for value in state.method.parameters.values())
+
     @pytest.fixture
     def given_on(
         self,
@@ -199,6 +203,7 @@ class OptimizerStepsConformance:
         begin_epoch(state, 1)
         unlearned = deepcopy(state.method.state_dict())
         learned, _ = learn(state, 0.025)
+        assert not (self.learns(state) and same(learned, unlearned)), "nothing moves, though Λ could"
         others = (tiny_state(given) for _ in range(1, state.images.classes))
         for shift, other in enumerate(others, start=1):
             garble(other, other.split.architecture, shift)
