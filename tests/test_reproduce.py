@@ -14,6 +14,7 @@ from nasbench1shot1.experiments.reproduction.expectation import makespan
 from nasbench1shot1.experiments.reproduction.figures import FIGURES
 from nasbench1shot1.experiments.reproduction.jobs import figure_named, jobs_of
 from nasbench1shot1.experiments.reproduction.pool import places, usable_cores
+from nasbench1shot1.experiments.reproduction.reproducing import reproduce as reproduce_figure
 from nasbench1shot1.experiments.reproduction.screen import FigureProgress
 
 # Panels, curves in each, epochs, searches with six seeds: NAS-Bench-1Shot1, section 5 and appendix.
@@ -139,6 +140,7 @@ def test_a_part_of_a_figure_is_panels_or_curves(only, left):
     [
         (["figure3"], "unknown figure 'figure3'; did you mean 'figure"),
         (["figure2", "--only", "darst"], "unknown part of figure2 'darst'; did you mean 'darts'"),
+        (["figure2", "--only", "s1,gdsa"], "unknown part of figure2 'gdsa'; did you mean 'gdas'"),
         (["figure2", "--scale", "qick"], "unknown scale 'qick'; did you mean 'quick'"),
         (["figure9", "--scale", "quick", "--only", "darts", "--epochs", "0"], "--epochs must be at least 1"),
         (["figure9", "--scale", "quick", "--seeds", "a"], "--seeds a is not a list of seeds"),
@@ -155,6 +157,20 @@ def test_bad_input_is_one_sentence_and_writes_nothing(tmp_path, monkeypatch, cap
     assert stopped.value.code == 2
     assert sentence in said
     assert said.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_in_the_folders_place_is_refused(tmp_path):
+    (tmp_path / "taken").write_text("mine")
+    with pytest.raises(nb.InvalidInputError, match="taken is a file: choose another --out"):
+        reproduce_figure("figure9", scale="quick", out=tmp_path / "taken")
+    assert (tmp_path / "taken").read_text() == "mine"
+
+
+@pytest.mark.parametrize("seeds", [[], [0, 0]])
+def test_seeds_are_some_and_distinct(tmp_path, seeds):
+    with pytest.raises(nb.InvalidInputError, match="give distinct ones"):
+        reproduce_figure("figure9", scale="quick", out=tmp_path / "new", seeds=seeds)
     assert list(tmp_path.iterdir()) == []
 
 
