@@ -12,6 +12,7 @@ import pandas
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.files import replacing
 from nasbench1shot1.run_record import Run
+from nasbench1shot1.search_config import departures
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -124,7 +125,7 @@ def scale_text(config: Mapping[str, Any]) -> str:
     return (
         f"{config['scale']} scale: {config['channels']} channels × {config['cells']} cells, "
         f"{config['weight_images']:,} + {config['architecture_images']:,} images of {config['images']}, "
-        f"preset {config['preset']}"
+        f"preset {config['preset']}" + "".join(f"\n{name} {value}" for name, value in departures(config).items())
     )
 
 

@@ -53,6 +53,16 @@ class FolderWriter:
         finally:
             os.close(descriptor)
 
+    @contextmanager
+    def removed_if_nothing_is_recorded(self) -> Iterator[None]:
+        """Leave no folder in the way of a better try, where something fails before the first line of metrics."""
+        try:
+            yield
+        except Exception:
+            if not read_lines(self.folder / METRICS):
+                shutil.rmtree(self.folder, ignore_errors=True)
+            raise
+
     def append_line(self, line: Mapping[str, Any]) -> None:
         """Add a line to the metrics; raises UserError where the disk is full."""
         path = self.folder / METRICS

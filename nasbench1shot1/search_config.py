@@ -5,13 +5,15 @@ flat beside each other in `nb.search(…)`, on the command line and in config.js
 """
 
 import math
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import MISSING, asdict, dataclass, fields, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from nasbench1shot1.compute import MOST_THREADS, PRECISIONS, default_threads, resolve_device
-from nasbench1shot1.errors import InvalidInputError, unknown_name
-from nasbench1shot1.options import absolute_file, check_range, has_simple_type, typed_options
+from nasbench1shot1.errors import InvalidInputError, UserError, unknown_name
+from nasbench1shot1.options import absolute_file, check_range, flag, has_simple_type, option_names, typed_options
 from nasbench1shot1.presets import PRESETS
 from nasbench1shot1.table_names import as_recorded
 
@@ -152,9 +154,44 @@ def make_config(options: dict[str, Any]) -> SearchConfig:
 
     method = optimizer(options.get("optimizer") or SearchConfig.optimizer)
     kind: type[SearchConfig] = config_class(method)
+    check_options(method, options)
     given = {name: value for name, value in typed_options(kind, options).items() if value is not None}
     scale, preset = given.get("scale", SearchConfig.scale), given.get("preset", SearchConfig.preset)
     return kind(**{**defaults(method, scale, preset), **given})
+
+
+def check_options(method: "type[OneShotOptimizer]", names: Iterable[str]) -> None:
+    """Raise InvalidInputError for an option that other methods have and this one has not, naming those that have it."""
+    from nasbench1shot1.registry import BUILT_IN, optimizer
+
+    mine = {field.name for field in fields(config_class(method))}
+    for name in names:
+        if name in mine:
+            continue
+        if holders := [
+            other for other in BUILT_IN["optimizers"] if name in option_names(optimizer(other).Hyperparameters)
+        ]:
+            raise InvalidInputError(
+                f"{method.__name__} has no option {flag(name)}, which is one of {', '.join(holders)}: leave it out"
+            )
+
+
+_OF_A_RUN = {
+    "seed", "space", "epochs", "images", "images_per_half", "channels", "cells", "batch_size", "table", "device",
+    "threads", "precision", "compile", "keep_weights_every", "hessian_eigenvalue",
+}  # fmt: skip
+
+
+def departures(recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """By which options of its method a recorded search departs from that method's defaults.
+
+    Size, images and place of running are left out. Nothing where the optimizer is not installed any more.
+    """
+    with suppress(UserError):
+        usual = make_config({name: recorded[name] for name in ("optimizer", "scale", "preset")}).as_dict()
+        usual["evaluation_batch_norm"] = PRESETS[recorded["preset"]].evaluation_batch_norm
+        return {name: recorded[name] for name in usual if name not in _OF_A_RUN and recorded.get(name) != usual[name]}
+    return {}
 
 
 def defaults(method: "type[OneShotOptimizer]", scale: str, preset: str) -> dict[str, Any]:
@@ -175,7 +212,14 @@ def config_class(method: "type[OneShotOptimizer]", base: Any = SearchConfig) -> 
 
     Raises InvalidInputError where an own option has the name of a common one or no default, or a default names none.
     """
-    own, common = method.Hyperparameters, {field.name for field in fields(base)}
+    from nasbench1shot1.optimizer import Hyperparameters
+
+    own = method.Hyperparameters
+    if not (isinstance(own, type) and issubclass(own, Hyperparameters)):
+        raise InvalidInputError(
+            f"{method.__name__}.Hyperparameters must subclass optimizer.Hyperparameters: let it do so"
+        )
+    common = {field.name for field in fields(base)}
     if twice := [field.name for field in fields(own) if field.name in common | RESERVED | set(dir(SearchConfig))]:
         raise InvalidInputError(f"{method.__name__} has an option '{twice[0]}', which every search has: rename it")
     hints = get_type_hints(own)

@@ -171,6 +171,6 @@ def _checked(loss_sum: Tensor, epoch: int) -> float:
 
 def _diverged(what: str, epoch: int) -> UserError:
     return UserError(
-        f"{what} is no longer a number in epoch {epoch}: search again with a lower --learning-rate or --grad-clip; "
-        f"the record is whole up to epoch {epoch - 1}"
+        f"{what} is no longer a number in epoch {epoch}: search again with a lower --learning-rate or --grad-clip"
+        + (f"; the record is whole up to epoch {epoch - 1}" if epoch else "; nothing was trained yet")
     )

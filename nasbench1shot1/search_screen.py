@@ -11,6 +11,7 @@ from nasbench1shot1.errors import UserError
 from nasbench1shot1.image_store import TRAINING_IMAGES
 from nasbench1shot1.progress import SearchProgress, counted, duration, percent, sayer
 from nasbench1shot1.run_record import FIGURE, Run
+from nasbench1shot1.search_config import departures
 from nasbench1shot1.search_estimate import seconds_per_epoch
 from nasbench1shot1.search_state import SearchState
 from nasbench1shot1.table import Table
@@ -27,6 +28,12 @@ def announce(state: SearchState, table: Table, folder: Path, console: Console | 
         return console
     epochs = counted(config.epochs, "epoch")
     say(f"{config.optimizer} on {state.net.space.id}, seed {config.seed}, {epochs}, into {folder}")
+    if changed := departures(config.as_dict()):
+        say("With " + ", ".join(f"{name} {value}" for name, value in changed.items()))
+    if config.optimizer.startswith("__main__:"):
+        say("Its optimizer is a class of this script or notebook: only from there can the search be resumed.")
+    if config.hessian_eigenvalue:
+        say("The Hessian's eigenvalue is recorded in metrics.jsonl, field hessian_eigenvalue.")
     threads = counted(config.threads or 1, "thread")
     where = f"{config.device} with {threads}" if config.device == "cpu" else config.device
     size = f"{counted(config.channels, 'channel')} × {counted(config.cells, 'cell')}"

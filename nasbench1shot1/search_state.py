@@ -62,6 +62,10 @@ class SearchState:
 
     def logits(self, mixing: Mixing, images: Tensor, compiled: bool = True) -> Tensor:
         """The supernet's class scores, (N, classes) float32; `compiled` only counts where the search compiles."""
+        if not isinstance(mixing, Mixing):
+            raise InvalidInputError(
+                f"{self.config.optimizer} gave a {type(mixing).__name__} as its mixing: let it return a Mixing(weights)"
+            )
         forward = self.net if compiled and not mixing.is_sampled else self.net.forward
         with self._autocast(images):
             logits: Tensor = forward(images, *mixing.arguments())

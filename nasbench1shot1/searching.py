@@ -147,9 +147,22 @@ def _start(config: SearchConfig, folder: Path, console: "Console | None") -> Run
     _check_covers(table, config.space)
     with cpu_threads(config.threads):
         state = begin(config)
+        _check_is_no_other(folder, config)
         writer = RunWriter.create(folder, {**config.as_dict(), **_facts(state, table), "grown": []}, environment())
-        with writer.locked():
+        with writer.locked(), writer.removed_if_nothing_is_recorded():
             return _finish(state, table, writer, console)
+
+
+def _check_is_no_other(folder: Path, config: SearchConfig) -> None:
+    """Refuse a folder that holds a search with other options, naming one of them: resuming it would not be this one."""
+    if not (folder / CONFIG).is_file():
+        return
+    recorded = load_run(folder).config
+    for name, ours in config.as_dict().items():
+        if name in recorded and recorded[name] != ours:
+            raise InvalidInputError(
+                f"{folder} holds another search ({flag(name)} {recorded[name]}, not {ours}): choose another --out"
+            )
 
 
 def _resume(folder: Path, given: dict[str, Any], console: "Console | None") -> Run:

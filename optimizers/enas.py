@@ -51,7 +51,7 @@ class ENASHyperparameters(SamplingHyperparameters):
     controller_tanh_constant: float = 2.5
     """Bound of the controller's scores after the tanh."""
     controller_operation_tanh_reduction: float = 5.0
-    """By how much that bound is smaller for operations."""
+    """What that bound is divided by for operations."""
     controller_average_parents: bool = False
     """Average the log-probabilities of a node's parents, as published, instead of taking that of their draw."""
     controller_operation_bias: float = 0.0

@@ -29,7 +29,7 @@ class ControllerSettings:
         hidden: units of the LSTM, and of the embeddings it reads.
         temperature: what scores are divided by before the tanh.
         tanh_constant: bound of the scores after it.
-        operation_tanh_reduction: by how much that bound is smaller for operations.
+        operation_tanh_reduction: what that bound is divided by for operations.
         average_picks: the published NAS-Bench-1Shot1 code's reading of several parents: `averaged_draws` instead of
             `successive_draws`.
         operation_bias: what is added to the bounded scores of the operations, one number for each; none if empty.

@@ -52,8 +52,8 @@ class GradientHyperparameters(Hyperparameters):
                 raise unknown_name(name, getattr(self, name), known)
         if not 0 < self.temperature_min <= self.temperature_max < math.inf:
             raise InvalidInputError(
-                f"--temperature-max falls to --temperature-min, which must be more than 0, not from "
-                f"{self.temperature_max} to {self.temperature_min}"
+                f"the temperature falls from --temperature-max {self.temperature_max} to --temperature-min "
+                f"{self.temperature_min}: the first must be at least the second, and both more than 0"
             )
         if self.draws > 1 and self.relaxation == "single-path":
             raise InvalidInputError("a single path is one for all cells: leave out --draws")

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.optimizer import Hyperparameters, Mixing, OneShotOptimizer
 from nasbench1shot1.options import check_range
 from nasbench1shot1.shared_weights import SharedWeights
@@ -31,7 +32,12 @@ class SamplingHyperparameters(Hyperparameters):
         """Raise InvalidInputError for a value that is out of range."""
         check_range("candidates", self.candidates, 1)
         check_range("candidate_batches", self.candidate_batches, 1)
-        check_range("finalists", self.finalists, 1, self.candidates)
+        check_range("finalists", self.finalists, 1)
+        if self.finalists > self.candidates:
+            raise InvalidInputError(
+                f"--finalists {self.finalists} cannot be more than --candidates {self.candidates}: lower the one or "
+                "raise the other"
+            )
 
 
 class SamplingOptimizer(OneShotOptimizer):

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import tyro
 
@@ -16,20 +17,24 @@ class Reproduce:
     The same command again goes on where the last one stopped; finished searches are kept.
     """
 
-    figure: tyro.conf.Positional[str | None] = None
+    figure: Annotated[
+        tyro.conf.Positional[str | None],
+        tyro.conf.arg(metavar="[FIGURE]", help_behavior_hint="(default: list the figures)"),
+    ] = None
     """figure2, figure4 or figure7 to figure13."""
     scale: str = "full"
     """full: the paper's setting, for GPUs; quick: minutes on a CPU, and too small to rank methods."""
     out: Path | None = None
     """Folder of searches, picture and CSV; reproduce/FIGURE-SCALE if not given."""
     only: str | None = None
-    """Parts of the figure: panels, curves or panel/curve, as in s1,s2/gdas; * stands for anything."""
+    """Parts of the figure: panels, curves or panel/curve, as in s1,s2/gdas; * stands for anything. Their picture and CSV
+    are files of their own."""
     seeds: str | None = None
     """0-5, or 1,3,8; full: 0-5, quick: 0-1 if not given."""
     workers: int | None = None
     """Searches at once; one per GPU, or as many as there are cores for their threads, if not given."""
     dry_run: bool = False
-    """List the searches and how long they would take, and stop."""
+    """List the curves and how long they would take, and stop."""
     epochs: int | None = None
     """Search epochs; the figure's if not given."""
     images: str | None = None
@@ -79,4 +84,5 @@ def _list() -> None:
             f"{scale}: {curves * len(size.seeds)} × {figure.epochs_at(scale)} epochs" for scale, size in SCALES.items()
         )
         print(f"{name:<9} {figure.title:<38} {runs}")
-    print("\nnb1shot1 reproduce FIGURE --scale quick")
+    print("\n90 × 50 epochs: 90 searches of 50 epochs each; full is the paper's setting, quick runs on a CPU in minutes")
+    print("nb1shot1 reproduce FIGURE --scale quick")

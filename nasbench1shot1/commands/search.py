@@ -2,14 +2,16 @@
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import tyro
 
-from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.search_config import SearchConfig, config_class
+from nasbench1shot1.errors import InvalidInputError, UserError
+from nasbench1shot1.files import read_json
+from nasbench1shot1.search_config import SearchConfig, check_options, config_class
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,9 +36,17 @@ class Search(SearchConfig):
         words = [*arguments, ""]
         named = [words[i + 1] for i, word in enumerate(words) if word == "--optimizer"]
         named += [word.partition("=")[2] for word in words if word.startswith("--optimizer=")]
-        base: Any = cls
-        made: type[Search] = config_class(optimizer(named[-1] if named else cls.optimizer), base)
-        return made
+        name = named[-1] if named else _recorded_optimizer(words) or cls.optimizer
+        method, base = optimizer(name), cls
+        flags = [word.removeprefix("--").partition("=")[0] for word in words if word.startswith("--")]
+        check_options(method, [flag.replace("-", "_") for flag in flags])
+        made: Any = config_class(method, base)  # type: ignore[arg-type]
+        made.__doc__ = (
+            f"{cls.__doc__}\n\nOptions and defaults are those of {name} at the full scale under the preset corrected; "
+            "with --optimizer X --help those of X. docs/optimizers.md has all of them side by side."
+        )
+        found: type[Search] = made
+        return found
 
     def run(self) -> None:
         """Search."""
@@ -52,6 +62,20 @@ class Search(SearchConfig):
             search_seeds([], out=self.out, resume=self.resume, **given)
         else:
             search(out=self.out, resume=self.resume, **given)
+
+
+def _recorded_optimizer(words: Sequence[str]) -> str | None:
+    """The optimizer of the run that --resume names, if there is one."""
+    from nasbench1shot1.run_folder import CONFIG
+    from nasbench1shot1.run_record import SEEDS
+
+    folders = [words[i + 1] for i, word in enumerate(words[:-1]) if word == "--resume"]
+    for folder in folders:
+        with suppress(UserError, OSError, KeyError, TypeError):
+            if (Path(folder) / SEEDS).is_file():
+                return str(read_json(Path(folder) / SEEDS)["options"]["optimizer"])
+            return str(read_json(Path(folder) / CONFIG)["optimizer"])
+    return None
 
 
 OWN = {"out", "resume", "seeds", "help"}
