@@ -117,11 +117,10 @@ def run(job):
 
 
 def about(options):
-    spoken = ["--peer PEER" if options.peer else "", "--quick" if options.quick else ""]
-    spoken += [f"--{name} {getattr(options, name)}" for name in ("rounds", "threads", "device", "precision")]
+    spoken = " ".join(sys.argv[1:]).replace(options.peer or "PEER", "PEER").replace(f"--out {options.out}", "")
     return {
         "date": str(date.today()),
-        "command": " ".join(["python benchmarks/optimizer_speed.py", *filter(None, spoken)]),
+        "command": f"python benchmarks/optimizer_speed.py {spoken}".strip(),
         "peer": commit(options.peer) if options.peer else None,
         "machine": f"{platform.machine()}, {os.cpu_count()} CPUs, Python {platform.python_version()}",
         "torch": version("torch"),
