@@ -11,8 +11,9 @@ import nasbench1shot1 as nb
 from nasbench1shot1 import cli
 from nasbench1shot1.experiments.reproduction import screen
 from nasbench1shot1.experiments.reproduction.expectation import makespan
-from nasbench1shot1.experiments.reproduction.figures import FIGURES
+from nasbench1shot1.experiments.reproduction.figures import FIGURES, OTHER_FIGURES
 from nasbench1shot1.experiments.reproduction.jobs import figure_named, jobs_of
+from nasbench1shot1.experiments.reproduction.outputs import stem
 from nasbench1shot1.experiments.reproduction.pool import places, usable_cores
 from nasbench1shot1.experiments.reproduction.reproducing import reproduce as reproduce_figure
 from nasbench1shot1.experiments.reproduction.screen import FigureProgress
@@ -138,7 +139,10 @@ def test_a_part_of_a_figure_is_panels_or_curves(only, left):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["figure3"], "unknown figure 'figure3'; did you mean 'figure"),
+        (["figure3"], "figure 3 of the paper shows no regret per search epoch but rank correlation"),
+        (["figure17"], "figure 17 of the paper shows no regret per search epoch"),
+        (["fig10"], "unknown figure 'fig10'; did you mean 'figure10'? (known: figure2, figure4, figure7, figure8, "),
+        (["figure18"], "unknown figure 'figure18' (known: figure2"),
         (["figure2", "--only", "darst"], "unknown part of figure2 'darst'; did you mean 'darts'"),
         (["figure2", "--only", "s1,gdsa"], "unknown part of figure2 'gdsa'; did you mean 'gdas'"),
         (["figure2", "--scale", "qick"], "unknown scale 'qick'; did you mean 'quick'"),
@@ -147,16 +151,19 @@ def test_a_part_of_a_figure_is_panels_or_curves(only, left):
         (["figure9", "--scale", "quick", "--only", "darts", "--workers", "0"], "--workers must be at least 1, not 0"),
         (["figure9", "--scale", "quick", "--only", "darts", "--table", "/nowhere"], "/nowhere"),
         (["figure9", "--only", "darts"], "data download"),
+        (["figure9", "--only", "darts", "--dry-run"], "data download"),
+        (["figure9", "--scale", "quick", "--images", "nowhere.npz"], "unknown image set 'nowhere.npz'"),
     ],
 )
 def test_bad_input_is_one_sentence_and_writes_nothing(tmp_path, monkeypatch, capsys, arguments, sentence):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as stopped:
         cli.main(["reproduce", *arguments])
-    said = capsys.readouterr().err
+    said = capsys.readouterr()
     assert stopped.value.code == 2
-    assert sentence in said
-    assert said.count("\n") == 1
+    assert sentence in said.err
+    assert said.err.count("\n") == 1
+    assert said.out == ""
     assert list(tmp_path.iterdir()) == []
 
 
@@ -179,6 +186,30 @@ def test_without_a_name_the_figures_are_listed(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines[: len(FIGURES)]] == list(FIGURES)
     assert "full: 90 × 50 epochs" in lines[0]
+    assert len({line.partition(" ")[2] for line in lines[: len(FIGURES)]}) == len(FIGURES)
+    assert "90 searches of 50 epochs each" in lines[-2]
+    assert max(map(len, lines)) <= 100
+
+
+def test_the_help_names_the_figure_in_words(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["reproduce", "--help"])
+    said = capsys.readouterr().out
+    assert "[OPTIONS] [FIGURE]" in said
+    assert "list the figures" in said
+
+
+def test_known_and_other_figures_are_all_of_the_paper():
+    assert sorted([*OTHER_FIGURES, *(int(name.removeprefix("figure")) for name in FIGURES)]) == list(range(1, 18))
+
+
+def test_a_part_has_files_of_its_own():
+    assert stem("figure2", ()) == "figure2"
+    names = [("s1",), ("s1", "gdas"), ("s1/gdas",), ("s1/*darts",), ("s1/gdas",) * 30, ("s1/gdas",) * 31]
+    stems = [stem("figure2", only) for only in names]
+    assert stems[:3] == ["figure2-s1", "figure2-s1+gdas", "figure2-s1-gdas"]
+    assert len(set(stems)) == len(stems)
+    assert all(len(each) < 100 and "/" not in each and "*" not in each for each in stems)
 
 
 def test_the_page_names_every_figure_with_its_epochs_and_searches():
@@ -198,7 +229,8 @@ def test_a_dry_run_says_how_long_and_writes_nothing(tmp_path, monkeypatch, capsy
     said = capsys.readouterr().out
     assert "4 searches of 6 epochs" in said
     assert "24 epochs to go" in said
-    assert "darts/weight-decay-81e-4/seed-1: 6 epochs, " in said
+    assert "darts/weight-decay-81e-4 × 2 seeds: 6 epochs, less than a minute each\n" in said
+    assert "seed-1" not in said
     assert "This will take less than a minute." in said
     assert not (tmp_path / "figure").exists()
 

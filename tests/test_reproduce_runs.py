@@ -14,9 +14,10 @@ import pandas
 import pytest
 from matplotlib.text import Text
 from rich.console import Console
-from tiny_figures import ARGUMENTS, DRIVER, JOBS, ONLY, TINY, reproduce, shrink
+from tiny_figures import ARGUMENTS, DRIVER, JOBS, ONLY, STEM, TINY, reproduce, shrink
 
 import nasbench1shot1 as nb
+from nasbench1shot1 import cli
 from nasbench1shot1.experiments.reproduction import pool
 from nasbench1shot1.experiments.reproduction.drawing import as_table, draw, results
 from nasbench1shot1.experiments.reproduction.figures import FIGURES, Curve, Panel, PaperFigure
@@ -64,7 +65,7 @@ def with_the_first_to_do(finished: Path, out: Path) -> Path:
     shutil.copytree(finished, out)
     for name in JOBS[:2]:
         shutil.rmtree(out / name)
-    for name in ("figure12.csv", "figure12.png"):
+    for name in (f"{STEM}.csv", f"{STEM}.png"):
         (out / name).unlink()
     return out
 
@@ -83,7 +84,7 @@ def test_each_search_is_the_one_that_the_same_options_give_alone(finished, tmp_p
 
 
 def test_the_csv_has_mean_and_spread_of_the_runs_for_every_epoch(finished):
-    frame = pandas.read_csv(finished / "figure12.csv")
+    frame = pandas.read_csv(finished / f"{STEM}.csv")
     assert list(frame.columns[:4]) == ["panel", "curve", "seeds", "epoch"]
     assert len(frame) == 2 * 4
     for name in ONLY:
@@ -101,7 +102,7 @@ def test_the_picture_shows_the_means_and_says_what_they_are_worth(finished, tiny
     jobs = jobs_of(figure, "quick", finished, {"epochs": 3})
     found = results(figure, jobs, table)
     drawn = draw("figure12", figure, found, 2, table)
-    assert (finished / "figure12.png").read_bytes()[:4] == b"\x89PNG"
+    assert (finished / f"{STEM}.png").read_bytes()[:4] == b"\x89PNG"
     left, right = drawn.findobj(lambda item: type(item).__name__ == "Axes")
     for axes, curve, line in ((left, "test_regret", "-"), (right, "one_shot_valid_error", "--")):
         for result, artist in zip(found, axes.get_lines(), strict=True):
@@ -134,7 +135,7 @@ def test_finished_searches_are_scored_on_another_table(finished, tiny, no_proces
     out = shutil.copytree(finished, tmp_path / "figure")
     measured_table.save(tmp_path / "measured")
     reproduce(out, *EPOCHS, "--table", str(tmp_path / "measured"))
-    frame = pandas.read_csv(out / "figure12.csv")
+    frame = pandas.read_csv(out / f"{STEM}.csv")
     regrets = [[measured_table.regret(arch) for arch in nb.load_run(out / name).architectures] for name in JOBS[::2]]
     assert np.allclose(frame["test_regret_mean"][:4], np.mean(regrets, axis=0), rtol=0, atol=1e-12)
     assert (frame["test_regret_measured"] == 1).all()
@@ -161,11 +162,64 @@ def test_searches_with_other_options_are_refused(finished, tiny, no_process, cap
     assert all_files(finished) == before
 
 
+@pytest.mark.parametrize("left", [0, 2])
+def test_a_finished_search_that_lost_epochs_is_refused(finished, tiny, no_process, tmp_path, capsys, left):
+    out = shutil.copytree(finished, tmp_path / "figure")
+    metrics = out / JOBS[1] / "metrics.jsonl"
+    lines = metrics.read_text().splitlines(keepends=True)
+    metrics.write_text("".join(lines[:left])) if left else metrics.unlink()
+    with pytest.raises(SystemExit) as stopped:
+        reproduce(out, *EPOCHS)
+    said = capsys.readouterr()
+    assert stopped.value.code == 2
+    assert f"{out / JOBS[1]} is finished, but its metrics.jsonl has {left} of 4 lines: restore the file, or" in said.err
+    assert (said.err.count("\n"), said.out) == (1, "")
+
+
+def test_a_removed_folder_is_searched_anew_without_the_other_searches(finished, tiny, tmp_path):
+    out = shutil.copytree(finished, tmp_path / "figure")
+    shutil.rmtree(out / JOBS[1])
+    reproduce(out, *EPOCHS)
+    assert searched(out) == searched(finished)
+
+
+def test_one_seed_has_no_spread(finished, tiny, no_process, tmp_path, capsys):
+    out = shutil.copytree(finished, tmp_path / "figure")
+    reproduce(out, *EPOCHS, "--seeds", "1")
+    frame = pandas.read_csv(out / f"{STEM}.csv")
+    assert frame[[name for name in frame if name.endswith("_std")]].isna().all(axis=None)
+    assert frame["test_regret_mean"].notna().all()
+    said = capsys.readouterr().out
+    assert "±" not in said
+    assert "%" in said
+
+
+def test_another_figures_folder_is_refused(finished, no_process, capsys):
+    before = all_files(finished)
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["reproduce", "figure10", "--scale", "quick", "--out", str(finished)])
+    said = capsys.readouterr()
+    assert stopped.value.code == 2
+    assert said.err == f"nb1shot1: {finished} holds figure12, not figure10: choose another --out\n"
+    assert said.out == ""
+    assert all_files(finished) == before
+
+
+def test_missing_images_are_no_obstacle_to_what_is_finished(finished, tiny, no_process, monkeypatch):
+    monkeypatch.setattr("nasbench1shot1.images.load_images", None)
+    monkeypatch.setattr("nasbench1shot1.experiments.reproduction.reproducing.measure", lambda todo: {})
+    before = all_files(finished)
+    reproduce(finished, *EPOCHS)
+    assert all_files(finished) == before
+
+
 def test_more_seeds_only_search_what_is_missing(finished, tiny, tmp_path, capsys):
     out = shutil.copytree(finished, tmp_path / "figure")
     reproduce(out, *EPOCHS, "--seeds", "0-2", "--only", ONLY[0])
     assert "3 searches of 3 epochs; 2 are finished" in capsys.readouterr().out
-    assert (pandas.read_csv(out / "figure12.csv")["seeds"] == 3).all()
+    assert (pandas.read_csv(out / "figure12-darts-weight-decay-1e-4.csv")["seeds"] == 3).all()
+    for kind in ("csv", "png"):  # of the other part
+        assert (out / f"{STEM}.{kind}").read_bytes() == (finished / f"{STEM}.{kind}").read_bytes()
     assert searched(out) == searched(finished)
 
 
@@ -223,10 +277,10 @@ def test_killed_with_its_processes_and_gone_on_is_the_unbroken_figure(finished, 
     with begin(out) as process:
         process.send_signal(signal.SIGKILL)
     wait_until_nobody_writes(out)  # its processes end by themselves: this returns
-    assert not (out / "figure12.csv").exists()
+    assert not (out / f"{STEM}.csv").exists()
     reproduce(out, *EPOCHS)
     assert searched(out) == searched(finished)
-    assert (out / "figure12.csv").read_bytes() == (finished / "figure12.csv").read_bytes()
+    assert (out / f"{STEM}.csv").read_bytes() == (finished / f"{STEM}.csv").read_bytes()
 
 
 def test_a_second_command_is_refused_and_ctrl_c_says_how_to_go_on(finished, tiny, tmp_path, capsys):
@@ -263,7 +317,7 @@ def test_a_killed_search_does_not_stop_the_others_and_is_tried_again(finished, t
     assert f"1 of 4 searches failed, which the same command tries again: {JOBS[0]}: " in output.err
     assert "killed by signal 9" in output.err
     assert [nb.load_run(out / name).is_finished for name in JOBS] == [False, True, True, True]
-    seeds = pandas.read_csv(out / "figure12.csv").groupby("curve")["seeds"].first()
+    seeds = pandas.read_csv(out / f"{STEM}.csv").groupby("curve")["seeds"].first()
     assert seeds.to_dict() == {"weight-decay-1e-4": 1, "weight-decay-81e-4": 2}
     reproduce(out, *EPOCHS)
     assert searched(out) == searched(finished)

@@ -20,6 +20,9 @@ ONLY = ("darts/weight-decay-1e-4", "darts/weight-decay-81e-4")
 ARGUMENTS = ["reproduce", "figure12", "--scale", "quick", "--only", ",".join(ONLY)]
 """Two curves of two seeds: the smallest part of a figure that has all."""
 
+STEM = "figure12-darts-weight-decay-1e-4+darts-weight-decay-81e-4"
+"""What the picture and the CSV of that part are called."""
+
 # The same in a process of its own.
 DRIVER = f"""
 import sys

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas
 
-from nasbench1shot1.experiments.anytime_regret import anytime_regret, provenance, scale_text, table_text
+from nasbench1shot1.experiments.anytime_regret import CURVES, anytime_regret, provenance, scale_text, table_text
 from nasbench1shot1.experiments.report import rescore
 from nasbench1shot1.experiments.reproduction.figures import SCALES, Curve, Panel, PaperFigure
 from nasbench1shot1.experiments.reproduction.jobs import Job
@@ -37,8 +37,11 @@ class Result:
 
     @cached_property
     def by_epoch(self) -> pandas.DataFrame:
-        """Mean and standard deviation over the seeds; columns as `anytime_regret` says."""
-        return anytime_regret(self.frames)
+        """Mean and standard deviation over the seeds (NaN for one seed); columns as `anytime_regret` says."""
+        frame = anytime_regret(self.frames)
+        if len(self.frames) == 1:
+            frame[[f"{curve}_std" for curve in CURVES]] = float("nan")
+        return frame
 
 
 def results(figure: PaperFigure, jobs: Sequence[Job], table: Table) -> list[Result]:

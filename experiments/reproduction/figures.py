@@ -122,13 +122,25 @@ _ORDERS = (
 
 FIGURES: dict[str, PaperFigure] = {
     "figure2": PaperFigure("five one-shot optimizers", _spaces(_ALL_METHODS)),
-    "figure4": PaperFigure("weight decay of the supernet's weights", _of_methods("s3", _DECAYS), quick_epochs=6),
+    "figure4": PaperFigure("weight decay of the weights, space 3", _of_methods("s3", _DECAYS), quick_epochs=6),
     "figure7": PaperFigure("five one-shot optimizers, longer", _spaces(_ALL_METHODS), epochs=100, quick_epochs=12),
     "figure8": PaperFigure("first and second order of DARTS", _spaces(_ORDERS), epochs=200, quick_epochs=12),
     "figure9": PaperFigure("cutout during the search", _of_methods("s3", _CUTOUT)),
     "figure10": PaperFigure("cutout during the search, GDAS", _spaces(_CUTOUT, ("s1", "s2"), optimizer="gdas")),
     "figure11": PaperFigure("cutout during the search, PC-DARTS", _spaces(_CUTOUT, ("s1", "s2"), optimizer="pc-darts")),
-    "figure12": PaperFigure("weight decay of the supernet's weights", _of_methods("s1", _DECAYS), quick_epochs=6),
-    "figure13": PaperFigure("weight decay of the supernet's weights", _of_methods("s2", _DECAYS), quick_epochs=6),
+    "figure12": PaperFigure("weight decay of the weights, space 1", _of_methods("s1", _DECAYS), quick_epochs=6),
+    "figure13": PaperFigure("weight decay of the weights, space 2", _of_methods("s2", _DECAYS), quick_epochs=6),
 }
 """Every figure that `nb1shot1 reproduce` knows, by name."""
+
+OTHER_FIGURES = {
+    1: "an overview",
+    3: "rank correlation of one-shot and table errors",
+    5: "tuned one-shot and black-box optimizers over time",
+    6: "the distribution of test errors",
+    14: "tuned one-shot and black-box optimizers over time",
+    15: "tuned one-shot and black-box optimizers over time",
+    16: "the importance of hyperparameters",
+    17: "rank correlation of small proxies",
+}
+"""The paper's other figures, by number: what they show."""

@@ -1,13 +1,14 @@
 """From a figure to the searches that it takes: one job for every curve and seed, each with a folder of its own."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from nasbench1shot1.errors import InvalidInputError, unknown_name
-from nasbench1shot1.experiments.reproduction.figures import FIGURES, SCALES, PaperFigure
+from nasbench1shot1.errors import DamagedFileError, InvalidInputError, unknown_name
+from nasbench1shot1.experiments.reproduction.figures import FIGURES, OTHER_FIGURES, SCALES, PaperFigure
 from nasbench1shot1.options import flag
 from nasbench1shot1.run_folder import CONFIG, METRICS
 from nasbench1shot1.run_record import load_run
@@ -72,7 +73,7 @@ def figure_named(name: str, only: Sequence[str] = ()) -> PaperFigure:
         InvalidInputError: an unknown name, or one of `only` fits nothing.
     """
     if name not in FIGURES:
-        raise unknown_name("figure", name, FIGURES)
+        raise _unknown_figure(name)
     figure = FIGURES[name]
     if not only:
         return figure
@@ -85,6 +86,18 @@ def figure_named(name: str, only: Sequence[str] = ()) -> PaperFigure:
         for panel in figure.panels
     )
     return replace(figure, panels=tuple(panel for panel in panels if panel.curves))
+
+
+def _unknown_figure(name: str) -> InvalidInputError:
+    known = f"known: {', '.join(FIGURES)}"
+    number = int(match[0]) if (match := re.search(r"\d+", name)) else 0
+    if number in OTHER_FIGURES:
+        return InvalidInputError(
+            f"figure {number} of the paper shows no regret per search epoch but {OTHER_FIGURES[number]}, "
+            f"so reproduce does not draw it ({known})"
+        )
+    hint = f"; did you mean 'figure{number}'?" if f"figure{number}" in FIGURES else ""
+    return InvalidInputError(f"unknown figure '{name}'{hint} ({known})")
 
 
 def _fits(panel: str, curve: str, only: Sequence[str]) -> bool:
@@ -124,18 +137,30 @@ def jobs_of(
 
 
 def check_recorded(jobs: Sequence[Job], given: Mapping[str, Any]) -> None:
-    """Refuse a folder whose run was searched with other options than the figure's.
+    """Refuse a folder whose run was searched with other options than the figure's, or has lost some of its epochs.
 
     Raises:
-        InvalidInputError: the first difference, and what to do; DamagedFileError for a damaged configuration.
+        InvalidInputError: the first difference, and what to do; DamagedFileError for a damaged run.
     """
     for job in jobs:
+        if job.is_finished:
+            _check_whole(job)
         for name, wanted, recorded in _differences(job):
             if name not in _FREE or (name == "device" and name in given):
                 raise InvalidInputError(
                     f"{job.folder} was searched with {flag(name)} {recorded}, and the figure asks for {wanted}: "
                     "choose another --out, or remove that folder"
                 )
+
+
+def _check_whole(job: Job) -> None:
+    run = load_run(job.folder)
+    wanted = int(run.summary.get("searched_epochs", job.epochs)) + 1
+    if len(run.lines) != wanted:
+        raise DamagedFileError(
+            f"{job.folder} is finished, but its {METRICS} has {len(run.lines)} of {wanted} lines: restore the file, or "
+            "remove the folder, and the same command searches it anew"
+        )
 
 
 def _differences(job: Job) -> Iterator[tuple[str, Any, Any]]:

@@ -11,10 +11,11 @@ from nasbench1shot1.experiments.reproduction.drawing import as_table, draw, resu
 from nasbench1shot1.experiments.reproduction.expectation import Kind, makespan, measure, seconds_left
 from nasbench1shot1.experiments.reproduction.figures import PaperFigure
 from nasbench1shot1.experiments.reproduction.jobs import Job, check_recorded, figure_named, jobs_of
+from nasbench1shot1.experiments.reproduction.outputs import check_is_of, mark, stem
 from nasbench1shot1.experiments.reproduction.pool import Place, places, run_jobs
 from nasbench1shot1.experiments.reproduction.screen import FigureProgress, list_jobs, show_results
 from nasbench1shot1.files import check_writable, replacing
-from nasbench1shot1.progress import duration, sayer
+from nasbench1shot1.progress import counted, duration, sayer
 from nasbench1shot1.run_folder import FolderWriter
 
 if TYPE_CHECKING:
@@ -64,20 +65,22 @@ def reproduce(
         raise InvalidInputError(f"{folder} is a file: choose another --out")
     figure = figure_named(name, only)
     jobs = jobs_of(figure, scale, folder, options, seeds)
+    check_is_of(folder, name)
     check_recorded(jobs, options)
+    _check_images(jobs)
     table = load_table(options.get("table"))
     if dry_run:
         _announce(jobs, _places(jobs, workers), console, list_them=True)
         return None
     check_writable(folder)
     try:
-        failures = _search(jobs, folder, workers, console)
+        failures = _search(name, jobs, folder, workers, console)
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt(f"stopped; what is done stays in {folder}, and the same command goes on") from stop
-    picture = _draw(name, figure, jobs, table, folder, console)
+    picture = _draw(name, stem(name, only), figure, jobs, table, folder, console)
     if failures:
         told = "; ".join(f"{job}: {sentence}" for job, sentence in failures.items())
-        raise UserError(f"{len(failures)} of {len(jobs)} searches failed, which the same command tries again: {told}")
+        raise UserError(f"{len(failures)} of {_searches(len(jobs))} failed, which the same command tries again: {told}")
     return picture
 
 
@@ -88,7 +91,15 @@ def _places(jobs: Sequence[Job], workers: int | None) -> list[Place]:
     return places(workers, options["device"], options["threads"], torch.cuda.device_count())
 
 
-def _search(jobs: Sequence[Job], folder: Path, workers: int | None, console: "Console") -> dict[str, str]:
+def _check_images(jobs: Sequence[Job]) -> None:
+    """Raise UserError, before anything is said, where the images of what is still to be searched are not here."""
+    from nasbench1shot1.images import load_images
+
+    if todo := [job for job in jobs if not job.is_finished]:
+        load_images(todo[0].options["images"])  # those of all searches of a figure
+
+
+def _search(name: str, jobs: Sequence[Job], folder: Path, workers: int | None, console: "Console") -> dict[str, str]:
     """Run what is not finished; returns why searches failed, by name."""
     where = _places(jobs, workers)
     per_epoch = _announce(jobs, where, console)
@@ -97,9 +108,10 @@ def _search(jobs: Sequence[Job], folder: Path, workers: int | None, console: "Co
         return {}
     folder.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
+    mark(folder, name)
     with FolderWriter(folder).locked(), FigureProgress(todo, per_epoch, len(where), console) as watcher:
         run_jobs(todo, where, watcher)
-    sayer(console)(f"{len(todo)} searches in {(time.monotonic() - started) / 60:.1f} min")
+    sayer(console)(f"{_searches(len(todo))} in {(time.monotonic() - started) / 60:.1f} min")
     return watcher.failures
 
 
@@ -108,11 +120,12 @@ def _announce(
 ) -> dict[Kind, float]:
     """Say how much is to be done and how long it will take; returns the seconds per epoch."""
     say, todo = sayer(console), [job for job in jobs if not job.is_finished]
-    done = f"; {len(jobs) - len(todo)} are finished" if len(todo) < len(jobs) else ""
-    say(f"{len(jobs)} searches of {jobs[0].epochs} epochs{done}")
+    finished = len(jobs) - len(todo)
+    done = f"; {finished} {'is' if finished == 1 else 'are'} finished" if finished else ""
+    say(f"{_searches(len(jobs))} of {counted(jobs[0].epochs, 'epoch')}{done}")
     if todo:
         epochs = sum(job.epochs - job.epochs_done() for job in todo)
-        say(f"{epochs:,} epochs to go, {len(where)} searches at once; timing a step of each kind …")
+        say(f"{counted(epochs, 'epoch')} to go, {_searches(len(where))} at once; timing a step of each kind …")
     per_epoch = measure(todo)
     if list_them:
         list_jobs(jobs, per_epoch, console)
@@ -122,19 +135,23 @@ def _announce(
     return per_epoch
 
 
+def _searches(number: int) -> str:
+    return f"{number} search{'' if number == 1 else 'es'}"
+
+
 def _draw(
-    name: str, figure: PaperFigure, jobs: Sequence[Job], table: "Table", folder: Path, console: "Console"
+    name: str, stem: str, figure: PaperFigure, jobs: Sequence[Job], table: "Table", folder: Path, console: "Console"
 ) -> Path:
-    found = results(figure, jobs, table)
+    found, picture, values = results(figure, jobs, table), folder / f"{stem}.png", folder / f"{stem}.csv"
     if not found:
-        return folder / f"{name}.png"  # all have failed, and the error says why
-    with replacing(folder / f"{name}.csv") as file:
+        return picture  # all have failed, and the error says why
+    with replacing(values) as file:
         file.write(as_table(found).to_csv(index=False).encode())
     seeds = len({job.options["seed"] for job in jobs})
-    save_figure(draw(name, figure, found, seeds, table), folder / f"{name}.png")
+    save_figure(draw(name, figure, found, seeds, table), picture)
     show_results(found, console)
     say = sayer(console)
     say(f"Table {table.id}")
-    say(f"Values per epoch: {folder / f'{name}.csv'}")
-    say(f"Picture: {folder / f'{name}.png'}")
-    return folder / f"{name}.png"
+    say(f"Values per epoch: {values}")
+    say(f"Picture: {picture}")
+    return picture

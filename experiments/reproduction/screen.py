@@ -1,5 +1,6 @@
 """What the reproduction of a figure says on the screen, while it runs and at the end."""
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from types import TracebackType
@@ -10,9 +11,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table as Screen
 
 from nasbench1shot1.experiments.reproduction.drawing import ERROR, REGRET, Result
-from nasbench1shot1.experiments.reproduction.expectation import Kind, kind_of, seconds_left
+from nasbench1shot1.experiments.reproduction.expectation import Kind, seconds_left
 from nasbench1shot1.experiments.reproduction.jobs import Job
-from nasbench1shot1.progress import duration, percent, sayer
+from nasbench1shot1.progress import counted, duration, percent, sayer
 from nasbench1shot1.run_record import load_run
 
 
@@ -81,14 +82,21 @@ class FigureProgress:
 
 
 def list_jobs(jobs: Sequence[Job], per_epoch: Mapping[Kind, float], console: Console) -> None:
-    """Print every search with its state and how long it will take."""
-    say = sayer(console)
+    """Print every curve with the state of its searches and how long one of them takes."""
+    say, curves = sayer(console), dict[tuple[str, str], list[Job]]()
     for job in jobs:
-        if job.is_finished:
-            say(f"{job.name}: finished")
-        else:
-            done = f", {job.epochs_done()} of them done" if job.epochs_done() else ""
-            say(f"{job.name}: {job.epochs} epochs{done}, {1000 * per_epoch[kind_of(job)]:.0f} ms each")
+        curves.setdefault((job.panel, job.curve), []).append(job)
+    for (panel, curve), own in curves.items():
+        say(f"{panel}/{curve} × {counted(len(own), 'seed')}: {_state(own, per_epoch)}")
+
+
+def _state(jobs: Sequence[Job], per_epoch: Mapping[Kind, float]) -> str:
+    """Of a curve's searches, in words."""
+    epochs, done = sum(job.epochs for job in jobs), sum(job.epochs_done() for job in jobs)
+    if all(job.is_finished for job in jobs):
+        return "finished"
+    each = f"{counted(jobs[0].epochs, 'epoch')}, {duration(seconds_left(jobs[0], per_epoch, 0))} each"
+    return f"{each}; {done} of {epochs} epochs are done" if done else each
 
 
 def show_results(found: Sequence[Result], console: Console) -> None:
@@ -97,6 +105,10 @@ def show_results(found: Sequence[Result], console: Console) -> None:
     for result in found:
         last = result.by_epoch.iloc[-1]
         source = {0.0: " (predicted)", 1.0: ""}.get(float(last[f"{REGRET}_measured"]), " (partly predicted)")
-        regret, error = (f"{100 * last[f'{c}_mean']:.2f} ± {100 * last[f'{c}_std']:.2f} %" for c in (REGRET, ERROR))
+        regret, error = (_mean_and_spread(last[f"{c}_mean"], last[f"{c}_std"]) for c in (REGRET, ERROR))
         screen.add_row(result.panel.key, result.curve.key, str(len(result.runs)), regret + source, error)
     console.print(screen)
+
+
+def _mean_and_spread(mean: float, spread: float) -> str:
+    return f"{100 * mean:.2f} %" if math.isnan(spread) else f"{100 * mean:.2f} ± {100 * spread:.2f} %"

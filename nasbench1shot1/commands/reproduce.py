@@ -27,8 +27,8 @@ class Reproduce:
     out: Path | None = None
     """Folder of searches, picture and CSV; reproduce/FIGURE-SCALE if not given."""
     only: str | None = None
-    """Parts of the figure: panels, curves or panel/curve, as in s1,s2/gdas; * stands for anything. Their picture and CSV
-    are files of their own."""
+    """Parts of the figure: panels, curves or panel/curve, as in s1,s2/gdas; * stands for anything. Drawn into files of
+    their own."""
     seeds: str | None = None
     """0-5, or 1,3,8; full: 0-5, quick: 0-1 if not given."""
     workers: int | None = None
@@ -84,5 +84,5 @@ def _list() -> None:
             f"{scale}: {curves * len(size.seeds)} × {figure.epochs_at(scale)} epochs" for scale, size in SCALES.items()
         )
         print(f"{name:<9} {figure.title:<38} {runs}")
-    print("\n90 × 50 epochs: 90 searches of 50 epochs each; full is the paper's setting, quick runs on a CPU in minutes")
+    print("\n90 × 50 epochs: 90 searches of 50 epochs each; full: the paper's setting, quick: minutes on a CPU")
     print("nb1shot1 reproduce FIGURE --scale quick")

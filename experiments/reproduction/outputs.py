@@ -1,0 +1,40 @@
+"""Files of a figure's folder beside its searches: which figure it is of, and what its results are called."""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.files import write_json
+from nasbench1shot1.run_folder import read_object
+
+MARK = "figure.json"
+LONGEST = 80  # characters of the parts in a file's name
+
+
+def stem(name: str, only: Sequence[str]) -> str:
+    """What picture and CSV are called: those of a part of a figure differ from those of the whole.
+
+    Args:
+        name: "figure2", …
+        only: the parts, as in `jobs.figure_named`; empty for the whole figure.
+    """
+    if not only:
+        return name
+    parts = re.sub(r"[^\w.+-]", "_", "+".join(only).replace("/", "-"))
+    if len(parts) > LONGEST:
+        parts = f"{parts[:LONGEST]}-{hashlib.sha256(parts.encode()).hexdigest()[:8]}"
+    return f"{name}-{parts}"
+
+
+def mark(folder: Path, name: str) -> None:
+    """Record that the folder is that figure's."""
+    if not (folder / MARK).is_file():
+        write_json(folder / MARK, {"figure": name})
+
+
+def check_is_of(folder: Path, name: str) -> None:
+    """Raise InvalidInputError if the folder is another figure's, DamagedFileError if that cannot be read."""
+    if (folder / MARK).is_file() and (other := read_object(folder / MARK).get("figure")) != name:
+        raise InvalidInputError(f"{folder} holds {other}, not {name}: choose another --out")
