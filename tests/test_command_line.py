@@ -109,6 +109,7 @@ def test_ctrl_c_ends_cleanly_says_how_to_resume_and_the_run_goes_on(tmp_path):
         (["table", "inf"], "did you mean 'table info'?"),
         (["data"], "'data' needs one of: info, download, import"),
         (["search", "--spce", "s1"], "did you mean '--space'?"),
+        (["search", "--optimizer", "random-ws", "--relaxation", "gumbel"], "has no option --relaxation, which is"),
         (["search", "--epochs", "abc"], "--epochs cannot be 'abc'"),
         (["search", "--epochs", "0", "--scale", "quick"], "--epochs must be at least 1"),
         (["search", "--space", "s4", "--scale", "quick"], "unknown search space 's4'"),

@@ -176,7 +176,7 @@ def test_a_bias_needs_the_operations_that_it_is_of():
         ("controller_baseline_decay", 1.5, "--controller-baseline-decay must be between 0 and 1"),
         ("controller_temperature", 0.0, "--controller-temperature must be more than 0"),
         ("controller_hidden", 0, "--controller-hidden must be at least 1"),
-        ("finalists", 101, "--finalists must be between 1 and 100"),
+        ("finalists", 101, "--finalists 101 cannot be more than --candidates 100"),
     ],
 )
 def test_bad_values_end_in_a_sentence(option, value, message):

@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +15,9 @@ import torch
 from rich.console import Console
 
 import nasbench1shot1 as nb
+from nasbench1shot1.experiments.anytime_regret import scale_text
 from nasbench1shot1.run_record import FIELDS
-from nasbench1shot1.search_config import make_config
+from nasbench1shot1.search_config import departures, make_config
 
 TINY = {"scale": "quick", "epochs": 4, "channels": 2, "cells": 1, "images_per_half": 40, "batch_size": 20, "threads": 1}
 SECONDS = ("search_seconds", "simulated_seconds")
@@ -294,7 +296,9 @@ def test_the_full_scale_without_cifar10_names_both_ways_out(tmp_path, monkeypatc
 def test_an_existing_folder_is_never_written_into(unbroken, tmp_path):
     before = sorted((path.name, path.stat().st_mtime_ns) for path in unbroken.folder.rglob("*"))
     with pytest.raises(nb.InvalidInputError, match=f"--resume {unbroken.folder}"):
-        search(unbroken.folder)
+        search(unbroken.folder, keep_weights_every=2)
+    with pytest.raises(nb.InvalidInputError, match=r"holds another search .*--relaxation softmax, not gumbel"):
+        search(unbroken.folder, keep_weights_every=2, relaxation="gumbel")
     assert sorted((path.name, path.stat().st_mtime_ns) for path in unbroken.folder.rglob("*")) == before
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(nb.InvalidInputError, match="choose another --out"):
@@ -495,3 +499,19 @@ def test_a_group_that_may_not_shrink_stays_as_it_was(tmp_path):
             path.unlink()
     runs = nb.search_seeds([], resume=tmp_path / "group", epochs=3, console=Console(quiet=True))
     assert [len(run.lines) for run in runs] == [4, 4]
+
+
+def test_a_search_that_fails_before_it_recorded_anything_leaves_no_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr("nasbench1shot1.search_loop.one_shot_error", lambda state, epoch: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        search(tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_mix_is_named_on_screen_and_in_the_picture(tmp_path):
+    screen = StringIO()
+    options = {**TINY, "epochs": 1, "relaxation": "gumbel", "weight_decay": 0.01}
+    run = nb.search(out=tmp_path / "run", console=Console(file=screen, width=80), **options)
+    assert "With weight_decay 0.01, relaxation gumbel" in screen.getvalue()
+    assert departures(run.config) == {"weight_decay": 0.01, "relaxation": "gumbel"}
+    assert scale_text(run.config).endswith("weight_decay 0.01\nrelaxation gumbel")

@@ -135,20 +135,19 @@ def test_every_option_of_a_method_has_a_default_and_a_name_of_its_own(optimizer)
 
 
 @pytest.mark.parametrize(
-    ("optimizer", "option", "hint"),
+    ("optimizer", "option", "sentence"),
     [
-        ("darts", "candidates", ""),
-        ("random-ws", "temperature_max", ""),
-        ("random-ws", "architecture_learning_rate", "; did you mean 'learning_rate'?"),
-        ("gdas", "controller_steps", ""),
-        ("gdas", "temperature_mx", "; did you mean 'temperature_max'?"),
-        ("enas", "controller_step", "; did you mean 'controller_steps'?"),
+        ("darts", "candidates", "DARTS has no option --candidates, which is one of random-ws, enas"),
+        ("random-ws", "temperature_max", "RandomWS has no option --temperature-max, which is one of darts, "),
+        ("gdas", "controller_steps", "GDAS has no option --controller-steps, which is one of enas"),
+        ("gdas", "temperature_mx", "unknown option 'temperature_mx'; did you mean 'temperature_max'?"),
+        ("enas", "controller_step", "unknown option 'controller_step'; did you mean 'controller_steps'?"),
     ],
 )
-def test_an_option_of_another_method_is_unknown(optimizer, option, hint):
+def test_an_option_of_another_method_is_unknown(optimizer, option, sentence):
     with pytest.raises(nb.InvalidInputError) as caught:
         make_config({"optimizer": optimizer, option: 1})
-    assert str(caught.value).startswith(f"unknown option '{option}'{hint}")
+    assert str(caught.value).startswith(sentence)
     assert "\n" not in str(caught.value)
 
 
