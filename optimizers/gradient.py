@@ -53,7 +53,7 @@ class GradientHyperparameters(Hyperparameters):
         if not 0 < self.temperature_min <= self.temperature_max < math.inf:
             raise InvalidInputError(
                 f"the temperature falls from --temperature-max {self.temperature_max} to --temperature-min "
-                f"{self.temperature_min}: the first must be at least the second, and both more than 0"
+                f"{self.temperature_min}: both must be finite and more than 0, the first at least the second"
             )
         if self.draws > 1 and self.relaxation == "single-path":
             raise InvalidInputError("a single path is one for all cells: leave out --draws")
