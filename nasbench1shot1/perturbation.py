@@ -46,11 +46,11 @@ class Perturbation:
         return [old + self._size * new.to(old.device) for old, new in zip(clean, noise, strict=True)]
 
     def _adversarial(self, mixing: Mixing, batch: Batch) -> list[Tensor]:
-        clean = mixing.tensors()
+        clean, weights = mixing.tensors(), dict(self._state.net.named_parameters())
         moved, step = clean, STEP_SHARE * self._size / ASCENT_STEPS
         for _ in range(ASCENT_STEPS):
             leaves = [tensor.detach().requires_grad_() for tensor in moved]
-            loss = self._state.loss_at(self._state.step(batch, batch).weights, mixing.with_tensors(iter(leaves)), batch)
+            loss = self._state.loss_at(weights, mixing.with_tensors(iter(leaves)), batch)
             gradients = torch.autograd.grad(loss, leaves, materialize_grads=True)  # a path may leave some out
             climbed = [leaf.detach() + step * g.sign() for leaf, g in zip(leaves, gradients, strict=True)]
             bounds = [(old - self._size, old + self._size) for old in clean]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -32,9 +33,14 @@ class SharedWeights:
         self._state, self._epoch = state, epoch
         self._augment = state.augmentation(max(epoch, 1))
         self._drawn = state.generator("scoring", epoch) if state.preset.augment_architecture_half else None
-        size = min(REFERENCE_IMAGES, len(state.split.weights))
-        rows = next(batches(state.split.weights, size, state.generator("recalibration", epoch)))
-        self._reference = state.images_of(rows, self._augment, None).images
+
+    @cached_property
+    def _reference(self) -> Tensor:
+        """Prepared when something is scored with it: most methods never ask."""
+        weights = self._state.split.weights
+        drawn = self._state.generator("recalibration", self._epoch)
+        rows = next(batches(weights, min(REFERENCE_IMAGES, len(weights)), drawn))
+        return self._state.images_of(rows, self._augment, None).images
 
     @property
     def batch_size(self) -> int:
