@@ -35,8 +35,8 @@ class SharedWeights:
         self._drawn = state.generator("scoring", epoch) if state.preset.augment_architecture_half else None
 
     @cached_property
-    def _reference(self) -> Tensor:
-        """Prepared when something is scored with it: most methods never ask."""
+    def reference(self) -> Tensor:
+        """Images of the weight half that recalibrated statistics are taken from; prepared when first asked for."""
         weights = self._state.split.weights
         drawn = self._state.generator("recalibration", self._epoch)
         rows = next(batches(weights, min(REFERENCE_IMAGES, len(weights)), drawn))
@@ -74,8 +74,8 @@ class SharedWeights:
         arithmetic, many together, with mixing weights per image.
         """
         recalibrated = self._state.config.evaluation_batch_norm == "recalibrated"
-        images = torch.cat([self._reference, batch.images]) if recalibrated else batch.images
-        groups = Groups(len(images), len(self._reference) if recalibrated else len(images))
+        images = torch.cat([self.reference, batch.images]) if recalibrated else batch.images
+        groups = Groups(len(images), len(self.reference) if recalibrated else len(images))
         together = max(IMAGES_ON_GPU // len(images), 1) if images.is_cuda else 1
         with self._statistics(groups):
             for start in range(0, len(architectures), together):

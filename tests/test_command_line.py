@@ -86,7 +86,10 @@ def test_several_seeds(tmp_path):
 
 
 def test_ctrl_c_ends_cleanly_says_how_to_resume_and_the_run_goes_on(tmp_path):
-    line = [sys.executable, "-c", "from nasbench1shot1.cli import main; main()", "search", *TINY, "--epochs", "400"]
+    # In the background Ctrl-C is ignored, also by what is started there: the tests may run there.
+    heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    call = f"{heed}; from nasbench1shot1.cli import main; main()"
+    line = [sys.executable, "-c", call, "search", *TINY, "--epochs", "400"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     process = subprocess.Popen(line, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True)
     folder = tmp_path / "runs" / "darts-s1-0"

@@ -247,10 +247,10 @@ def test_a_folder_that_is_somebody_elses_is_left_alone(tiny, tmp_path, capsys):
 # Kills and interruptions. ---------------------------------------------------------------------------------------------
 
 
-def begin(out: Path) -> "subprocess.Popen[str]":
+def begin(out: Path, *epochs: str) -> "subprocess.Popen[str]":
     """The command in a process of its own, once two of its searches have recorded epoch 1."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [sys.executable, "-c", DRIVER, *ARGUMENTS, "--out", str(out), *EPOCHS, "--workers", "2"]
+    command = [sys.executable, "-c", DRIVER, *ARGUMENTS, "--out", str(out), *epochs, "--workers", "2"]
     process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
     while not all(lines_of(out, name) >= 2 for name in JOBS[:2]):
         assert process.poll() is None
@@ -274,7 +274,7 @@ def wait_until_nobody_writes(out: Path) -> None:
 
 def test_killed_with_its_processes_and_gone_on_is_the_unbroken_figure(finished, tiny, tmp_path):
     out = with_the_first_to_do(finished, tmp_path / "figure")
-    with begin(out) as process:
+    with begin(out, *EPOCHS) as process:
         process.send_signal(signal.SIGKILL)
     wait_until_nobody_writes(out)  # its processes end by themselves: this returns
     assert not (out / f"{STEM}.csv").exists()
@@ -283,19 +283,20 @@ def test_killed_with_its_processes_and_gone_on_is_the_unbroken_figure(finished, 
     assert (out / f"{STEM}.csv").read_bytes() == (finished / f"{STEM}.csv").read_bytes()
 
 
-def test_a_second_command_is_refused_and_ctrl_c_says_how_to_go_on(finished, tiny, tmp_path, capsys):
-    out = with_the_first_to_do(finished, tmp_path / "figure")
-    with begin(out) as process:
+def test_a_second_command_is_refused_and_ctrl_c_says_how_to_go_on(tiny, no_process, tmp_path, capsys):
+    out, long = tmp_path / "figure", ("--epochs", "400")  # nothing of it ends before it is interrupted
+    with begin(out, *long) as process:
         with pytest.raises(SystemExit):
-            reproduce(out, *EPOCHS)
-        assert f"another process writes into {out}" in capsys.readouterr().err
+            reproduce(out, *long)
         process.send_signal(signal.SIGINT)
         said = process.communicate()[1]
+    assert f"another process writes into {out}" in capsys.readouterr().err
     assert process.returncode == 130
     assert f"stopped; what is done stays in {out}, and the same command goes on" in said
-    wait_until_nobody_writes(out)
-    reproduce(out, *EPOCHS)
-    assert searched(out) == searched(finished)
+    assert "Traceback" not in said
+    assert min(lines_of(out, name) for name in JOBS[:2]) >= 2
+    with pytest.raises(AssertionError, match=f"{JOBS[0]} was started"):
+        reproduce(out, *long)
 
 
 def test_a_killed_search_does_not_stop_the_others_and_is_tried_again(finished, tiny, tmp_path, monkeypatch, capsys):
