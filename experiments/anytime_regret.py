@@ -82,13 +82,13 @@ def regret_figure(
 
     figure = Figure(figsize=(7.2, 4.8), layout="constrained", dpi=150)
     FigureCanvasAgg(figure)
-    axes = draw_anytime_regret(anytime_regret(frames), figure.add_subplot(), len(runs))
-    config = runs[0].config
-    seeds = (
-        f"seed {config['seed']}"
-        if len(runs) == 1
-        else f"{len(runs)} seeds, mean ± standard deviation (validation: dotted)"
-    )
+    by_epoch, config = anytime_regret(frames), runs[0].config
+    axes = draw_anytime_regret(by_epoch, figure.add_subplot(), len(runs))
+    seeds = f"seed {config['seed']}"
+    if len(runs) > 1:
+        seeds = f"{len(runs)} seeds, mean ± standard deviation (validation: dotted)"
+    if any(len(frame) > len(by_epoch) for frame in frames):
+        seeds += f"\nonly up to epoch {by_epoch.index[-1]}, where the first of them ended"
     axes.set_title(f"{config['optimizer']} on {config['space']}, {seeds}\n{scale_text(config)}", fontsize=10)
     figure.supxlabel(table_text(frames, table_id, fidelity), fontsize=7, color="#444444")
     return figure

@@ -29,11 +29,14 @@ class BatchNorm2d(nn.BatchNorm2d):
     """PyTorch's, which under `grouped_statistics` takes mean and variance from parts of the batch."""
 
     groups: Groups | None = None
+    updates_statistics = True
 
     def forward(self, x: Tensor) -> Tensor:
         """(N, C, H, W) → (N, C, H, W); with `groups`, N is a multiple of their size, and nothing is kept."""
-        if self.groups is None:
+        if self.groups is None and (self.updates_statistics or not self.training):
             return super().forward(x)
+        if self.groups is None:
+            return F.batch_norm(x, None, None, self.weight, self.bias, training=True, eps=self.eps)
         if x.is_cuda:
             grouped: Tensor = x.unflatten(0, (-1, self.groups.size))
             return self._all_groups(grouped, self.groups.reference).flatten(0, 1)
@@ -59,14 +62,27 @@ class BatchNorm2d(nn.BatchNorm2d):
 @contextmanager
 def grouped_statistics(module: nn.Module, groups: Groups) -> Iterator[None]:
     """Within it, every `BatchNorm2d` of a module normalises by groups and leaves its running statistics alone."""
+    with _norms_with(module, "groups", groups, None):
+        yield
+
+
+@contextmanager
+def unchanged_statistics(module: nn.Module) -> Iterator[None]:
+    """Within it, passes in training mode leave the running statistics of every `BatchNorm2d` of a module alone."""
+    with _norms_with(module, "updates_statistics", False, True):
+        yield
+
+
+@contextmanager
+def _norms_with(module: nn.Module, attribute: str, value: object, afterwards: object) -> Iterator[None]:
     norms = [layer for layer in module.modules() if isinstance(layer, BatchNorm2d)]
     for layer in norms:
-        layer.groups = groups
+        setattr(layer, attribute, value)
     try:
         yield
     finally:
         for layer in norms:
-            layer.groups = None
+            setattr(layer, attribute, afterwards)
 
 
 class ConvBNReLU(nn.Module):

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from nasbench1shot1.checkpoints import save_checkpoint
+from nasbench1shot1.divergence import check_finite, finite
 from nasbench1shot1.early_stopping import returned_epoch
-from nasbench1shot1.errors import UserError
 from nasbench1shot1.evaluator import score
 from nasbench1shot1.hessian import dominant_eigenvalue
 from nasbench1shot1.image_batches import batches, endless_batches
@@ -58,9 +58,9 @@ def run_search(state: SearchState, table: Table, writer: RunWriter, reporter: Re
         training = train_epoch(state, epoch, reporter) if epoch > 0 else Training(None, None)
         state.method.choose(SharedWeights(state, epoch))
         error = one_shot_error(state, epoch)
-        check_finite(state, epoch)
-        measured = state.config.hessian_eigenvalue and epoch > state.config.warm_start_epochs
-        state.eigenvalues.append(_finite(dominant_eigenvalue(state, epoch), epoch) if measured else None)
+        tensors = [*state.net.parameters(), *state.net.buffers(), *state.method.parameters.values()]
+        check_finite(tensors, _advice(epoch))  # the last step of an epoch may have done it
+        state.eigenvalues.append(_eigenvalue(state, epoch))
         state.search_seconds += time.perf_counter() - started
         state.epoch = epoch
         line = epoch_line(state, table, training, error)
@@ -75,20 +75,20 @@ def train_epoch(state: SearchState, epoch: int, reporter: Reporter) -> Training:
     state.net.train()
     state.method.begin_epoch(epoch, state.config.epochs, state.generator("optimizer", epoch))
     perturb = Perturbation(state, epoch)
-    warm = epoch > state.config.warm_start_epochs
+    is_warm = epoch > state.config.warm_start_epochs
     device = state.images.images.device
     loss_sum, wrong, seen = torch.zeros((), device=device), torch.zeros((), device=device), 0
     for step, (weight_batch, architecture_batch) in enumerate(batch_pairs(state, epoch), start=1):
-        if warm:
+        if is_warm:
             state.method.architecture_step(state.step(weight_batch, architecture_batch))
         loss, logits = weight_step(state, weight_batch, perturb)
         loss_sum += loss * len(weight_batch.labels)
         wrong += (logits.argmax(dim=1) != weight_batch.labels).sum()
         seen += len(weight_batch.labels)
-        reporter.step(epoch, _checked(loss_sum, epoch) / seen if step % CHECK_EVERY == 0 else None)
-    if warm:
+        reporter.step(epoch, _mean(loss_sum, seen, epoch) if step % CHECK_EVERY == 0 else None)
+    if is_warm:
         state.method.end_epoch(SharedWeights(state, epoch))
-    return Training(_checked(loss_sum, epoch) / seen, wrong.item() / seen)
+    return Training(_mean(loss_sum, seen, epoch), wrong.item() / seen)
 
 
 def weight_step(
@@ -149,28 +149,18 @@ def record_epoch(state: SearchState, writer: RunWriter, line: dict[str, object])
     save_checkpoint(writer.folder / CHECKPOINT, state.state_dict())
 
 
-def check_finite(state: SearchState, epoch: int) -> None:
-    """Raise UserError if a weight, a batch-norm statistic or Λ is no number: the last step of an epoch may do that."""
-    for tensor in [*state.net.parameters(), *state.net.buffers(), *state.method.parameters.values()]:
-        if not torch.isfinite(tensor).all():
-            raise _diverged("a weight or a batch-norm statistic", epoch)
+def _eigenvalue(state: SearchState, epoch: int) -> float | None:
+    if not state.config.hessian_eigenvalue or epoch <= state.config.warm_start_epochs:
+        return None
+    return finite(dominant_eigenvalue(state, epoch), "the Hessian's eigenvalue", _advice(epoch))
 
 
-def _finite(eigenvalue: float, epoch: int) -> float:
-    if not np.isfinite(eigenvalue):
-        raise _diverged("the Hessian's eigenvalue", epoch)
-    return eigenvalue
+def _mean(loss_sum: Tensor, seen: int, epoch: int) -> float:
+    return finite(loss_sum, "the training loss", _advice(epoch)) / seen
 
 
-def _checked(loss_sum: Tensor, epoch: int) -> float:
-    value = float(loss_sum)
-    if not np.isfinite(value):
-        raise _diverged("the training loss", epoch)
-    return value
-
-
-def _diverged(what: str, epoch: int) -> UserError:
-    return UserError(
-        f"{what} is no longer a number in epoch {epoch}: search again with a lower --learning-rate or --grad-clip"
-        + (f"; the record is whole up to epoch {epoch - 1}" if epoch else "; nothing was trained yet")
+def _advice(epoch: int) -> str:
+    """Where a search diverged, and what to do then."""
+    return f"in epoch {epoch}: search again with a lower --learning-rate or --grad-clip" + (
+        f"; the record is whole up to epoch {epoch - 1}" if epoch else "; nothing was trained yet"
     )

@@ -17,6 +17,7 @@ from nasbench1shot1.checkpoints import taking_up
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.image_batches import epoch_generator
 from nasbench1shot1.images import ImageSet, load_images
+from nasbench1shot1.layers import unchanged_statistics
 from nasbench1shot1.optimizer import Batch, Mixing, OneShotOptimizer, SearchStep
 from nasbench1shot1.presets import PRESETS, Preset
 from nasbench1shot1.search_config import SearchConfig
@@ -54,10 +55,10 @@ class SearchState:
 
         In float32 whatever the precision: what differs between such passes is often less than bfloat16 resolves.
         """
-        buffers = {name: buffer.clone() for name, buffer in self.net.named_buffers()}
-        logits: Tensor = torch.func.functional_call(
-            _Uncompiled(self.net), _below_net({**weights, **buffers}), (batch.images, *mixing.arguments())
-        )
+        with unchanged_statistics(self.net):
+            logits: Tensor = torch.func.functional_call(
+                _Uncompiled(self.net), _below_net(weights), (batch.images, *mixing.arguments())
+            )
         return F.cross_entropy(logits, batch.labels)
 
     def logits(self, mixing: Mixing, images: Tensor, compiled: bool = True) -> Tensor:

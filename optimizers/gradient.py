@@ -55,8 +55,9 @@ class GradientHyperparameters(Hyperparameters):
                 f"the temperature falls from --temperature-max {self.temperature_max} to --temperature-min "
                 f"{self.temperature_min}: both must be finite and more than 0, the first at least the second"
             )
-        if self.draws > 1 and self.relaxation == "single-path":
-            raise InvalidInputError("a single path is one for all cells: leave out --draws")
+        if self.draws > 1 and self.relaxation in ("softmax", "single-path"):
+            why = "draws nothing" if self.relaxation == "softmax" else "is one for all cells"
+            raise InvalidInputError(f"a {self.relaxation} {why}: give --draws 1")
 
 
 class GradientOptimizer(OneShotOptimizer):

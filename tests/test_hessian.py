@@ -101,16 +101,6 @@ def test_a_search_records_it_after_every_epoch_and_is_otherwise_the_same(tmp_pat
     ]
 
 
-@pytest.mark.parametrize("optimizer", ["random-ws", "enas"])
-def test_a_method_without_a_relaxation_is_refused_in_a_sentence_before_anything_is_written(tmp_path, optimizer):
-    with pytest.raises(nb.InvalidInputError) as caught:
-        search(tmp_path / "run", optimizer=optimizer, hessian_eigenvalue=True)
-    assert f"{optimizer} trains single paths" in str(caught.value)
-    assert "leave out --hessian-eigenvalue" in str(caught.value)
-    assert "\n" not in str(caught.value)
-    assert not (tmp_path / "run").exists()
-
-
 def test_early_stopping_needs_the_eigenvalue(tmp_path):
     with pytest.raises(nb.InvalidInputError, match="give --hessian-eigenvalue too"):
         search(tmp_path / "run", early_stopping=True)

@@ -144,17 +144,6 @@ def test_the_weights_are_trained_under_the_perturbed_mixing(monkeypatch):
     assert seen == [other]
 
 
-@pytest.mark.parametrize("optimizer", ["random-ws", "enas"])
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_method_without_mixing_weights_is_refused_in_a_sentence_before_anything_is_written(tmp_path, optimizer, kind):
-    with pytest.raises(nb.InvalidInputError) as caught:
-        search(tmp_path / "run", optimizer=optimizer, perturbation=kind)
-    assert f"{optimizer} trains single paths" in str(caught.value)
-    assert "leave out --perturbation" in str(caught.value)
-    assert "\n" not in str(caught.value)
-    assert not (tmp_path / "run").exists()
-
-
 @pytest.mark.parametrize(
     "options", [{"perturbation": "adversary"}, {"perturbation_size": -0.1}, {"perturbation_size": 2}]
 )

@@ -71,6 +71,14 @@ def test_a_figure_says_its_scale_its_table_and_what_is_predicted(runs):
     assert "3 seeds, mean ± standard deviation" in texts(regret_figure(runs, [run.metrics for run in runs], table_id))
 
 
+def test_a_figure_of_searches_that_stopped_early_says_where_it_ends(runs):
+    frames = [run.metrics for run in runs]
+    last = frames[0]["epoch"].max()
+    assert "only up to epoch" not in texts(regret_figure(runs, frames, "a table"))
+    frames[1] = frames[1][:-1]
+    assert f"only up to epoch {last - 1}, where the first" in texts(regret_figure(runs, frames, "a table"))
+
+
 def test_a_run_is_scored_again_on_another_table_without_touching_it(runs, measured_table, tmp_path):
     run = runs[0]
     before = {path.name: path.read_bytes() for path in run.folder.iterdir() if path.is_file()}

@@ -3,6 +3,7 @@
 from dataclasses import MISSING, dataclass, fields
 
 import pytest
+from tiny_search import search
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import registry
@@ -265,6 +266,19 @@ def test_what_is_no_optimizer_is_named_in_a_sentence(reference, sentence):
         make_config({"optimizer": reference})
     assert sentence in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("optimizer", ["random-ws", "enas"])
+@pytest.mark.parametrize(
+    ("option", "value"), [("hessian_eigenvalue", True), ("perturbation", "random"), ("perturbation", "adversarial")]
+)
+def test_what_needs_mixing_weights_is_refused_to_methods_of_single_paths(tmp_path, optimizer, option, value):
+    with pytest.raises(nb.InvalidInputError) as caught:
+        search(tmp_path / "run", optimizer=optimizer, **{option: value})
+    assert f"{optimizer} trains single paths" in str(caught.value)
+    assert f"leave out --{option.replace('_', '-')}" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("scale", ["full", "quick"])

@@ -1,6 +1,5 @@
 """The training loop: steps, three evaluations, and a line of record at each of them and at the end of each epoch."""
 
-import math
 import time
 from typing import Any, NamedTuple, Protocol
 
@@ -12,7 +11,7 @@ from nasbench1shot1.cell_training.parts import Part
 from nasbench1shot1.cell_training.schedule import Stop
 from nasbench1shot1.cell_training.state import TrainingState
 from nasbench1shot1.checkpoints import save_checkpoint
-from nasbench1shot1.errors import UserError
+from nasbench1shot1.divergence import check_finite, finite
 from nasbench1shot1.options import given
 from nasbench1shot1.run_folder import CHECKPOINT, FolderWriter
 
@@ -48,7 +47,7 @@ def run_training(state: TrainingState, writer: FolderWriter, reporter: Reporter)
     for stop in state.stops[state.recorded :]:
         started = time.perf_counter()
         means = train_to(state, stop.step, reporter)
-        check_finite(state)  # waits for the device, too
+        check_finite([*state.net.parameters(), *state.net.buffers()], _advice(state))  # waits for the device, too
         state.training_seconds += time.perf_counter() - started
         accuracies = evaluate(state, reporter) if stop.evaluation else {}
         state.recorded += 1
@@ -67,8 +66,8 @@ def train_to(state: TrainingState, step: int, reporter: Reporter) -> Means:
         loss, logits, labels = train_step(state)
         loss_sum += loss
         correct += (logits.argmax(dim=1) == labels).sum()
-        reporter.step(state.step, _checked(loss_sum, state) / done if done % CHECK_EVERY == 0 else None)
-    return Means(_checked(loss_sum, state) / done, correct.item() / (done * given(state.config.batch_size)))
+        reporter.step(state.step, _mean(loss_sum, done, state) if done % CHECK_EVERY == 0 else None)
+    return Means(_mean(loss_sum, done, state), correct.item() / (done * given(state.config.batch_size)))
 
 
 def train_step(state: TrainingState) -> tuple[Tensor, Tensor, Tensor]:
@@ -118,22 +117,10 @@ def stop_line(state: TrainingState, stop: Stop, means: Means, accuracies: dict[s
     }
 
 
-def check_finite(state: TrainingState) -> None:
-    """Raise UserError if a weight or a batch-norm statistic is no number: the last step may have done that."""
-    tensors = [*state.net.parameters(), *state.net.buffers()]
-    if not torch.stack([torch.isfinite(tensor).all() for tensor in tensors]).all():
-        raise _diverged("a weight or a batch-norm statistic", state)
+def _mean(loss_sum: Tensor, steps: int, state: TrainingState) -> float:
+    return finite(loss_sum, "the training loss", _advice(state)) / steps
 
 
-def _checked(loss_sum: Tensor, state: TrainingState) -> float:
-    value = float(loss_sum)
-    if not math.isfinite(value):
-        raise _diverged("the training loss", state)
-    return value
-
-
-def _diverged(what: str, state: TrainingState) -> UserError:
-    return UserError(
-        f"{what} is no longer a number by step {state.step}: train again with a lower --learning-rate or another "
-        "--seed; what is recorded stays"
-    )
+def _advice(state: TrainingState) -> str:
+    """Where a training diverged, and what to do then."""
+    return f"by step {state.step}: train again with a lower --learning-rate or another --seed; what is recorded stays"
