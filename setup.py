@@ -37,8 +37,11 @@ setup(
         "nasbench1shot1.api",
         "nasbench1shot1.cell_training",
         "nasbench1shot1.commands",
+        "nasbench1shot1.images",
+        "nasbench1shot1.one_shot_search",
         "nasbench1shot1.table_building",
         "nasbench1shot1.table_import",
+        "nasbench1shot1.tables",
         *(f"nasbench1shot1.{folder}" for folder in DATA),
     ],
     package_dir={

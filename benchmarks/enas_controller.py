@@ -15,8 +15,8 @@ import numpy as np
 import torch
 
 import nasbench1shot1 as nb
+from nasbench1shot1.one_shot_search.config import make_config
 from nasbench1shot1.optimizers.enas import ENAS
-from nasbench1shot1.search_config import make_config
 
 STEPS, LOOKS, IMAGES, DRAWS = 15_000, (300, 3_000, 15_000), 64, 1_000
 SPACE = nb.search_space("s1")

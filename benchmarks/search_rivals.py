@@ -13,13 +13,13 @@ import torch
 from published_networks import PublishedENAS, PublishedSampledSearch, PublishedSearch, load_peer
 
 import nasbench1shot1 as nb
-from nasbench1shot1.one_shot_error import EVALUATION_BATCH, RECALIBRATION_BATCHES
+from nasbench1shot1.one_shot_search.config import make_config
+from nasbench1shot1.one_shot_search.loop import batch_pairs, weight_step
+from nasbench1shot1.one_shot_search.one_shot_error import EVALUATION_BATCH, RECALIBRATION_BATCHES
+from nasbench1shot1.one_shot_search.shared_weights import REFERENCE_IMAGES, SCORED_AT_ONCE, SharedWeights
+from nasbench1shot1.one_shot_search.state import begin
 from nasbench1shot1.optimizer import Batch
 from nasbench1shot1.optimizers.sampling import SamplingOptimizer
-from nasbench1shot1.search_config import make_config
-from nasbench1shot1.search_loop import batch_pairs, weight_step
-from nasbench1shot1.search_state import begin
-from nasbench1shot1.shared_weights import REFERENCE_IMAGES, SCORED_AT_ONCE, SharedWeights
 
 IMAGES = 20_000  # of a half
 EPOCHS = 50

@@ -25,8 +25,8 @@ import numpy as np
 
 import nasbench1shot1 as nb
 from nasbench1shot1.cell_encoding import decode_graph
-from nasbench1shot1.table import load_table
-from nasbench1shot1.table_folder import METRICS
+from nasbench1shot1.tables.folder import METRICS
+from nasbench1shot1.tables.table import load_table
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from official_files import EPOCHS, IMAGES, frame, varint

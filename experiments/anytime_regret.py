@@ -11,8 +11,8 @@ import pandas
 
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.files import replacing
-from nasbench1shot1.run_record import Run
-from nasbench1shot1.search_config import departures
+from nasbench1shot1.one_shot_search.config import departures
+from nasbench1shot1.one_shot_search.record import Run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

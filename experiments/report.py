@@ -10,10 +10,10 @@ from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.evaluator import score
 from nasbench1shot1.experiments.anytime_regret import regret_figure, save_figure
 from nasbench1shot1.files import replacing, write_json
+from nasbench1shot1.one_shot_search.record import FIGURE, Run, as_frame
+from nasbench1shot1.one_shot_search.summary import summarise
 from nasbench1shot1.run_folder import CONFIG, METRICS, SUMMARY, as_json_line
-from nasbench1shot1.run_record import FIGURE, Run, as_frame
-from nasbench1shot1.summary import summarise
-from nasbench1shot1.table import Table
+from nasbench1shot1.tables.table import Table
 
 
 def rescore(run: Run, table: Table) -> pandas.DataFrame:

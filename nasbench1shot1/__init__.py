@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from nasbench1shot1.errors import OutOfDomainError as OutOfDomainError
     from nasbench1shot1.errors import UserError as UserError
     from nasbench1shot1.evaluator import score as score
-    from nasbench1shot1.nasbench_object import table_from_nasbench as table_from_nasbench
+    from nasbench1shot1.one_shot_search.record import Run as Run
+    from nasbench1shot1.one_shot_search.record import load_run as load_run
+    from nasbench1shot1.one_shot_search.searching import search as search
+    from nasbench1shot1.one_shot_search.searching import search_seeds as search_seeds
     from nasbench1shot1.optimizer import OneShotOptimizer as OneShotOptimizer
     from nasbench1shot1.registry import search_space as search_space
-    from nasbench1shot1.run_record import Run as Run
-    from nasbench1shot1.run_record import load_run as load_run
-    from nasbench1shot1.searching import search as search
-    from nasbench1shot1.searching import search_seeds as search_seeds
     from nasbench1shot1.space import OneShotSpace as OneShotSpace
     from nasbench1shot1.space import SearchSpace as SearchSpace
     from nasbench1shot1.supernet import Supernet as Supernet
-    from nasbench1shot1.table import Metrics as Metrics
-    from nasbench1shot1.table import Table as Table
-    from nasbench1shot1.table import load_table as load_table
+    from nasbench1shot1.tables.nasbench_object import table_from_nasbench as table_from_nasbench
+    from nasbench1shot1.tables.table import Metrics as Metrics
+    from nasbench1shot1.tables.table import Table as Table
+    from nasbench1shot1.tables.table import load_table as load_table
 
 # No module has the name of something below: importing that module would put itself in the name's place.
 _HOME = {
@@ -43,23 +43,23 @@ _HOME = {
     "Cell": "cells",
     "DamagedFileError": "errors",
     "InvalidInputError": "errors",
-    "Metrics": "table",
+    "Metrics": "tables.table",
     "OneShotOptimizer": "optimizer",
     "OneShotSpace": "space",
     "OutOfDomainError": "errors",
-    "Run": "run_record",
+    "Run": "one_shot_search.record",
     "SearchSpace": "space",
     "Supernet": "supernet",
-    "Table": "table",
+    "Table": "tables.table",
     "UserError": "errors",
     "build_network": "cell_network",
-    "load_run": "run_record",
-    "load_table": "table",
+    "load_run": "one_shot_search.record",
+    "load_table": "tables.table",
     "score": "evaluator",
-    "search": "searching",
-    "search_seeds": "searching",
+    "search": "one_shot_search.searching",
+    "search_seeds": "one_shot_search.searching",
     "search_space": "registry",
-    "table_from_nasbench": "nasbench_object",
+    "table_from_nasbench": "tables.nasbench_object",
     "train_cell": "cell_training.training",
 }
 __all__ = sorted(_HOME)

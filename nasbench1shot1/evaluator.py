@@ -6,7 +6,7 @@ from typing import Any
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import OutOfDomainError
-from nasbench1shot1.table import Table
+from nasbench1shot1.tables.table import Table
 
 EPOCHS = 108  # NAS-Bench-101's full training; shorter budgets are a matter of `Table.query`
 

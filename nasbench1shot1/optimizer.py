@@ -13,7 +13,7 @@ from nasbench1shot1.registry import one_shot
 from nasbench1shot1.space import OneShotSpace
 
 if TYPE_CHECKING:
-    from nasbench1shot1.shared_weights import SharedWeights
+    from nasbench1shot1.one_shot_search.shared_weights import SharedWeights
 
 INITIAL_SPREAD = 1e-3  # standard deviation of the initial Λ, as published
 
@@ -99,7 +99,7 @@ class Hyperparameters:
     """What one optimizer lets a user set: subclass it with fields, each with a default and a docstring.
 
     They become options of a search with that optimizer (`nb.search(…)`, `nb1shot1 search`, config.json), so a name
-    must not be that of a common option (`search_config.SearchConfig`).
+    must not be that of a common option (`one_shot_search.config.SearchConfig`).
     """
 
     def check(self) -> None:

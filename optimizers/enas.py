@@ -14,10 +14,10 @@ from torch import Tensor
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.cells import OPERATIONS
 from nasbench1shot1.errors import InvalidInputError, UserError
+from nasbench1shot1.one_shot_search.shared_weights import SharedWeights
 from nasbench1shot1.optimizers.enas_controller import Controller, ControllerSettings, Samples
 from nasbench1shot1.optimizers.sampling import SamplingHyperparameters, SamplingOptimizer
 from nasbench1shot1.options import check_range, flag
-from nasbench1shot1.shared_weights import SharedWeights
 from nasbench1shot1.space import OneShotSpace
 
 BETAS, EPSILON = (0.1, 0.999), 1e-3  # of the controller's Adam, as published

@@ -12,8 +12,8 @@ from small_official import small_table
 
 from nasbench1shot1 import api
 from nasbench1shot1.files import PACKAGE_DATA
-from nasbench1shot1.table import Table
-from nasbench1shot1.table_folder import write_table
+from nasbench1shot1.tables.folder import write_table
+from nasbench1shot1.tables.table import Table
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 
@@ -61,7 +61,7 @@ def server(tmp_path: Path) -> Iterator[str]:
 @pytest.fixture
 def small_archives(monkeypatch: pytest.MonkeyPatch) -> None:
     """CIFAR-10's archives are of 12 images a batch instead of 10,000."""
-    monkeypatch.setattr("nasbench1shot1.image_archives.ROWS_PER_BATCH", ROWS)
+    monkeypatch.setattr("nasbench1shot1.images.archives.ROWS_PER_BATCH", ROWS)
 
 
 @pytest.fixture(scope="session")
@@ -79,7 +79,7 @@ def nasbench(official_table: Table) -> api.NASBench:
 @pytest.fixture(scope="session")
 def measured_table(tmp_path_factory):
     """The embedded table's s1 rows with other accuracies, said to be measured, in the official shape of 3 repeats."""
-    from nasbench1shot1.table import load_table
+    from nasbench1shot1.tables.table import load_table
 
     table, rng = load_table(), np.random.default_rng(0)
     rows = table.members("s1")

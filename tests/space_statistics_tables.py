@@ -7,8 +7,8 @@ import numpy as np
 from nasbench1shot1.cell_encoding import to_arrays
 from nasbench1shot1.cells import Cell
 from nasbench1shot1.search_spaces.nasbench101 import SPACE as NB101
-from nasbench1shot1.table import Table
 from nasbench1shot1.table_building.sources import RETRAINED, read_source
+from nasbench1shot1.tables.table import Table
 
 MEASURED = {"fidelity": "measured", "epochs": [108]}
 

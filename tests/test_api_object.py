@@ -12,7 +12,7 @@ from small_official import small_trainings
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import api
-from nasbench1shot1.table_folder import HALFWAY, METRICS
+from nasbench1shot1.tables.folder import HALFWAY, METRICS
 
 
 def published(trainings: list[Training]) -> SimpleNamespace:

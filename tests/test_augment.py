@@ -8,8 +8,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nasbench1shot1.augment import CIFAR10_MEAN, CIFAR10_STD, Augmentation
 from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.images.augment import CIFAR10_MEAN, CIFAR10_STD, Augmentation
 
 
 def random_images(batch: int, seed: int = 0) -> torch.Tensor:
@@ -63,7 +63,7 @@ def test_batch_equals_image_by_image(
 
 
 def test_real_images_equal_image_by_image() -> None:
-    from nasbench1shot1.images import load_images
+    from nasbench1shot1.images.image_set import load_images
 
     assert_equals_plain(load_images("cifar10-sample").images[:96], Augmentation(cutout_probability=0.7), 3)
 

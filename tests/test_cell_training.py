@@ -18,7 +18,7 @@ from nasbench1shot1.cell_training.rmsprop import TensorFlowRMSProp
 from nasbench1shot1.cell_training.schedule import learning_rate, stops
 from nasbench1shot1.cell_training.state import begin
 from nasbench1shot1.cell_training.stream import ShuffledStream
-from nasbench1shot1.images import ImageSet, load_images
+from nasbench1shot1.images.image_set import ImageSet, load_images
 
 
 @pytest.fixture(scope="module")

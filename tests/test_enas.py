@@ -8,8 +8,8 @@ import torch
 from test_enas_controller import TINY, controller, every_decision, generator
 
 import nasbench1shot1 as nb
+from nasbench1shot1.one_shot_search.config import make_config
 from nasbench1shot1.optimizers.enas import ENAS, ENASHyperparameters, controller_settings, reinforce_loss
-from nasbench1shot1.search_config import make_config
 from nasbench1shot1.space import Choice
 
 MAX_POOL = 2

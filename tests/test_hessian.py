@@ -12,10 +12,10 @@ from rich.console import Console
 from tiny_search import generator, search, tiny_state
 
 import nasbench1shot1 as nb
-from nasbench1shot1 import hessian
-from nasbench1shot1.early_stopping import returned_epoch
-from nasbench1shot1.hessian import _power_iteration, dominant_eigenvalue
-from nasbench1shot1.image_batches import batches
+from nasbench1shot1.images.batches import batches
+from nasbench1shot1.one_shot_search import hessian
+from nasbench1shot1.one_shot_search.early_stopping import returned_epoch
+from nasbench1shot1.one_shot_search.hessian import _power_iteration, dominant_eigenvalue
 from nasbench1shot1.optimizer import Mixing
 
 
@@ -145,7 +145,7 @@ def test_it_never_stops_before_ten_measured_epochs_and_goes_back_five(values):
 
 def stopping_search(folder, monkeypatch, series, **options) -> nb.Run:
     values = chain(series, repeat(9.0))
-    monkeypatch.setattr("nasbench1shot1.search_loop.dominant_eigenvalue", lambda state, epoch: next(values))
+    monkeypatch.setattr("nasbench1shot1.one_shot_search.loop.dominant_eigenvalue", lambda state, epoch: next(values))
     return search(folder, hessian_eigenvalue=True, early_stopping=True, images_per_half=20, batch_size=10, **options)
 
 
@@ -172,6 +172,6 @@ def test_a_search_stops_and_returns_the_architecture_before(tmp_path, monkeypatc
 def test_a_search_that_goes_on_from_a_checkpoint_remembers_the_eigenvalues(tmp_path, monkeypatch):
     part = stopping_search(tmp_path / "run", monkeypatch, STEEP[:11], epochs=11)
     assert (part.summary["searched_epochs"], part.summary["final_epoch"]) == (11, 11)  # to its end
-    monkeypatch.setattr("nasbench1shot1.search_loop.dominant_eigenvalue", lambda state, epoch: 2.0)
+    monkeypatch.setattr("nasbench1shot1.one_shot_search.loop.dominant_eigenvalue", lambda state, epoch: 2.0)
     resumed = nb.search(resume=part.folder, epochs=14, console=Console(quiet=True))
     assert (resumed.summary["searched_epochs"], resumed.summary["final_epoch"]) == (12, 7)

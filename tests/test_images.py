@@ -11,13 +11,13 @@ import pytest
 import torch
 from image_builders import made_images
 
-from nasbench1shot1 import image_sample
-from nasbench1shot1.augment import CIFAR10_MEAN, CIFAR10_STD
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError
-from nasbench1shot1.image_sample import SAMPLE, read_sample, write_sample
-from nasbench1shot1.image_sources import import_images
-from nasbench1shot1.image_store import Columns, content_sha256
-from nasbench1shot1.images import describe_images, load_images
+from nasbench1shot1.images import sample
+from nasbench1shot1.images.augment import CIFAR10_MEAN, CIFAR10_STD
+from nasbench1shot1.images.image_set import describe_images, load_images
+from nasbench1shot1.images.sample import SAMPLE, read_sample, write_sample
+from nasbench1shot1.images.sources import import_images
+from nasbench1shot1.images.store import Columns, content_sha256
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -62,7 +62,7 @@ def test_sample_has_the_real_pixels(shared: Path) -> None:
 
 
 def test_samples_are_lossless_and_repeatable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(image_sample, "_ROWS_PER_STRIP", 5)
+    monkeypatch.setattr(sample, "_ROWS_PER_STRIP", 5)
     images, labels = made_images(13)
     for name in ("a.npz", "b.npz"):
         write_sample(images, labels, np.arange(13), tmp_path / name)

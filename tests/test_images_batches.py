@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.image_batches import batches, endless_batches, epoch_generator
+from nasbench1shot1.images.batches import batches, endless_batches, epoch_generator
 
 
 def test_an_epoch_has_every_row_once() -> None:

@@ -8,13 +8,13 @@ import pytest
 from image_builders import ROWS, official_files, write_tar
 from rich.console import Console
 
-from nasbench1shot1 import image_sources
 from nasbench1shot1.commands.data import Download, Import
 from nasbench1shot1.errors import InvalidInputError, UserError
-from nasbench1shot1.image_progress import DownloadBar
-from nasbench1shot1.image_sources import download_images
-from nasbench1shot1.image_store import images_folder
-from nasbench1shot1.images import load_images
+from nasbench1shot1.images import sources
+from nasbench1shot1.images.image_set import load_images
+from nasbench1shot1.images.progress import DownloadBar
+from nasbench1shot1.images.sources import download_images
+from nasbench1shot1.images.store import images_folder
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -29,8 +29,8 @@ def test_download_checks_and_imports(
     with pytest.raises(UserError, match="not the official CIFAR-10"):
         download_images(address)
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()
-    monkeypatch.setitem(image_sources.CHECKSUMS, archive.name, digest)
-    monkeypatch.setattr("nasbench1shot1.image_store.TRAINING_IMAGES", 5 * ROWS)
+    monkeypatch.setitem(sources.CHECKSUMS, archive.name, digest)
+    monkeypatch.setattr("nasbench1shot1.images.store.TRAINING_IMAGES", 5 * ROWS)
     assert download_images(address) == home / "images" / "cifar10"
     assert len(load_images("cifar10")) == 5 * ROWS
     assert [p.name for p in home.rglob("*") if p.is_file() and "images" not in p.parts] == []
@@ -48,8 +48,8 @@ def served(server: str, tmp_path: Path, small_archives: None, monkeypatch: pytes
     """The address of a small archive that counts as the official one, and its size in bytes."""
     archive = write_tar(tmp_path / "served" / "cifar-10-python.tar.gz", official_files("python", ROWS)[0])
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()
-    monkeypatch.setitem(image_sources.CHECKSUMS, archive.name, digest)
-    monkeypatch.setattr("nasbench1shot1.image_store.TRAINING_IMAGES", 5 * ROWS)
+    monkeypatch.setitem(sources.CHECKSUMS, archive.name, digest)
+    monkeypatch.setattr("nasbench1shot1.images.store.TRAINING_IMAGES", 5 * ROWS)
     return server, archive.stat().st_size
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from image_builders import made_images, planar, python2_batch, python3_batch
 
 from nasbench1shot1.errors import DamagedFileError
-from nasbench1shot1.image_pickles import read_python_batch
+from nasbench1shot1.images.pickles import read_python_batch
 
 IMAGES, LABELS = made_images(2_100)  # more than two of pickle's chunks of 1,000
 

@@ -13,11 +13,11 @@ import torch
 from nasbench1shot1.conformance.optimizer import OptimizerConformance
 from nasbench1shot1.conformance.optimizer_steps import OptimizerStepsConformance
 from nasbench1shot1.conformance.tiny_search import random_images, tiny_search, tiny_state
+from nasbench1shot1.one_shot_search.shared_weights import SharedWeights
 from nasbench1shot1.optimizer import Mixing, SearchStep
 from nasbench1shot1.optimizers.darts import DARTS
 from nasbench1shot1.optimizers.random_ws import RandomWS
 from nasbench1shot1.registry import BUILT_IN
-from nasbench1shot1.shared_weights import SharedWeights
 from nasbench1shot1.supernet import to_tensors
 
 SELECTION = {"candidates": 6, "candidate_batches": 1, "finalists": 2}

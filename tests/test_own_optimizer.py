@@ -14,8 +14,8 @@ from conftest import CHECKOUT
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
+from nasbench1shot1.one_shot_search.config import config_class
 from nasbench1shot1.optimizer import Hyperparameters
-from nasbench1shot1.search_config import config_class
 
 EXAMPLE, PAGE = CHECKOUT / "tests" / "third_party", CHECKOUT / "docs" / "own_optimizer.md"
 FILES = {"population.py": "python", "test_population.py": "python", "pyproject.toml": "toml"}

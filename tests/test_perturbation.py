@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from tiny_search import generator, search, tiny_state
 
 import nasbench1shot1 as nb
+from nasbench1shot1.one_shot_search.loop import weight_step
+from nasbench1shot1.one_shot_search.perturbation import Perturbation, _as_shares
 from nasbench1shot1.optimizer import Batch, Mixing
-from nasbench1shot1.perturbation import Perturbation, _as_shares
-from nasbench1shot1.search_loop import weight_step
 
 KINDS = ("random", "adversarial")
 
@@ -72,7 +72,7 @@ def test_noise_is_uniform_and_its_bound_grows_linearly_to_the_last_epoch(size):
 
 
 def test_an_adversary_stays_within_its_bound_before_the_weights_are_shares_again(monkeypatch):
-    monkeypatch.setattr("nasbench1shot1.perturbation._as_shares", lambda changed, clean: changed)
+    monkeypatch.setattr("nasbench1shot1.one_shot_search.perturbation._as_shares", lambda changed, clean: changed)
     state = tiny_state(perturbation="adversarial", perturbation_size=0.2)
     with torch.no_grad():
         clean = state.method.mixing()

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from nasbench1shot1.search_config import make_config
-from nasbench1shot1.search_loop import batch_pairs, one_shot_error
-from nasbench1shot1.search_state import SearchState, begin
+from nasbench1shot1.one_shot_search.config import make_config
+from nasbench1shot1.one_shot_search.loop import batch_pairs, one_shot_error
+from nasbench1shot1.one_shot_search.state import SearchState, begin
 
 TINY = {"scale": "quick", "epochs": 4, "channels": 2, "cells": 1, "images_per_half": 40, "batch_size": 20, "threads": 1}
 

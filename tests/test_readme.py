@@ -12,10 +12,11 @@ from conftest import CHECKOUT
 from rich.console import Console
 
 import nasbench1shot1 as nb
-from nasbench1shot1 import cli, search_config
+from nasbench1shot1 import cli
 from nasbench1shot1.files import PACKAGE_DATA
+from nasbench1shot1.one_shot_search import config
+from nasbench1shot1.one_shot_search.record import FIELDS
 from nasbench1shot1.presets import PRESETS, Preset
-from nasbench1shot1.run_record import FIELDS
 
 PAGES = (
     "README.md",
@@ -59,7 +60,7 @@ def commands(page: str) -> list[list[str]]:
 @pytest.fixture
 def tiny(monkeypatch, tmp_path) -> Path:
     """The examples search at the quick scale; here that is made tiny. They write into a folder of their own."""
-    monkeypatch.setitem(search_config.SCALES, "quick", TINY)
+    monkeypatch.setitem(config.SCALES, "quick", TINY)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -206,7 +206,7 @@ def test_another_figures_folder_is_refused(finished, no_process, capsys):
 
 
 def test_missing_images_are_no_obstacle_to_what_is_finished(finished, tiny, no_process, monkeypatch):
-    monkeypatch.setattr("nasbench1shot1.images.load_images", None)
+    monkeypatch.setattr("nasbench1shot1.images.image_set.load_images", None)
     monkeypatch.setattr("nasbench1shot1.experiments.reproduction.reproducing.measure", lambda todo: {})
     before = all_files(finished)
     reproduce(finished, *EPOCHS)

@@ -17,8 +17,8 @@ from rich.console import Console
 import nasbench1shot1 as nb
 from nasbench1shot1.conformance.tiny_search import differences, values
 from nasbench1shot1.experiments.anytime_regret import scale_text
-from nasbench1shot1.run_record import FIELDS
-from nasbench1shot1.search_config import departures, make_config
+from nasbench1shot1.one_shot_search.config import departures, make_config
+from nasbench1shot1.one_shot_search.record import FIELDS
 
 TINY = {"scale": "quick", "epochs": 4, "channels": 2, "cells": 1, "images_per_half": 40, "batch_size": 20, "threads": 1}
 SECONDS = ("search_seconds", "simulated_seconds")
@@ -103,25 +103,26 @@ DRIVER = """
 import os, signal, sys
 from rich.console import Console
 import nasbench1shot1 as nb
-from nasbench1shot1 import checkpoints, files, run_record, search_loop
+from nasbench1shot1 import checkpoints, files
+from nasbench1shot1.one_shot_search import loop, record
 
 def die(): os.kill(os.getpid(), signal.SIGKILL)
 
 moment, epoch, out, options = sys.argv[1], int(sys.argv[2]), sys.argv[3], eval(sys.argv[4])
 if moment == "training":
-    def kill_in_training(state, now, reporter, real=search_loop.train_epoch):
+    def kill_in_training(state, now, reporter, real=loop.train_epoch):
         class Killer:
             def step(self, *_): die()
         return real(state, now, Killer() if now == epoch else reporter)
-    search_loop.train_epoch = kill_in_training
+    loop.train_epoch = kill_in_training
 elif moment == "metrics":
-    def kill_after_half_a_line(self, line, parameters, real=run_record.RunWriter.append):
+    def kill_after_half_a_line(self, line, parameters, real=record.RunWriter.append):
         if line["epoch"] == epoch:
             with (self.folder / "metrics.jsonl").open("a") as file:
                 file.write('{"epoch": %d, "train_lo' % epoch)
             die()
         real(self, line, parameters)
-    run_record.RunWriter.append = kill_after_half_a_line
+    record.RunWriter.append = kill_after_half_a_line
 elif moment == "checkpoint":
     def kill_while_writing(path, content, real=checkpoints.save_checkpoint):
         if path.name == "checkpoint.pt" and content["epoch"] == epoch:
@@ -130,9 +131,9 @@ elif moment == "checkpoint":
                 file.flush()
                 die()
         real(path, content)
-    search_loop.save_checkpoint = kill_while_writing
+    loop.save_checkpoint = kill_while_writing
 elif moment == "summary":
-    run_record.RunWriter.finish = lambda self, summary: die()
+    record.RunWriter.finish = lambda self, summary: die()
 nb.search(out=out, console=Console(quiet=True), **options)
 """
 
@@ -313,7 +314,7 @@ def test_a_full_disk_ends_in_one_sentence_and_the_run_can_go_on(unbroken, tmp_pa
 
 def test_under_corrected_no_validation_image_of_nas_bench_101_is_ever_looked_at(tmp_path, monkeypatch):
     """All of CIFAR-10's indices, tiny halves: every row that a search fetches is below 40,000."""
-    from nasbench1shot1 import images as image_module
+    from nasbench1shot1.images import image_set
 
     source = tmp_path / "all.npz"
     rng = np.random.default_rng(0)
@@ -324,13 +325,13 @@ def test_under_corrected_no_validation_image_of_nas_bench_101_is_ever_looked_at(
         train_index=np.arange(50_000),
     )
     seen: set[int] = set()
-    real = image_module.ImageSet.batch
+    real = image_set.ImageSet.batch
 
     def watched(self, rows):
         seen.update(self.index[rows].tolist())
         return real(self, rows)
 
-    monkeypatch.setattr(image_module.ImageSet, "batch", watched)
+    monkeypatch.setattr(image_set.ImageSet, "batch", watched)
     options = {"images": str(source), "epochs": 2, "images_per_half": 200}
     search(tmp_path / "corrected", **options)
     weights, architecture = {i for i in seen if i < 20_000}, {i for i in seen if i >= 20_000}
@@ -432,7 +433,7 @@ def test_lambda_of_another_shape_is_refused_on_resuming(unbroken, tmp_path):
 
 
 def test_two_processes_do_not_write_into_one_run(unbroken, tmp_path):
-    from nasbench1shot1.run_record import RunWriter
+    from nasbench1shot1.one_shot_search.record import RunWriter
 
     folder = shutil.copytree(unbroken.folder, tmp_path / "run")
     with RunWriter(folder).locked(), pytest.raises(nb.InvalidInputError, match="another process writes into"):
@@ -482,7 +483,7 @@ def test_a_group_that_may_not_shrink_stays_as_it_was(tmp_path):
 
 
 def test_a_search_that_fails_before_it_recorded_anything_leaves_no_folder(tmp_path, monkeypatch):
-    monkeypatch.setattr("nasbench1shot1.search_loop.one_shot_error", lambda state, epoch: 1 / 0)
+    monkeypatch.setattr("nasbench1shot1.one_shot_search.loop.one_shot_error", lambda state, epoch: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         search(tmp_path / "run")
     assert not (tmp_path / "run").exists()

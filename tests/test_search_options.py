@@ -7,9 +7,9 @@ from tiny_search import search
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import registry
+from nasbench1shot1.one_shot_search.config import SearchConfig, config_class, make_config
 from nasbench1shot1.optimizer import Hyperparameters
 from nasbench1shot1.optimizers.darts import DARTS
-from nasbench1shot1.search_config import SearchConfig, config_class, make_config
 
 OPTIMIZERS = ("darts", "darts-second-order", "gdas", "pc-darts", "snas", "random-ws", "enas")
 

@@ -7,8 +7,8 @@ import pytest
 
 import nasbench1shot1 as nb
 from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
-from nasbench1shot1.searching import _check_covers
-from nasbench1shot1.table import Table
+from nasbench1shot1.one_shot_search.searching import _check_covers
+from nasbench1shot1.tables.table import Table
 
 
 def table_of(cells: list[nb.Cell]) -> Table:

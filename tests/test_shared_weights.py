@@ -7,14 +7,14 @@ from naive_supernet import naive_forward
 from tiny_search import generator, tiny_state
 from torch import nn
 
-from nasbench1shot1 import one_shot_error as one_shot
-from nasbench1shot1 import shared_weights
-from nasbench1shot1.image_batches import batches
+from nasbench1shot1.images.batches import batches
 from nasbench1shot1.layers import BatchNorm2d, Groups, grouped_statistics
+from nasbench1shot1.one_shot_search import one_shot_error as one_shot
+from nasbench1shot1.one_shot_search import shared_weights
+from nasbench1shot1.one_shot_search.config import BATCH_NORMS
+from nasbench1shot1.one_shot_search.shared_weights import SharedWeights
+from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Mixing
-from nasbench1shot1.search_config import BATCH_NORMS
-from nasbench1shot1.search_state import SearchState
-from nasbench1shot1.shared_weights import SharedWeights
 
 REFERENCE, AT_ONCE, IMAGES, CELLS = 16, 24, 60, 2
 

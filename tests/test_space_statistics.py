@@ -30,7 +30,7 @@ from nasbench1shot1.experiments.space_statistics.error_distribution import error
 from nasbench1shot1.experiments.space_statistics.fitness_distance import fitness_distance
 from nasbench1shot1.experiments.space_statistics.operation_replacement import operation_replacement
 from nasbench1shot1.experiments.space_statistics.rank_correlation import kendall, spearman
-from nasbench1shot1.table import Table, load_table
+from nasbench1shot1.tables.table import Table, load_table
 
 CONV3, CONV1, POOL = OPERATIONS
 

@@ -17,7 +17,7 @@ from nasbench1shot1.experiments.space_statistics.top_volume import nearest, top_
 from nasbench1shot1.renumbering import canonical
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
 from nasbench1shot1.search_spaces.wirings import labellings
-from nasbench1shot1.table import load_table
+from nasbench1shot1.tables.table import load_table
 
 
 def unpruned(matrix: int, labels: list[int], vertices: int) -> tuple[list[list[int]], list[str]]:

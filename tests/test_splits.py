@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.images import ImageSet, load_images
-from nasbench1shot1.splits import split
+from nasbench1shot1.images.image_set import ImageSet, load_images
+from nasbench1shot1.images.splits import split
 
 
 def image_set(labels: np.ndarray, index: np.ndarray) -> ImageSet:

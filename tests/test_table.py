@@ -22,8 +22,8 @@ from nasbench1shot1.commands.query import Query
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, OutOfDomainError, UserError
 from nasbench1shot1.experiments.anytime_regret import table_text
 from nasbench1shot1.files import PACKAGE_DATA, replacing_folder
-from nasbench1shot1.table import Table, load_table
-from nasbench1shot1.table_folder import Columns, Meta, write_table
+from nasbench1shot1.tables.folder import Columns, Meta, write_table
+from nasbench1shot1.tables.table import Table, load_table
 
 EPOCHS, REPEATS = (4, 108), 3
 CHAIN = np.eye(3, k=1, dtype=int)
@@ -466,7 +466,7 @@ def test_damaged_columns(folder: Path, damage: Callable[[Path], None]) -> None:
 
 
 def test_truncated_column_of_a_large_table(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nasbench1shot1.table_folder.CHECKED_AT_LOAD", 0)
+    monkeypatch.setattr("nasbench1shot1.tables.folder.CHECKED_AT_LOAD", 0)
     _flip(folder / "hash.npy")
     with pytest.raises(DamagedFileError, match="hash"):
         load_table(folder).verify()
@@ -567,7 +567,7 @@ import os, signal, sys, numpy as np
 sys.path.insert(0, sys.argv[2])
 from pathlib import Path
 from test_table import official_shape
-from nasbench1shot1.table_folder import write_table
+from nasbench1shot1.tables.folder import write_table
 saved, save = [], np.save
 def save_or_die(*args, **kwargs):
     if len(saved) == 3:
@@ -593,7 +593,7 @@ import sys
 sys.path.insert(0, sys.argv[2])
 from pathlib import Path
 from test_table import official_shape
-from nasbench1shot1.table_folder import write_table
+from nasbench1shot1.tables.folder import write_table
 for _ in range(15):
     write_table(Path(sys.argv[1]), *official_shape())
 """

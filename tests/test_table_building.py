@@ -13,7 +13,6 @@ from nasbench1shot1.commands.table import Build
 from nasbench1shot1.errors import DamagedFileError, UserError
 from nasbench1shot1.files import PACKAGE_DATA
 from nasbench1shot1.renumbering import canonical
-from nasbench1shot1.table import Table
 from nasbench1shot1.table_building import Settings, build
 from nasbench1shot1.table_building.cell_arrays import CellArrays
 from nasbench1shot1.table_building.features import features, path_counts
@@ -22,7 +21,8 @@ from nasbench1shot1.table_building.regression import folds_by_hash
 from nasbench1shot1.table_building.shrinkage import Shrinkage, pooled_noise, shared_between_budgets
 from nasbench1shot1.table_building.sources import SAMPLE, Sample, read_sample
 from nasbench1shot1.table_building.validation_to_test import fit_error_curve, validation_test_pairs
-from nasbench1shot1.table_folder import open_folder
+from nasbench1shot1.tables.folder import open_folder
+from nasbench1shot1.tables.table import Table
 
 TINY = Settings(folds=2, trees=5, epochs=1)
 

@@ -14,10 +14,10 @@ from official_files import Training
 from nasbench1shot1.cells import Cell
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError
 from nasbench1shot1.files import PACKAGE_DATA
-from nasbench1shot1.table import Table, load_table
-from nasbench1shot1.table_folder import METRICS
 from nasbench1shot1.table_import import assembly, importing
 from nasbench1shot1.table_import.importing import import_table
+from nasbench1shot1.tables.folder import METRICS
+from nasbench1shot1.tables.table import Table, load_table
 
 CELLS = 40
 

@@ -12,12 +12,12 @@ import pytest
 
 from nasbench1shot1.cli import main
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError
-from nasbench1shot1.table import load_table
-from nasbench1shot1.table_folder import write_table
 from nasbench1shot1.table_import import download, importing
 from nasbench1shot1.table_import.download import download_table
 from nasbench1shot1.table_import.identity import verify_hashes
 from nasbench1shot1.table_import.importing import import_table
+from nasbench1shot1.tables.folder import write_table
+from nasbench1shot1.tables.table import load_table
 
 pytestmark = pytest.mark.usefixtures("home")
 

@@ -14,11 +14,11 @@ import pytest
 from rich.console import Console
 
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.table import load_table
 from nasbench1shot1.table_import import importing
 from nasbench1shot1.table_import.importing import import_table, open_official
 from nasbench1shot1.table_import.progress import ImportBar
-from nasbench1shot1.table_names import tables_folder
+from nasbench1shot1.tables.names import tables_folder
+from nasbench1shot1.tables.table import load_table
 
 EXCERPT = Path(__file__).parent / "data" / "ecnas_4V9E_excerpt.tfrecord"
 
@@ -136,17 +136,17 @@ open_official(sys.argv[1], progress=stop)
 STOP_WHILE_WRITING = """
 import sys, time
 from pathlib import Path
-from nasbench1shot1 import table_folder
+from nasbench1shot1.tables import folder
 from nasbench1shot1.table_import.importing import open_official
 digests = []
-def stop(path, real=table_folder.sha256):
+def stop(path, real=folder.sha256):
     if path.parent.suffix == ".part":
         digests.append(path)
     if len(digests) == 5:
         Path(sys.argv[2]).touch()
         time.sleep(600)
     return real(path)
-table_folder.sha256 = stop
+folder.sha256 = stop
 open_official(sys.argv[1])
 """
 

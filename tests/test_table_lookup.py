@@ -11,8 +11,8 @@ from nasbench1shot1.cell_encoding import encode_all, encode_architecture, encode
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, OutOfDomainError
 from nasbench1shot1.files import PACKAGE_DATA
 from nasbench1shot1.renumbering import numberings
-from nasbench1shot1.table import Table, load_table
-from nasbench1shot1.table_folder import METRICS, open_folder
+from nasbench1shot1.tables.folder import METRICS, open_folder
+from nasbench1shot1.tables.table import Table, load_table
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,9 @@ from pathlib import Path
 import official_files as official
 import pytest
 
-from nasbench1shot1.table import load_table
 from nasbench1shot1.table_import.importing import import_table
 from nasbench1shot1.table_import.tfrecords import frames
+from nasbench1shot1.tables.table import load_table
 
 pytestmark = pytest.mark.skipif(
     find_spec("tensorflow") is None, reason="tensorflow is not installed: pip install '.[tensorflow]'"

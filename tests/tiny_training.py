@@ -9,7 +9,7 @@ from rich.console import Console
 
 import nasbench1shot1 as nb
 from nasbench1shot1.cell_training import Training
-from nasbench1shot1.images import ImageSet
+from nasbench1shot1.images.image_set import ImageSet
 
 CELL = "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"
 TINY: dict[str, Any] = {

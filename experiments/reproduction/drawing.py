@@ -11,8 +11,8 @@ from nasbench1shot1.experiments.anytime_regret import CURVES, anytime_regret, pr
 from nasbench1shot1.experiments.report import rescore
 from nasbench1shot1.experiments.reproduction.figures import SCALES, Curve, Panel, PaperFigure
 from nasbench1shot1.experiments.reproduction.jobs import Job
-from nasbench1shot1.run_record import Run, load_run
-from nasbench1shot1.table import Table
+from nasbench1shot1.one_shot_search.record import Run, load_run
+from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

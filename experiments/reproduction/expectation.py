@@ -4,7 +4,7 @@ import heapq
 from collections.abc import Mapping, Sequence
 
 from nasbench1shot1.experiments.reproduction.jobs import Job
-from nasbench1shot1.search_config import make_config
+from nasbench1shot1.one_shot_search.config import make_config
 
 START_UP = 5.0  # seconds until a process of its own searches, and to draw its picture at the end; seen on two CPU cores
 
@@ -19,7 +19,7 @@ def kind_of(job: Job) -> Kind:
 
 def measure(jobs: Sequence[Job]) -> dict[Kind, float]:
     """Seconds per epoch for every kind among the jobs."""
-    from nasbench1shot1.search_estimate import seconds_per_epoch
+    from nasbench1shot1.one_shot_search.estimate import seconds_per_epoch
 
     return {
         kind: seconds_per_epoch(make_config(dict(job.options)).resolved())

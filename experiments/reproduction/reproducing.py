@@ -21,7 +21,7 @@ from nasbench1shot1.run_folder import FolderWriter
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from nasbench1shot1.table import Table
+    from nasbench1shot1.tables.table import Table
 
 
 def reproduce(
@@ -57,7 +57,7 @@ def reproduce(
     """
     from rich.console import Console
 
-    from nasbench1shot1.table import load_table
+    from nasbench1shot1.tables.table import load_table
 
     console = console or Console()
     folder = Path(out).expanduser() if out else Path("reproduce") / f"{name}-{scale}"
@@ -93,7 +93,7 @@ def _places(jobs: Sequence[Job], workers: int | None) -> list[Place]:
 
 def _check_images(jobs: Sequence[Job]) -> None:
     """Raise UserError, before anything is said, where the images of what is still to be searched are not here."""
-    from nasbench1shot1.images import load_images
+    from nasbench1shot1.images.image_set import load_images
 
     if todo := [job for job in jobs if not job.is_finished]:
         load_images(todo[0].options["images"])  # those of all searches of a figure

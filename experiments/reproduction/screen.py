@@ -13,8 +13,8 @@ from rich.table import Table as Screen
 from nasbench1shot1.experiments.reproduction.drawing import ERROR, REGRET, Result
 from nasbench1shot1.experiments.reproduction.expectation import Kind, seconds_left
 from nasbench1shot1.experiments.reproduction.jobs import Job
+from nasbench1shot1.one_shot_search.record import load_run
 from nasbench1shot1.progress import counted, duration, percent, sayer
-from nasbench1shot1.run_record import load_run
 
 
 class FigureProgress:

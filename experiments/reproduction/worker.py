@@ -27,7 +27,7 @@ def main(arguments: list[str]) -> None:
 
 def run_job(folder: Path, options: dict[str, Any]) -> None:
     """Bring the search in `folder` to its end; one that is finished, or whose process just began, is no obstacle."""
-    from nasbench1shot1.searching import search
+    from nasbench1shot1.one_shot_search.searching import search
 
     if (folder / CONFIG).is_file():
         search(resume=folder)

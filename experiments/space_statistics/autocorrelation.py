@@ -19,7 +19,7 @@ from nasbench1shot1.experiments.space_statistics.values import (
 )
 from nasbench1shot1.experiments.spaces import choice_block_space
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
-from nasbench1shot1.table import Table
+from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -27,7 +27,7 @@ from nasbench1shot1.experiments.space_statistics.operation_replacement import (
 )
 from nasbench1shot1.experiments.space_statistics.top_volume import plot_top_volume, top_volume
 from nasbench1shot1.progress import counted
-from nasbench1shot1.table import Table
+from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

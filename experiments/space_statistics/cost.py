@@ -11,7 +11,7 @@ from nasbench1shot1.experiments.space_statistics.distances import cell_distances
 from nasbench1shot1.experiments.space_statistics.drawing import COLOURS, axes_or_new, finish
 from nasbench1shot1.experiments.space_statistics.rank_correlation import pearson, spearman
 from nasbench1shot1.experiments.space_statistics.values import Floats, accuracy, cells_of, check_enough, known_values
-from nasbench1shot1.table import Table
+from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,7 +14,7 @@ from nasbench1shot1.experiments.space_statistics.values import (
     known_values,
     values_or_nan,
 )
-from nasbench1shot1.table import Table
+from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,7 +15,7 @@ from nasbench1shot1.experiments.space_statistics.values import accuracy, check_e
 from nasbench1shot1.experiments.spaces import choice_block_space
 from nasbench1shot1.search_spaces.choice_blocks import N_OPERATIONS, ChoiceBlockSpace
 from nasbench1shot1.search_spaces.wirings import labellings, pruned_matrix
-from nasbench1shot1.table import Table
+from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,7 +10,7 @@ from nasbench1shot1.experiments.space_statistics.drawing import COLOURS, axes_or
 from nasbench1shot1.experiments.space_statistics.pruning import N_OPERATIONS, graphs
 from nasbench1shot1.experiments.space_statistics.top_cells import copies, top_rows
 from nasbench1shot1.experiments.space_statistics.values import accuracy, cells_of, known_values, vertices_of
-from nasbench1shot1.table import Table
+from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

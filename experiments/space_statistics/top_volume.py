@@ -17,7 +17,7 @@ from nasbench1shot1.experiments.space_statistics.values import (
     vertices_of,
 )
 from nasbench1shot1.search_spaces.wirings import labellings
-from nasbench1shot1.table import Table
+from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

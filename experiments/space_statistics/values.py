@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.cell_encoding import MAX_VERTICES, VERTEX_BIT
 from nasbench1shot1.errors import InvalidInputError, OutOfDomainError, unknown_name
-from nasbench1shot1.table import Table
+from nasbench1shot1.tables.table import Table
 
 Floats = NDArray[np.float64]
 SPLITS = ("train", "validation", "test")

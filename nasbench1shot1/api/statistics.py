@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.cell_encoding import EDGE_BITS, decode_graph, edge_bit
 from nasbench1shot1.errors import OutOfDomainError, UserError
-from nasbench1shot1.metric_columns import MetricColumn
-from nasbench1shot1.table import Table
-from nasbench1shot1.table_folder import HALFWAY
+from nasbench1shot1.tables.columns import MetricColumn
+from nasbench1shot1.tables.folder import HALFWAY
+from nasbench1shot1.tables.table import Table
 
 METRICS = ("training_time", "train_accuracy", "validation_accuracy", "test_accuracy")
 """In the order of the published dictionaries."""

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.image_store import TRAINING_IMAGES
-from nasbench1shot1.images import ImageSet
-from nasbench1shot1.splits import VALIDATION_START
+from nasbench1shot1.images.image_set import ImageSet
+from nasbench1shot1.images.splits import VALIDATION_START
+from nasbench1shot1.images.store import TRAINING_IMAGES
 
 TRAIN_EVALUATION_IMAGES = 10_000
 """The first so many training images measure the training accuracy (the first of the published training files)."""

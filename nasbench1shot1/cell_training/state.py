@@ -7,7 +7,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nasbench1shot1.augment import Augmentation
 from nasbench1shot1.cell_network import CellNetwork, build_network
 from nasbench1shot1.cell_training.config import TrainingConfig
 from nasbench1shot1.cell_training.parts import Parts, parts_of
@@ -16,9 +15,10 @@ from nasbench1shot1.cell_training.schedule import Stop, learning_rate, stops
 from nasbench1shot1.cell_training.stream import ShuffledStream
 from nasbench1shot1.cells import Cell
 from nasbench1shot1.checkpoints import taking_up
-from nasbench1shot1.image_batches import epoch_generator
-from nasbench1shot1.image_store import CIFAR10_MEAN
-from nasbench1shot1.images import ImageSet, load_images
+from nasbench1shot1.images.augment import Augmentation
+from nasbench1shot1.images.batches import epoch_generator
+from nasbench1shot1.images.image_set import ImageSet, load_images
+from nasbench1shot1.images.store import CIFAR10_MEAN
 from nasbench1shot1.options import given
 
 MEAN = (125.31 / 255, 122.95 / 255, 113.87 / 255)

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from nasbench1shot1.image_batches import epoch_generator
+from nasbench1shot1.images.batches import epoch_generator
 
 
 class ShuffledStream:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from nasbench1shot1.cell_training.state import TrainingState
-    from nasbench1shot1.table import Table
+    from nasbench1shot1.tables.table import Table
 
 
 def train_cell(
@@ -96,7 +96,7 @@ def find(x: Any, table: "Table | None") -> Any:
 
 
 def _table() -> "Table":
-    from nasbench1shot1.table import load_table
+    from nasbench1shot1.tables.table import load_table
 
     return load_table()
 

@@ -17,7 +17,7 @@ class Info:
         """Print a paragraph for each."""
         import textwrap
 
-        from nasbench1shot1.images import describe_images
+        from nasbench1shot1.images.image_set import describe_images
 
         for row in describe_images(self.verify):
             print(f"{row['name']}: {row['training_images']:,} training images, {row['test_images']:,} test images")
@@ -36,8 +36,8 @@ class Download:
         """Download, import, and say where it lies."""
         from rich.console import Console
 
-        from nasbench1shot1.image_progress import DownloadBar
-        from nasbench1shot1.image_sources import download_images
+        from nasbench1shot1.images.progress import DownloadBar
+        from nasbench1shot1.images.sources import download_images
 
         print("downloading CIFAR-10 (170 MB), then checking and importing it", flush=True)
         with DownloadBar("CIFAR-10", Console()) as bar:
@@ -56,7 +56,7 @@ class Import:
 
     def run(self) -> None:
         """Import, and say where it lies."""
-        from nasbench1shot1.image_sources import import_images
+        from nasbench1shot1.images.sources import import_images
 
         if self.path.expanduser().exists():
             print(f"importing {self.path} (the whole of CIFAR-10 takes some seconds)", flush=True)

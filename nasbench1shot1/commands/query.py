@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import tyro
 
 if TYPE_CHECKING:
-    from nasbench1shot1.table import Table
+    from nasbench1shot1.tables.table import Table
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Query:
         from nasbench1shot1.architecture import Architecture
         from nasbench1shot1.progress import counted
         from nasbench1shot1.registry import search_space
-        from nasbench1shot1.table import load_table
+        from nasbench1shot1.tables.table import load_table
 
         table = load_table(self.table)
         item: Any = Architecture.parse(self.what) if ":" in self.what else self.what

@@ -21,8 +21,8 @@ class Report:
     def run(self) -> None:
         """Write the report and print its summary."""
         from nasbench1shot1.experiments.report import write_group_report, write_report
-        from nasbench1shot1.run_record import FIGURE, SEEDS, load_run
-        from nasbench1shot1.table import load_table
+        from nasbench1shot1.one_shot_search.record import FIGURE, SEEDS, load_run
+        from nasbench1shot1.tables.table import load_table
 
         several = (self.folder / SEEDS).is_file()
         folders = sorted(self.folder.glob("seed-*")) if several else [self.folder]

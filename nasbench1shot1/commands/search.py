@@ -11,7 +11,7 @@ import tyro
 
 from nasbench1shot1.errors import InvalidInputError, UserError
 from nasbench1shot1.files import read_json
-from nasbench1shot1.search_config import SearchConfig, check_options, config_class
+from nasbench1shot1.one_shot_search.config import SearchConfig, check_options, config_class
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,8 +50,8 @@ class Search(SearchConfig):
 
     def run(self) -> None:
         """Search."""
-        from nasbench1shot1.run_record import SEEDS
-        from nasbench1shot1.searching import search, search_seeds
+        from nasbench1shot1.one_shot_search.record import SEEDS
+        from nasbench1shot1.one_shot_search.searching import search, search_seeds
 
         given = {name: getattr(self, name) for name in self.named - OWN}
         if self.seeds is not None and self.resume is not None:
@@ -66,8 +66,8 @@ class Search(SearchConfig):
 
 def _recorded_optimizer(words: Sequence[str]) -> str | None:
     """The optimizer of the run that --resume names, if there is one."""
+    from nasbench1shot1.one_shot_search.record import SEEDS
     from nasbench1shot1.run_folder import CONFIG
-    from nasbench1shot1.run_record import SEEDS
 
     folders = [words[i + 1] for i, word in enumerate(words[:-1]) if word == "--resume"]
     for folder in folders:

@@ -9,7 +9,7 @@ import tyro
 
 if TYPE_CHECKING:
     from nasbench1shot1.experiments.space_statistics.catalogue import Analysis
-    from nasbench1shot1.table import Table
+    from nasbench1shot1.tables.table import Table
 
 SUMMARY = "summary.json"
 
@@ -46,7 +46,7 @@ class Statistics:
         from nasbench1shot1.errors import UserError, unknown_name
         from nasbench1shot1.experiments.space_statistics.catalogue import ANALYSES
         from nasbench1shot1.files import check_writable, write_json
-        from nasbench1shot1.table import load_table
+        from nasbench1shot1.tables.table import load_table
 
         if unknown := [name for name in self.names if name not in ANALYSES]:
             raise unknown_name("analysis", unknown[0], ANALYSES)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 if TYPE_CHECKING:
-    from nasbench1shot1.table import Table
+    from nasbench1shot1.tables.table import Table
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Info:
         """Print a screen, or JSON."""
         import json
 
-        from nasbench1shot1.table import load_table
+        from nasbench1shot1.tables.table import load_table
 
         info = load_table(self.table).info()
         if self.json:
@@ -43,7 +43,7 @@ class Verify:
 
     def run(self) -> None:
         """Check, and say that all is well."""
-        from nasbench1shot1.table import load_table
+        from nasbench1shot1.tables.table import load_table
 
         table = load_table(self.table)
         table.verify()
@@ -72,7 +72,7 @@ class Import:
 
         from nasbench1shot1.table_import.importing import check_own_name, import_table
         from nasbench1shot1.table_import.progress import ImportBar
-        from nasbench1shot1.table_names import tables_folder
+        from nasbench1shot1.tables.names import tables_folder
 
         out = self.out or tables_folder() / self.file.stem
         if self.out is None:
@@ -100,7 +100,7 @@ class Download:
         """Download, import, and say where the table lies and how to use it."""
         from rich.console import Console
 
-        from nasbench1shot1.image_progress import DownloadBar
+        from nasbench1shot1.images.progress import DownloadBar
         from nasbench1shot1.table_import.download import download_table
         from nasbench1shot1.table_import.progress import ImportBar
 
@@ -123,9 +123,9 @@ class Build:
     def run(self) -> None:
         """Fit, cross-validate, write."""
         from nasbench1shot1.registry import search_space
-        from nasbench1shot1.table import load_table
         from nasbench1shot1.table_building import build
-        from nasbench1shot1.table_folder import check_target
+        from nasbench1shot1.tables.folder import check_target
+        from nasbench1shot1.tables.table import load_table
 
         check_target(self.out)  # before the spaces are enumerated
         spaces = [search_space(name) for name in ("s1", "s2", "s3")]
@@ -152,8 +152,8 @@ def _verify_hashes(table: "Table") -> None:
 
 
 def _say_how_to_use(folder: Path) -> None:
-    from nasbench1shot1.table import load_table
-    from nasbench1shot1.table_names import tables_folder
+    from nasbench1shot1.tables.names import tables_folder
+    from nasbench1shot1.tables.table import load_table
 
     table = load_table(folder)
     print(f"{table.id}: {len(table):,} cells, {table.repeats} x {', '.join(map(str, table.epochs))} epochs")

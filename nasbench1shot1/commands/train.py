@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from nasbench1shot1.cell_training.record import Training
-    from nasbench1shot1.table import Table
+    from nasbench1shot1.tables.table import Table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ class Train(TrainingConfig):
         from rich.console import Console
 
         from nasbench1shot1.cell_training.training import train_cell
-        from nasbench1shot1.table import load_table
+        from nasbench1shot1.tables.table import load_table
 
         given = {name: getattr(self, name) for name in OPTIONS if name in self.named}
         table, console = load_table(self.table), Console()

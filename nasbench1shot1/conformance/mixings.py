@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Batch, Mixing
-from nasbench1shot1.search_state import SearchState
 from nasbench1shot1.space import Choice, OneShotSpace
 from nasbench1shot1.supernet import to_tensors
 

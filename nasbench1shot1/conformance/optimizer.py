@@ -21,8 +21,8 @@ from nasbench1shot1.conformance.tiny_search import (
     tiny_search,
     values,
 )
+from nasbench1shot1.one_shot_search.record import Run
 from nasbench1shot1.run_folder import CHECKPOINT
-from nasbench1shot1.run_record import Run
 
 KILLS = (Kill("training", 1), Kill("recording", 1), Kill("choosing", 2))
 """One search is killed at each of these in turn, and gone on with after each."""

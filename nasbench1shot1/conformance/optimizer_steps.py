@@ -28,14 +28,14 @@ from nasbench1shot1.conformance.search_steps import (
 )
 from nasbench1shot1.conformance.tiny_search import IMAGES_PER_HALF, random_images, same, tiny_state
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.images import ImageSet
+from nasbench1shot1.images.image_set import ImageSet
+from nasbench1shot1.one_shot_search.config import SCALES, defaults, make_config
+from nasbench1shot1.one_shot_search.loop import batch_pairs, train_epoch, weight_step
+from nasbench1shot1.one_shot_search.shared_weights import SharedWeights
+from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Mixing, OneShotOptimizer
 from nasbench1shot1.options import option_names
 from nasbench1shot1.presets import PRESETS
-from nasbench1shot1.search_config import SCALES, defaults, make_config
-from nasbench1shot1.search_loop import batch_pairs, train_epoch, weight_step
-from nasbench1shot1.search_state import SearchState
-from nasbench1shot1.shared_weights import SharedWeights
 from nasbench1shot1.space import Choice
 
 ROUNDING = 1e-5

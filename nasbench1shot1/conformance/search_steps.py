@@ -11,10 +11,10 @@ import torch
 from torch.nn import functional as F
 
 from nasbench1shot1.conformance.mixings import uniform
+from nasbench1shot1.one_shot_search.loop import batch_pairs, train_epoch
+from nasbench1shot1.one_shot_search.shared_weights import SharedWeights
+from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Batch, Mixing, OneShotOptimizer
-from nasbench1shot1.search_loop import batch_pairs, train_epoch
-from nasbench1shot1.search_state import SearchState
-from nasbench1shot1.shared_weights import SharedWeights
 
 
 class Nobody:

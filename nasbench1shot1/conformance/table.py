@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
-from nasbench1shot1.table import Table
+from nasbench1shot1.tables.table import Table
 
 N_DRAWN = 50
 SPLITS: tuple[Literal["validation", "test"], ...] = ("validation", "test")

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nasbench1shot1 import search_loop
 from nasbench1shot1.checkpoints import load_checkpoint
+from nasbench1shot1.one_shot_search import loop
+from nasbench1shot1.one_shot_search.config import make_config
+from nasbench1shot1.one_shot_search.record import WEIGHTS, Run, load_run
+from nasbench1shot1.one_shot_search.searching import search
+from nasbench1shot1.one_shot_search.state import SearchState, begin
 from nasbench1shot1.run_folder import CHECKPOINT, SUMMARY
-from nasbench1shot1.run_record import WEIGHTS, Run, load_run
-from nasbench1shot1.search_config import make_config
-from nasbench1shot1.search_state import SearchState, begin
-from nasbench1shot1.searching import search
 
 TINY = {
     "scale": "quick",
@@ -106,7 +106,7 @@ def _search_and_die(out: Path, options: Mapping[str, Any], kill: Kill) -> None:
 def _arm(kill: Kill) -> None:
     """Let the search loop of this process, which nobody else uses, die at that moment."""
     before = {"training": "weight_step", "choosing": "one_shot_error", "recording": "save_checkpoint"}[kill.moment]
-    real, calls = getattr(search_loop, before), 0
+    real, calls = getattr(loop, before), 0
 
     def deadly(*arguments: Any, **named: Any) -> Any:
         nonlocal calls
@@ -115,7 +115,7 @@ def _arm(kill: Kill) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return real(*arguments, **named)
 
-    setattr(search_loop, before, deadly)
+    setattr(loop, before, deadly)
 
 
 def _is_due(kill: Kill, first: Any, *others: Any) -> bool:

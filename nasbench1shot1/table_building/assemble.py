@@ -29,7 +29,7 @@ from nasbench1shot1.table_building.shrinkage import (
 )
 from nasbench1shot1.table_building.sources import Floats, Matrix, Sample, read_repeats, read_sample
 from nasbench1shot1.table_building.validation_to_test import fit_error_curve, validation_test_pairs
-from nasbench1shot1.table_folder import Columns, Meta, check_target, write_table
+from nasbench1shot1.tables.folder import Columns, Meta, check_target, write_table
 
 NAME, VERSION = "nb101-embedded", "1"
 Report = Callable[[str], None]

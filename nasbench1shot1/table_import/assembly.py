@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.metric_columns import whole_number
-from nasbench1shot1.table_description import MEMBER
-from nasbench1shot1.table_folder import HALFWAY, METRICS, Columns, Meta
 from nasbench1shot1.table_import.compact import IMAGES, compact
 from nasbench1shot1.table_import.described import described, not_halfway
 from nasbench1shot1.table_import.graphs import GraphEncoder
 from nasbench1shot1.table_import.identity import check_identities, text, whole_spaces
 from nasbench1shot1.table_import.records import Record
 from nasbench1shot1.table_import.repeats import Repeats, Twins
+from nasbench1shot1.tables.columns import whole_number
+from nasbench1shot1.tables.description import MEMBER
+from nasbench1shot1.tables.folder import HALFWAY, METRICS, Columns, Meta
 
 EPOCHS = (4, 12, 36, 108)
 """The budgets of NAS-Bench-101."""

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from nasbench1shot1.table_description import MEMBER
-from nasbench1shot1.table_folder import HALFWAY, Columns
+from nasbench1shot1.tables.description import MEMBER
+from nasbench1shot1.tables.folder import HALFWAY, Columns
 
 _METHODS = {
     "hash": "as the file names its cells",

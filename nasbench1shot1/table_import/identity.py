@@ -9,7 +9,7 @@ from nasbench1shot1.cell_encoding import Encodings, decode
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.files import PACKAGE_DATA
 from nasbench1shot1.renumbering import canonical
-from nasbench1shot1.table import Table, load_table
+from nasbench1shot1.tables.table import Table, load_table
 
 Hashes = NDArray[np.uint8]
 _AT_ONCE = 1_000

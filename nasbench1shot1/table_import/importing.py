@@ -9,11 +9,11 @@ from typing import Any
 
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.files import locked, read_json, sha256, write_error
-from nasbench1shot1.table import Table, load_table
-from nasbench1shot1.table_folder import META, Columns, Meta, check_target, write_table
 from nasbench1shot1.table_import.assembly import EPOCHS, Assembly
 from nasbench1shot1.table_import.records import read_records
-from nasbench1shot1.table_names import CARRIED, tables_folder
+from nasbench1shot1.tables.folder import META, Columns, Meta, check_target, write_table
+from nasbench1shot1.tables.names import CARRIED, tables_folder
+from nasbench1shot1.tables.table import Table, load_table
 
 OFFICIAL = {
     "nasbench_only108": "4c39c3936e36a85269881d659e44e61a245babcb72cb374eacacf75d0e5f4fd1",

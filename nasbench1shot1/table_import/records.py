@@ -13,7 +13,7 @@ from nasbench1shot1.table_import.model_metrics import model_metrics
 from nasbench1shot1.table_import.tfrecords import frames
 
 Values = tuple[float, float, float, float]
-"""In the order of `table_folder.METRICS`: validation, test, train accuracy as fractions, training time in seconds."""
+"""In the order of `tables.folder.METRICS`: validation, test, train accuracy as fractions, training time in seconds."""
 
 
 class Record(NamedTuple):

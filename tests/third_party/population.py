@@ -11,9 +11,9 @@ import numpy as np
 import torch
 
 import nasbench1shot1 as nb
+from nasbench1shot1.one_shot_search.shared_weights import SharedWeights
 from nasbench1shot1.optimizer import Hyperparameters, Mixing
 from nasbench1shot1.options import check_range
-from nasbench1shot1.shared_weights import SharedWeights
 from nasbench1shot1.space import OneShotSpace
 from nasbench1shot1.supernet import to_tensors
 

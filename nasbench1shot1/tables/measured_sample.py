@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from nasbench1shot1.table_building.sources import IMAGES, SAMPLE, read_sample
-from nasbench1shot1.table_folder import Columns, Meta
+from nasbench1shot1.tables.folder import Columns, Meta
 
 NAME, VERSION = "nb101-sample", "1"
 TIMED_BUDGET = 108

@@ -14,7 +14,7 @@ import numpy as np
 
 from nasbench1shot1.errors import DamagedFileError
 from nasbench1shot1.files import PACKAGE_DATA, read_json, replacing, sha256, write_json
-from nasbench1shot1.image_store import Columns, content_sha256
+from nasbench1shot1.images.store import Columns, content_sha256
 
 SAMPLE = PACKAGE_DATA / "cifar10_sample.npz"
 SOURCE = (

@@ -10,13 +10,10 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.cells import Cell
 from nasbench1shot1.errors import InvalidInputError, OutOfDomainError, unknown_name
-from nasbench1shot1.metric_columns import Rows, Run, choose_repeat, whole_number
-from nasbench1shot1.metrics import Metrics as Metrics
-from nasbench1shot1.metrics import answer, plain
 from nasbench1shot1.registry import BUILT_IN
-from nasbench1shot1.row_index import RowIndex
-from nasbench1shot1.table_description import MEMBER, fidelity
-from nasbench1shot1.table_folder import (
+from nasbench1shot1.tables.columns import Rows, Run, choose_repeat, whole_number
+from nasbench1shot1.tables.description import MEMBER, fidelity
+from nasbench1shot1.tables.folder import (
     HALFWAY,
     METRICS,
     Meta,
@@ -27,8 +24,11 @@ from nasbench1shot1.table_folder import (
     table_in_memory,
     write_table,
 )
-from nasbench1shot1.table_items import WHOLE, Item, known_split, listed, own_space
-from nasbench1shot1.table_names import named_table
+from nasbench1shot1.tables.items import WHOLE, Item, known_split, listed, own_space
+from nasbench1shot1.tables.metrics import Metrics as Metrics
+from nasbench1shot1.tables.metrics import answer, plain
+from nasbench1shot1.tables.names import named_table
+from nasbench1shot1.tables.row_index import RowIndex
 
 
 def load_table(path: str | Path | None = None) -> "Table":
@@ -70,11 +70,11 @@ class Table:
 
     @classmethod
     def from_columns(cls, columns: Mapping[str, NDArray[Any]], meta: Meta) -> "Table":
-        """A table held in memory, of the columns and the description that `table_folder.write_table` takes."""
+        """A table held in memory, of the columns and the description that `tables.folder.write_table` takes."""
         return cls(table_in_memory(columns, meta))
 
     def save(self, folder: str | Path) -> None:
-        """Write the table into a folder, whole or not at all; raises as `table_folder.write_table` does."""
+        """Write the table into a folder, whole or not at all; raises as `tables.folder.write_table` does."""
         write_table(Path(folder), self._columns, self._folder.meta)
 
     def __len__(self) -> int:
@@ -138,7 +138,7 @@ class Table:
         return Cell.from_encoding(int(self._columns["cell"][row]))
 
     def column(self, name: str) -> NDArray[Any]:
-        """A column as it is stored, memory-mapped and read-only; `table_folder` lists names and shapes.
+        """A column as it is stored, memory-mapped and read-only; `tables.folder` lists names and shapes.
 
         Raises InvalidInputError for a name that the table does not have.
         """
@@ -183,7 +183,7 @@ class Table:
         """One number of one row, for loops that ask for millions; NaN where the table does not have it.
 
         Args:
-            metric: one of `table_folder.METRICS`.
+            metric: one of `tables.folder.METRICS`.
             row: of `row_of`.
             epochs, repeat, halfway: as in `query`, but not checked.
         """

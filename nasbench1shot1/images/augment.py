@@ -12,8 +12,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.image_store import CIFAR10_MEAN as CIFAR10_MEAN
-from nasbench1shot1.image_store import CIFAR10_STD as CIFAR10_STD
+from nasbench1shot1.images.store import CIFAR10_MEAN as CIFAR10_MEAN
+from nasbench1shot1.images.store import CIFAR10_STD as CIFAR10_STD
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from nasbench1shot1.errors import InvalidInputError, unknown_name
-from nasbench1shot1.image_store import TRAINING_IMAGES
+from nasbench1shot1.images.store import TRAINING_IMAGES
 
 if TYPE_CHECKING:
-    from nasbench1shot1.images import ImageSet
+    from nasbench1shot1.images.image_set import ImageSet
 
 VALIDATION_START = 40_000
 

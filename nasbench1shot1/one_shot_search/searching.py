@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 from nasbench1shot1.compute import cpu_threads
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, OutOfDomainError, SearchStoppedError, UserError
 from nasbench1shot1.files import read_json, write_json
+from nasbench1shot1.one_shot_search.config import SearchConfig, config_class, make_config
+from nasbench1shot1.one_shot_search.record import FIGURE, SEEDS, Run, RunWriter, load_run
 from nasbench1shot1.options import flag, option_names
 from nasbench1shot1.run_folder import CHECKPOINT, CONFIG, SUMMARY
-from nasbench1shot1.run_record import FIGURE, SEEDS, Run, RunWriter, load_run
-from nasbench1shot1.search_config import SearchConfig, config_class, make_config
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from nasbench1shot1.one_shot_search.state import SearchState
     from nasbench1shot1.optimizer import OneShotOptimizer
-    from nasbench1shot1.search_state import SearchState
-    from nasbench1shot1.table import Table
+    from nasbench1shot1.tables.table import Table
 
 
 def search(
@@ -37,7 +37,7 @@ def search(
         out: the run's folder, which must not exist; `runs/<optimizer>-<space>-<seed>` if not given.
         resume: the folder of a run to go on with. It stands alone; only `epochs` may be given, and only more.
         console: a rich console for the progress; a new one if not given. `Console(quiet=True)` is silent.
-        options: the fields of `search_config.SearchConfig`: space="s1", epochs=50, seed=0, scale="quick", …
+        options: the fields of `one_shot_search.config.SearchConfig`: space="s1", epochs=50, seed=0, scale="quick", …
 
     Returns:
         The finished run.
@@ -86,7 +86,7 @@ def search_seeds(
                 (folder / SEEDS).unlink()
                 folder.rmdir()
         raise
-    from nasbench1shot1.search_screen import conclude_group
+    from nasbench1shot1.one_shot_search.screen import conclude_group
 
     _draw(runs, _table(make_config({"table": options["table"]})), folder / FIGURE)
     conclude_group(runs, folder, console)
@@ -141,7 +141,7 @@ def _seed_run(folder: Path, options: dict[str, Any], console: "Console | None") 
 
 def _start(config: SearchConfig, folder: Path, console: "Console | None") -> Run:
     from nasbench1shot1.environment import environment
-    from nasbench1shot1.search_state import begin
+    from nasbench1shot1.one_shot_search.state import begin
 
     table = _table(config)
     _check_covers(table, config.space)
@@ -167,7 +167,7 @@ def _check_is_no_other(folder: Path, config: SearchConfig) -> None:
 
 def _resume(folder: Path, given: dict[str, Any], console: "Console | None") -> Run:
     from nasbench1shot1.checkpoints import load_checkpoint
-    from nasbench1shot1.search_state import begin
+    from nasbench1shot1.one_shot_search.state import begin
 
     recorded = load_run(folder).config
     config = _grown(folder, recorded, given).resolved()
@@ -225,7 +225,7 @@ def _record_growth(folder: Path, recorded: dict[str, Any], config: SearchConfig,
 
 
 def _table(config: SearchConfig) -> "Table":
-    from nasbench1shot1.table import load_table
+    from nasbench1shot1.tables.table import load_table
 
     return load_table(config.table)
 
@@ -267,9 +267,9 @@ def _check_facts(folder: Path, recorded: dict[str, Any], now: dict[str, Any]) ->
 
 def _finish(state: "SearchState", table: "Table", writer: RunWriter, console: "Console | None") -> Run:
     """Search to the end, then write the summary and the picture; the caller holds the folder's lock."""
-    from nasbench1shot1.search_loop import run_search
-    from nasbench1shot1.search_screen import announce, conclude, progress
-    from nasbench1shot1.summary import summarise
+    from nasbench1shot1.one_shot_search.loop import run_search
+    from nasbench1shot1.one_shot_search.screen import announce, conclude, progress
+    from nasbench1shot1.one_shot_search.summary import summarise
 
     try:
         console = announce(state, table, writer.folder, console)

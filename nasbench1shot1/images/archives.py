@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 
 from nasbench1shot1.errors import DamagedFileError
-from nasbench1shot1.image_pickles import PIXELS, read_python_batch
+from nasbench1shot1.images.pickles import PIXELS, read_python_batch
 
 BATCHES = (*(f"data_batch_{i}" for i in range(1, 6)), "test_batch")
 ROWS_PER_BATCH = 10_000

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nasbench1shot1.early_stopping import returned_epoch
+from nasbench1shot1.one_shot_search.early_stopping import returned_epoch
 
 FROM_CONFIG = ("optimizer", "space", "seed", "scale", "preset", "epochs", "images", "channels", "cells")
 

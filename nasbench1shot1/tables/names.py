@@ -8,7 +8,7 @@ from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.files import PACKAGE_DATA, data_folder
 
 if TYPE_CHECKING:
-    from nasbench1shot1.table_folder import TableFolder
+    from nasbench1shot1.tables.folder import TableFolder
 
 EMBEDDED, SAMPLE = "embedded", "nb101-sample"
 CARRIED = (EMBEDDED, SAMPLE)
@@ -43,8 +43,8 @@ def named_table(named: str | Path | None) -> "Path | TableFolder":
     if asked == EMBEDDED:
         return PACKAGE_DATA / "table"
     if asked == SAMPLE:
-        from nasbench1shot1.measured_sample import sample_columns
-        from nasbench1shot1.table_folder import table_in_memory
+        from nasbench1shot1.tables.folder import table_in_memory
+        from nasbench1shot1.tables.measured_sample import sample_columns
 
         return table_in_memory(*sample_columns())
     for path in (Path(asked).expanduser(), tables_folder() / asked):
@@ -72,7 +72,7 @@ def _folder(path: Path) -> Path:
 
 
 def _imported() -> list[str]:
-    from nasbench1shot1.table_folder import META
+    from nasbench1shot1.tables.folder import META
 
     folder = tables_folder()
     found = [path.name for path in folder.iterdir() if (path / META).is_file()] if folder.is_dir() else []

@@ -11,8 +11,8 @@ import numpy as np
 from nasbench1shot1.downloads import fetch
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.files import sha256
-from nasbench1shot1.image_archives import CLASSES, read_official
-from nasbench1shot1.image_store import TRAINING_IMAGES, Columns, images_folder, write_columns
+from nasbench1shot1.images.archives import CLASSES, read_official
+from nasbench1shot1.images.store import TRAINING_IMAGES, Columns, images_folder, write_columns
 
 HOME = "https://www.cs.toronto.edu/~kriz"
 # As published on HOME/cifar.html there stand MD5s; these SHA-256 of the same files are also Keras's and others'.

@@ -5,11 +5,11 @@ from contextlib import nullcontext
 import torch
 from torch import nn
 
-from nasbench1shot1.image_batches import batches
+from nasbench1shot1.images.batches import batches
 from nasbench1shot1.layers import Groups, grouped_statistics
+from nasbench1shot1.one_shot_search.shared_weights import SharedWeights
+from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Mixing
-from nasbench1shot1.search_state import SearchState
-from nasbench1shot1.shared_weights import SharedWeights
 
 EVALUATION_BATCH = 128  # larger ones leave a CPU's cache
 RECALIBRATION_BATCHES = 8  # 1,024 images

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.image_batches import batches
-from nasbench1shot1.search_state import SearchState
+from nasbench1shot1.images.batches import batches
+from nasbench1shot1.one_shot_search.state import SearchState
 
 MOST_ITERATIONS = 50
 TOLERANCE = 1e-3  # relative change of the eigenvalue between two iterations

@@ -4,8 +4,8 @@ import torch
 from torch import Tensor
 
 from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Batch, Mixing
-from nasbench1shot1.search_state import SearchState
 
 ASCENT_STEPS = 7
 STEP_SHARE = 2.5  # of the largest change, over all steps of the ascent

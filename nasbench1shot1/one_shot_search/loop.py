@@ -11,18 +11,18 @@ from torch import Tensor, nn
 
 from nasbench1shot1.checkpoints import save_checkpoint
 from nasbench1shot1.divergence import check_finite, finite
-from nasbench1shot1.early_stopping import returned_epoch
 from nasbench1shot1.evaluator import score
-from nasbench1shot1.hessian import dominant_eigenvalue
-from nasbench1shot1.image_batches import batches, endless_batches
-from nasbench1shot1.one_shot_error import one_shot_error
+from nasbench1shot1.images.batches import batches, endless_batches
+from nasbench1shot1.one_shot_search.early_stopping import returned_epoch
+from nasbench1shot1.one_shot_search.hessian import dominant_eigenvalue
+from nasbench1shot1.one_shot_search.one_shot_error import one_shot_error
+from nasbench1shot1.one_shot_search.perturbation import Perturbation
+from nasbench1shot1.one_shot_search.record import WEIGHTS, RunWriter
+from nasbench1shot1.one_shot_search.shared_weights import SharedWeights
+from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Batch, Mixing
-from nasbench1shot1.perturbation import Perturbation
 from nasbench1shot1.run_folder import CHECKPOINT
-from nasbench1shot1.run_record import WEIGHTS, RunWriter
-from nasbench1shot1.search_state import SearchState
-from nasbench1shot1.shared_weights import SharedWeights
-from nasbench1shot1.table import Table
+from nasbench1shot1.tables.table import Table
 
 CHECK_EVERY = 10  # steps between looks at the loss: on a GPU each look waits for the device
 
@@ -123,7 +123,7 @@ def batch_pairs(state: SearchState, epoch: int) -> Iterator[tuple[Batch, Batch]]
 
 
 def epoch_line(state: SearchState, table: Table, training: Training, one_shot_valid_error: float) -> dict[str, object]:
-    """The line of metrics.jsonl for the state's epoch; fields as in `run_record.FIELDS`."""
+    """The line of metrics.jsonl for the state's epoch; fields as in `record.FIELDS`."""
     arch = state.method.architecture()
     return {
         "epoch": state.epoch,

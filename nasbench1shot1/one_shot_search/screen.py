@@ -6,15 +6,15 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from nasbench1shot1.early_stopping import returned_epoch
 from nasbench1shot1.errors import UserError
-from nasbench1shot1.image_store import TRAINING_IMAGES
+from nasbench1shot1.images.store import TRAINING_IMAGES
+from nasbench1shot1.one_shot_search.config import departures
+from nasbench1shot1.one_shot_search.early_stopping import returned_epoch
+from nasbench1shot1.one_shot_search.estimate import seconds_per_epoch
+from nasbench1shot1.one_shot_search.record import FIGURE, Run
+from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.progress import SearchProgress, counted, duration, percent, sayer
-from nasbench1shot1.run_record import FIGURE, Run
-from nasbench1shot1.search_config import departures
-from nasbench1shot1.search_estimate import seconds_per_epoch
-from nasbench1shot1.search_state import SearchState
-from nasbench1shot1.table import Table
+from nasbench1shot1.tables.table import Table
 
 
 def announce(state: SearchState, table: Table, folder: Path, console: Console | None) -> Console:

@@ -15,7 +15,7 @@ from nasbench1shot1.compute import MOST_THREADS, PRECISIONS, default_threads, re
 from nasbench1shot1.errors import InvalidInputError, UserError, unknown_name
 from nasbench1shot1.options import absolute_file, check_range, flag, has_simple_type, option_names, typed_options
 from nasbench1shot1.presets import PRESETS
-from nasbench1shot1.table_names import as_recorded
+from nasbench1shot1.tables.names import as_recorded
 
 if TYPE_CHECKING:
     from nasbench1shot1.optimizer import OneShotOptimizer

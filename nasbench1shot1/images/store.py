@@ -11,7 +11,7 @@ import numpy as np
 
 from nasbench1shot1.errors import DamagedFileError
 from nasbench1shot1.files import data_folder, read_json, replacing, replacing_folder, write_json
-from nasbench1shot1.image_archives import CLASSES
+from nasbench1shot1.images.archives import CLASSES
 
 TRAINING_IMAGES = 50_000
 CIFAR10_MEAN = (0.49139968, 0.48215827, 0.44653124)

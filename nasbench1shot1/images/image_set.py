@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.errors import UserError, unknown_name
 from nasbench1shot1.files import read_json
-from nasbench1shot1.image_archives import CLASSES
-from nasbench1shot1.image_sample import SAMPLE, read_sample
-from nasbench1shot1.image_sources import OFFICIAL_NAME, SAMPLE_NAME, imported_names, read_npz
-from nasbench1shot1.image_store import (
+from nasbench1shot1.images.archives import CLASSES
+from nasbench1shot1.images.sample import SAMPLE, read_sample
+from nasbench1shot1.images.sources import OFFICIAL_NAME, SAMPLE_NAME, imported_names, read_npz
+from nasbench1shot1.images.store import (
     CIFAR10_MEAN,
     CIFAR10_STD,
     Columns,
@@ -39,7 +39,7 @@ class ImageSet:
     test_images: "Tensor | None" = None
     test_labels: "Tensor | None" = None
     dataset: str = OFFICIAL_NAME
-    """In whose canonical order `index` counts; `splits.split` knows what it may take of it."""
+    """In whose canonical order `index` counts; `images.splits.split` knows what it may take of it."""
     classes: int = CLASSES
     mean: tuple[float, float, float] = CIFAR10_MEAN
     """Of the red, green and blue values, as parts of 255; with `std`, what normalising takes."""

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.image_batches import batches
+from nasbench1shot1.images.batches import batches
 from nasbench1shot1.layers import Groups, grouped_statistics
+from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Batch, Mixing
-from nasbench1shot1.search_state import SearchState
 from nasbench1shot1.supernet import to_tensors
 
 REFERENCE_IMAGES = 128  # of the weight half, un-augmented: what "recalibrated" statistics are taken from
