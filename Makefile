@@ -12,8 +12,8 @@ SOURCES := setup.py pyproject.toml constraints.txt \
 demo: $(VENV)/.core  ## a search on what the package carries, in minutes; ends with a picture of the regret curve
 	$(BIN)/nb1shot1 search --scale quick --out runs/demo-$$(date +%Y%m%d-%H%M%S)
 
-test: lint  ## lint, types, tests
-	$(BIN)/python -m pytest
+test: lint  ## lint, types, tests, these in a process per core: each computes with one thread, or they would wait for one another
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist loadscope
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -21,7 +21,15 @@ CORE = [
 TABLE = ["lightgbm>=4.5", "scipy>=1.12"]
 # Only for a test that TensorFlow's reader of the official files and this package's yield the same records.
 TENSORFLOW = ["tensorflow-cpu>=2.16"]
-DEV = ["hypothesis>=6.100", "mypy>=1.11", "pandas-stubs", "pytest>=8", "ruff>=0.6", "setuptools>=77"]
+DEV = [
+    "hypothesis>=6.100",
+    "mypy>=1.11",
+    "pandas-stubs",
+    "pytest>=8",
+    "pytest-xdist>=3.5",
+    "ruff>=0.6",
+    "setuptools>=77",
+]
 
 DATA = ["data", "data.sources", "data.table"]  # to setuptools, folders of data are packages
 

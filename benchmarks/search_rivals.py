@@ -16,7 +16,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1.one_shot_search.config import make_config
 from nasbench1shot1.one_shot_search.loop import batch_pairs, weight_step
 from nasbench1shot1.one_shot_search.one_shot_error import EVALUATION_BATCH, RECALIBRATION_BATCHES
-from nasbench1shot1.one_shot_search.shared_weights import REFERENCE_IMAGES, SCORED_AT_ONCE, SharedWeights
+from nasbench1shot1.one_shot_search.shared_weights import SharedWeights
 from nasbench1shot1.one_shot_search.state import begin
 from nasbench1shot1.optimizer import Batch
 from nasbench1shot1.optimizers.sampling import SamplingOptimizer
@@ -111,12 +111,7 @@ class Ours:
                 shared.errors(drawn[start : start + together], rows)
 
         taken = min(timed(job, ask), timed(job, ask))
-        return taken * self.passed(architectures, images) / self.passed(several, len(rows))
-
-    def passed(self, architectures, images):
-        """Images that go through the network, those for batch-norm's statistics included."""
-        recalibrated = self.state.config.evaluation_batch_norm == "recalibrated"
-        return architectures * (images + recalibrated * REFERENCE_IMAGES * -(-images // SCORED_AT_ONCE))
+        return taken * shared.images_passed(architectures, images) / shared.images_passed(several, len(rows))
 
     @property
     def is_sampling(self):

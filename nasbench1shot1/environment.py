@@ -14,8 +14,8 @@ from nasbench1shot1 import __version__
 PACKAGES = ("torch", "numpy", "pandas", "ConfigSpace", "matplotlib")
 
 
-def environment() -> dict[str, Any]:
-    """Versions of what computes, the machine's device, and the commit if this is a checkout."""
+def environment(device: str) -> dict[str, Any]:
+    """Versions of what computes, the device ("cpu", "cuda:1", …), and the commit if this is a checkout."""
     return {
         "nasbench1shot1": __version__,
         "git": _commit(),
@@ -23,7 +23,7 @@ def environment() -> dict[str, Any]:
         "platform": platform.platform(),
         "cpu_count": os.cpu_count(),
         "cuda": torch.version.cuda,
-        "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+        "gpu": torch.cuda.get_device_name(device) if device.startswith("cuda") else None,
         **{package: version(package) for package in PACKAGES},
     }
 

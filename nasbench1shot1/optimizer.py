@@ -1,7 +1,7 @@
 """What a one-shot optimizer is: it owns the architecture parameters Λ and turns them into mixing weights."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -167,9 +167,9 @@ class OneShotOptimizer(ABC):
         """The architecture preferred now."""
         return self.space.discretise(self.parameters)
 
-    def images_scored(self, batch_size: int, architecture_images: int) -> int:
-        """How many forward passes of an image `end_epoch` and `choose` take in an epoch, for estimates of time."""
-        return 0
+    def scorings(self, batch_size: int, architecture_images: int) -> Sequence[tuple[int, int]]:
+        """What `end_epoch` and `choose` score in an epoch, for estimates of time: (architectures, images of each)."""
+        return ()
 
     @abstractmethod
     def state_dict(self) -> dict[str, Any]:

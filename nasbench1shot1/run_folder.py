@@ -132,6 +132,15 @@ def read_object(path: Path) -> dict[str, Any]:
     return content
 
 
+def check_facts(folder: Path, recorded: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Raise InvalidInputError if what a run was made with besides its options, as images, is another now."""
+    for name, value in now.items():
+        if recorded.get(name) != value:
+            raise InvalidInputError(
+                f"{folder} was made with {name} {recorded.get(name)}, but now it is {value}: put back the former"
+            )
+
+
 def damaged(path: Path, why: str = "") -> DamagedFileError:
     """The one sentence for metrics that are not what was written."""
     return DamagedFileError(f"{path} is damaged{why and f' ({why})'}: restore it, or start a new run")

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -14,11 +14,13 @@ from torch import Tensor
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.cells import OPERATIONS
 from nasbench1shot1.errors import InvalidInputError, UserError
-from nasbench1shot1.one_shot_search.shared_weights import SharedWeights
 from nasbench1shot1.optimizers.enas_controller import Controller, ControllerSettings, Samples
 from nasbench1shot1.optimizers.sampling import SamplingHyperparameters, SamplingOptimizer
 from nasbench1shot1.options import check_range, flag
 from nasbench1shot1.space import OneShotSpace
+
+if TYPE_CHECKING:
+    from nasbench1shot1.one_shot_search.shared_weights import SharedWeights
 
 BETAS, EPSILON = (0.1, 0.999), 1e-3  # of the controller's Adam, as published
 DRAWN_AT_ONCE = 64  # architectures; one by one, each takes the controller ten times as long
@@ -111,7 +113,7 @@ class ENAS(SamplingOptimizer):
                 self._drawn = list(self.controller.sample(self.generator, DRAWN_AT_ONCE).architectures)
         return self._drawn.pop(0)
 
-    def end_epoch(self, shared: SharedWeights) -> None:
+    def end_epoch(self, shared: "SharedWeights") -> None:
         """Steps of REINFORCE, each with the accuracy of one architecture on a batch of the architecture half.
 
         Raises UserError where the controller has diverged.
@@ -138,10 +140,10 @@ class ENAS(SamplingOptimizer):
         self.adam.step()
         self.baseline = baseline + (1 - settings.controller_baseline_decay) * (rewarded - baseline)
 
-    def images_scored(self, batch_size: int, architecture_images: int) -> int:
-        """One batch for each step of the controller, and the selection."""
-        steps = self.hyperparameters.controller_steps * min(batch_size, architecture_images)
-        return steps + super().images_scored(batch_size, architecture_images)
+    def scorings(self, batch_size: int, architecture_images: int) -> list[tuple[int, int]]:
+        """One architecture on a batch for each step of the controller, and the selection."""
+        steps = (self.hyperparameters.controller_steps, min(batch_size, architecture_images))
+        return [steps, *super().scorings(batch_size, architecture_images)]
 
     def state_dict(self) -> dict[str, Any]:
         """The chosen architecture, the controller, Adam's moments and the baseline."""

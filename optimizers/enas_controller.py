@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.optimizers.relaxation import gumbel_noise
 from nasbench1shot1.space import Choice, OneShotSpace
 
 INITIAL_RANGE = 0.1  # every weight starts uniformly within ± this, as in ENAS's code
@@ -141,8 +142,7 @@ def draw(logits: Tensor, picks: int, generator: torch.Generator) -> Tensor:
     Returns:
         (N, picks) int64, in the order of drawing.
     """
-    noise = -torch.empty_like(logits).exponential_(generator=generator).log()
-    return (logits + noise).topk(picks, dim=1).indices
+    return (logits + gumbel_noise(logits.shape, generator)).topk(picks, dim=1).indices
 
 
 def successive_draws(logits: Tensor, picks: Tensor) -> tuple[Tensor, Tensor]:

@@ -76,10 +76,15 @@ def perturbed(parameters: Parameters, generator: torch.Generator | None) -> dict
     if generator is None:
         return dict(parameters)
     sizes = [value.numel() for value in parameters.values()]
-    exponential = torch.empty(sum(sizes)).exponential_(generator=generator)
-    noise = -exponential.clamp_min(torch.finfo(torch.float32).tiny).log()
-    parts = noise.to(next(iter(parameters.values())).device, non_blocking=True).split(sizes)
+    device = next(iter(parameters.values())).device
+    parts = gumbel_noise(sum(sizes), generator).to(device, non_blocking=True).split(sizes)
     return {key: value + part.view_as(value) for (key, value), part in zip(parameters.items(), parts, strict=True)}
+
+
+def gumbel_noise(shape: int | torch.Size, generator: torch.Generator) -> Tensor:
+    """Standard Gumbel noise, float32, finite always."""
+    exponential = torch.empty(shape).exponential_(generator=generator)
+    return -exponential.clamp_min(torch.finfo(torch.float32).tiny).log()
 
 
 def _softmax(parameters: Parameters, temperature: float) -> dict[str, Tensor]:

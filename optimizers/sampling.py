@@ -3,18 +3,20 @@
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.one_shot_search.shared_weights import SharedWeights
 from nasbench1shot1.optimizer import Hyperparameters, Mixing, OneShotOptimizer
 from nasbench1shot1.options import check_range
 from nasbench1shot1.space import OneShotSpace
 from nasbench1shot1.supernet import to_tensors
+
+if TYPE_CHECKING:
+    from nasbench1shot1.one_shot_search.shared_weights import SharedWeights
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +71,7 @@ class SamplingOptimizer(OneShotOptimizer):
         """The architecture that was chosen last."""
         return Mixing(path=self.chosen)
 
-    def choose(self, shared: SharedWeights) -> None:
+    def choose(self, shared: "SharedWeights") -> None:
         """Two stages (NAS-Bench-1Shot1, algorithm 4): many candidates on few images, the best of them on all."""
         settings = self.hyperparameters
         drawn = list(dict.fromkeys(self.sample() for _ in range(settings.candidates)))
@@ -83,11 +85,11 @@ class SamplingOptimizer(OneShotOptimizer):
         """The architecture that was chosen last."""
         return self.chosen
 
-    def images_scored(self, batch_size: int, architecture_images: int) -> int:
+    def scorings(self, batch_size: int, architecture_images: int) -> list[tuple[int, int]]:
         """Candidates on some batches, finalists on the whole architecture half."""
         settings = self.hyperparameters
-        first = settings.candidates * min(settings.candidate_batches * batch_size, architecture_images)
-        return first + (settings.finalists * architecture_images if settings.finalists > 1 else 0)
+        candidates = (settings.candidates, min(settings.candidate_batches * batch_size, architecture_images))
+        return [candidates, (settings.finalists, architecture_images)] if settings.finalists > 1 else [candidates]
 
     def state_dict(self) -> dict[str, Any]:
         """The architecture that was chosen last."""

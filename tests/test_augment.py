@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.images.augment import CIFAR10_MEAN, CIFAR10_STD, Augmentation
+from nasbench1shot1.images.augment import Augmentation
+from nasbench1shot1.images.store import CIFAR10_MEAN, CIFAR10_STD
 
 
 def random_images(batch: int, seed: int = 0) -> torch.Tensor:

@@ -13,11 +13,10 @@ from image_builders import made_images
 
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError
 from nasbench1shot1.images import sample
-from nasbench1shot1.images.augment import CIFAR10_MEAN, CIFAR10_STD
 from nasbench1shot1.images.image_set import describe_images, load_images
 from nasbench1shot1.images.sample import SAMPLE, read_sample, write_sample
 from nasbench1shot1.images.sources import import_images
-from nasbench1shot1.images.store import Columns, content_sha256
+from nasbench1shot1.images.store import CIFAR10_MEAN, CIFAR10_STD, Columns, content_sha256
 
 pytestmark = pytest.mark.usefixtures("home")
 

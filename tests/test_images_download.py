@@ -9,10 +9,10 @@ from image_builders import ROWS, official_files, write_tar
 from rich.console import Console
 
 from nasbench1shot1.commands.data import Download, Import
+from nasbench1shot1.download_bar import DownloadBar
 from nasbench1shot1.errors import InvalidInputError, UserError
 from nasbench1shot1.images import sources
 from nasbench1shot1.images.image_set import load_images
-from nasbench1shot1.images.progress import DownloadBar
 from nasbench1shot1.images.sources import download_images
 from nasbench1shot1.images.store import images_folder
 

@@ -97,7 +97,8 @@ def test_the_images_that_it_says_it_scores_are_those_it_asks_for(hyperparameters
     made, judge = method(space, **hyperparameters), Judge(space)
     made.choose(judge)
     asked = sum(len(architectures) * (HALF if rows is None else len(rows)) for architectures, rows in judge.asked)
-    assert asked == pytest.approx(made.images_scored(judge.batch_size, HALF), rel=0.01)
+    announced = sum(architectures * images for architectures, images in made.scorings(judge.batch_size, HALF))
+    assert asked == pytest.approx(announced, rel=0.01)
 
 
 def test_the_state_names_the_chosen_architecture():

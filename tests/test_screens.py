@@ -9,9 +9,9 @@ from test_command_line import command
 import nasbench1shot1 as nb
 from nasbench1shot1.cli import main
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.progress import counted
 from nasbench1shot1.table_import.importing import import_table
 from nasbench1shot1.tables.names import tables_folder
+from nasbench1shot1.wording import counted
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nasbench1shot1.table_import.compact import IMAGES, compact
-from nasbench1shot1.tables.columns import MetricColumn
+from nasbench1shot1.tables.metric_column import MetricColumn
 
 doubles = st.floats(width=64, allow_nan=True, allow_infinity=True, allow_subnormal=True)
 singles = st.floats(width=32)

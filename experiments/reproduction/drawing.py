@@ -148,7 +148,7 @@ def _title(name: str, figure: PaperFigure, found: Sequence[Result], seeds: int) 
     size, paper = f"{config['epochs']} epochs, {_seeds_text(seeds)}", SCALES["full"]
     if config["scale"] == "full":
         return "\n".join([*lines, size])
-    full = f"16 channels × 9 cells, 20,000 + 20,000 images, {figure.epochs} epochs, {_seeds_text(len(paper.seeds))}"
+    full = f"16 channels × 9 cells, 25,000 + 25,000 images, {figure.epochs} epochs, {_seeds_text(len(paper.seeds))}"
     return "\n".join([*lines, f"{size}; the paper's setting is {full}"])
 
 

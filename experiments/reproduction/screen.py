@@ -14,7 +14,7 @@ from nasbench1shot1.experiments.reproduction.drawing import ERROR, REGRET, Resul
 from nasbench1shot1.experiments.reproduction.expectation import Kind, seconds_left
 from nasbench1shot1.experiments.reproduction.jobs import Job
 from nasbench1shot1.one_shot_search.record import load_run
-from nasbench1shot1.progress import counted, duration, percent, sayer
+from nasbench1shot1.wording import counted, duration, percent, sayer
 
 
 class FigureProgress:

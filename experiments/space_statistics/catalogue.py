@@ -26,8 +26,8 @@ from nasbench1shot1.experiments.space_statistics.operation_replacement import (
     plot_time_change,
 )
 from nasbench1shot1.experiments.space_statistics.top_volume import plot_top_volume, top_volume
-from nasbench1shot1.progress import counted
 from nasbench1shot1.tables.table import Table
+from nasbench1shot1.wording import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from nasbench1shot1.cell_training.record import Training
 from nasbench1shot1.cell_training.state import TrainingState
 from nasbench1shot1.options import given
-from nasbench1shot1.progress import counted, duration, percent, sayer
+from nasbench1shot1.wording import counted, duration, percent, sayer
 
 HEADING = "epochs    step   batch loss   train   validation     test      time"
 ROW = "{epochs:>6}{step:>8}{loss:>13}{train:>8}{validation:>13}{test:>9}{seconds:>8} s"

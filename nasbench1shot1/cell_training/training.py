@@ -16,7 +16,7 @@ from nasbench1shot1.channels import as_cell
 from nasbench1shot1.compute import cpu_threads
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, TrainingStoppedError
 from nasbench1shot1.options import flag
-from nasbench1shot1.run_folder import CHECKPOINT, CONFIG, FolderWriter
+from nasbench1shot1.run_folder import CHECKPOINT, CONFIG, FolderWriter, check_facts
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -111,8 +111,8 @@ def _start(x: Any, config: TrainingConfig, out: str | Path | None, console: "Con
         state = begin(cell, config)
         architecture = str(x) if isinstance(x, Architecture) else None
         recorded = {"kind": KIND, **config.as_dict(), "architecture": architecture, **_facts(state)}
-        writer = FolderWriter.create(folder, recorded, environment())
-        with writer.locked():
+        writer = FolderWriter.create(folder, recorded, environment(str(state.device)))
+        with writer.locked(), writer.removed_if_nothing_is_recorded():
             return _finish(state, writer, console)
 
 
@@ -128,12 +128,7 @@ def _resume(
         raise InvalidInputError(f"{folder} trains another cell, {training.config['cell_hash']}: leave the cell out")
     with cpu_threads(config.threads):
         state = begin(training.cell, config)
-        for name, value in _facts(state).items():
-            if training.config.get(name) != value:
-                raise InvalidInputError(
-                    f"{folder} was made with {name} {training.config.get(name)}, but now it is {value}: "
-                    "put back the former"
-                )
+        check_facts(folder, training.config, _facts(state))
         writer = FolderWriter(folder)
         with writer.locked():
             if (folder / CHECKPOINT).exists():

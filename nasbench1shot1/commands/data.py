@@ -36,7 +36,7 @@ class Download:
         """Download, import, and say where it lies."""
         from rich.console import Console
 
-        from nasbench1shot1.images.progress import DownloadBar
+        from nasbench1shot1.download_bar import DownloadBar
         from nasbench1shot1.images.sources import download_images
 
         print("downloading CIFAR-10 (170 MB), then checking and importing it", flush=True)

@@ -27,9 +27,9 @@ class Query:
         from rich.table import Table as Screen
 
         from nasbench1shot1.architecture import Architecture
-        from nasbench1shot1.progress import counted
         from nasbench1shot1.registry import search_space
         from nasbench1shot1.tables.table import load_table
+        from nasbench1shot1.wording import counted
 
         table = load_table(self.table)
         item: Any = Architecture.parse(self.what) if ":" in self.what else self.what
@@ -57,7 +57,7 @@ class Query:
 def _regrets(table: "Table", item: Any, epochs: int) -> list[tuple[str, str, str]]:
     """A row for the regret in every space that the cell is in, on both splits where the table has them."""
     from nasbench1shot1.errors import OutOfDomainError
-    from nasbench1shot1.progress import percent
+    from nasbench1shot1.wording import percent
 
     rows, splits = [], ("test", "validation")
     for space in (space for space in table.spaces if int(table.rows(item)) in table.members(space)):

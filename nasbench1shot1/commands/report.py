@@ -37,7 +37,7 @@ class Report:
 
 
 def _show(summary: dict[str, Any]) -> None:
-    from nasbench1shot1.progress import percent
+    from nasbench1shot1.wording import percent
 
     print(f"Seed {summary['seed']}, final architecture: {summary['architecture']}")
     for name, split in (("Test", "test"), ("Validation", "valid")):

@@ -33,12 +33,9 @@ class Search(SearchConfig):
         """The command with the options of the optimizer that the arguments name, besides the common ones."""
         from nasbench1shot1.registry import optimizer
 
-        words = [*arguments, ""]
-        named = [words[i + 1] for i, word in enumerate(words) if word == "--optimizer"]
-        named += [word.partition("=")[2] for word in words if word.startswith("--optimizer=")]
-        name = named[-1] if named else _recorded_optimizer(words) or cls.optimizer
+        name = _given(arguments, "--optimizer") or _recorded_optimizer(arguments) or cls.optimizer
         method, base = optimizer(name), cls
-        flags = [word.removeprefix("--").partition("=")[0] for word in words if word.startswith("--")]
+        flags = [word.removeprefix("--").partition("=")[0] for word in arguments if word.startswith("--")]
         check_options(method, [flag.replace("-", "_") for flag in flags])
         made: Any = config_class(method, base)  # type: ignore[arg-type]
         made.__doc__ = (
@@ -64,17 +61,26 @@ class Search(SearchConfig):
             search(out=self.out, resume=self.resume, **given)
 
 
-def _recorded_optimizer(words: Sequence[str]) -> str | None:
+def _given(arguments: Sequence[str], option: str) -> str | None:
+    """The last value that the arguments give to an option, as `--option value` or `--option=value`."""
+    pairs = zip(arguments, [*arguments[1:], ""], strict=True)
+    named = [(word.partition("="), after) for word, after in pairs]
+    values = [value if equals else after for (name, equals, value), after in named if name == option]
+    return values[-1] if values else None
+
+
+def _recorded_optimizer(arguments: Sequence[str]) -> str | None:
     """The optimizer of the run that --resume names, if there is one."""
     from nasbench1shot1.one_shot_search.record import SEEDS
     from nasbench1shot1.run_folder import CONFIG
 
-    folders = [words[i + 1] for i, word in enumerate(words[:-1]) if word == "--resume"]
-    for folder in folders:
-        with suppress(UserError, OSError, KeyError, TypeError):
-            if (Path(folder) / SEEDS).is_file():
-                return str(read_json(Path(folder) / SEEDS)["options"]["optimizer"])
-            return str(read_json(Path(folder) / CONFIG)["optimizer"])
+    if not (named := _given(arguments, "--resume")):
+        return None
+    folder = Path(named)
+    with suppress(UserError, OSError, KeyError, TypeError):
+        if (folder / SEEDS).is_file():
+            return str(read_json(folder / SEEDS)["options"]["optimizer"])
+        return str(read_json(folder / CONFIG)["optimizer"])
     return None
 
 

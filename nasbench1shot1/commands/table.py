@@ -100,7 +100,7 @@ class Download:
         """Download, import, and say where the table lies and how to use it."""
         from rich.console import Console
 
-        from nasbench1shot1.images.progress import DownloadBar
+        from nasbench1shot1.download_bar import DownloadBar
         from nasbench1shot1.table_import.download import download_table
         from nasbench1shot1.table_import.progress import ImportBar
 
@@ -168,7 +168,7 @@ def _show(info: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table as Screen
 
-    from nasbench1shot1.progress import counted
+    from nasbench1shot1.wording import counted
 
     console = Console(highlight=False, soft_wrap=True)
     epochs = ", ".join(map(str, info["epochs"]))

@@ -53,7 +53,7 @@ def compare(training: "Training", table: "Table", console: "Console") -> None:
     from rich.table import Table as Screen
 
     from nasbench1shot1.errors import OutOfDomainError
-    from nasbench1shot1.progress import counted, sayer
+    from nasbench1shot1.wording import counted, sayer
 
     say, epochs = sayer(console), training.config["epochs"]
     rows = [[name, _text(name, training.summary[name])] for name in COLUMNS]

@@ -230,7 +230,8 @@ class OptimizerStepsConformance:
             state.method.end_epoch(shared)
             state.method.choose(shared)
         assert set(rows) <= set(state.split.architecture.tolist())
-        announced = state.method.images_scored(state.config.batch_size, IMAGES_PER_HALF)
+        scorings = state.method.scorings(state.config.batch_size, IMAGES_PER_HALF)
+        announced = sum(architectures * images for architectures, images in scorings)
         assert sum(scored) <= announced
         assert bool(scored) is bool(announced)
 

@@ -12,8 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.images.store import CIFAR10_MEAN as CIFAR10_MEAN
-from nasbench1shot1.images.store import CIFAR10_STD as CIFAR10_STD
+from nasbench1shot1.images.store import CIFAR10_MEAN, CIFAR10_STD
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ class Augmentation:
 
     def apply(self, images: Tensor, draws: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
         """Augment with given draws (as from `draw`); shapes as in `__call__`."""
-        draws = draws.to(images.device)
+        draws = draws.to(images.device, non_blocking=True)
         floats = _normalise(_crop_and_flip(images, draws, self.crop), self.mean, self.std)
         if self.cutout_probability > 0:
             floats.masked_fill_(_square(draws, images, self.cutout_length), 0.0)
@@ -88,10 +87,11 @@ def _crop_and_flip(images: Tensor, draws: Tensor, border: int) -> Tensor:
 
 def _normalise(images: Tensor, mean: tuple[float, ...], std: tuple[float, ...]) -> Tensor:
     """(images / 255 − mean) / std as float32 (B, H, W · 3): broadcasting over the three channels alone is slow."""
-    scale = torch.tensor([1 / (255 * s) for s in std], device=images.device)
-    shift = torch.tensor([-m / s for m, s in zip(mean, std, strict=True)], device=images.device)
-    width = images.shape[2]
-    return images.flatten(2).float().mul_(scale.repeat(width)).add_(shift.repeat(width))
+    scale = torch.tensor([1 / (255 * s) for s in std])
+    shift = torch.tensor([-m / s for m, s in zip(mean, std, strict=True)])
+    factors = torch.stack([scale, shift]).repeat(1, images.shape[2])
+    scales, shifts = factors.to(images.device, non_blocking=True)  # a copy that waits would hold up the whole step
+    return images.flatten(2).float().mul_(scales).add_(shifts)
 
 
 def _channels_last(floats: Tensor, images: Tensor, dtype: torch.dtype) -> Tensor:

@@ -28,8 +28,11 @@ SCALES: dict[str, dict[str, Any]] = {
 one for two CPU cores and minutes.
 """
 
-RESERVED = {"out", "resume", "seeds", "console", "help", "named"}
-"""Names that an optimizer's option cannot have, as `nb.search` or the command line takes them for something else."""
+FACTS = ("space_id", "table_id", "images_sha256", "weight_images", "architecture_images")
+"""What config.json holds beside the options: with what, under these names, the run was made."""
+
+RESERVED = {"out", "resume", "seeds", "console", "help", "named", "kind", "grown", *FACTS}
+"""Names that no option of an optimizer can have: `nb.search`, the command line or config.json use them otherwise."""
 
 BATCH_NORMS = ("batch", "running", "recalibrated")
 PERTURBATIONS = ("none", "random", "adversarial")

@@ -8,6 +8,7 @@ import torch
 
 from nasbench1shot1.compute import cpu_threads
 from nasbench1shot1.one_shot_search.config import SearchConfig
+from nasbench1shot1.one_shot_search.hessian import dominant_eigenvalue
 from nasbench1shot1.one_shot_search.loop import train_epoch
 from nasbench1shot1.one_shot_search.one_shot_error import EVALUATION_BATCH, RECALIBRATION_BATCHES
 from nasbench1shot1.one_shot_search.shared_weights import SharedWeights
@@ -50,7 +51,8 @@ def seconds_per_epoch(config: SearchConfig) -> float:
     with cpu_threads(config.threads):
         state = begin(config)
         steps = -(-len(state.split.weights) // config.batch_size)
-        return steps * _seconds_per_step(state) + _seconds_to_evaluate(state) + _seconds_to_choose(state)
+        afterwards = (_seconds_to_evaluate, _seconds_to_choose, _seconds_of_the_eigenvalue)
+        return steps * _seconds_per_step(state) + sum(seconds(state) for seconds in afterwards)
 
 
 def _seconds_per_step(state: SearchState) -> float:
@@ -75,17 +77,27 @@ def _seconds_to_evaluate(state: SearchState) -> float:
 
 
 def _seconds_to_choose(state: SearchState) -> float:
-    """Of methods that select by the shared weights: all the images that they score."""
-    scored = state.method.images_scored(state.config.batch_size, len(state.split.architecture))
-    if not scored:
+    """Of methods that select by the shared weights: all the images that then pass through the network."""
+    shared, rng = SharedWeights(state, 0), np.random.default_rng(0)
+    scorings = state.method.scorings(state.config.batch_size, len(state.split.architecture))
+    passed = sum(shared.images_passed(*scoring) for scoring in scorings)
+    if not passed:
         return 0.0
     on_gpu = state.images.images.is_cuda
-    shared, rng = SharedWeights(state, 0), np.random.default_rng(0)
     some = [state.net.space.sample(rng) for _ in range(32 if on_gpu else 2)]
     rows = shared.rows(2 * state.config.batch_size, state.generator("expectation", 0))
+    shared.errors(some[:1], rows)  # not timed: it prepares what all share, and on a GPU the first is slower
     started = time.perf_counter()
     shared.errors(some, rows)
-    return (time.perf_counter() - started) / (len(some) * len(rows)) * scored
+    return (time.perf_counter() - started) / shared.images_passed(len(some), len(rows)) * passed
+
+
+def _seconds_of_the_eigenvalue(state: SearchState) -> float:
+    if not state.config.hessian_eigenvalue:
+        return 0.0
+    started = time.perf_counter()
+    dominant_eigenvalue(state, 1)
+    return time.perf_counter() - started
 
 
 def _wait_for_device(is_cuda: bool) -> None:

@@ -43,7 +43,7 @@ class Perturbation:
 
     def _random(self, clean: list[Tensor]) -> list[Tensor]:
         noise = [torch.empty(tensor.shape).uniform_(-1, 1, generator=self._generator) for tensor in clean]
-        return [old + self._size * new.to(old.device) for old, new in zip(clean, noise, strict=True)]
+        return [old + self._size * new.to(old.device, non_blocking=True) for old, new in zip(clean, noise, strict=True)]
 
     def _adversarial(self, mixing: Mixing, batch: Batch) -> list[Tensor]:
         clean, weights = mixing.tensors(), dict(self._state.net.named_parameters())

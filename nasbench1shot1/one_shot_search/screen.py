@@ -11,10 +11,12 @@ from nasbench1shot1.images.store import TRAINING_IMAGES
 from nasbench1shot1.one_shot_search.config import departures
 from nasbench1shot1.one_shot_search.early_stopping import returned_epoch
 from nasbench1shot1.one_shot_search.estimate import seconds_per_epoch
+from nasbench1shot1.one_shot_search.progress import SearchProgress
 from nasbench1shot1.one_shot_search.record import FIGURE, Run
 from nasbench1shot1.one_shot_search.state import SearchState
-from nasbench1shot1.progress import SearchProgress, counted, duration, percent, sayer
+from nasbench1shot1.options import given
 from nasbench1shot1.tables.table import Table
+from nasbench1shot1.wording import counted, duration, percent, sayer
 
 
 def announce(state: SearchState, table: Table, folder: Path, console: Console | None) -> Console:
@@ -34,7 +36,7 @@ def announce(state: SearchState, table: Table, folder: Path, console: Console | 
         say("Its optimizer is a class of this script or notebook: only from there can the search be resumed.")
     if config.hessian_eigenvalue:
         say("The Hessian's eigenvalue is recorded in metrics.jsonl, field hessian_eigenvalue.")
-    threads = counted(config.threads or 1, "thread")
+    threads = counted(given(config.threads), "thread")
     where = f"{config.device} with {threads}" if config.device == "cpu" else config.device
     size = f"{counted(config.channels, 'channel')} × {counted(config.cells, 'cell')}"
     say(f"{config.scale} scale: {size}, on {where}")
@@ -57,8 +59,8 @@ def announce(state: SearchState, table: Table, folder: Path, console: Console | 
 def progress(state: SearchState, console: Console) -> SearchProgress:
     """The bar and the epochs' rows."""
     config = state.config
-    steps = -(-len(state.split.weights) // (config.batch_size or 1))
-    return SearchProgress(config.epochs or 0, steps, state.epoch + 1, console)
+    steps = -(-len(state.split.weights) // config.batch_size)
+    return SearchProgress(config.epochs, steps, state.epoch + 1, console)
 
 
 def conclude(run: Run, table: Table, console: Console) -> None:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from nasbench1shot1.compute import cpu_threads
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, OutOfDomainError, SearchStoppedError, UserError
 from nasbench1shot1.files import read_json, write_json
-from nasbench1shot1.one_shot_search.config import SearchConfig, config_class, make_config
+from nasbench1shot1.one_shot_search.config import FACTS, SearchConfig, config_class, make_config
 from nasbench1shot1.one_shot_search.record import FIGURE, SEEDS, Run, RunWriter, load_run
 from nasbench1shot1.options import flag, option_names
-from nasbench1shot1.run_folder import CHECKPOINT, CONFIG, SUMMARY
+from nasbench1shot1.run_folder import CHECKPOINT, CONFIG, SUMMARY, check_facts
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -87,8 +87,9 @@ def search_seeds(
                 folder.rmdir()
         raise
     from nasbench1shot1.one_shot_search.screen import conclude_group
+    from nasbench1shot1.tables.table import load_table
 
-    _draw(runs, _table(make_config({"table": options["table"]})), folder / FIGURE)
+    _draw(runs, load_table(options["table"]), folder / FIGURE)
     conclude_group(runs, folder, console)
     return runs
 
@@ -142,13 +143,16 @@ def _seed_run(folder: Path, options: dict[str, Any], console: "Console | None") 
 def _start(config: SearchConfig, folder: Path, console: "Console | None") -> Run:
     from nasbench1shot1.environment import environment
     from nasbench1shot1.one_shot_search.state import begin
+    from nasbench1shot1.tables.table import load_table
 
-    table = _table(config)
+    table = load_table(config.table)
     _check_covers(table, config.space)
     with cpu_threads(config.threads):
         state = begin(config)
         _check_is_no_other(folder, config)
-        writer = RunWriter.create(folder, {**config.as_dict(), **_facts(state, table), "grown": []}, environment())
+        writer = RunWriter.create(
+            folder, {**config.as_dict(), **_facts(state, table), "grown": []}, environment(config.device)
+        )
         with writer.locked(), writer.removed_if_nothing_is_recorded():
             return _finish(state, table, writer, console)
 
@@ -168,14 +172,15 @@ def _check_is_no_other(folder: Path, config: SearchConfig) -> None:
 def _resume(folder: Path, given: dict[str, Any], console: "Console | None") -> Run:
     from nasbench1shot1.checkpoints import load_checkpoint
     from nasbench1shot1.one_shot_search.state import begin
+    from nasbench1shot1.tables.table import load_table
 
     recorded = load_run(folder).config
     config = _grown(folder, recorded, given).resolved()
-    table = _table(config)
+    table = load_table(config.table)
     _check_covers(table, config.space)
     with cpu_threads(config.threads):
         state = begin(config)
-        _check_facts(folder, recorded, _facts(state, table))
+        check_facts(folder, recorded, _facts(state, table))
         writer = RunWriter(folder)
         with writer.locked():
             if (folder / CHECKPOINT).exists():
@@ -224,12 +229,6 @@ def _record_growth(folder: Path, recorded: dict[str, Any], config: SearchConfig,
     write_json(folder / CONFIG, {**recorded, "epochs": config.epochs, "grown": [*recorded.get("grown", []), growth]})
 
 
-def _table(config: SearchConfig) -> "Table":
-    from nasbench1shot1.tables.table import load_table
-
-    return load_table(config.table)
-
-
 def _check_covers(table: "Table", name: str) -> None:
     """Refuse a space without relaxation, and a table that lacks cells of it at once, not once one is preferred."""
     import numpy as np
@@ -248,21 +247,8 @@ def _check_covers(table: "Table", name: str) -> None:
 
 def _facts(state: "SearchState", table: "Table") -> dict[str, Any]:
     """What a run was made with besides its options."""
-    return {
-        "space_id": state.net.space.id,
-        "table_id": table.id,
-        "images_sha256": state.images.sha256,
-        "weight_images": len(state.split.weights),
-        "architecture_images": len(state.split.architecture),
-    }
-
-
-def _check_facts(folder: Path, recorded: dict[str, Any], now: dict[str, Any]) -> None:
-    for name, value in now.items():
-        if recorded.get(name) != value:
-            raise InvalidInputError(
-                f"{folder} was made with {name} {recorded.get(name)}, but now it is {value}: put back the former"
-            )
+    halves = (len(state.split.weights), len(state.split.architecture))
+    return dict(zip(FACTS, (state.net.space.id, table.id, state.images.sha256, *halves), strict=True))
 
 
 def _finish(state: "SearchState", table: "Table", writer: RunWriter, console: "Console | None") -> Run:

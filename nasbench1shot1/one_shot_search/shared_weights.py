@@ -18,7 +18,7 @@ from nasbench1shot1.supernet import to_tensors
 
 REFERENCE_IMAGES = 128  # of the weight half, un-augmented: what "recalibrated" statistics are taken from
 SCORED_AT_ONCE = 384  # images of one pass beside them; larger ones leave a CPU's cache
-IMAGES_ON_GPU = 4096  # images of one pass over several architectures together
+LARGEST_ON_GPU = 2**29  # bytes of the widest feature map where several architectures pass together; ten or so are alive
 
 
 class SharedWeights:
@@ -67,6 +67,13 @@ class SharedWeights:
                 wrong += torch.stack(list(self._wrong(architectures, batch))).cpu().numpy()
         return wrong / len(rows)
 
+    def images_passed(self, architectures: int, images: int) -> int:
+        """How many images pass through the network where so many architectures are scored on so many images each."""
+        if self._state.config.evaluation_batch_norm != "recalibrated":
+            return architectures * images
+        reference = min(REFERENCE_IMAGES, len(self._state.split.weights))
+        return architectures * (images + reference * -(-images // SCORED_AT_ONCE))
+
     def _wrong(self, architectures: Sequence[Architecture], batch: Batch) -> Iterator[Tensor]:
         """For each architecture the number of wrong answers, ().
 
@@ -76,13 +83,17 @@ class SharedWeights:
         recalibrated = self._state.config.evaluation_batch_norm == "recalibrated"
         images = torch.cat([self.reference, batch.images]) if recalibrated else batch.images
         groups = Groups(len(images), len(self.reference) if recalibrated else len(images))
-        together = max(IMAGES_ON_GPU // len(images), 1) if images.is_cuda else 1
+        together = max(LARGEST_ON_GPU // self._bytes_of_widest_map(images), 1) if images.is_cuda else 1
         with self._statistics(groups):
             for start in range(0, len(architectures), together):
                 part = architectures[start : start + together]
                 logits = self._logits(part, images).unflatten(0, (len(part), -1))
                 answers = logits[:, -len(batch.labels) :].argmax(dim=2)
                 yield from (answers != batch.labels).sum(dim=1)
+
+    def _bytes_of_widest_map(self, images: Tensor) -> int:
+        channels = int(self._state.net.cells[0].out_channels)  # type: ignore[arg-type]  # deeper maps are smaller
+        return 4 * channels * images[:, 0].numel()
 
     def _logits(self, architectures: Sequence[Architecture], images: Tensor) -> Tensor:
         """(A · N, classes), the N images under each architecture in turn."""

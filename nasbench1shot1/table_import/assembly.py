@@ -14,9 +14,9 @@ from nasbench1shot1.table_import.graphs import GraphEncoder
 from nasbench1shot1.table_import.identity import check_identities, text, whole_spaces
 from nasbench1shot1.table_import.records import Record
 from nasbench1shot1.table_import.repeats import Repeats, Twins
-from nasbench1shot1.tables.columns import whole_number
 from nasbench1shot1.tables.description import MEMBER
 from nasbench1shot1.tables.folder import HALFWAY, METRICS, Columns, Meta
+from nasbench1shot1.tables.metric_column import whole_number
 
 EPOCHS = (4, 12, 36, 108)
 """The budgets of NAS-Bench-101."""

@@ -19,7 +19,7 @@ def compact(values: Floats, images: int | None = None) -> tuple[NDArray[Any], di
 
     Returns:
         uint16 counts of images with `{"images": …}`, and `"rounded": "float32"` where the source's quotients are
-        float32, as TensorFlow's are; else float32 where that is exact; else float64. `tables.columns` reads it.
+        float32, as TensorFlow's are; else float32 where that is exact; else float64. `tables.metric_column` reads it.
     """
     if images is not None and (found := _counts(values, images)):
         return found

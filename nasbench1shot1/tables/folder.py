@@ -13,7 +13,7 @@ Columns of a table of R rows, sorted by hash, with budgets E and K repeats:
     order                      (R,) the rows in the order in which the source names them, where that is not ascending
 
 `e` counts the budgets that the column has; `meta.json` names them. A column that nothing is known of is left out.
-Accuracies of unsigned integers count images; `columns` says what they stand for.
+Accuracies of unsigned integers count images; `metric_column` says what they stand for.
 """
 
 import hashlib
@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.files import check_writable, locked, read_json, replacing, replacing_folder, sha256, write_json
 from nasbench1shot1.renumbering import numberings
-from nasbench1shot1.tables.columns import Floats, MetricColumn, Repeat, Rows, is_run
 from nasbench1shot1.tables.description import MEMBER, fault
+from nasbench1shot1.tables.metric_column import Floats, MetricColumn, Repeat, Rows, is_run
 
 FORMAT = 1
 META = "meta.json"

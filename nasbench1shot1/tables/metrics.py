@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.errors import unknown_name
-from nasbench1shot1.tables.columns import Repeat, Rows
 from nasbench1shot1.tables.description import fidelity
 from nasbench1shot1.tables.folder import HALFWAY, METRICS, TableFolder
+from nasbench1shot1.tables.metric_column import Repeat, Rows
 
 Values = Any  # a float for one architecture; an array for several, or where every repeat was asked for
 

@@ -7,9 +7,9 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.cell_encoding import Encodings, encode_architecture, encode_architectures
 from nasbench1shot1.cells import Cell
 from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
-from nasbench1shot1.tables.columns import Rows
 from nasbench1shot1.tables.folder import TableFolder
 from nasbench1shot1.tables.items import Item, checked_hashes
+from nasbench1shot1.tables.metric_column import Rows
 
 
 class RowIndex:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from nasbench1shot1.cells import Cell
 from nasbench1shot1.errors import InvalidInputError, OutOfDomainError, unknown_name
 from nasbench1shot1.registry import BUILT_IN
-from nasbench1shot1.tables.columns import Rows, Run, choose_repeat, whole_number
 from nasbench1shot1.tables.description import MEMBER, fidelity
 from nasbench1shot1.tables.folder import (
     HALFWAY,
@@ -25,6 +24,7 @@ from nasbench1shot1.tables.folder import (
     write_table,
 )
 from nasbench1shot1.tables.items import WHOLE, Item, known_split, listed, own_space
+from nasbench1shot1.tables.metric_column import Rows, Run, choose_repeat, whole_number
 from nasbench1shot1.tables.metrics import Metrics as Metrics
 from nasbench1shot1.tables.metrics import answer, plain
 from nasbench1shot1.tables.names import named_table

@@ -72,9 +72,9 @@ class Population(nb.OneShotOptimizer):
         """The member preferred."""
         return self.preferred
 
-    def images_scored(self, batch_size: int, architecture_images: int) -> int:
+    def scorings(self, batch_size: int, architecture_images: int) -> list[tuple[int, int]]:
         """All members on a batch, and on the whole architecture half."""
-        return len(self.members) * (min(batch_size, architecture_images) + architecture_images)
+        return [(len(self.members), min(batch_size, architecture_images)), (len(self.members), architecture_images)]
 
     def state_dict(self) -> dict[str, Any]:
         """The members and the one preferred."""

@@ -1,11 +1,12 @@
 """A search's progress on the screen: a bar with loss, regret and time left, and a row for every epoch."""
 
-from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from nasbench1shot1.wording import percent
 
 HEADING = "epoch   train loss   one-shot error   test regret   validation regret    time"
 ROW = "{epoch:>5}{loss:>13}{error:>17}{test:>14}{valid:>20}{seconds:>6} s"  # fits 80 columns
@@ -65,31 +66,3 @@ class SearchProgress:
 
     def _print(self, text: str) -> None:
         self._console.print(text, highlight=False, soft_wrap=True)
-
-
-def percent(value: float | None, digits: int = 2) -> str:
-    """A fraction in percent; a dash where there is none."""
-    return "–" if value is None else f"{100 * value:.{digits}f} %"
-
-
-def counted(number: int, noun: str) -> str:
-    """So many of something: "1 epoch", "50 epochs"."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def duration(seconds: float) -> str:
-    """A length of time in words, as exact as an estimate is."""
-    if seconds < 60:
-        return "less than a minute"
-    if seconds < 5400:
-        return f"about {seconds / 60:.0f} min"
-    return f"about {seconds / 3600:.0f} h" if seconds < 100 * 3600 else f"about {seconds / 86400:.0f} days"
-
-
-def sayer(console: Console) -> Callable[[str], None]:
-    """Prints lines as they are, however long."""
-
-    def say(text: str) -> None:
-        console.print(text, highlight=False, soft_wrap=True)
-
-    return say

@@ -1,0 +1,35 @@
+"""Numbers and lengths of time in words, as every screen says them."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def percent(value: float | None, digits: int = 2) -> str:
+    """A fraction in percent; a dash where there is none."""
+    return "–" if value is None else f"{100 * value:.{digits}f} %"
+
+
+def counted(number: int, noun: str) -> str:
+    """So many of something: "1 epoch", "50 epochs"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def duration(seconds: float) -> str:
+    """A length of time in words, as exact as an estimate is."""
+    if seconds < 60:
+        return "less than a minute"
+    if seconds < 5400:
+        return f"about {seconds / 60:.0f} min"
+    return f"about {seconds / 3600:.0f} h" if seconds < 100 * 3600 else f"about {seconds / 86400:.0f} days"
+
+
+def sayer(console: "Console") -> Callable[[str], None]:
+    """Prints lines as they are, however long."""
+
+    def say(text: str) -> None:
+        console.print(text, highlight=False, soft_wrap=True)
+
+    return say
