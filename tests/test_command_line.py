@@ -62,7 +62,7 @@ def test_search_says_its_scale_what_it_found_and_where(searched):
 
 def test_resume_stands_alone(searched):
     folder, _ = searched
-    grown = command("search", "--resume", str(folder), "--epochs", "3")
+    grown = command("search", f"--resume={folder}", "--epochs=3")
     assert grown.returncode == 0, grown.stderr
     assert nb.load_run(folder).metrics["epoch"].tolist() == [0, 1, 2, 3]
     same = command("search", "--resume", str(folder), "--seed", "0", "--no-compile")

@@ -188,6 +188,15 @@ def test_an_own_option_with_a_common_name_is_refused_in_a_sentence():
         nb.search(Collides, scale="quick")
 
 
+@pytest.mark.parametrize("name", ["kind", "grown", "table_id", "out", "seeds"])
+def test_an_own_option_cannot_have_a_name_that_the_record_or_the_command_uses(name):
+    own = dataclass(frozen=True, kw_only=True)(
+        type("Own", (Hyperparameters,), {"__annotations__": {name: int}, name: 3, "__doc__": "One option."})
+    )
+    with pytest.raises(nb.InvalidInputError, match=f"Method has an option '{name}', .*: rename it"):
+        config_class(type("Method", (DARTS,), {"Hyperparameters": own}))
+
+
 class Misspelt(DARTS):
     defaults = {"epohcs": 3}  # noqa: RUF012
 

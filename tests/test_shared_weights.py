@@ -145,6 +145,22 @@ def test_a_failure_leaves_the_supernet_as_it_was(monkeypatch):
     assert all(layer.groups is None for layer in state.net.modules() if isinstance(layer, BatchNorm2d))
 
 
+@pytest.mark.parametrize("batch_norm", BATCH_NORMS)
+@pytest.mark.parametrize("images", [3, AT_ONCE, AT_ONCE + 1])
+def test_the_images_that_it_says_pass_through_the_network_do(batch_norm, images, monkeypatch):
+    state, passed = state_of(batch_norm), []
+    real = type(state).logits
+
+    def counted(self, mixing, images, *rest, **named):
+        passed.append(len(images))
+        return real(self, mixing, images, *rest, **named)
+
+    monkeypatch.setattr(type(state), "logits", counted)
+    shared = SharedWeights(state, 2)
+    shared.errors(sampled(state, 3), shared.rows(images, generator(0)))
+    assert sum(passed) == shared.images_passed(3, images)
+
+
 def test_rows_are_drawn_from_the_architecture_half_without_repetition():
     state = state_of()
     shared, half = SharedWeights(state, 0), set(state.split.architecture.tolist())
