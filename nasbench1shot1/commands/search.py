@@ -63,7 +63,7 @@ class Search(SearchConfig):
 
 def _given(arguments: Sequence[str], option: str) -> str | None:
     """The last value that the arguments give to an option, as `--option value` or `--option=value`."""
-    pairs = zip(arguments, [*arguments[1:], ""], strict=True)
+    pairs = zip(arguments, [*arguments[1:], ""], strict=False)  # one longer where there is none
     named = [(word.partition("="), after) for word, after in pairs]
     values = [value if equals else after for (name, equals, value), after in named if name == option]
     return values[-1] if values else None
