@@ -52,8 +52,9 @@ def measured(seeds, options):
 
     def in_turn():
         done = []
-        for net, *of_seed, mixing in zip(nets, images, labels, mixings, strict=True):
-            one = F.cross_entropy(net(of_seed[0], mixing), of_seed[1])
+        for net, x, y, mixing in zip(nets, images, labels, mixings, strict=True):
+            x = x.contiguous(memory_format=torch.channels_last)
+            one = F.cross_entropy(net(x, mixing), y)
             done.append([one.detach(), *torch.autograd.grad(one, list(net.parameters()))])
         return [torch.stack(parts) for parts in zip(*done, strict=True)]
 
@@ -86,8 +87,7 @@ def begun(seeds, options, device):
     drawn = torch.Generator().manual_seed(seeds)
     images = torch.randn(seeds, options.batch, 3, 32, 32, generator=drawn)
     labels = torch.randint(0, 10, (seeds, options.batch), generator=drawn)
-    channels_last = [of_seed.contiguous(memory_format=torch.channels_last) for of_seed in images]
-    return nets, torch.stack(channels_last).to(device), labels.to(device), mixings
+    return nets, images.to(device), labels.to(device), mixings
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """How long a look-up takes, and what a table costs several processes together.
 
-    python benchmarks/table_speed.py [--table FOLDER]
+    python benchmarks/table_speed.py [--table FOLDER]      # without --table: into results/table_speed.json, too
 
 The limits (issue 3): opening 20 ms without reading the columns (the embedded table is small, so every checksum is
 verified, 50 ms), a query by hash or Architecture 20 µs, 10,000 architectures of a space 10 ms. How much faster than the
@@ -10,17 +10,21 @@ published API a fresh ModelSpec is found: `published_clients.py`. Medians; micro
 import argparse
 import json
 import multiprocessing
+import os
+import platform
 import re
 import statistics
 import subprocess
 import sys
 import timeit
+from datetime import date
 from pathlib import Path
 
 import numpy as np
 
 import nasbench1shot1 as nb
 
+RESULT = Path(__file__).parent / "results" / "table_speed.json"
 N = 10_000
 OPEN = (
     "import sys, time, numpy, nasbench1shot1 as nb; nb.Table; t = time.perf_counter(); nb.load_table(*sys.argv[1:]);"
@@ -116,6 +120,9 @@ def main():
         "megabytes in memory": shared_megabytes(named, options.processes),
     }
     print(json.dumps(figures, indent=2))
+    if not options.table:
+        about = {"date": str(date.today()), "machine": f"{platform.machine()}, {os.cpu_count()} CPUs"}
+        RESULT.write_text(json.dumps({**about, **figures}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from nasbench1shot1.errors import UserError
 
@@ -26,10 +26,15 @@ def finite(value: float | Tensor, what: str, advice: str) -> float:
     return value
 
 
-def check_finite(tensors: Iterable[Tensor], advice: str) -> None:
-    """Raise UserError if something in a network's parameters and buffers is infinite or no number; as `finite`."""
+def check_finite(tensors: Iterable[Tensor], what: str, advice: str) -> None:
+    """Raise UserError if one of some tensors, all on one device, is infinite or no number; the rest as in `finite`."""
     if not torch.stack([torch.isfinite(tensor).all() for tensor in tensors]).all():
-        raise _diverged("a weight or a batch-norm statistic", advice)
+        raise _diverged(what, advice)
+
+
+def check_network(net: nn.Module, advice: str) -> None:
+    """The same for a network's parameters and buffers."""
+    check_finite([*net.parameters(), *net.buffers()], "a weight or a batch-norm statistic", advice)
 
 
 def _diverged(what: str, advice: str) -> UserError:

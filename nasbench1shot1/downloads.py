@@ -14,7 +14,7 @@ def fetch(url: str, name: str, sha256: str, progress: Any, what: str, instead: s
         url: the address.
         name: of the file.
         sha256: that it must have.
-        progress: an object with pooch's `total`, `update`, `reset`, `close`, such as image_progress.DownloadBar, or
+        progress: an object with pooch's `total`, `update`, `reset`, `close`, such as download_bar.DownloadBar, or
             False for none.
         what: the file in words, for messages.
         instead: what the user can do where it cannot be had, for messages.

@@ -15,7 +15,11 @@ PACKAGES = ("torch", "numpy", "pandas", "ConfigSpace", "matplotlib")
 
 
 def environment(device: str) -> dict[str, Any]:
-    """Versions of what computes, the device ("cpu", "cuda:1", …), and the commit if this is a checkout."""
+    """Versions of what computes, the machine, and the commit if this is a checkout.
+
+    Args:
+        device: what is computed on, "cpu", "cuda:1", …; `gpu` is its name, None for a CPU.
+    """
     return {
         "nasbench1shot1": __version__,
         "git": _commit(),

@@ -66,6 +66,16 @@ def grouped_statistics(module: nn.Module, groups: Groups) -> Iterator[None]:
         yield
 
 
+def other_buffers(module: nn.Module) -> dict[str, Tensor]:
+    """By name, the buffers that are no statistics of a `BatchNorm2d`: a cell of somebody's own may have such."""
+    return {
+        f"{prefix}.{name}".lstrip("."): buffer
+        for prefix, part in module.named_modules()
+        if not isinstance(part, BatchNorm2d)
+        for name, buffer in part.named_buffers(recurse=False)
+    }
+
+
 @contextmanager
 def unchanged_statistics(module: nn.Module) -> Iterator[None]:
     """Within it, passes in training mode leave the running statistics of every `BatchNorm2d` of a module alone."""

@@ -99,7 +99,7 @@ class Hyperparameters:
     """What one optimizer lets a user set: subclass it with fields, each with a default and a docstring.
 
     They become options of a search with that optimizer (`nb.search(…)`, `nb1shot1 search`, config.json), so a name
-    must not be that of a common option (`one_shot_search.config.SearchConfig`).
+    must not be that of a common option (`one_shot_search.config.SearchConfig`), nor among its `RESERVED`.
     """
 
     def check(self) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
 from image_builders import ROWS
 from local_server import serving
 from small_official import small_table
@@ -14,6 +15,9 @@ from nasbench1shot1 import api
 from nasbench1shot1.files import PACKAGE_DATA
 from nasbench1shot1.tables.folder import write_table
 from nasbench1shot1.tables.table import Table
+
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 

@@ -48,7 +48,7 @@ def assert_equals_plain(images: torch.Tensor, aug: Augmentation, seed: int) -> N
     np.testing.assert_allclose(aug(images, generator(seed)).numpy(), expected, rtol=0, atol=1e-6)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     batch=st.integers(1, 9),
     crop=st.integers(0, 8),

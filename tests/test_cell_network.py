@@ -85,7 +85,7 @@ def test_the_extremes_of_the_data_set():
             assert sum(p.numel() for p in nb.build_network(cell).parameters()) == parameters
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(any_cell(), st.integers(10, 40), st.integers(1, 3), st.integers(1, 2))
 def test_modules_and_count_agree_on_cells_of_any_size(cell, stem_channels, stacks, cells_per_stack):
     skeleton = {"stem_channels": stem_channels, "stacks": stacks, "cells_per_stack": cells_per_stack, "classes": 7}
@@ -194,7 +194,7 @@ def test_the_forward_pass_agrees_with_a_naive_one_on_real_cells(real):
         assert_like_the_naive_one(real[0][i], stem_channels)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(any_cell())
 def test_the_forward_pass_agrees_with_a_naive_one_on_cells_of_any_size(cell):
     assert_like_the_naive_one(cell, 11)

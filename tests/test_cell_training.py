@@ -77,7 +77,7 @@ def numpy_rmsprop(p: np.ndarray, gradients: np.ndarray, rates: list[float], deca
     return p, rms, momentum
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 1000), st.sampled_from([0.0, 1e-4, 0.3]), st.sampled_from([0.9, 0.99]))
 def test_rmsprop_is_the_reference(seed, weight_decay, decay):
     rng = np.random.default_rng(seed)
@@ -174,7 +174,6 @@ def test_too_few_images_of_a_class_are_one_sentence():
         parts_of(ImageSet("mine", black, labels, torch.arange(69), ""))
 
 
-@settings(deadline=None)
 @given(st.integers(1, 50), st.integers(1, 120), st.integers(0, 5))
 def test_the_stream_is_one_order_after_another_cut_into_batches(size, batch, seed):
     rows = torch.arange(100, 100 + size)

@@ -203,6 +203,13 @@ def test_a_loss_that_is_no_number_ends_the_training_and_keeps_the_record(images,
     assert [line["evaluation"] for line in load_training(tmp_path / "run").lines] == ["initial"]
 
 
+def test_a_training_that_fails_before_it_recorded_anything_leaves_no_folder(images, tmp_path, monkeypatch):
+    monkeypatch.setattr("nasbench1shot1.cell_training.loop.evaluate", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        train(tmp_path / "run", images)
+    assert not (tmp_path / "run").exists()
+
+
 def test_folders_are_told_apart(trained, tmp_path):
     with pytest.raises(nb.InvalidInputError, match="is no training: it has no"):
         load_training(tmp_path)

@@ -176,7 +176,7 @@ def labelled_graphs(draw: st.DrawFn) -> tuple[NDArray[np.int8], list[str]]:
 
 
 @given(labelled_graphs(), st.randoms(use_true_random=False))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_the_hash_is_the_same_under_every_valid_renumbering(
     graph: tuple[NDArray[np.int8], list[str]], random: Random
 ) -> None:
@@ -193,7 +193,7 @@ def test_the_hash_is_the_same_under_every_valid_renumbering(
 
 
 @given(labelled_graphs(), labelled_graphs())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_cells_are_equal_exactly_when_networkx_finds_them_isomorphic(
     one: tuple[NDArray[np.int8], list[str]], other: tuple[NDArray[np.int8], list[str]]
 ) -> None:
@@ -203,7 +203,7 @@ def test_cells_are_equal_exactly_when_networkx_finds_them_isomorphic(
 
 
 @given(labelled_graphs())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_pruning_agrees_with_networkx(graph: tuple[NDArray[np.int8], list[str]]) -> None:
     matrix, ops = graph
     whole = networkx.from_numpy_array(matrix, create_using=networkx.DiGraph)

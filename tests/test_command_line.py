@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 import nasbench1shot1 as nb
 
@@ -62,7 +63,7 @@ def test_search_says_its_scale_what_it_found_and_where(searched):
 
 def test_resume_stands_alone(searched):
     folder, _ = searched
-    grown = command("search", f"--resume={folder}", "--epochs=3")
+    grown = command("search", "--resume", str(folder), "--epochs", "3")
     assert grown.returncode == 0, grown.stderr
     assert nb.load_run(folder).metrics["epoch"].tolist() == [0, 1, 2, 3]
     same = command("search", "--resume", str(folder), "--seed", "0", "--no-compile")
@@ -72,6 +73,17 @@ def test_resume_stands_alone(searched):
     refused = command("search", "--resume", str(folder), "--space", "s2")
     assert (refused.returncode, refused.stdout) == (2, "")
     assert "was searched with --space s1, not s2" in refused.stderr
+
+
+def test_the_options_on_resuming_are_those_of_the_runs_optimizer(tmp_path):
+    few = {"channels": 2, "cells": 1, "images_per_half": 40, "batch_size": 20, "epochs": 1, "threads": 1}
+    options = {**few, "scale": "quick", "candidates": 3, "finalists": 2, "controller_steps": 2}
+    run = nb.search("enas", out=tmp_path / "run", console=Console(quiet=True), **options)
+    again = command("search", f"--resume={run.folder}", "--epochs=2", "--controller-steps=2")
+    assert again.returncode == 0, again.stderr
+    assert nb.load_run(run.folder).metrics["epoch"].tolist() == [0, 1, 2]
+    refused = command("search", "--optimizer", "darts", "--optimizer=enas", "--relaxation", "gumbel")
+    assert "ENAS has no option --relaxation" in refused.stderr
 
 
 def test_several_seeds(tmp_path):

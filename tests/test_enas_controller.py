@@ -84,7 +84,7 @@ def test_drawing_follows_the_probabilities():
     assert (((seen - expected) ** 2) / expected).sum() < 31.3  # chi-squared, 11 degrees of freedom, p = 0.001
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.integers(0, 1000))
 def test_the_controllers_probabilities_of_all_decisions_sum_to_one(seed):
     decisions = every_decision(TINY)

@@ -75,7 +75,7 @@ def test_other_pickles_are_refused(content: dict[bytes, object]) -> None:
 SMALL = made_images(3)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.binary(max_size=200) | st.integers(0, len(python2_batch(*SMALL)) - 1).map(lambda n: python2_batch(*SMALL)[:n])
 )
@@ -84,7 +84,7 @@ def test_broken_streams_end_in_one_sentence(content: bytes) -> None:
         read_python_batch(content, "batch")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(at=st.integers(0, 400), byte=st.integers(0, 255), protocol=st.integers(2, 4))
 def test_a_flipped_byte_never_ends_in_another_error(at: int, byte: int, protocol: int) -> None:
     content = bytearray(python3_batch(*SMALL, protocol))

@@ -161,6 +161,16 @@ def test_the_images_that_it_says_pass_through_the_network_do(batch_norm, images,
     assert sum(passed) == shared.images_passed(3, images)
 
 
+@pytest.mark.parametrize(("space", "blocks"), [("s1", 4), ("s3", 5)])
+def test_what_passes_together_on_a_gpu_is_bounded_by_the_widest_map(space, blocks):
+    shared = SharedWeights(state_of(space=space, channels=16), 2)
+    images = torch.empty(512, 3, 32, 32)
+    widest = blocks * 16 * 32 * 32 * 4 * len(images)
+    together = shared._at_once_on_gpu(images)
+    assert together * widest <= 2**29 < (together + 1) * widest
+    assert shared._at_once_on_gpu(torch.empty(30_000, 3, 32, 32)) == 1
+
+
 def test_rows_are_drawn_from_the_architecture_half_without_repetition():
     state = state_of()
     shared, half = SharedWeights(state, 0), set(state.split.architecture.tolist())

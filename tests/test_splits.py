@@ -53,7 +53,7 @@ def test_whole_set_in_another_order_gives_the_same_images(whole: ImageSet) -> No
     assert np.array_equal(np.sort(order[halves.architecture]), np.arange(20_000, 40_000))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(size=st.integers(10, 4_000), seed=st.integers(0, 2**32), scheme=st.sampled_from(["20k/20k", "25k/25k"]))
 def test_part_of_the_whole_set_stays_in_the_ranges(whole: ImageSet, size: int, seed: int, scheme: str) -> None:
     halves = split(whole, scheme, rng(seed), images_per_half=size)
@@ -66,7 +66,7 @@ def test_part_of_the_whole_set_stays_in_the_ranges(whole: ImageSet, size: int, s
         assert np.ptp(counts(whole, half)) == (size % 10 > 0)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(data=st.data(), seed=st.integers(0, 2**32), unknown=st.booleans())
 def test_corrected_never_touches_the_last_ten_thousand(data: st.DataObject, seed: int, unknown: bool) -> None:
     size = data.draw(st.integers(1, 400))

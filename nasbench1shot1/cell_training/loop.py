@@ -11,7 +11,7 @@ from nasbench1shot1.cell_training.parts import Part
 from nasbench1shot1.cell_training.schedule import Stop
 from nasbench1shot1.cell_training.state import TrainingState
 from nasbench1shot1.checkpoints import save_checkpoint
-from nasbench1shot1.divergence import check_finite, finite
+from nasbench1shot1.divergence import check_network, finite
 from nasbench1shot1.options import given
 from nasbench1shot1.run_folder import CHECKPOINT, FolderWriter
 
@@ -47,7 +47,7 @@ def run_training(state: TrainingState, writer: FolderWriter, reporter: Reporter)
     for stop in state.stops[state.recorded :]:
         started = time.perf_counter()
         means = train_to(state, stop.step, reporter)
-        check_finite([*state.net.parameters(), *state.net.buffers()], _advice(state))  # waits for the device, too
+        check_network(state.net, _advice(state))  # waits for the device, too
         state.training_seconds += time.perf_counter() - started
         accuracies = evaluate(state, reporter) if stop.evaluation else {}
         state.recorded += 1
@@ -123,4 +123,5 @@ def _mean(loss_sum: Tensor, steps: int, state: TrainingState) -> float:
 
 def _advice(state: TrainingState) -> str:
     """Where a training diverged, and what to do then."""
-    return f"by step {state.step}: train again with a lower --learning-rate or another --seed; what is recorded stays"
+    advice = f"by step {state.step}: train again with a lower --learning-rate or another --seed"
+    return f"{advice}; what is recorded stays" if state.recorded else advice

@@ -55,7 +55,7 @@ class Search(SearchConfig):
             raise InvalidInputError("--resume goes on with the seeds that were given: leave out --seeds")
         if self.seeds is not None:
             search_seeds(parse_seeds(self.seeds), out=self.out, **given)
-        elif self.resume is not None and (self.resume / SEEDS).exists():
+        elif self.resume is not None and (self.resume.expanduser() / SEEDS).exists():
             search_seeds([], out=self.out, resume=self.resume, **given)
         else:
             search(out=self.out, resume=self.resume, **given)
@@ -76,7 +76,7 @@ def _recorded_optimizer(arguments: Sequence[str]) -> str | None:
 
     if not (named := _given(arguments, "--resume")):
         return None
-    folder = Path(named)
+    folder = Path(named).expanduser()
     with suppress(UserError, OSError, KeyError, TypeError):
         if (folder / SEEDS).is_file():
             return str(read_json(folder / SEEDS)["options"]["optimizer"])

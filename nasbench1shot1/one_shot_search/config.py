@@ -213,7 +213,7 @@ def defaults(method: "type[OneShotOptimizer]", scale: str, preset: str) -> dict[
 def config_class(method: "type[OneShotOptimizer]", base: Any = SearchConfig) -> Any:
     """The dataclass `base` with the optimizer's own options as further fields, and its defaults at full scale.
 
-    Raises InvalidInputError where an own option has the name of a common one or no default, or a default names none.
+    Raises InvalidInputError where an own option has a common or reserved name or no default, or a default names none.
     """
     from nasbench1shot1.optimizer import Hyperparameters
 
@@ -223,8 +223,10 @@ def config_class(method: "type[OneShotOptimizer]", base: Any = SearchConfig) -> 
             f"{method.__name__}.Hyperparameters must subclass optimizer.Hyperparameters: let it do so"
         )
     common = {field.name for field in fields(base)}
-    if twice := [field.name for field in fields(own) if field.name in common | RESERVED | set(dir(SearchConfig))]:
-        raise InvalidInputError(f"{method.__name__} has an option '{twice[0]}', which every search has: rename it")
+    for name in (field.name for field in fields(own)):
+        if name in common | RESERVED | set(dir(SearchConfig)):
+            why = "which every search has" if name in common else "a name that the command or the record uses otherwise"
+            raise InvalidInputError(f"{method.__name__} has an option '{name}', {why}: rename it")
     hints = get_type_hints(own)
     if odd := [field.name for field in fields(own) if not has_simple_type(hints[field.name])]:
         raise InvalidInputError(

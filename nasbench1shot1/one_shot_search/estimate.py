@@ -8,7 +8,7 @@ import torch
 
 from nasbench1shot1.compute import cpu_threads
 from nasbench1shot1.one_shot_search.config import SearchConfig
-from nasbench1shot1.one_shot_search.hessian import dominant_eigenvalue
+from nasbench1shot1.one_shot_search.hessian import MOST_ITERATIONS, dominant_eigenvalue
 from nasbench1shot1.one_shot_search.loop import train_epoch
 from nasbench1shot1.one_shot_search.one_shot_error import EVALUATION_BATCH, RECALIBRATION_BATCHES
 from nasbench1shot1.one_shot_search.shared_weights import SharedWeights
@@ -77,27 +77,36 @@ def _seconds_to_evaluate(state: SearchState) -> float:
 
 
 def _seconds_to_choose(state: SearchState) -> float:
-    """Of methods that select by the shared weights: all the images that then pass through the network."""
+    """Of methods that select by the shared weights: all the images that then pass through the network.
+
+    On a GPU several architectures pass together, so that a pass of one is timed apart.
+    """
     shared, rng = SharedWeights(state, 0), np.random.default_rng(0)
     scorings = state.method.scorings(state.config.batch_size, len(state.split.architecture))
-    passed = sum(shared.images_passed(*scoring) for scoring in scorings)
-    if not passed:
-        return 0.0
-    on_gpu = state.images.images.is_cuda
-    some = [state.net.space.sample(rng) for _ in range(32 if on_gpu else 2)]
+    some = [state.net.space.sample(rng) for _ in range(32 if state.images.images.is_cuda else 2)]
     rows = shared.rows(2 * state.config.batch_size, state.generator("expectation", 0))
-    shared.errors(some[:1], rows)  # not timed: it prepares what all share, and on a GPU the first is slower
-    started = time.perf_counter()
-    shared.errors(some, rows)
-    return (time.perf_counter() - started) / shared.images_passed(len(some), len(rows)) * passed
+
+    def seconds_per_image(architectures: int) -> float:
+        shared.errors(some[:architectures], rows)  # the first is slower: it prepares what all share
+        started = time.perf_counter()
+        shared.errors(some[:architectures], rows)
+        return (time.perf_counter() - started) / shared.images_passed(architectures, len(rows))
+
+    together = {architectures: min(architectures, len(some)) for architectures, _ in scorings}
+    each = {architectures: seconds_per_image(architectures) for architectures in set(together.values())}
+    return sum(shared.images_passed(*scoring) * each[together[scoring[0]]] for scoring in scorings)
 
 
 def _seconds_of_the_eigenvalue(state: SearchState) -> float:
+    """An upper bound: how many iterations it takes is only known at the end."""
     if not state.config.hessian_eigenvalue:
         return 0.0
-    started = time.perf_counter()
-    dominant_eigenvalue(state, 1)
-    return time.perf_counter() - started
+    seconds = []
+    for iterations in (1, 2):
+        started = time.perf_counter()
+        dominant_eigenvalue(state, 1, iterations)
+        seconds.append(time.perf_counter() - started)
+    return seconds[0] + (MOST_ITERATIONS - 1) * max(seconds[1] - seconds[0], 0)
 
 
 def _wait_for_device(is_cuda: bool) -> None:

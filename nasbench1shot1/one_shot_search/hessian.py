@@ -14,7 +14,7 @@ MOST_ITERATIONS = 50
 TOLERANCE = 1e-3  # relative change of the eigenvalue between two iterations
 
 
-def dominant_eigenvalue(state: SearchState, epoch: int) -> float:
+def dominant_eigenvalue(state: SearchState, epoch: int, most_iterations: int = MOST_ITERATIONS) -> float:
     """The eigenvalue of largest magnitude of ∂²L/∂Λ², by power iteration with exact Hessian-vector products.
 
     L is the cross-entropy of one batch of the architecture half, not augmented, at the present weights and under
@@ -35,14 +35,17 @@ def dominant_eigenvalue(state: SearchState, epoch: int) -> float:
             )
         gradients = torch.autograd.grad(loss, leaves, create_graph=True, allow_unused=True)
         used = [(leaf, g) for leaf, g in zip(leaves, gradients, strict=True) if g is not None]
-        return _power_iteration([leaf for leaf, _ in used], [g for _, g in used], state.generator("power", epoch))
+        drawn = state.generator("power", epoch)
+        return _power_iteration([leaf for leaf, _ in used], [g for _, g in used], drawn, most_iterations)
 
 
-def _power_iteration(leaves: list[Tensor], gradients: list[Tensor], generator: torch.Generator) -> float:
+def _power_iteration(
+    leaves: list[Tensor], gradients: list[Tensor], generator: torch.Generator, most_iterations: int = MOST_ITERATIONS
+) -> float:
     gradient = torch.cat([g.flatten() for g in gradients])
     vector = torch.randn(len(gradient), generator=generator).to(gradient)
     eigenvalue = 0.0
-    for _ in range(MOST_ITERATIONS):
+    for _ in range(most_iterations):
         vector = vector / vector.norm().clamp(min=1e-30)
         parts = torch.autograd.grad(gradient, leaves, grad_outputs=vector, retain_graph=True, materialize_grads=True)
         product = torch.cat([part.flatten() for part in parts])

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from nasbench1shot1.checkpoints import save_checkpoint
-from nasbench1shot1.divergence import check_finite, finite
+from nasbench1shot1.divergence import check_finite, check_network, finite
 from nasbench1shot1.evaluator import score
 from nasbench1shot1.images.batches import batches, endless_batches
 from nasbench1shot1.one_shot_search.early_stopping import returned_epoch
@@ -58,8 +58,8 @@ def run_search(state: SearchState, table: Table, writer: RunWriter, reporter: Re
         training = train_epoch(state, epoch, reporter) if epoch > 0 else Training(None, None)
         state.method.choose(SharedWeights(state, epoch))
         error = one_shot_error(state, epoch)
-        tensors = [*state.net.parameters(), *state.net.buffers(), *state.method.parameters.values()]
-        check_finite(tensors, _advice(epoch))  # the last step of an epoch may have done it
+        check_network(state.net, _advice(epoch))  # the last step of an epoch may have done it
+        check_finite(state.method.parameters.values(), "an architecture parameter", _advice(epoch, "--architecture"))
         state.eigenvalues.append(_eigenvalue(state, epoch))
         state.search_seconds += time.perf_counter() - started
         state.epoch = epoch
@@ -159,8 +159,8 @@ def _mean(loss_sum: Tensor, seen: int, epoch: int) -> float:
     return finite(loss_sum, "the training loss", _advice(epoch)) / seen
 
 
-def _advice(epoch: int) -> str:
-    """Where a search diverged, and what to do then."""
-    return f"in epoch {epoch}: search again with a lower --learning-rate or --grad-clip" + (
+def _advice(epoch: int, of: str = "-") -> str:
+    """Where a search diverged, and what to do then; `of` begins the names of the options that help."""
+    return f"in epoch {epoch}: search again with a lower {of}-learning-rate or {of}-grad-clip" + (
         f"; the record is whole up to epoch {epoch - 1}" if epoch else "; nothing was trained yet"
     )

@@ -83,7 +83,7 @@ class SharedWeights:
         recalibrated = self._state.config.evaluation_batch_norm == "recalibrated"
         images = torch.cat([self.reference, batch.images]) if recalibrated else batch.images
         groups = Groups(len(images), len(self.reference) if recalibrated else len(images))
-        together = max(LARGEST_ON_GPU // self._bytes_of_widest_map(images), 1) if images.is_cuda else 1
+        together = self._at_once_on_gpu(images) if images.is_cuda else 1
         with self._statistics(groups):
             for start in range(0, len(architectures), together):
                 part = architectures[start : start + together]
@@ -91,9 +91,10 @@ class SharedWeights:
                 answers = logits[:, -len(batch.labels) :].argmax(dim=2)
                 yield from (answers != batch.labels).sum(dim=1)
 
-    def _bytes_of_widest_map(self, images: Tensor) -> int:
+    def _at_once_on_gpu(self, images: Tensor) -> int:
+        """How many architectures' maps of these images a GPU shall hold."""
         channels = int(self._state.net.cells[0].out_channels)  # type: ignore[arg-type]  # deeper maps are smaller
-        return 4 * channels * images[:, 0].numel()
+        return max(LARGEST_ON_GPU // (4 * channels * images[:, 0].numel()), 1)
 
     def _logits(self, architectures: Sequence[Architecture], images: Tensor) -> Tensor:
         """(A · N, classes), the N images under each architecture in turn."""

@@ -18,7 +18,7 @@ from nasbench1shot1.images.augment import Augmentation
 from nasbench1shot1.images.batches import epoch_generator
 from nasbench1shot1.images.image_set import ImageSet, load_images
 from nasbench1shot1.images.splits import Split, split
-from nasbench1shot1.layers import unchanged_statistics
+from nasbench1shot1.layers import other_buffers, unchanged_statistics
 from nasbench1shot1.one_shot_search.config import SearchConfig
 from nasbench1shot1.optimizer import Batch, Mixing, OneShotOptimizer, SearchStep
 from nasbench1shot1.presets import PRESETS, Preset
@@ -55,9 +55,10 @@ class SearchState:
 
         In float32 whatever the precision: what differs between such passes is often less than bfloat16 resolves.
         """
+        copies = {name: buffer.clone() for name, buffer in other_buffers(self.net).items()}
         with unchanged_statistics(self.net):
             logits: Tensor = torch.func.functional_call(
-                _Uncompiled(self.net), _below_net(weights), (batch.images, *mixing.arguments())
+                _Uncompiled(self.net), _below_net({**weights, **copies}), (batch.images, *mixing.arguments())
             )
         return F.cross_entropy(logits, batch.labels)
 

@@ -1,0 +1,69 @@
+"""How long an epoch will take, under a clock that ticks once at every look."""
+
+from itertools import count
+
+import pytest
+from tiny_search import tiny_state
+
+from nasbench1shot1.one_shot_search import estimate, hessian
+from nasbench1shot1.one_shot_search.hessian import MOST_ITERATIONS
+from nasbench1shot1.one_shot_search.shared_weights import SharedWeights
+
+
+@pytest.fixture(autouse=True)
+def a_tick_a_look(monkeypatch):
+    ticks = count()
+    monkeypatch.setattr("nasbench1shot1.one_shot_search.estimate.time.perf_counter", lambda: float(next(ticks)))
+
+
+@pytest.mark.parametrize("batch_norm", ["batch", "recalibrated"])
+@pytest.mark.parametrize(
+    ("optimizer", "options"),
+    [("random-ws", {}), ("random-ws", {"finalists": 1}), ("enas", {"controller_steps": 7}), ("darts", {})],
+)
+def test_the_images_that_a_selection_passes_are_counted_each_at_the_price_of_one(optimizer, options, batch_norm):
+    state = tiny_state(optimizer=optimizer, evaluation_batch_norm=batch_norm, **options)
+    shared, timed = SharedWeights(state, 0), 2 * state.config.batch_size
+    wanted = 0.0
+    for architectures, images in state.method.scorings(state.config.batch_size, len(state.split.architecture)):
+        together = min(architectures, 2)
+        wanted += shared.images_passed(architectures, images) / shared.images_passed(together, timed)
+    assert estimate._seconds_to_choose(state) == pytest.approx(wanted)
+    assert (wanted > 0) is (optimizer != "darts")
+
+
+def test_the_eigenvalue_is_expected_to_take_all_its_iterations(monkeypatch):
+    asked = []
+
+    def looks(state, epoch, most_iterations):
+        asked.append(most_iterations)
+        for _ in range(10 + most_iterations):
+            estimate.time.perf_counter()
+        return 1.0
+
+    monkeypatch.setattr(estimate, "dominant_eigenvalue", looks)
+    assert estimate._seconds_of_the_eigenvalue(tiny_state()) == 0
+    seconds = estimate._seconds_of_the_eigenvalue(tiny_state(hessian_eigenvalue=True))
+    assert asked == [1, 2]
+    assert seconds == 1 + 10 + MOST_ITERATIONS
+
+
+def test_fewer_iterations_of_the_eigenvalue_are_fewer(monkeypatch):
+    state, products = tiny_state(), []
+    real = hessian.torch.autograd.grad
+
+    def counted(*arguments, **options):
+        products.append("grad_outputs" in options)
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(hessian.torch.autograd, "grad", counted)
+    hessian.dominant_eigenvalue(state, 1, 2)
+    assert sum(products) == 2
+
+
+@pytest.mark.parametrize("optimizer", ["darts", "darts-second-order", "gdas", "pc-darts", "snas", "random-ws", "enas"])
+def test_every_method_gets_an_estimate_and_nothing_is_searched(optimizer):
+    options = {"candidates": 3, "finalists": 2} if optimizer in ("random-ws", "enas") else {"hessian_eigenvalue": True}
+    partial = {"channels": 4} if optimizer == "pc-darts" else {}
+    config = tiny_state(optimizer=optimizer, **options, **partial).config
+    assert 0 < estimate.seconds_per_epoch(config) < float("inf")
