@@ -9,6 +9,7 @@ from tiny_search import SMALL_SPACE, generator, tiny_batch, tiny_state
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from nasbench1shot1.layers import other_buffers
 from nasbench1shot1.one_shot_search.loop import weight_step
 from nasbench1shot1.optimizer import Mixing, SearchStep
 from nasbench1shot1.optimizers import updates
@@ -165,6 +166,19 @@ def test_the_loss_at_given_weights_is_the_loss_in_float32_whatever_the_precision
         state.net.load_state_dict(running, strict=False)
     changed = {name: 0.5 * weight for name, weight in weights.items()}
     assert not torch.equal(state.loss_at(changed, mixing, batch), found)
+
+
+def test_a_pass_at_other_weights_leaves_the_buffers_of_somebody_elses_layers_alone():
+    state = tiny_state()
+    state.net.stem.bn = nn.BatchNorm2d(2)
+    assert set(other_buffers(state.net)) == {f"stem.bn.{name}" for name, _ in state.net.stem.bn.named_buffers()}
+    batch = state.images_of(torch.from_numpy(state.split.weights[:20]), state.augmentation(1), None)
+    running = {name: buffer.clone() for name, buffer in state.net.named_buffers()}
+    state.net.train()
+    state.loss_at(dict(state.net.named_parameters()), state.method.mixing(), batch)
+    assert all(torch.equal(buffer, running[name]) for name, buffer in state.net.named_buffers())
+    state.loss(state.method.mixing(), batch)
+    assert not torch.equal(state.net.stem.bn.running_mean, running["stem.bn.running_mean"])
 
 
 def test_bfloat16_leaves_the_second_order_gradient_alone():
