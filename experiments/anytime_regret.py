@@ -3,6 +3,7 @@
 The question of NAS-Bench-1Shot1's figure 2.
 """
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,11 +14,13 @@ from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.files import replacing
 from nasbench1shot1.one_shot_search.config import departures
 from nasbench1shot1.one_shot_search.record import Run
+from nasbench1shot1.options import flag
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+LINE = 100  # characters that fit a title's width
 CURVES = ("test_regret", "valid_regret", "one_shot_valid_error")
 _STYLE = {
     "test_regret": ("test regret", "#1b6ca8", "-", 3.2),  # wide: validation regret often runs along it
@@ -89,7 +92,7 @@ def regret_figure(
         seeds = f"{len(runs)} seeds, mean ± standard deviation (validation: dotted)"
     if any(len(frame) > len(by_epoch) for frame in frames):
         seeds += f"\nonly up to epoch {by_epoch.index[-1]}, where the first of them ended"
-    axes.set_title(f"{config['optimizer']} on {config['space']}, {seeds}\n{scale_text(config)}", fontsize=10)
+    axes.set_title(f"{config['optimizer']} on {config['space']}, {seeds}\n{scale_text([config])}", fontsize=9)
     figure.supxlabel(table_text(frames, table_id, fidelity), fontsize=7, color="#444444")
     return figure
 
@@ -117,16 +120,19 @@ def provenance(measured: "pandas.Series[float]") -> str:
     share = float(measured.mean())
     if share == 0:
         return "predicted"
-    return "measured" if share == 1 else f"{share:.0%} of points measured, the rest predicted"
+    return "measured" if share == 1 else f"{100 * share:.0f} % measured, else predicted"
 
 
-def scale_text(config: Mapping[str, Any]) -> str:
-    """How large the searches were, from a run's configuration, for captions."""
-    return (
+def scale_text(configs: Sequence[Mapping[str, Any]]) -> str:
+    """How large searches were, from their runs' configurations, and what departs in all of them, for captions."""
+    config, *others = configs
+    size = (
         f"{config['scale']} scale: {config['channels']} channels × {config['cells']} cells, "
         f"{config['weight_images']:,} + {config['architecture_images']:,} images of {config['images']}, "
-        f"preset {config['preset']}" + "".join(f"\n{name} {value}" for name, value in departures(config).items())
+        f"preset {config['preset']}"
     )
+    common = [(name, value) for name, value in departures(config).items() if all(c.get(name) == value for c in others)]
+    return "\n".join([size, *textwrap.wrap(", ".join(f"{flag(name)} {value}" for name, value in common), LINE)])
 
 
 def table_text(frames: Sequence[pandas.DataFrame], table_id: str, fidelity: str = "") -> str:

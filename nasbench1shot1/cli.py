@@ -58,10 +58,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"nb1shot1: {error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt as stop:
-        print(f"\nnb1shot1: {str(stop) or 'stopped before anything was recorded'}", file=sys.stderr)
+        told = str(stop) or "stopped before anything was recorded"
+        print(f"\nnb1shot1: {told.replace(': nb1shot1 ', f': {_program()} ')}", file=sys.stderr)
         sys.exit(INTERRUPTED)
     except BrokenPipeError:  # the reader of our output, `head` perhaps, has had enough
         sys.stderr.close()
+
+
+def _program() -> str:
+    """How this program can be called again: by its path where its folder is not searched for programs."""
+    from pathlib import Path
+    from shutil import which
+
+    called = Path(sys.argv[0])
+    return str(called) if called.name == "nb1shot1" and len(called.parts) > 1 and not which("nb1shot1") else "nb1shot1"
 
 
 def _run(arguments: list[str]) -> None:

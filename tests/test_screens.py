@@ -1,14 +1,17 @@
 """Small things that screens and messages must get right: plurals, repeats, help, and a file where a table is meant."""
 
+from io import StringIO
 from pathlib import Path
 
 import official_files as official
 import pytest
+from rich.console import Console
 from test_command_line import command
 
 import nasbench1shot1 as nb
 from nasbench1shot1.cli import main
 from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.one_shot_search.progress import SearchProgress
 from nasbench1shot1.table_import.importing import import_table
 from nasbench1shot1.tables.names import tables_folder
 from nasbench1shot1.wording import counted
@@ -92,3 +95,28 @@ def test_what_the_refusal_of_a_hash_advises_works() -> None:
     small = {"stem_channels": 8, "cells_per_stack": 1}
     for named in (table.cell(table.row_of(arch.cell.hash)), nb.Architecture.parse(str(arch))):
         assert nb.build_network(named, **small).cell == arch.cell
+
+
+def test_the_bar_of_a_search_says_when_it_evaluates_and_counts_that_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three epochs of four steps: an epoch trains for 2 seconds and is evaluated for 6."""
+    now = [0.0]
+    monkeypatch.setattr("nasbench1shot1.one_shot_search.progress.time.monotonic", lambda: now[0])
+    line = {"train_loss": None, "one_shot_valid_error": 0.9, "test_regret": 0.01, "valid_regret": 0.01}
+    console = Console(file=StringIO(), force_terminal=True, width=100)
+    with SearchProgress(3, 4, 0, console) as progress:
+        task = progress._bar.tasks[0]
+        assert task.description == "epoch 0/3  measuring the untrained supernet"
+        progress.epoch_done({**line, "epoch": 0, "search_seconds": 1})
+        for epoch, shares in ((1, [1, 2, 3, 4]), (2, [4.25, 4.5, 4.75, 5])):
+            said = []
+            for share in shares:
+                now[0] += 0.5
+                progress.step(epoch, None)
+                assert task.completed == pytest.approx(share)
+                said.append(task.description.split("  ")[1])
+            assert said == ["training"] * 3 + ["evaluating"]
+            now[0] += 6
+            progress.epoch_done({**line, "epoch": epoch, "search_seconds": 8})
+            assert task.completed == 4 * epoch
+        progress.step(3, 1.5)
+        assert task.description == "epoch 3/3  loss 1.500  test regret 1.00 %"

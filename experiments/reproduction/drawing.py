@@ -143,10 +143,10 @@ def _legend(below: "SubFigure", found: Sequence[Result], styles: dict[str, tuple
 
 
 def _title(name: str, figure: PaperFigure, found: Sequence[Result], seeds: int) -> str:
-    config = found[0].runs[0].config
-    lines = [f"After figure {name.removeprefix('figure')} of NAS-Bench-1Shot1: {figure.title}", scale_text(config)]
-    size, paper = f"{config['epochs']} epochs, {_seeds_text(seeds)}", SCALES["full"]
-    if config["scale"] == "full":
+    configs = [run.config for result in found for run in result.runs]
+    lines = [f"After figure {name.removeprefix('figure')} of NAS-Bench-1Shot1: {figure.title}", scale_text(configs)]
+    size, paper = f"{configs[0]['epochs']} epochs, {_seeds_text(seeds)}", SCALES["full"]
+    if configs[0]["scale"] == "full":
         return "\n".join([*lines, size])
     full = f"16 channels × 9 cells, 25,000 + 25,000 images, {figure.epochs} epochs, {_seeds_text(len(paper.seeds))}"
     return "\n".join([*lines, f"{size}; the paper's setting is {full}"])

@@ -125,7 +125,8 @@ def _announce(
     say(f"{_searches(len(jobs))} of {counted(jobs[0].epochs, 'epoch')}{done}")
     if todo:
         epochs = sum(job.epochs - job.epochs_done() for job in todo)
-        say(f"{counted(epochs, 'epoch')} to go, {_searches(len(where))} at once; timing a step of each kind …")
+        at_once = _searches(min(len(where), len(todo)))
+        say(f"{counted(epochs, 'epoch')} to go, {at_once} at once; timing a step of each kind …")
     per_epoch = measure(todo)
     if list_them:
         list_jobs(jobs, per_epoch, console)

@@ -67,7 +67,7 @@ class Reproduce:
             self.figure,
             scale=self.scale,
             out=self.out,
-            only=self.only.split(",") if self.only else (),
+            only=() if self.only is None else self.only.split(","),
             seeds=parse_seeds(self.seeds) if self.seeds else None,
             workers=self.workers,
             dry_run=self.dry_run,

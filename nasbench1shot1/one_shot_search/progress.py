@@ -1,5 +1,6 @@
 """A search's progress on the screen: a bar with loss, regret and time left, and a row for every epoch."""
 
+import time
 from types import TracebackType
 from typing import Any
 
@@ -26,11 +27,13 @@ class SearchProgress:
             console=console,
             transient=True,
             disable=not console.is_terminal,
+            speed_estimate_period=600,  # seconds: several phases, as training and evaluation go at different speeds
         )
         done = max(first_epoch - 1, 0) * steps_per_epoch
         first = f"epoch {first_epoch}/{epochs}" + ("  measuring the untrained supernet" if first_epoch == 0 else "")
         self._task: TaskID = self._bar.add_task(first, total=epochs * steps_per_epoch, completed=done)
-        self._epochs, self._regret = epochs, "–"
+        self._epochs, self._steps, self._regret = epochs, steps_per_epoch, "–"
+        self._step, self._training_share, self._began, self._trained = 0, 1.0, time.monotonic(), 0.0
 
     def __enter__(self) -> "SearchProgress":
         self._bar.start()
@@ -43,14 +46,23 @@ class SearchProgress:
         self._bar.stop()
 
     def step(self, epoch: int, loss: float | None) -> None:
-        """Move the bar by a step."""
-        if loss is not None:
-            text = f"epoch {epoch}/{self._epochs}  loss {loss:.3f}  test regret {self._regret}"
-            self._bar.update(self._task, description=text)
-        self._bar.advance(self._task)
+        """Move the bar by a step; after the last of an epoch what is left of it is evaluation."""
+        self._step += 1
+        trains = self._step < self._steps
+        if loss is not None or self._step in (1, self._steps):
+            now = "evaluating" if not trains else "training" if loss is None else f"loss {loss:.3f}"
+            self._bar.update(self._task, description=f"epoch {epoch}/{self._epochs}  {now}  test regret {self._regret}")
+        if not trains:
+            self._trained = time.monotonic()
+        self._bar.advance(self._task, self._training_share)
 
     def epoch_done(self, line: dict[str, Any]) -> None:
-        """Print an epoch's row."""
+        """Print an epoch's row, and learn how much of an epoch's time is training."""
+        now = time.monotonic()
+        if self._step:
+            self._training_share = (self._trained - self._began) / max(now - self._began, 1e-9)
+        self._began, self._step = now, 0
+        self._bar.update(self._task, completed=line["epoch"] * self._steps)
         self._regret = percent(line["test_regret"])
         loss = line["train_loss"]
         self._print(

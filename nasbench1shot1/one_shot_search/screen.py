@@ -1,6 +1,7 @@
 """What a search says on the screen before, during and after."""
 
 import statistics
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from nasbench1shot1.one_shot_search.estimate import seconds_per_epoch
 from nasbench1shot1.one_shot_search.progress import SearchProgress
 from nasbench1shot1.one_shot_search.record import FIGURE, Run
 from nasbench1shot1.one_shot_search.state import SearchState
-from nasbench1shot1.options import given
+from nasbench1shot1.options import flag, given
 from nasbench1shot1.tables.table import Table
 from nasbench1shot1.wording import counted, duration, percent, sayer
 
@@ -31,7 +32,8 @@ def announce(state: SearchState, table: Table, folder: Path, console: Console | 
     epochs = counted(config.epochs, "epoch")
     say(f"{config.optimizer} on {state.net.space.id}, seed {config.seed}, {epochs}, into {folder}")
     if changed := departures(config.as_dict()):
-        say("With " + ", ".join(f"{name} {value}" for name, value in changed.items()))
+        options = ", ".join(f"{flag(name)} {value}" for name, value in changed.items())
+        say(textwrap.fill(f"With {options}", 80, break_on_hyphens=False))
     if config.optimizer.startswith("__main__:"):
         say("Its optimizer is a class of this script or notebook: only from there can the search be resumed.")
     if config.hessian_eigenvalue:
@@ -39,10 +41,8 @@ def announce(state: SearchState, table: Table, folder: Path, console: Console | 
     threads = counted(given(config.threads), "thread")
     where = f"{config.device} with {threads}" if config.device == "cpu" else config.device
     size = f"{counted(config.channels, 'channel')} × {counted(config.cells, 'cell')}"
-    say(f"{config.scale} scale: {size}, on {where}")
-    carried = (
-        f" (carried by the package; CIFAR-10 has {TRAINING_IMAGES:,})" if config.images == "cifar10-sample" else ""
-    )
+    say(f"{config.scale} scale: {size}, on {where}; preset {config.preset}")
+    carried = f" (carried; CIFAR-10 has {TRAINING_IMAGES:,})" if config.images == "cifar10-sample" else ""
     say(f"Images: {len(halves.weights):,} + {len(halves.architecture):,} of {state.images.name}{carried}")
     if halves.validation_images:
         say(f"Preset {config.preset} searches on {halves.validation_images:,} images that NAS-Bench-101 validates on.")
@@ -50,7 +50,7 @@ def announce(state: SearchState, table: Table, folder: Path, console: Console | 
         say(f"Of {halves.unknown_images:,} images nobody knows whether NAS-Bench-101 validates on them.")
     say(f"Table {table.id}")
     if table.name == "nb101-embedded":
-        say("Its values are estimates, test accuracy predicted; a paper needs the official data.")
+        say("Its values are estimates, test accuracy predicted; papers need official data.")
     if config.scale == "full" and config.device == "cpu":
         say(f"Without a GPU this takes {duration(left * seconds_per_epoch(config))}.")
     return console
