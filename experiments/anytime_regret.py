@@ -132,7 +132,8 @@ def scale_text(configs: Sequence[Mapping[str, Any]]) -> str:
         f"preset {config['preset']}"
     )
     common = [(name, value) for name, value in departures(config).items() if all(c.get(name) == value for c in others)]
-    return "\n".join([size, *textwrap.wrap(", ".join(f"{flag(name)} {value}" for name, value in common), LINE)])
+    options = ", ".join(f"{flag(name)}\N{NO-BREAK SPACE}{value}" for name, value in common)
+    return "\n".join([size, *textwrap.wrap(options, LINE, break_on_hyphens=False)])
 
 
 def table_text(frames: Sequence[pandas.DataFrame], table_id: str, fidelity: str = "") -> str:

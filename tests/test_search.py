@@ -495,6 +495,6 @@ def test_a_mix_is_named_on_screen_and_in_the_picture(tmp_path):
     run = nb.search(out=tmp_path / "run", console=Console(file=screen, width=80), **options)
     assert "With --weight-decay 0.01, --relaxation gumbel" in screen.getvalue()
     assert departures(run.config) == {"weight_decay": 0.01, "relaxation": "gumbel"}
-    assert scale_text([run.config]).endswith("\n--weight-decay 0.01, --relaxation gumbel")
+    assert scale_text([run.config]).endswith("\n--weight-decay\xa00.01, --relaxation\xa0gumbel")
     other = {**run.config, "weight_decay": 0.02}
-    assert scale_text([run.config, other]).endswith("preset corrected\n--relaxation gumbel")
+    assert scale_text([run.config, other]).endswith("preset corrected\n--relaxation\xa0gumbel")
