@@ -110,5 +110,5 @@ def _load(group: str, kind: str, name: str) -> Any:
         return getattr(import_module(module), attribute)
     except (ImportError, AttributeError, ValueError, TypeError) as error:
         raise InvalidInputError(
-            f"the {kind} '{name}' cannot be imported ({error}): install it or mend its name"
+            f"the {kind} '{name}' cannot be imported ({error}): install it, set PYTHONPATH, or mend its name"
         ) from error

@@ -80,8 +80,10 @@ def test_the_pages_commands_run(project, installed, tmp_path):
         ["pip", "install"],
         ["nb1shot1", "search"],
         ["PYTHONPATH=.", "nb1shot1"],
-        ["pytest", "test_population.py"],
+        ["pip", "install"],
+        ["python", "-m"],
     ]
+    assert lines[4][2:] == ["pytest", "test_population.py"]
     first = run([*lines[1], *TINY.split(), "--out", "first"], tmp_path, str(installed))
     assert first.returncode == 0, first.stderr
     assert "population on nb101-s1-v1" in first.stdout
@@ -112,7 +114,7 @@ def test_without_its_package_the_method_is_unknown(tmp_path):
     ("arguments", "sentence"),
     [
         ("--optimizer population --populaton 3", "unknown option '--populaton'; did you mean '--population'?"),
-        ("--optimizer darts --population 3", "unknown option '--population'"),
+        ("--optimizer darts --population 3", "DARTS has no option --population, which is one of population: leave it"),
         ("--optimizer population --population many", "--population cannot be 'many'"),
         ("--optimizer population --population 1", "--population must be at least 2, not 1"),
         ("--optimizer population --population 3 --replaced 3", "--replaced must be between 1 and 2, not 3"),

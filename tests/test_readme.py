@@ -29,6 +29,8 @@ PAGES = (
     "docs/gdas.md",
     "docs/pc_darts.md",
     "docs/random_ws.md",
+    "docs/reproduce.md",
+    "docs/reproduced.md",
     "docs/snas.md",
     "docs/space_statistics.md",
     "docs/training.md",

@@ -165,18 +165,26 @@ def make_config(options: dict[str, Any]) -> SearchConfig:
 
 def check_options(method: "type[OneShotOptimizer]", names: Iterable[str]) -> None:
     """Raise InvalidInputError for an option that other methods have and this one has not, naming those that have it."""
-    from nasbench1shot1.registry import BUILT_IN, optimizer
-
     mine = {field.name for field in fields(config_class(method))}
     for name in names:
         if name in mine:
             continue
-        if holders := [
-            other for other in BUILT_IN["optimizers"] if name in option_names(optimizer(other).Hyperparameters)
-        ]:
+        if holders := _holders(name):
             raise InvalidInputError(
                 f"{method.__name__} has no option {flag(name)}, which is one of {', '.join(holders)}: leave it out"
             )
+
+
+def _holders(option: str) -> list[str]:
+    """The optimizers, installed ones too, that have an option of that name."""
+    from nasbench1shot1.registry import names, optimizer
+
+    found = []
+    for name in names("optimizers"):
+        with suppress(InvalidInputError):  # another package's that cannot be imported
+            if option in option_names(optimizer(name).Hyperparameters):
+                found.append(name)
+    return found
 
 
 _OF_A_RUN = {
