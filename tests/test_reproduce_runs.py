@@ -303,11 +303,15 @@ def test_a_killed_search_does_not_stop_the_others_and_is_tried_again(finished, t
     out, real = with_the_first_to_do(finished, tmp_path / "figure"), pool._start
 
     def start_and_kill_the_first(job, place):
-        running = real(job, place)
-        if job.name == JOBS[0]:
-            while lines_of(out, job.name) < 2:
-                time.sleep(0.01)
-            running.process.kill()
+        if job.name != JOBS[0]:
+            return real(job, place)
+        with pytest.MonkeyPatch.context() as of_the_first:
+            of_the_first.setattr(pool, "WORKER", "stalling_worker")
+            running = real(job, place)
+        while lines_of(out, job.name) < 2:
+            assert running.process.poll() is None
+            time.sleep(0.01)
+        running.process.kill()
         return running
 
     with monkeypatch.context() as patch, pytest.raises(SystemExit) as stopped:
