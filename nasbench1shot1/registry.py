@@ -6,7 +6,6 @@ Other packages add their own through the entry-point groups `nasbench1shot1.sear
 
 from contextlib import suppress
 from importlib import import_module
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.errors import InvalidInputError, unknown_name
@@ -96,13 +95,15 @@ def optimizer(name: str) -> "type[OneShotOptimizer]":
 
 
 def _references(group: str) -> dict[str, str]:
+    from importlib.metadata import entry_points  # slow to import, and only names that are not built in need it
+
     plugins = {entry.name: entry.value for entry in entry_points(group=f"nasbench1shot1.{group}")}
     return BUILT_IN[group] | {name: value for name, value in plugins.items() if name not in BUILT_IN[group]}
 
 
 def _load(group: str, kind: str, name: str) -> Any:
-    known = _references(group)
     is_reference = isinstance(name, str) and ":" in name
+    known = BUILT_IN[group] if is_reference or name in list(BUILT_IN[group]) else _references(group)
     if name not in list(known) and not is_reference:  # a list, as what is asked for may not be hashable
         raise unknown_name(kind, name, known)
     module, _, attribute = (name if is_reference else known[name]).partition(":")
