@@ -19,12 +19,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from nasbench1shot1.compute import cpu_threads
 from nasbench1shot1.images.batches import epoch_generator
 from nasbench1shot1.one_shot_search.config import BATCH_NORMS, make_config
 from nasbench1shot1.one_shot_search.loop import train_epoch
 from nasbench1shot1.one_shot_search.shared_weights import SharedWeights
 from nasbench1shot1.one_shot_search.state import begin
+from nasbench1shot1.runs.compute import cpu_threads
 from nasbench1shot1.tables.table import load_table
 
 RESULTS = Path(__file__).parent / "results" / "evaluation_batch_norm.json"

@@ -36,7 +36,7 @@ from nasbench1shot1.files import PACKAGE_DATA
 from nasbench1shot1.table_import.model_metrics import model_metrics
 from nasbench1shot1.table_import.tfrecords import frames
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "helpers"))
 from official_files import graphs_of, made_up, write_file
 from small_official import INCEPTION, all_cells, graph_of
 

@@ -24,11 +24,11 @@ from pathlib import Path
 import numpy as np
 
 import nasbench1shot1 as nb
-from nasbench1shot1.cell_encoding import decode_graph
+from nasbench1shot1.nasbench101.encoding import decode_graph
 from nasbench1shot1.tables.folder import METRICS
 from nasbench1shot1.tables.table import load_table
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 from official_files import EPOCHS, IMAGES, frame, varint
 
 REPEATS = 3

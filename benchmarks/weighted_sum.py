@@ -11,8 +11,8 @@ import torch
 from torch.nn import functional as F
 
 import nasbench1shot1 as nb
-from nasbench1shot1 import choice_block_cell
 from nasbench1shot1.layers import weighted_sum
+from nasbench1shot1.supernets import choice_blocks
 
 STEPS, BATCH = 7, 96
 
@@ -46,7 +46,7 @@ def main():
     seconds = {}
     for _ in range(STEPS):
         for name, summed in (("one_pass", weighted_sum), ("plain", plain_sum)):
-            choice_block_cell.weighted_sum = summed
+            choice_blocks.weighted_sum = summed
             for step in (step_of_lambda, weight_step):
                 started = time.perf_counter()
                 step()

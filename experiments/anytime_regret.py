@@ -14,7 +14,7 @@ from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.files import replacing
 from nasbench1shot1.one_shot_search.config import departures
 from nasbench1shot1.one_shot_search.record import Run
-from nasbench1shot1.options import flag
+from nasbench1shot1.runs.options import flag
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nasbench1shot1.cell_encoding import VERTEX_BIT
+from nasbench1shot1.nasbench101.encoding import VERTEX_BIT
 from nasbench1shot1.search_spaces.nasbench101 import SPACE
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from nasbench1shot1.experiments.anytime_regret import regret_figure, save_figure
 from nasbench1shot1.files import replacing, write_json
 from nasbench1shot1.one_shot_search.record import FIGURE, Run, as_frame
 from nasbench1shot1.one_shot_search.summary import summarise
-from nasbench1shot1.run_folder import CONFIG, METRICS, SUMMARY, as_json_line
+from nasbench1shot1.runs.folder import CONFIG, METRICS, SUMMARY, as_json_line
 from nasbench1shot1.tables.table import Table
 
 

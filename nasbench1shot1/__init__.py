@@ -15,14 +15,14 @@ if (Path(__file__).parent.parent / "setup.py").is_file() and not (Path(__file__)
 
 if TYPE_CHECKING:
     from nasbench1shot1.architecture import Architecture as Architecture
-    from nasbench1shot1.cell_network import build_network as build_network
     from nasbench1shot1.cell_training.training import train_cell as train_cell
-    from nasbench1shot1.cells import Cell as Cell
     from nasbench1shot1.errors import DamagedFileError as DamagedFileError
     from nasbench1shot1.errors import InvalidInputError as InvalidInputError
     from nasbench1shot1.errors import OutOfDomainError as OutOfDomainError
     from nasbench1shot1.errors import UserError as UserError
     from nasbench1shot1.evaluator import score as score
+    from nasbench1shot1.nasbench101.cell import Cell as Cell
+    from nasbench1shot1.nasbench101.network import build_network as build_network
     from nasbench1shot1.one_shot_search.record import Run as Run
     from nasbench1shot1.one_shot_search.record import load_run as load_run
     from nasbench1shot1.one_shot_search.searching import search as search
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 # No module has the name of something below: importing that module would put itself in the name's place.
 _HOME = {
     "Architecture": "architecture",
-    "Cell": "cells",
+    "Cell": "nasbench101.cell",
     "DamagedFileError": "errors",
     "InvalidInputError": "errors",
     "Metrics": "tables.table",
@@ -52,7 +52,7 @@ _HOME = {
     "Supernet": "supernet",
     "Table": "tables.table",
     "UserError": "errors",
-    "build_network": "cell_network",
+    "build_network": "nasbench101.network",
     "load_run": "one_shot_search.record",
     "load_table": "tables.table",
     "score": "evaluator",

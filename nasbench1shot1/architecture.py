@@ -9,8 +9,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from nasbench1shot1.cells import INPUT, OPERATIONS, OUTPUT, Cell
 from nasbench1shot1.errors import InvalidInputError, unknown_name
+from nasbench1shot1.nasbench101.cell import INPUT, OPERATIONS, OUTPUT, Cell
 
 SHORT_NAMES = ("conv3x3", "conv1x1", "maxpool3x3")
 """The operations of NAS-Bench-101 as an architecture's text writes them; same order as `cells.OPERATIONS`."""

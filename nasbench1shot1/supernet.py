@@ -11,11 +11,11 @@ from torch.nn import functional as F
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import InvalidInputError, unknown_name
 from nasbench1shot1.layers import BATCH_NORM_EPSILON, BatchNorm2d, ConvBNReLU, initialise
-from nasbench1shot1.presets import Preset, as_preset
 from nasbench1shot1.registry import one_shot
 from nasbench1shot1.space import OneShotSpace, SearchSpace, Weights, check_keys
+from nasbench1shot1.supernets.presets import Preset, as_preset
 
-CELLS = {"choice-block": "nasbench1shot1.choice_block_cell:ChoiceBlockCell"}
+CELLS = {"choice-block": "nasbench1shot1.supernets.choice_blocks:ChoiceBlockCell"}
 """Short names of cells as module:class; a space's `cell_kind` is one of them, or itself a module:class."""
 
 

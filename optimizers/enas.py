@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.cells import OPERATIONS
 from nasbench1shot1.errors import InvalidInputError, UserError
+from nasbench1shot1.nasbench101.cell import OPERATIONS
 from nasbench1shot1.optimizers.enas_controller import Controller, ControllerSettings, Samples
 from nasbench1shot1.optimizers.sampling import SamplingHyperparameters, SamplingOptimizer
-from nasbench1shot1.options import check_range, flag
+from nasbench1shot1.runs.options import check_range, flag
 from nasbench1shot1.space import OneShotSpace
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from nasbench1shot1.errors import InvalidInputError, unknown_name
 from nasbench1shot1.optimizer import Hyperparameters, Mixing, OneShotOptimizer, SearchStep
 from nasbench1shot1.optimizers.relaxation import RELAXATIONS
 from nasbench1shot1.optimizers.updates import UPDATES
-from nasbench1shot1.options import check_range
+from nasbench1shot1.runs.options import check_range
 from nasbench1shot1.space import OneShotSpace
 
 

@@ -11,7 +11,7 @@ import torch
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.optimizer import Hyperparameters, Mixing, OneShotOptimizer
-from nasbench1shot1.options import check_range
+from nasbench1shot1.runs.options import check_range
 from nasbench1shot1.space import OneShotSpace
 from nasbench1shot1.supernet import to_tensors
 

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture, live_blocks
-from nasbench1shot1.cell_encoding import Encodings
-from nasbench1shot1.cells import OPERATIONS
 from nasbench1shot1.errors import InvalidInputError, unknown_name
-from nasbench1shot1.renumbering import canonical
+from nasbench1shot1.nasbench101.cell import OPERATIONS
+from nasbench1shot1.nasbench101.encoding import Encodings
+from nasbench1shot1.nasbench101.numbering import canonical
 from nasbench1shot1.search_spaces import configurations
 from nasbench1shot1.search_spaces.distinct_cells import DistinctCells, distinct_cells, lowest_of_each
 from nasbench1shot1.search_spaces.neighbourhood import operation_changes, parent_exchanges

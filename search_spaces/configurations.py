@@ -7,8 +7,8 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.cell_encoding import MAX_VERTICES, OPERATIONS
 from nasbench1shot1.errors import InvalidInputError, unknown_name
+from nasbench1shot1.nasbench101.encoding import MAX_VERTICES, OPERATIONS
 
 if TYPE_CHECKING:
     from ConfigSpace import Configuration, ConfigurationSpace

@@ -9,10 +9,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.cell_encoding import EDGE_BITS, OPERATION_BITS, Encodings, decode_graph
-from nasbench1shot1.cells import MAX_VERTICES, graph_hashes
 from nasbench1shot1.errors import UserError
 from nasbench1shot1.files import data_folder, replacing
+from nasbench1shot1.nasbench101.cell import MAX_VERTICES, graph_hashes
+from nasbench1shot1.nasbench101.encoding import EDGE_BITS, OPERATION_BITS, Encodings, decode_graph
 
 
 class EnumeratedSpace(Protocol):

@@ -6,7 +6,7 @@ The bits of one column, the parents of vertex y, lie side by side, so that whole
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.cell_encoding import EDGE_BITS, MAX_EDGES, MAX_VERTICES, VERTEX_BIT, Encodings, edge_bit
+from nasbench1shot1.nasbench101.encoding import EDGE_BITS, MAX_EDGES, MAX_VERTICES, VERTEX_BIT, Encodings, edge_bit
 
 OUTPUT = MAX_VERTICES - 1
 N_MASKS = 1 << EDGE_BITS
@@ -75,7 +75,7 @@ def pruned_graphs() -> tuple[Masks, Encodings]:
     """Every pruned graph of NAS-Bench-101, its inner vertices numbered 1, 2, … without a gap and the rest unconnected.
 
     Returns:
-        (6472,) masks, ascending, and the edges and number of vertices of each as `cell_encoding` packs them.
+        (6472,) masks, ascending, and the edges and number of vertices of each as `nasbench101.encoding` packs them.
     """
     masks = all_masks()
     live = live_vertices(masks)

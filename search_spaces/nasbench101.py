@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.cell_encoding import EDGE_BITS, MAX_EDGES, OPERATIONS, VERTEX_BIT, Encodings
 from nasbench1shot1.errors import InvalidInputError, unknown_name
-from nasbench1shot1.renumbering import canonical
+from nasbench1shot1.nasbench101.encoding import EDGE_BITS, MAX_EDGES, OPERATIONS, VERTEX_BIT, Encodings
+from nasbench1shot1.nasbench101.numbering import canonical
 from nasbench1shot1.search_spaces import configurations, edge_masks
 from nasbench1shot1.search_spaces.distinct_cells import DistinctCells, distinct_cells, lowest_of_each
 from nasbench1shot1.search_spaces.edge_masks import RULES, mask_of, parents_of
@@ -140,9 +140,9 @@ class NASBench101Space(SearchSpace):
         return (self._distinct if kind == "unique" else self._loose_end_free)[0]
 
     def encodings(self, kind: str = "unique") -> Encodings:
-        """The pruned cells of "no_loose_ends" or "unique" as `cell_encoding` packs them, in the order of `numbers`.
+        """The pruned cells of "no_loose_ends" or "unique" as integers (`nasbench101.encoding`), ordered as `numbers`.
 
-        Those of "unique" are numbered canonically (`renumbering`), 423,624 in half a second.
+        Those of "unique" are numbered canonically (`nasbench101.numbering`), 423,624 in half a second.
         """
         if kind == "loose_ends":
             raise InvalidInputError(

@@ -1,7 +1,7 @@
 """The architectures one elementary change away: another operation in one block, or one parent of one node exchanged."""
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.cells import OPERATIONS
+from nasbench1shot1.nasbench101.cell import OPERATIONS
 
 
 def operation_changes(arch: Architecture) -> list[Architecture]:

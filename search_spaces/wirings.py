@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import live_blocks
-from nasbench1shot1.cell_encoding import MAX_EDGES, MAX_VERTICES, Encodings, from_arrays
 from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.nasbench101.encoding import MAX_EDGES, MAX_VERTICES, Encodings, from_arrays
 
 Wiring = tuple[tuple[int, ...], ...]
 
@@ -60,7 +60,7 @@ def labellings(n_blocks: int, n_operations: int = 3) -> NDArray[np.int64]:
 
 
 def encodings(wiring: Wiring, labels: NDArray[np.int64]) -> Encodings:
-    """The cells of a wiring whose live blocks are labelled so, as `cell_encoding` packs them.
+    """The cells of a wiring whose live blocks are labelled so, as `nasbench101.encoding` packs them.
 
     Args:
         wiring: any wiring.

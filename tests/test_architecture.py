@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import nasbench1shot1 as nb
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.cells import Cell
 from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.nasbench101.cell import Cell
 
 TEXT = "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"
 

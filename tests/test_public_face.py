@@ -74,7 +74,7 @@ def test_spaces_know_nothing_of_optimizers_optimizers_nothing_of_tables_tables_n
     for path in modules(CHECKOUT / "optimizers"):
         assert not {name for name in imported(path) if "table" in name or "evaluator" in name}, path
     core = CHECKOUT / "nasbench1shot1"
-    others = [core / f"{name}.py" for name in ("cell_encoding", "cells", "architecture", "evaluator")]
+    others = [core / f"{name}.py" for name in ("nasbench101/encoding", "nasbench101/cell", "architecture", "evaluator")]
     for path in [*modules(core / "tables"), *others]:
         assert not {name for name in imported(path) if name.split(".")[0] == "torch"}, path
 

@@ -16,7 +16,7 @@ from nasbench1shot1 import cli
 from nasbench1shot1.files import PACKAGE_DATA
 from nasbench1shot1.one_shot_search import config
 from nasbench1shot1.one_shot_search.record import FIELDS
-from nasbench1shot1.presets import PRESETS, Preset
+from nasbench1shot1.supernets.presets import PRESETS, Preset
 
 PAGES = (
     "README.md",
@@ -156,7 +156,7 @@ def test_the_readme_quotes_the_fidelity_of_the_table_that_is_here():
 
 
 def test_the_presets_page_has_every_switch_with_both_values_and_a_test_that_exists():
-    tests = "".join(path.read_text() for path in (CHECKOUT / "tests").glob("test_*.py"))
+    tests = "".join(path.read_text() for path in (CHECKOUT / "tests").rglob("test_*.py"))
     for switch in (field.name for field in fields(Preset) if field.name != "name"):
         corrected, original = (asdict(PRESETS[name])[switch] for name in ("corrected", "original"))
         values = " | ".join(_written(value) for value in (corrected, original))

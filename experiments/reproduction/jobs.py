@@ -11,8 +11,8 @@ from nasbench1shot1.errors import DamagedFileError, InvalidInputError, unknown_n
 from nasbench1shot1.experiments.reproduction.figures import FIGURES, OTHER_FIGURES, SCALES, PaperFigure
 from nasbench1shot1.one_shot_search.config import make_config
 from nasbench1shot1.one_shot_search.record import load_run
-from nasbench1shot1.options import flag
-from nasbench1shot1.run_folder import CONFIG, METRICS
+from nasbench1shot1.runs.folder import CONFIG, METRICS
+from nasbench1shot1.runs.options import flag
 
 # A finished search is scored anew on the table in use. Where it was computed only matters if somebody asks for it.
 _FREE = ("table", "device")

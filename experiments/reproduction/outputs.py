@@ -7,7 +7,7 @@ from pathlib import Path
 
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.files import write_json
-from nasbench1shot1.run_folder import read_object
+from nasbench1shot1.runs.folder import read_object
 
 MARK = "figure.json"
 LONGEST = 80  # characters of the parts in a file's name

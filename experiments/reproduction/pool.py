@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from nasbench1shot1.experiments.reproduction.jobs import Job
-from nasbench1shot1.options import check_range
+from nasbench1shot1.runs.options import check_range
 
 WORKER = "nasbench1shot1.experiments.reproduction.worker"
 LOOK_EVERY = 0.2  # seconds

@@ -15,7 +15,7 @@ from nasbench1shot1.experiments.reproduction.outputs import check_is_of, mark, s
 from nasbench1shot1.experiments.reproduction.pool import Place, places, run_jobs
 from nasbench1shot1.experiments.reproduction.screen import FigureProgress, list_jobs, show_results
 from nasbench1shot1.files import check_writable, replacing
-from nasbench1shot1.run_folder import FolderWriter
+from nasbench1shot1.runs.folder import FolderWriter
 from nasbench1shot1.wording import counted, duration, sayer
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from nasbench1shot1.errors import UserError
-from nasbench1shot1.run_folder import CONFIG
+from nasbench1shot1.runs.folder import CONFIG
 
 
 def main(arguments: list[str]) -> None:

@@ -5,7 +5,7 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.cell_encoding import MAX_VERTICES, OPERATIONS, Encodings, to_arrays
+from nasbench1shot1.nasbench101.encoding import MAX_VERTICES, OPERATIONS, Encodings, to_arrays
 
 N_INNER, LAST = MAX_VERTICES - 2, MAX_VERTICES - 1
 _CHUNK = 65_536

@@ -11,7 +11,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.cell_encoding import (
+from nasbench1shot1.errors import unknown_name
+from nasbench1shot1.nasbench101.encoding import (
     EDGE_BITS,
     MAX_EDGES,
     MAX_VERTICES,
@@ -20,7 +21,6 @@ from nasbench1shot1.cell_encoding import (
     Encodings,
     edge_bit,
 )
-from nasbench1shot1.errors import unknown_name
 from nasbench1shot1.search_spaces import edge_masks
 from nasbench1shot1.search_spaces.edge_masks import RULES
 

@@ -6,11 +6,11 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.cell_encoding import EDGE_BITS, MAX_EDGES, VERTEX_BIT, Encodings, to_arrays
 from nasbench1shot1.errors import OutOfDomainError
 from nasbench1shot1.experiments.space_statistics.pruning import N_OPERATIONS, Graphs, Integers, checked_rule
 from nasbench1shot1.experiments.space_statistics.values import Values, check_counts
-from nasbench1shot1.renumbering import numberings
+from nasbench1shot1.nasbench101.encoding import EDGE_BITS, MAX_EDGES, VERTEX_BIT, Encodings, to_arrays
+from nasbench1shot1.nasbench101.numbering import numberings
 
 WITHOUT_REPEATS = 12
 """How many cells are called the top where there is no standard error: as many as NAS-Bench-101 found with one."""

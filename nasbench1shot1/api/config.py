@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from nasbench1shot1.cells import MAX_EDGES, MAX_VERTICES, OPERATIONS
+from nasbench1shot1.nasbench101.cell import MAX_EDGES, MAX_VERTICES, OPERATIONS
 
 
 def build_config(repeats: int = 3) -> dict[str, Any]:

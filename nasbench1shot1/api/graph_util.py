@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nasbench1shot1 import adjacency
-from nasbench1shot1.cell_encoding import edge_bit
-from nasbench1shot1.cells import graph_hash
 from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.nasbench101 import adjacency
+from nasbench1shot1.nasbench101.cell import graph_hash
+from nasbench1shot1.nasbench101.encoding import edge_bit
 
 if TYPE_CHECKING:
     import networkx

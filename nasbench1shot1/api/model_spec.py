@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nasbench1shot1 import adjacency
 from nasbench1shot1.api.graph_util import hash_module
-from nasbench1shot1.cell_encoding import INPUT, OUTPUT, encode_graph, path_vertices
 from nasbench1shot1.errors import InvalidInputError, UserError
+from nasbench1shot1.nasbench101 import adjacency
+from nasbench1shot1.nasbench101.encoding import INPUT, OUTPUT, encode_graph, path_vertices
 
 _SMALL = 7
 """Up to so many vertices a matrix is checked as one integer."""
@@ -92,7 +92,7 @@ class ModelSpec:
 
     @property
     def encoding(self) -> int:
-        """The model as one integer (`nasbench1shot1.cell_encoding`); 0 where it has none.
+        """The model as one integer (`nasbench1shot1.nasbench101.encoding`); 0 where it has none.
 
         It has one if its labels are NAS-Bench-101's and its vertices, pruned, at most 7.
         """

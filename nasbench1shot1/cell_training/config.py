@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from nasbench1shot1.channels import NUMBERINGS, Skeleton
-from nasbench1shot1.compute import MOST_THREADS, PRECISIONS, default_threads, resolve_device
 from nasbench1shot1.errors import unknown_name
-from nasbench1shot1.options import absolute_file, check_range, given, option_names, typed_options
+from nasbench1shot1.nasbench101.skeleton import NUMBERINGS, Skeleton
+from nasbench1shot1.runs.compute import MOST_THREADS, PRECISIONS, default_threads, resolve_device
+from nasbench1shot1.runs.options import absolute_file, check_range, given, option_names, typed_options
 
 SCALES: dict[str, dict[str, Any]] = {
     "full": {

@@ -10,10 +10,10 @@ from torch.nn import functional as F
 from nasbench1shot1.cell_training.parts import Part
 from nasbench1shot1.cell_training.schedule import Stop
 from nasbench1shot1.cell_training.state import TrainingState
-from nasbench1shot1.checkpoints import save_checkpoint
-from nasbench1shot1.divergence import check_network, finite
-from nasbench1shot1.options import given
-from nasbench1shot1.run_folder import CHECKPOINT, FolderWriter
+from nasbench1shot1.runs.checkpoints import save_checkpoint
+from nasbench1shot1.runs.divergence import check_network, finite
+from nasbench1shot1.runs.folder import CHECKPOINT, FolderWriter
+from nasbench1shot1.runs.options import given
 
 CHECK_EVERY = 10  # steps between looks at the loss: on a GPU each look waits for the device
 

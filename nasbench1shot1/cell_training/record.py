@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.cell_training.schedule import FINAL, HALFWAY, INITIAL
-from nasbench1shot1.cells import Cell
 from nasbench1shot1.errors import InvalidInputError, UserError
-from nasbench1shot1.run_folder import CONFIG, METRICS, SUMMARY, damaged, read_lines, read_object
+from nasbench1shot1.nasbench101.cell import Cell
+from nasbench1shot1.runs.folder import CONFIG, METRICS, SUMMARY, damaged, read_lines, read_object
 
 if TYPE_CHECKING:
     import pandas

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from nasbench1shot1.cell_training.record import Training
 from nasbench1shot1.cell_training.state import TrainingState
-from nasbench1shot1.options import given
+from nasbench1shot1.runs.options import given
 from nasbench1shot1.wording import counted, duration, percent, sayer
 
 HEADING = "epochs    step   batch loss   train   validation     test      time"

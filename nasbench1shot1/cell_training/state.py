@@ -7,19 +7,19 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nasbench1shot1.cell_network import CellNetwork, build_network
 from nasbench1shot1.cell_training.config import TrainingConfig
 from nasbench1shot1.cell_training.parts import Parts, parts_of
 from nasbench1shot1.cell_training.rmsprop import TensorFlowRMSProp
 from nasbench1shot1.cell_training.schedule import Stop, learning_rate, stops
 from nasbench1shot1.cell_training.stream import ShuffledStream
-from nasbench1shot1.cells import Cell
-from nasbench1shot1.checkpoints import taking_up
 from nasbench1shot1.images.augment import Augmentation
 from nasbench1shot1.images.batches import epoch_generator
 from nasbench1shot1.images.image_set import ImageSet, load_images
 from nasbench1shot1.images.store import CIFAR10_MEAN
-from nasbench1shot1.options import given
+from nasbench1shot1.nasbench101.cell import Cell
+from nasbench1shot1.nasbench101.network import CellNetwork, build_network
+from nasbench1shot1.runs.checkpoints import taking_up
+from nasbench1shot1.runs.options import given
 
 MEAN = (125.31 / 255, 122.95 / 255, 113.87 / 255)
 STD = (62.99 / 255, 62.09 / 255, 66.70 / 255)

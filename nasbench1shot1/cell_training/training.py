@@ -12,11 +12,11 @@ from nasbench1shot1.cell_training.record import (
     read_training_lines,
     summarise,
 )
-from nasbench1shot1.channels import as_cell
-from nasbench1shot1.compute import cpu_threads
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, TrainingStoppedError
-from nasbench1shot1.options import flag
-from nasbench1shot1.run_folder import CHECKPOINT, CONFIG, FolderWriter, check_facts
+from nasbench1shot1.nasbench101.skeleton import as_cell
+from nasbench1shot1.runs.compute import cpu_threads
+from nasbench1shot1.runs.folder import CHECKPOINT, CONFIG, FolderWriter, check_facts
+from nasbench1shot1.runs.options import flag
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -103,7 +103,7 @@ def _table() -> "Table":
 
 def _start(x: Any, config: TrainingConfig, out: str | Path | None, console: "Console | None") -> Training:
     from nasbench1shot1.cell_training.state import begin
-    from nasbench1shot1.environment import environment
+    from nasbench1shot1.runs.environment import environment
 
     cell = as_cell(x)
     folder = Path(out or f"runs/cell-{cell.hash[:8]}-{config.epochs}-{config.seed}").expanduser()
@@ -120,7 +120,7 @@ def _resume(
     folder: Path, x: Any, options: dict[str, Any], table: "Table | None", console: "Console | None"
 ) -> Training:
     from nasbench1shot1.cell_training.state import begin
-    from nasbench1shot1.checkpoints import load_checkpoint
+    from nasbench1shot1.runs.checkpoints import load_checkpoint
 
     training = load_training(folder)
     config = _recorded_config(training, options).resolved()

@@ -72,7 +72,7 @@ def _given(arguments: Sequence[str], option: str) -> str | None:
 def _recorded_optimizer(arguments: Sequence[str]) -> str | None:
     """The optimizer of the run that --resume names, if there is one."""
     from nasbench1shot1.one_shot_search.record import SEEDS
-    from nasbench1shot1.run_folder import CONFIG
+    from nasbench1shot1.runs.folder import CONFIG
 
     if not (named := _given(arguments, "--resume")):
         return None

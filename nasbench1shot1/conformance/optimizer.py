@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from nasbench1shot1 import registry
-from nasbench1shot1.checkpoints import load_checkpoint
 from nasbench1shot1.conformance.optimizer_steps import OptimizerStepsConformance
 from nasbench1shot1.conformance.tiny_search import (
     Kill,
@@ -22,7 +21,8 @@ from nasbench1shot1.conformance.tiny_search import (
     values,
 )
 from nasbench1shot1.one_shot_search.record import Run
-from nasbench1shot1.run_folder import CHECKPOINT
+from nasbench1shot1.runs.checkpoints import load_checkpoint
+from nasbench1shot1.runs.folder import CHECKPOINT
 
 KILLS = (Kill("training", 1), Kill("recording", 1), Kill("choosing", 2))
 """One search is killed at each of these in turn, and gone on with after each."""

@@ -34,9 +34,9 @@ from nasbench1shot1.one_shot_search.loop import batch_pairs, train_epoch, weight
 from nasbench1shot1.one_shot_search.shared_weights import SharedWeights
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Mixing, OneShotOptimizer
-from nasbench1shot1.options import option_names
-from nasbench1shot1.presets import PRESETS
+from nasbench1shot1.runs.options import option_names
 from nasbench1shot1.space import Choice
+from nasbench1shot1.supernets.presets import PRESETS
 
 ROUNDING = 1e-5
 """How far a sum of mixing weights may lie from what it should be."""

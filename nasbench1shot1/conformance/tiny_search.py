@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nasbench1shot1.checkpoints import load_checkpoint
 from nasbench1shot1.one_shot_search import loop
 from nasbench1shot1.one_shot_search.config import make_config
 from nasbench1shot1.one_shot_search.record import WEIGHTS, Run, load_run
 from nasbench1shot1.one_shot_search.searching import search
 from nasbench1shot1.one_shot_search.state import SearchState, begin
-from nasbench1shot1.run_folder import CHECKPOINT, SUMMARY
+from nasbench1shot1.runs.checkpoints import load_checkpoint
+from nasbench1shot1.runs.folder import CHECKPOINT, SUMMARY
 
 TINY = {
     "scale": "quick",

@@ -11,10 +11,10 @@ from dataclasses import MISSING, asdict, dataclass, fields, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, get_type_hints
 
-from nasbench1shot1.compute import MOST_THREADS, PRECISIONS, default_threads, resolve_device
 from nasbench1shot1.errors import InvalidInputError, UserError, unknown_name
-from nasbench1shot1.options import absolute_file, check_range, flag, has_simple_type, option_names, typed_options
-from nasbench1shot1.presets import PRESETS
+from nasbench1shot1.runs.compute import MOST_THREADS, PRECISIONS, default_threads, resolve_device
+from nasbench1shot1.runs.options import absolute_file, check_range, flag, has_simple_type, option_names, typed_options
+from nasbench1shot1.supernets.presets import PRESETS
 from nasbench1shot1.tables.names import as_recorded
 
 if TYPE_CHECKING:

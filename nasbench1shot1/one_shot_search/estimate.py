@@ -6,13 +6,13 @@ from contextlib import suppress
 import numpy as np
 import torch
 
-from nasbench1shot1.compute import cpu_threads
 from nasbench1shot1.one_shot_search.config import SearchConfig
 from nasbench1shot1.one_shot_search.hessian import MOST_ITERATIONS, dominant_eigenvalue
 from nasbench1shot1.one_shot_search.loop import train_epoch
 from nasbench1shot1.one_shot_search.one_shot_error import EVALUATION_BATCH, RECALIBRATION_BATCHES
 from nasbench1shot1.one_shot_search.shared_weights import SharedWeights
 from nasbench1shot1.one_shot_search.state import SearchState, begin
+from nasbench1shot1.runs.compute import cpu_threads
 
 TIMED_STEPS = 2  # after one that is not timed, as the first of a process or on a GPU is slower
 

@@ -9,8 +9,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from nasbench1shot1.checkpoints import save_checkpoint
-from nasbench1shot1.divergence import check_finite, check_network, finite
 from nasbench1shot1.evaluator import score
 from nasbench1shot1.images.batches import batches, endless_batches
 from nasbench1shot1.one_shot_search.early_stopping import returned_epoch
@@ -21,7 +19,9 @@ from nasbench1shot1.one_shot_search.record import WEIGHTS, RunWriter
 from nasbench1shot1.one_shot_search.shared_weights import SharedWeights
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Batch, Mixing
-from nasbench1shot1.run_folder import CHECKPOINT
+from nasbench1shot1.runs.checkpoints import save_checkpoint
+from nasbench1shot1.runs.divergence import check_finite, check_network, finite
+from nasbench1shot1.runs.folder import CHECKPOINT
 from nasbench1shot1.tables.table import Table
 
 CHECK_EVERY = 10  # steps between looks at the loss: on a GPU each look waits for the device

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError
 from nasbench1shot1.files import replacing
-from nasbench1shot1.run_folder import CONFIG, METRICS, SUMMARY, FolderWriter, damaged, read_lines, read_object
+from nasbench1shot1.runs.folder import CONFIG, METRICS, SUMMARY, FolderWriter, damaged, read_lines, read_object
 
 if TYPE_CHECKING:
     import pandas

@@ -15,7 +15,7 @@ from nasbench1shot1.one_shot_search.estimate import seconds_per_epoch
 from nasbench1shot1.one_shot_search.progress import SearchProgress
 from nasbench1shot1.one_shot_search.record import FIGURE, Run
 from nasbench1shot1.one_shot_search.state import SearchState
-from nasbench1shot1.options import flag, given
+from nasbench1shot1.runs.options import flag, given
 from nasbench1shot1.tables.table import Table
 from nasbench1shot1.wording import counted, duration, percent, sayer
 

@@ -6,13 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.compute import cpu_threads
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, OutOfDomainError, SearchStoppedError, UserError
 from nasbench1shot1.files import read_json, write_json
 from nasbench1shot1.one_shot_search.config import FACTS, SearchConfig, config_class, make_config
 from nasbench1shot1.one_shot_search.record import FIGURE, SEEDS, Run, RunWriter, load_run
-from nasbench1shot1.options import flag, option_names
-from nasbench1shot1.run_folder import CHECKPOINT, CONFIG, SUMMARY, check_facts
+from nasbench1shot1.runs.compute import cpu_threads
+from nasbench1shot1.runs.folder import CHECKPOINT, CONFIG, SUMMARY, check_facts
+from nasbench1shot1.runs.options import flag, option_names
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -141,8 +141,8 @@ def _seed_run(folder: Path, options: dict[str, Any], console: "Console | None") 
 
 
 def _start(config: SearchConfig, folder: Path, console: "Console | None") -> Run:
-    from nasbench1shot1.environment import environment
     from nasbench1shot1.one_shot_search.state import begin
+    from nasbench1shot1.runs.environment import environment
     from nasbench1shot1.tables.table import load_table
 
     table = load_table(config.table)
@@ -170,8 +170,8 @@ def _check_is_no_other(folder: Path, config: SearchConfig) -> None:
 
 
 def _resume(folder: Path, given: dict[str, Any], console: "Console | None") -> Run:
-    from nasbench1shot1.checkpoints import load_checkpoint
     from nasbench1shot1.one_shot_search.state import begin
+    from nasbench1shot1.runs.checkpoints import load_checkpoint
     from nasbench1shot1.tables.table import load_table
 
     recorded = load_run(folder).config

@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from nasbench1shot1 import registry
-from nasbench1shot1.checkpoints import taking_up
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.images.augment import Augmentation
 from nasbench1shot1.images.batches import epoch_generator
@@ -21,8 +20,9 @@ from nasbench1shot1.images.splits import Split, split
 from nasbench1shot1.layers import other_buffers, unchanged_statistics
 from nasbench1shot1.one_shot_search.config import SearchConfig
 from nasbench1shot1.optimizer import Batch, Mixing, OneShotOptimizer, SearchStep
-from nasbench1shot1.presets import PRESETS, Preset
+from nasbench1shot1.runs.checkpoints import taking_up
 from nasbench1shot1.supernet import Supernet
+from nasbench1shot1.supernets.presets import PRESETS, Preset
 
 
 @dataclass

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.cell_encoding import Encodings, encode_all
-from nasbench1shot1.cells import Cell
 from nasbench1shot1.errors import UserError
-from nasbench1shot1.renumbering import canonical
+from nasbench1shot1.nasbench101.cell import Cell
+from nasbench1shot1.nasbench101.encoding import Encodings, encode_all
+from nasbench1shot1.nasbench101.numbering import canonical
 from nasbench1shot1.table_building.cell_arrays import CellArrays
 from nasbench1shot1.table_building.columns import FULL_BUDGET, described_columns
 from nasbench1shot1.table_building.features import features

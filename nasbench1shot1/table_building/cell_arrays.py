@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.cell_encoding import Encodings, to_arrays
-from nasbench1shot1.cells import MAX_VERTICES
+from nasbench1shot1.nasbench101.cell import MAX_VERTICES
+from nasbench1shot1.nasbench101.encoding import Encodings, to_arrays
 
 Integers = NDArray[np.int64]
 N_INNER = MAX_VERTICES - 2

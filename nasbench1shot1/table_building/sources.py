@@ -8,9 +8,9 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.cell_encoding import Encodings, from_arrays
 from nasbench1shot1.errors import DamagedFileError
 from nasbench1shot1.files import PACKAGE_DATA
+from nasbench1shot1.nasbench101.encoding import Encodings, from_arrays
 
 SAMPLE = "nb101_partial_val.npz"
 OFFICIAL_PAIRS = "nb101_ecnas7v_unlabelled.npz"

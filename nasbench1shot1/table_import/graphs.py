@@ -2,7 +2,8 @@
 
 from math import isqrt
 
-from nasbench1shot1.cell_encoding import (
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.nasbench101.encoding import (
     EDGE_BITS,
     INPUT,
     MAX_EDGES,
@@ -13,7 +14,6 @@ from nasbench1shot1.cell_encoding import (
     encode_graph,
     path_vertices,
 )
-from nasbench1shot1.errors import InvalidInputError
 
 _EDGES = (1 << EDGE_BITS) - 1
 
@@ -28,7 +28,7 @@ class GraphEncoder:
         self._edges, self._labels = dict[str, int](), dict[str, int]()
 
     def encode(self, adjacency: str, operations: str) -> int:
-        """The encoding (see `cell_encoding`) of a cell.
+        """The encoding (see `nasbench101.encoding`) of a cell.
 
         Args:
             adjacency: V × V digits 0 and 1, row after row.

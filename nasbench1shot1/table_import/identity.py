@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.cell_encoding import Encodings, decode
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.files import PACKAGE_DATA
-from nasbench1shot1.renumbering import canonical
+from nasbench1shot1.nasbench101.encoding import Encodings, decode
+from nasbench1shot1.nasbench101.numbering import canonical
 from nasbench1shot1.tables.table import Table, load_table
 
 Hashes = NDArray[np.uint8]

@@ -3,7 +3,7 @@
 Columns of a table of R rows, sorted by hash, with budgets E and K repeats:
 
     hash                       (R, 16) uint8, ascending
-    cell                       (R,) uint64, see `cell_encoding`
+    cell                       (R,) uint64, see `nasbench101.encoding`
     trainable_parameters       (R,) integers
     member_<space>             (M,) ascending rows, one such column per space
     validation_accuracy, test_accuracy, train_accuracy, training_time     (R, e, K), fractions and seconds
@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.files import check_writable, locked, read_json, replacing, replacing_folder, sha256, write_json
-from nasbench1shot1.renumbering import numberings
+from nasbench1shot1.nasbench101.numbering import numberings
 from nasbench1shot1.tables.description import MEMBER, fault
 from nasbench1shot1.tables.metric_column import Floats, MetricColumn, Repeat, Rows, is_run
 

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.cells import Cell
 from nasbench1shot1.errors import InvalidInputError, unknown_name
+from nasbench1shot1.nasbench101.cell import Cell
 
 _HASH = re.compile("[0-9a-f]{32}")
 

@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.cell_encoding import Encodings, encode_architecture, encode_architectures
-from nasbench1shot1.cells import Cell
 from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
+from nasbench1shot1.nasbench101.cell import Cell
+from nasbench1shot1.nasbench101.encoding import Encodings, encode_architecture, encode_architectures
 from nasbench1shot1.tables.folder import TableFolder
 from nasbench1shot1.tables.items import Item, checked_hashes
 from nasbench1shot1.tables.metric_column import Rows

@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.cells import Cell
 from nasbench1shot1.errors import InvalidInputError, OutOfDomainError, unknown_name
+from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.registry import BUILT_IN
 from nasbench1shot1.tables.description import MEMBER, fidelity
 from nasbench1shot1.tables.folder import (
@@ -100,7 +100,7 @@ class Table:
         return self._index.row_of(x)
 
     def row_of_encoding(self, code: int) -> int:
-        """The row of a cell by its encoding (`cell_encoding`), whichever way its vertices are numbered.
+        """The row of a cell by its encoding (`nasbench101.encoding`), whichever way its vertices are numbered.
 
         Raises OutOfDomainError if the table has no such cell.
         """

@@ -1,0 +1,236 @@
+"""A cell as NAS-Bench-101 means it: a labelled graph, pruned, known by its graph-invariant MD5."""
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from hashlib import md5
+from itertools import chain, repeat
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.nasbench101 import adjacency
+from nasbench1shot1.nasbench101.encoding import INPUT as INPUT
+from nasbench1shot1.nasbench101.encoding import MAX_EDGES as MAX_EDGES
+from nasbench1shot1.nasbench101.encoding import MAX_VERTICES as MAX_VERTICES
+from nasbench1shot1.nasbench101.encoding import OPERATIONS as OPERATIONS
+from nasbench1shot1.nasbench101.encoding import OUTPUT as OUTPUT
+from nasbench1shot1.nasbench101.encoding import decode_graph, encode_graph, path_vertices
+
+if TYPE_CHECKING:
+    import networkx
+
+_INPUT_LABEL, _OUTPUT_LABEL = -1, -2
+_BITS = frozenset((0, 1))
+
+
+class Cell:
+    """A pruned cell of NAS-Bench-101. Cells are equal if and only if they have the same hash.
+
+    (Cells without a hash, which cannot be in NAS-Bench-101, are equal if they were given alike.)
+
+    Vertices that lie on no path from input to output are removed, as NAS-Bench-101 does before it looks at
+    anything else (its paper, section 2.1; `ModelSpec` in its code). Where there is no such path, nothing is
+    left: `matrix` is 0 × 0 and `is_valid` is false.
+
+    Args:
+        matrix: (V, V) adjacency of 0 and 1, strictly upper triangular; row → column; vertex 0 is the input,
+            vertex V - 1 the output.
+        ops: V labels: "input", one of `OPERATIONS` for every vertex between, "output".
+
+    Raises:
+        InvalidInputError: the matrix or the labels do not have that form.
+    """
+
+    def __init__(self, matrix: ArrayLike, ops: Sequence[str]) -> None:
+        rows: Any = matrix.tolist() if isinstance(matrix, np.ndarray) else matrix
+        if not _is_plain(rows, len(ops)):
+            given = adjacency.square(matrix, len(ops))
+            adjacency.check_bits(given)
+            adjacency.check_ascending(given)
+            rows = given.astype(np.int8).tolist()
+        self.__dict__["_given"] = [row[:] for row in rows], tuple(ops)
+
+    @classmethod
+    def from_encoding(cls, code: int) -> "Cell":
+        """The cell of an encoding (`nasbench101.encoding`), numbered as that is."""
+        cell = object.__new__(cls)
+        cell.__dict__["encoding"] = code
+        return cell
+
+    @cached_property
+    def _given(self) -> tuple[list[list[int]], tuple[str, ...]]:
+        """Rows and labels before pruning."""
+        matrix, ops = decode_graph(self.encoding)
+        return matrix, tuple(ops)
+
+    @cached_property
+    def encoding(self) -> int:
+        """The pruned cell as one integer (`nasbench101.encoding`).
+
+        Isomorphic cells whose vertices are numbered differently have different encodings.
+
+        Raises InvalidInputError where there is none: no path from input to output, more than 7 vertices, or labels
+        that are not NAS-Bench-101's.
+        """
+        matrix, ops = self._given
+        if not ops or ops[0] != INPUT or ops[-1] != OUTPUT:
+            raise InvalidInputError(f"the first label must be '{INPUT}' and the last '{OUTPUT}', not {list(ops)}")
+        return encode_graph(matrix, ops)
+
+    @cached_property
+    def _kept(self) -> list[int]:
+        return path_vertices(self._given[0])
+
+    @cached_property
+    def matrix(self) -> NDArray[np.int8]:
+        """(V, V) adjacency of the vertices that are left; read-only."""
+        rows, kept = self._given[0], self._kept
+        pruned = np.array([[rows[x][y] for y in kept] for x in kept], np.int8).reshape(len(kept), len(kept))
+        pruned.flags.writeable = False
+        return pruned
+
+    @cached_property
+    def ops(self) -> tuple[str, ...]:
+        """The V labels of the vertices that are left."""
+        return tuple(self._given[1][v] for v in self._kept)
+
+    @cached_property
+    def is_valid(self) -> bool:
+        """Whether the cell is in NAS-Bench-101: a path, at most 7 vertices and 9 edges, known labels."""
+        return bool(
+            2 <= len(self.ops) <= MAX_VERTICES
+            and self.matrix.sum() <= MAX_EDGES
+            and (self.ops[0], self.ops[-1]) == (INPUT, OUTPUT)
+            and all(op in OPERATIONS for op in self.ops[1:-1])
+        )
+
+    @cached_property
+    def hash(self) -> str:
+        """The MD5 by which NAS-Bench-101 knows this cell (32 hexadecimal digits).
+
+        Raises InvalidInputError where there is no path from input to output or a label is unknown.
+        """
+        if not self.ops:
+            raise InvalidInputError("the cell has no path from input to output, so it has no hash: connect the two")
+        return graph_hash(self.matrix, self._labels())
+
+    def to_networkx(self) -> "networkx.DiGraph[int]":
+        """The cell as a directed graph; every node carries its label as `op`."""
+        import networkx
+
+        graph = networkx.from_numpy_array(self.matrix, create_using=networkx.DiGraph)
+        networkx.set_node_attributes(graph, dict(enumerate(self.ops)), "op")
+        return graph
+
+    def _labels(self) -> list[int]:
+        unknown = [op for op in self.ops[1:-1] if op not in OPERATIONS]
+        if unknown:
+            raise InvalidInputError(f"unknown operation '{unknown[0]}': NAS-Bench-101 has {', '.join(OPERATIONS)}")
+        return [_INPUT_LABEL, *(OPERATIONS.index(op) for op in self.ops[1:-1]), _OUTPUT_LABEL]
+
+    @cached_property
+    def _identity(self) -> object:
+        try:
+            return self.hash
+        except InvalidInputError:  # comparing two objects must not raise
+            return self.matrix.tobytes(), self.ops
+
+    def __eq__(self, other: object) -> bool:
+        return self._identity == other._identity if isinstance(other, Cell) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    def __repr__(self) -> str:
+        return f"Cell({self.matrix.tolist()}, {list(self.ops)})"
+
+
+def graph_hash(matrix: NDArray[Any], labels: Sequence[int]) -> str:
+    """The invariant of a labelled graph under renumbering, digit for digit that of NAS-Bench-101.
+
+    Every vertex starts from (out-degree, in-degree, label) and takes in, as many times as there are vertices,
+    the sorted values of its predecessors and successors (Ying 2019; NAS-Bench-101, supplement S1).
+
+    Args:
+        matrix: (V, V) adjacency of a pruned cell.
+        labels: V integers: -1 input, the index in `OPERATIONS`, -2 output.
+    """
+    return _hash(*_neighbours(matrix), labels)
+
+
+def graph_hashes(matrix: NDArray[Any], labels: Sequence[Sequence[int]]) -> list[str]:
+    """`graph_hash` of one (V, V) matrix under many labellings, each the V - 2 operations of the inner vertices.
+
+    Every step is made for all labellings before the next, which is twice as fast as one labelling after the other.
+    """
+    if not labels:
+        return []
+    before, after = _neighbours(matrix)
+    many = len(labels)
+    of_vertex = [[_INPUT_LABEL] * many, *zip(*labels, strict=True), [_OUTPUT_LABEL] * many]
+    values = [
+        [_md5(str((len(after[v]), len(before[v]), label))) for label in of_labellings]
+        for v, of_labellings in enumerate(of_vertex)
+    ]
+    for _ in before:
+        values = [
+            [
+                _md5(f"{i}|{o}|{own}")
+                for i, o, own in zip(_joined(values, before[v]), _joined(values, after[v]), mine, strict=False)
+            ]
+            for v, mine in enumerate(values)
+        ]
+    return [_md5(str(sorted(of_graph))) for of_graph in zip(*values, strict=True)]
+
+
+def _joined(values: list[list[str]], vertices: list[int]) -> Iterable[str]:
+    """For every labelling the values of some vertices, ascending, as one text."""
+    columns = [values[v] for v in vertices]
+    if not columns:
+        return repeat("")  # without end
+    if len(columns) == 1:
+        return columns[0]
+    if len(columns) == 2:
+        return [x + y if x < y else y + x for x, y in zip(*columns, strict=True)]
+    return ["".join(sorted(several)) for several in zip(*columns, strict=True)]
+
+
+def _neighbours(matrix: NDArray[Any]) -> tuple[list[list[int]], list[list[int]]]:
+    """Predecessors and successors of every vertex."""
+    rows = np.asarray(matrix).tolist()
+    before = [[u for u, row in enumerate(rows) if row[v]] for v in range(len(rows))]
+    after = [[w for w, edge in enumerate(row) if edge] for row in rows]
+    return before, after
+
+
+def _hash(before: list[list[int]], after: list[list[int]], labels: Sequence[int]) -> str:
+    vertices = list(zip(before, after, range(len(labels)), strict=True))
+    values = [_md5(str((len(outward), len(inward), labels[v]))) for inward, outward, v in vertices]
+    for _ in vertices:
+        values = [
+            _md5(
+                f"{values[inward[0]] if len(inward) == 1 else ''.join(sorted([values[u] for u in inward]))}|"
+                f"{values[outward[0]] if len(outward) == 1 else ''.join(sorted([values[w] for w in outward]))}|"
+                f"{values[v]}"
+            )
+            for inward, outward, v in vertices
+        ]
+    return _md5(str(sorted(values)))
+
+
+def _md5(text: str) -> str:
+    return md5(text.encode(), usedforsecurity=False).hexdigest()
+
+
+def _is_plain(rows: Any, n_labels: int) -> bool:
+    """Is this what most callers give, n × n lists with 0 and 1 above the diagonal and 0 elsewhere?"""
+    if type(rows) is not list or len(rows) != n_labels or not rows:
+        return False
+    if not all(type(row) is list and len(row) == n_labels for row in rows):
+        return False
+    try:
+        return _BITS.issuperset(chain.from_iterable(rows)) and not any(any(row[: x + 1]) for x, row in enumerate(rows))
+    except TypeError:  # lists in the place of numbers
+        return False

@@ -1,0 +1,176 @@
+"""The network that NAS-Bench-101 trains for a cell (its section 2.1; `model_builder` in its code)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from nasbench1shot1.errors import unknown_name
+from nasbench1shot1.layers import ConvBNReLU, max_pool_3x3
+from nasbench1shot1.nasbench101.cell import Cell
+from nasbench1shot1.nasbench101.skeleton import (
+    IMAGE_CHANNELS,
+    KERNEL_SIZES,
+    NUMBERINGS,
+    STEM_KERNEL_SIZE,
+    CellPlace,
+    Skeleton,
+    as_cell,
+    in_nasbench101_numbering,
+    vertex_channels,
+)
+
+BATCH_NORM_MOMENTUM = 0.003
+"""Weight of the newest batch in the running statistics; TensorFlow counts the other part, 0.997."""
+_TRUNCATION = 2.0
+_TRUNCATED_STD = 0.8796256610342398
+"""Standard deviation of a standard normal cut off at ±2."""
+
+
+class NetworkCell(nn.Module):
+    """One cell: what leaves the input is projected, interior tensors are summed, those into the output concatenated.
+
+    A vertex that is one channel wider than the one it feeds loses its last channel on the way. An edge from input to
+    output is projected to the full width and added to the concatenation.
+
+    Args:
+        cell: its vertices are taken as they are numbered.
+        place: channels before and after.
+        momentum: of batch-norm, PyTorch's sense.
+    """
+
+    def __init__(self, cell: Cell, place: CellPlace, momentum: float) -> None:
+        super().__init__()
+        matrix = cell.matrix.tolist()
+        self._output = len(matrix) - 1
+        self._channels = vertex_channels(matrix, place.out_channels)
+        self._inner_sources = [[u for u in range(1, v) if matrix[u][v]] for v in range(len(matrix))]
+        self.projections = nn.ModuleDict(
+            {
+                str(v): ConvBNReLU(place.in_channels, self._channels[v], 1, momentum)
+                for v, edge in enumerate(matrix[0])
+                if edge
+            }
+        )
+        self.convolutions = nn.ModuleDict(
+            {
+                str(v): ConvBNReLU(self._channels[v], self._channels[v], KERNEL_SIZES[op], momentum)
+                for v, op in enumerate(cell.ops)
+                if op in KERNEL_SIZES
+            }
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(N, in_channels, H, W) → (N, out_channels, H, W)."""
+        values = [x]
+        for v in range(1, self._output):
+            summed = self._sum(v, x, [values[u][:, : self._channels[v]] for u in self._inner_sources[v]])
+            values.append(self.convolutions[str(v)](summed) if str(v) in self.convolutions else max_pool_3x3(summed))
+        feeding = [values[u] for u in self._inner_sources[self._output]]
+        return self._sum(self._output, x, [torch.cat(feeding, dim=1)] if feeding else [])
+
+    def _sum(self, vertex: int, x: Tensor, tensors: Sequence[Tensor]) -> Tensor:
+        """The sum of tensors and, where there is an edge from the input, of its projection for this vertex."""
+        if str(vertex) in self.projections:
+            tensors = [*tensors, self.projections[str(vertex)](x)]
+        total = tensors[0]
+        for tensor in tensors[1:]:
+            total = total + tensor
+        return total
+
+
+class CellNetwork(nn.Module):
+    """Stem, stacks of one cell with the image halved between them, global average, dense layer.
+
+    Attributes:
+        cell: with its vertices as the network numbers them.
+        skeleton: what stands around the cells.
+    """
+
+    def __init__(self, cell: Cell, skeleton: Skeleton, momentum: float = BATCH_NORM_MOMENTUM) -> None:
+        super().__init__()
+        self.cell, self.skeleton = cell, skeleton
+        places = list(skeleton.places())
+        self._halves = [place.halves for place in places]
+        self.stem = ConvBNReLU(IMAGE_CHANNELS, skeleton.stem_channels, STEM_KERNEL_SIZE, momentum)
+        self.cells = nn.ModuleList(NetworkCell(cell, place, momentum) for place in places)
+        self.classifier = nn.Linear(skeleton.last_channels, skeleton.classes)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """(N, 3, H, W) normalised images → (N, classes) logits."""
+        x = self.stem(images)
+        for halves, cell in zip(self._halves, self.cells, strict=True):
+            if halves:
+                x = F.max_pool2d(x, kernel_size=2, stride=2, ceil_mode=True)  # TensorFlow's "same"
+            x = cell(x)
+        logits: Tensor = self.classifier(x.mean(dim=(2, 3)))
+        return logits
+
+
+def build_network(
+    x: Any,
+    *,
+    stem_channels: int = 128,
+    stacks: int = 3,
+    cells_per_stack: int = 3,
+    classes: int = 10,
+    numbering: str = "given",
+    batch_norm_momentum: float = BATCH_NORM_MOMENTUM,
+    generator: torch.Generator | None = None,
+) -> CellNetwork:
+    """The network of a cell, with fresh weights; the defaults are NAS-Bench-101's.
+
+    Two numberings of one cell can differ in parameters, as the first vertices that feed the output take the remainder
+    of its channels. The network has the official number of parameters where the cell is numbered as that data set
+    trained it: a table's `cell(row)` is, and `numbering="nasbench101"` brings any cell into that order.
+
+    Args:
+        x: an Architecture, a Cell, or anything with `matrix` and `ops`, for example a ModelSpec; of any number of
+            vertices.
+        stem_channels: of stem and first stack; every further stack doubles them. 16 makes the proxy model.
+        stacks: how many.
+        cells_per_stack: how many.
+        classes: how many.
+        numbering: "given", or "nasbench101" for that data set's own numbering of the same cell.
+        batch_norm_momentum: weight of the newest batch in the running statistics (PyTorch's sense).
+        generator: draws the initial weights, as TensorFlow does by default (`initialise`); without one PyTorch's
+            global generator does.
+
+    Raises:
+        InvalidInputError: no such cell or numbering, a number out of range, or fewer channels than vertices share them.
+    """
+    cell = as_cell(x)
+    if numbering not in NUMBERINGS:
+        raise unknown_name("numbering", numbering, NUMBERINGS)
+    if numbering == "nasbench101":
+        cell = in_nasbench101_numbering(cell)
+    skeleton = Skeleton(stem_channels=stem_channels, stacks=stacks, cells_per_stack=cells_per_stack, classes=classes)
+    net = CellNetwork(cell, skeleton, batch_norm_momentum)
+    initialise(net, generator)
+    return net.to(memory_format=torch.channels_last)  # type: ignore[call-overload,no-any-return]
+
+
+@torch.no_grad()
+def initialise(net: nn.Module, generator: torch.Generator | None) -> None:
+    """Draw all weights anew as TensorFlow's layers do in NAS-Bench-101's code.
+
+    Convolutions: `variance_scaling_initializer()`, a normal of variance 1 / fan-in after being cut off at two of its
+    standard deviations. Dense layer: Glorot's uniform in ±√(6 / (fan-in + fan-out)), bias 0. Batch-norm: scale 1,
+    shift 0. Weights on the meta device stay undrawn.
+    """
+    for layer in net.modules():
+        if isinstance(layer, nn.Conv2d) and not layer.weight.is_meta:
+            _truncated_normal(layer.weight, layer.weight[0].numel() ** -0.5 / _TRUNCATED_STD, generator)
+        elif isinstance(layer, nn.Linear) and not layer.weight.is_meta:
+            bound = (6 / sum(layer.weight.shape)) ** 0.5
+            layer.weight.uniform_(-bound, bound, generator=generator)
+            layer.bias.zero_()
+
+
+def _truncated_normal(weight: Tensor, std: float, generator: torch.Generator | None) -> None:
+    """By the inverse of the distribution function: one draw for each weight."""
+    edge = torch.erf(torch.tensor(_TRUNCATION / 2**0.5)).item()
+    weight.uniform_(-edge, edge, generator=generator).erfinv_().mul_(std * 2**0.5)
+    weight.clamp_(-_TRUNCATION * std, _TRUNCATION * std)

@@ -1,0 +1,174 @@
+"""How wide every layer of a cell's network is, and so how many parameters it has; cells of any number of vertices.
+
+`table_building.parameters` counts many cells of at most 7 vertices at once; the tests hold the two against each other.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.nasbench101.cell import OPERATIONS, Cell
+
+CONV3X3, CONV1X1, MAXPOOL3X3 = OPERATIONS
+KERNEL_SIZES = {CONV3X3: 3, CONV1X1: 1}
+IMAGE_CHANNELS = 3
+STEM_KERNEL_SIZE = 3
+NUMBERINGS = ("given", "nasbench101")
+"""How a network numbers its vertices: as the cell does, or as `in_nasbench101_numbering`."""
+
+
+class CellPlace(NamedTuple):
+    """Where a cell stands in the network."""
+
+    in_channels: int
+    out_channels: int
+    halves: bool
+    """Whether the image is halved before it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Skeleton:
+    """What stands around the cells (NAS-Bench-101, section 2.1 and Figure 1); the defaults are that data set's.
+
+    Attributes:
+        stem_channels: of the stem and of the first stack's cells; every further stack doubles them.
+        stacks: how many; before each but the first, the image is halved.
+        cells_per_stack: how many.
+        classes: how many.
+
+    Raises:
+        InvalidInputError: one of them is not a whole number of at least 1.
+    """
+
+    stem_channels: int = 128
+    stacks: int = 3
+    cells_per_stack: int = 3
+    classes: int = 10
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise InvalidInputError(f"{name} must be a whole number of at least 1, not {value!r}")
+
+    @property
+    def last_channels(self) -> int:
+        """Channels of the last stack, which the dense layer reads."""
+        return self.stem_channels << (self.stacks - 1)
+
+    def places(self) -> Iterator[CellPlace]:
+        """Every cell's place, in the order of the forward pass."""
+        before = self.stem_channels
+        for stack in range(self.stacks):
+            width = self.stem_channels << stack
+            for i in range(self.cells_per_stack):
+                yield CellPlace(before, width, halves=stack > 0 and i == 0)
+                before = width
+
+
+def vertex_channels(matrix: Sequence[Sequence[int]], out_channels: int) -> list[int]:
+    """Channels of every vertex by NAS-Bench-101's inference (its section 2.1; `compute_vertex_channels` in its code).
+
+    The vertices that feed the output share its channels; where the division leaves a remainder, the first of them
+    take one more each. Every other vertex is as wide as the widest that it feeds.
+
+    Args:
+        matrix: (V, V) adjacency of a pruned cell.
+        out_channels: of the output.
+
+    Returns:
+        V numbers; 0 for the input, which has what it is given.
+
+    Raises:
+        InvalidInputError: more vertices feed the output than it has channels.
+    """
+    last = len(matrix) - 1
+    feeding = [v for v in range(1, last) if matrix[v][last]]
+    if len(feeding) > out_channels:
+        raise InvalidInputError(
+            f"{len(feeding)} vertices share the output's {out_channels} channels: give the stem more channels"
+        )
+    channels = [0] * last + [out_channels]
+    for position, v in enumerate(feeding):
+        channels[v] = out_channels // len(feeding) + (position < out_channels % len(feeding))
+    for v in range(last - 1, 0, -1):
+        if not matrix[v][last]:
+            channels[v] = max(channels[w] for w in range(v + 1, last) if matrix[v][w])
+    return channels
+
+
+def parameter_count(x: Any, skeleton: Skeleton | None = None) -> int:
+    """Trainable parameters of the network that `build_network` builds, without building it.
+
+    Args:
+        x: as for `as_cell`; vertices count as they are numbered.
+        skeleton: NAS-Bench-101's if not given.
+
+    Raises:
+        InvalidInputError: as `as_cell` and `vertex_channels`.
+    """
+    cell, skeleton = as_cell(x), skeleton or Skeleton()
+    matrix = cell.matrix.tolist()
+    total = _conv_bn(IMAGE_CHANNELS, skeleton.stem_channels, STEM_KERNEL_SIZE)
+    for place in skeleton.places():
+        total += _of_cell(matrix, cell.ops, place)
+    return total + (skeleton.last_channels + 1) * skeleton.classes
+
+
+def _of_cell(matrix: list[list[int]], ops: Sequence[str], place: CellPlace) -> int:
+    channels = vertex_channels(matrix, place.out_channels)
+    projections = sum(_conv_bn(place.in_channels, channels[v], 1) for v, edge in enumerate(matrix[0]) if edge)
+    convolutions = [(channels[v], KERNEL_SIZES[op]) for v, op in enumerate(ops) if op in KERNEL_SIZES]
+    return projections + sum(_conv_bn(width, width, size) for width, size in convolutions)
+
+
+def _conv_bn(in_channels: int, out_channels: int, kernel_size: int) -> int:
+    """A convolution without bias, and its batch-norm's scale and shift."""
+    return (kernel_size**2 * in_channels + 2) * out_channels
+
+
+_FROM_TEXT = "give nb.Architecture.parse(text), or for a hash the cell of a table, table.cell(table.row_of(hash))"
+
+
+def as_cell(x: Any) -> Cell:
+    """The cell whose network can be built.
+
+    Args:
+        x: an Architecture, a Cell, or anything with `matrix` and `ops` as `Cell` takes them, for example a ModelSpec.
+
+    Raises:
+        InvalidInputError: it is none of these, has no path from input to output, or a vertex has an operation that is
+            none of `OPERATIONS`.
+    """
+    if isinstance(x, Architecture):
+        return x.cell
+    if isinstance(x, str):
+        raise InvalidInputError(f"'{x}' is text: {_FROM_TEXT}")
+    if not hasattr(x, "matrix") or not hasattr(x, "ops"):
+        raise InvalidInputError(f"{x!r} is no cell: give an Architecture, a Cell, or something with matrix and ops")
+    if x.matrix is None or x.ops is None:  # a ModelSpec after pruning
+        raise InvalidInputError("the cell has no path from input to output, so there is no network: connect the two")
+    cell = x if isinstance(x, Cell) else Cell(x.matrix, x.ops)
+    if not cell.ops:
+        raise InvalidInputError("the cell has no path from input to output, so there is no network: connect the two")
+    if unknown := [op for op in cell.ops[1:-1] if op not in OPERATIONS]:
+        raise InvalidInputError(f"no network is built from '{unknown[0]}': there are {', '.join(OPERATIONS)}")
+    return cell
+
+
+def in_nasbench101_numbering(cell: Cell) -> Cell:
+    """The same cell, numbered as NAS-Bench-101 first met and trained it.
+
+    Isomorphic cells can differ in parameters, as the first vertices take the remainder (`nasbench101.numbering`).
+
+    Raises:
+        InvalidInputError: it is not in NAS-Bench-101.
+    """
+    import numpy as np
+
+    from nasbench1shot1.nasbench101.numbering import canonical
+
+    if not cell.is_valid:
+        raise InvalidInputError(f"{cell!r} is not in NAS-Bench-101, which numbers none but its own cells")
+    return Cell.from_encoding(int(canonical(np.array([cell.encoding], np.uint64))[0]))

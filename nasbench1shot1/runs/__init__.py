@@ -1,0 +1,1 @@
+"""What every kind of run shares: its folder, lock, record, options, checkpoints and place of computation."""

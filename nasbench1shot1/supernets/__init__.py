@@ -1,0 +1,1 @@
+"""What supernets are made of: the cells of each family of search spaces, and the presets that they follow."""

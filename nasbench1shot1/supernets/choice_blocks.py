@@ -1,0 +1,173 @@
+"""The cell of a choice-block supernet (NAS-Bench-1Shot1, section 3; the blocks after Bender et al. 2018)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.layers import ConvBNReLU, broadcastable, interleaved, max_pool_3x3, weighted_sum
+from nasbench1shot1.nasbench101.cell import OPERATIONS
+from nasbench1shot1.supernets.presets import Preset
+
+
+class ChoiceBlocks(Protocol):
+    """What the cell needs to know of a choice-block space."""
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of choice blocks."""
+
+    def mixing_key(self, node: int) -> str | None:
+        """Key of the mixing weights of a node's inputs; None where it has no choice."""
+
+
+class MixedOperation(nn.Module):
+    """xʲ = Σₒ βₒ · o(Iʲ) over 3×3 convolution, 1×1 convolution and 3×3 max-pooling.
+
+    With `partial` = k > 1 the operations see the first 1/k of the channels only; the others pass by, and all are then
+    shuffled (PC-DARTS, Xu et al. 2020, section 3.1).
+    """
+
+    def __init__(self, channels: int, momentum: float, partial: int = 1) -> None:
+        super().__init__()
+        self.partial, self._width = partial, channels // partial
+        self.conv3x3 = ConvBNReLU(self._width, self._width, 3, momentum)
+        self.conv1x1 = ConvBNReLU(self._width, self._width, 1, momentum)
+
+    def forward(self, x: Tensor, weights: Tensor | None, operation: int | None = None) -> Tensor:
+        """(N, C, H, W) → (N, C, H, W); `weights` (3,) or (N, 3); only `operation` is computed where it is given.
+
+        Its output is scaled by its weight; without weights (None) it is not scaled.
+        """
+        if self.partial == 1:
+            return self._mix(x, weights, operation)
+        seen, *bypassing = x.split(self._width, dim=1)
+        seen = seen.contiguous(memory_format=torch.channels_last)  # once for all operations
+        return interleaved([self._mix(seen, weights, operation), *bypassing])
+
+    def _mix(self, x: Tensor, weights: Tensor | None, operation: int | None) -> Tensor:
+        operations = (self.conv3x3, self.conv1x1, max_pool_3x3)
+        if operation is None:
+            assert weights is not None
+            return weighted_sum(weights, [compute(x) for compute in operations])
+        output = operations[operation](x)
+        return output if weights is None else broadcastable(weights, x)[operation] * output
+
+
+class ChoiceBlockCell(nn.Module):
+    """All choice blocks of a cell, each with a 1×1 projection of the cell's input, and the projection to the output.
+
+    Every block works on `channels` channels; the blocks' outputs are concatenated and the input, projected to the
+    same width, is added: n · channels channels leave the cell. Node numbers are those of the space.
+
+    Raises:
+        InvalidInputError: `channels` cannot be divided by `partial_channels`.
+    """
+
+    def __init__(
+        self, space: ChoiceBlocks, in_channels: int, channels: int, preset: Preset, partial_channels: int = 1
+    ) -> None:
+        super().__init__()
+        if partial_channels < 1 or channels % partial_channels:
+            raise InvalidInputError(
+                f"{channels} channels cannot be divided by --partial-channels {partial_channels}: choose --channels "
+                "that is a multiple of it"
+            )
+        self.out_channels = channels * space.n_blocks
+        momentum = preset.batch_norm_momentum
+        widths = [channels] * space.n_blocks + [self.out_channels]
+        self.projections = nn.ModuleList(ConvBNReLU(in_channels, width, 1, momentum) for width in widths)
+        self.blocks = nn.ModuleList(MixedOperation(channels, momentum, partial_channels) for _ in range(space.n_blocks))
+        self._keys = [space.mixing_key(node) for node in range(1, space.n_blocks + 2)]
+
+    def forward(
+        self,
+        x: Tensor,
+        mixing: Mapping[str, Tensor] | None,
+        operations: Sequence[int] | None = None,
+        path: Architecture | None = None,
+    ) -> Tensor:
+        """(N, in_channels, H, W) → (N, out_channels, H, W); arguments as those of `Supernet.forward`, checked."""
+        if path is not None:
+            return self._path(x, path, mixing)
+        assert mixing is not None
+        outputs: list[Tensor] = []
+        *projected, shortcut = self.project(x)
+        for b, block in enumerate(self.blocks):
+            inputs = [projected[b], *outputs]
+            key = self._keys[b]
+            mixed = weighted_sum(mixing[key], inputs) if key else _plain_sum(inputs)
+            of_block = mixing["operations"][..., b, :]
+            outputs.append(block(mixed, of_block, None if operations is None else operations[b]))
+        weight_in, *weights_of_blocks = broadcastable(mixing["output_edges"], x)
+        weighted = [weight * output for weight, output in zip(weights_of_blocks, outputs, strict=True)]
+        out: Tensor = weight_in * shortcut + torch.cat(weighted, dim=1)
+        return out
+
+    def _path(self, x: Tensor, path: Architecture, mixing: Mapping[str, Tensor] | None) -> Tensor:
+        """Only the blocks from which a way leads to the output, their operations, and the projections they read."""
+        outputs: dict[int, Tensor] = {}
+        for node in path.live_blocks:
+            inputs = [outputs[parent] if parent else self.projections[node - 1](x) for parent in path.parents[node - 1]]
+            mixed = _plain_sum(self._scaled(inputs, node, path, mixing))
+            of_block = None if mixing is None else mixing["operations"][..., node - 1, :]
+            outputs[node] = self.blocks[node - 1](mixed, of_block, path.operations[node - 1])
+        taken = path.parents[-1]
+        shortcut = [self.projections[-1](x)] if 0 in taken else []
+        read = self._scaled([*shortcut, *(outputs[node] for node in taken if node)], len(path.parents), path, mixing)
+        if taken == (0,):
+            return read[0]
+        of_node = dict(zip([node for node in taken if node], read[len(shortcut) :], strict=True))
+        like = next(iter(of_node.values()))
+        nothing = torch.zeros_like(like)
+        joined = torch.cat([of_node.get(node, nothing) for node in range(1, len(self.blocks) + 1)], dim=1)
+        return read[0] + joined if shortcut else joined
+
+    def _scaled(
+        self, inputs: list[Tensor], node: int, path: Architecture, mixing: Mapping[str, Tensor] | None
+    ) -> list[Tensor]:
+        """A node's inputs along a path, times their mixing weights where there are any."""
+        key = self._keys[node - 1]
+        if mixing is None or key is None:
+            return inputs
+        weights = broadcastable(mixing[key], inputs[0])
+        return [weights[parent] * x for parent, x in zip(path.parents[node - 1], inputs, strict=True)]
+
+    def check_operations(self, operations: Sequence[int]) -> None:
+        """Raise InvalidInputError unless this is the number of an operation for every block."""
+        of_all = isinstance(operations, Sequence) and len(operations) == len(self.blocks)
+        if not of_all or any(op not in range(len(OPERATIONS)) for op in operations):
+            raise InvalidInputError(
+                f"operations={operations!r} do not fit: give {len(self.blocks)} numbers from 0 to {len(OPERATIONS) - 1}"
+            )
+
+    @staticmethod
+    def as_evaluated(one_hot: Mapping[str, Tensor], preset: Preset) -> dict[str, Tensor]:
+        """The mixing weights that stand for discrete architectures, from their one-hot ones (docs/presets.md)."""
+        evaluated = dict(one_hot)
+        for key, value in one_hot.items():
+            if key == "operations" and preset.discrete_operations == "softmax":
+                evaluated[key] = F.softmax(value, dim=-1)
+            elif key != "operations" and preset.discrete_edges == "mean":
+                evaluated[key] = value / value.sum(dim=-1, keepdim=True)
+        return evaluated
+
+    def project(self, x: Tensor) -> list[Tensor]:
+        """The cell's input as every block takes it, then as the output takes it.
+
+        One after another: fusing them into one convolution and one batch-norm pays only where
+        benchmarks/fused_projections.py says so; on two CPU cores it does not, elsewhere it was not measured.
+        """
+        return [projection(x) for projection in self.projections]
+
+
+def _plain_sum(tensors: Sequence[Tensor]) -> Tensor:
+    """The input of a block that takes all its predecessors: it has no choice, so no weights (as published)."""
+    total = tensors[0]
+    for tensor in tensors[1:]:
+        total = total + tensor
+    return total

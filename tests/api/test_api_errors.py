@@ -1,0 +1,138 @@
+"""What the drop-in for `nasbench.api` refuses, and how; specs that are changed."""
+
+import numpy as np
+import pytest
+from small_official import INCEPTION
+
+import nasbench1shot1 as nb
+from nasbench1shot1 import api
+from nasbench1shot1.nasbench101.cell import INPUT, OPERATIONS, OUTPUT, Cell
+
+CONV3, CONV1, POOL = OPERATIONS
+CHAIN = [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
+
+
+def dense(n: int) -> list[list[int]]:
+    return [[int(x < y) for y in range(n)] for x in range(n)]
+
+
+def chain(n: int) -> list[list[int]]:
+    return [[int(y == x + 1) for y in range(n)] for x in range(n)]
+
+
+NOT_IN_THE_SPACE = {
+    "no path": (([[0, 1, 0], [0, 0, 0], [0, 0, 0]], [INPUT, CONV3, OUTPUT]), "no path leads"),
+    "eight vertices": ((chain(8), [INPUT, *[CONV3] * 6, OUTPUT]), "8 vertices after pruning: at most 7"),
+    "ten edges": ((dense(5), [INPUT, *[CONV3] * 3, OUTPUT]), "10 edges after pruning: at most 9"),
+    "eleven vertices and many edges": ((dense(11), [INPUT, *[CONV3] * 9, OUTPUT]), "11 vertices"),
+    "first op": ((CHAIN, [CONV3, CONV3, OUTPUT]), "the first op must be 'input'"),
+    "last op": ((CHAIN, [INPUT, CONV3, POOL]), "the last 'output'"),
+    "op": ((CHAIN, [INPUT, "conv5x5-bn-relu", OUTPUT]), "no op 'conv5x5-bn-relu': use those of"),
+    "input inside": ((CHAIN, [INPUT, INPUT, OUTPUT]), "no op 'input'"),
+    "a number as op": ((CHAIN, [INPUT, 1, OUTPUT]), "no op 1"),
+    "a list as op": ((CHAIN, [INPUT, [CONV3], OUTPUT]), "no op"),
+}
+
+
+@pytest.mark.parametrize("case", NOT_IN_THE_SPACE)
+def test_a_spec_outside_the_space_is_out_of_domain(nasbench, case) -> None:
+    arguments, message = NOT_IN_THE_SPACE[case]
+    spec = api.ModelSpec(*arguments)
+    assert not nasbench.is_valid(spec)
+    for ask in (nasbench.query, nasbench.get_metrics_from_spec):
+        with pytest.raises(api.OutOfDomainError, match=message) as caught:
+            ask(spec)
+        assert not isinstance(caught.value, KeyError)
+    assert nasbench.get_budget_counters() == (0.0, 0)
+
+
+def test_pruning_comes_before_the_limits(nasbench) -> None:
+    """Eleven vertices of which three are left, and a label that nobody knows among the others."""
+    matrix = np.zeros((11, 11), int)
+    matrix[0, 4] = matrix[4, 10] = matrix[0, 1] = matrix[1, 2] = matrix[5, 10] = 1
+    spec = api.ModelSpec(matrix, [INPUT, "a", "b", "c", CONV1, *"defgh", OUTPUT])
+    assert nasbench.is_valid(spec)
+    assert nasbench.query(spec)["module_operations"] == [INPUT, CONV1, OUTPUT]
+
+
+@pytest.mark.parametrize("epochs", [0, 5, 107, -4, "108", None, 108.5])
+def test_an_unknown_budget_is_out_of_domain(nasbench, epochs) -> None:
+    with pytest.raises(nb.OutOfDomainError, match=r"no budget of .* epochs: ask for one of \[4, 12, 36, 108\]"):
+        nasbench.query(api.ModelSpec(*INCEPTION), epochs=epochs)
+
+
+def test_a_cell_that_the_table_lacks_is_a_key_error_too(nasbench) -> None:
+    spec = api.ModelSpec(chain(5), [INPUT, *[CONV3] * 3, OUTPUT])
+    assert Cell(chain(5), spec.original_ops).is_valid
+    assert not nasbench.is_valid(spec)
+    hash_ = spec.hash_spec(OPERATIONS)
+    for ask, given in ((nasbench.query, spec), (nasbench.get_metrics_from_spec, spec)):
+        with pytest.raises(api.OutOfDomainError, match=f"has no cell {hash_}") as caught:
+            ask(given)
+        assert isinstance(caught.value, KeyError)
+    for given in (hash_, "no hash", "", None, 3, hash_.upper()):
+        with pytest.raises(KeyError) as error:
+            nasbench.get_metrics_from_hash(given)
+        assert isinstance(error.value, nb.OutOfDomainError)
+        assert str(error.value) == error.value.args[0]  # a KeyError by itself would put it into quotes
+
+
+def test_what_is_no_spec_or_no_seed_ends_in_one_sentence(nasbench, official_table) -> None:
+    with pytest.raises(nb.InvalidInputError, match="is no model: give a ModelSpec"):
+        nasbench.query("28cfc7874f6d200472e1a9dcd8650aa0")
+    with pytest.raises(nb.InvalidInputError, match="seed cannot be \\[\\]: give a whole number"):
+        api.NASBench(official_table, seed=[])
+
+
+def test_the_limits_in_config_count(nasbench) -> None:
+    inception = api.ModelSpec(*INCEPTION)
+    nasbench.config["max_edges"] = 8
+    with pytest.raises(api.OutOfDomainError, match="9 edges after pruning: at most 8"):
+        nasbench.query(inception)
+    nasbench.config.update(max_edges=9, module_vertices=6)
+    assert not nasbench.is_valid(inception)
+    nasbench.config.update(module_vertices=7, available_ops=[CONV1, CONV3])
+    assert not nasbench.is_valid(inception)
+    assert nasbench.is_valid(api.ModelSpec(CHAIN, [INPUT, CONV3, OUTPUT]))
+    nasbench.config.update(available_ops=list(OPERATIONS), num_repeats=1)
+    first = nasbench.get_metrics_from_spec(inception)[1][108][0]["final_test_accuracy"]
+    assert {nasbench.query(inception)["test_accuracy"] for _ in range(10)} == {first}
+
+
+# A spec that is changed ------------------------------------------------------------------------------------------
+
+
+def test_a_changed_spec_counts_as_it_is_now(nasbench) -> None:
+    def found(spec: api.ModelSpec) -> list[str]:
+        return nasbench.get_metrics_from_spec(spec)[0]["module_operations"]
+
+    spec = api.ModelSpec(CHAIN, [INPUT, CONV3, OUTPUT])
+    assert found(spec) == [INPUT, CONV3, OUTPUT]
+    spec.ops[1] = POOL
+    assert found(spec) == [INPUT, POOL, OUTPUT]
+    spec.ops = [INPUT, CONV1, OUTPUT]
+    assert found(spec) == [INPUT, CONV1, OUTPUT]
+    spec.matrix, spec.ops = np.array([[0, 1], [0, 0]]), [INPUT, OUTPUT]
+    assert found(spec) == [INPUT, OUTPUT]
+    assert spec.original_ops == [INPUT, CONV3, OUTPUT]
+    spec.matrix[0, 1] = 0  # not pruned again, so valid still, but known to nobody
+    with pytest.raises(KeyError):
+        found(spec)
+    spec.valid_spec = False
+    with pytest.raises(api.OutOfDomainError, match="no path leads"):
+        found(spec)
+
+
+def test_a_change_that_pruning_would_undo_is_not_looked_up_pruned(nasbench) -> None:
+    spec = api.ModelSpec([[0, 1, 1, 0], [0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 0, 0]], [INPUT, CONV3, POOL, OUTPUT])
+    spec.matrix[0, 1] = 0
+    with pytest.raises(KeyError):
+        nasbench.query(spec)
+
+
+def test_a_spec_with_entries_that_are_no_edges_is_refused_when_it_is_looked_up(nasbench) -> None:
+    spec = api.ModelSpec(CHAIN, [INPUT, CONV3, OUTPUT])
+    spec.matrix[0, 1] = 2
+    assert not nasbench.is_valid(spec)
+    with pytest.raises(api.OutOfDomainError, match="only hold 0 and 1"):
+        nasbench.query(spec)

@@ -1,0 +1,56 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+TINY = ["--quick", "--channels", "4", "--cells", "1", "--threads", "1", "--spaces", "s1", "--quiet", "inf"]
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    out = tmp_path_factory.mktemp("benchmark") / "optimizer_speed.json"
+    command = [
+        sys.executable,
+        BENCHMARKS / "optimizer_speed.py",
+        *TINY,
+        "--optimizers",
+        "gdas",
+        "random-ws",
+        "--out",
+        out,
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(out.read_text()), done.stdout
+
+
+def test_an_epoch_is_the_sum_of_its_parts(measured):
+    gdas, random_ws = measured[0]["optimizers"]
+    ours = gdas["sides"]["ours"]
+    assert ours["times_per_epoch"] == {"search_step": 1250, "next_batches": 1250, "evaluation_batch": 157 + 8}
+    expected = sum(times * ours["milliseconds"][action] for action, times in ours["times_per_epoch"].items()) / 1000
+    assert ours["seconds_per_epoch"] == pytest.approx(expected, rel=0.05, abs=0.1)
+    sampled = random_ws["sides"]["ours"]
+    assert sampled["selection_seconds"] > 0
+    assert "evaluation_batch" not in sampled["times_per_epoch"]
+    parts = sampled["training_seconds_per_epoch"] + sampled["selection_seconds"]
+    assert sampled["seconds_per_epoch"] == pytest.approx(parts, abs=0.11)
+
+
+def test_memory_is_that_of_a_process_of_its_own(measured):
+    for row in measured[0]["optimizers"]:
+        assert 50 < row["sides"]["ours"]["peak_memory_MiB"] < 5000
+
+
+def test_single_paths_are_compared_with_darts(measured):
+    [compared] = measured[0]["weight_steps"]
+    assert compared["batch_size"] == 16
+    assert set(compared["median"]) == set(compared["mean"]) == {"random-ws", "gdas"}
+
+
+def test_the_table_has_a_row_for_every_measurement(measured):
+    rows = [line for line in measured[1].splitlines() if line.startswith("| s1 |")]
+    assert [row.split(" | ")[1] for row in rows] == ["gdas", "random-ws"]

@@ -1,0 +1,290 @@
+"""Trainings of a cell that are killed, interrupted, damaged, and resumed; and the command line."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from rich.console import Console
+from tiny_training import CELL, TINY, assert_same_training, train, write_images
+
+import nasbench1shot1 as nb
+from nasbench1shot1.cell_training import Training, load_training
+
+QUIET = Console(quiet=True)
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory) -> Path:
+    return write_images(tmp_path_factory.mktemp("images") / "coloured.npz")
+
+
+@pytest.fixture(scope="module")
+def unbroken(images, tmp_path_factory) -> Training:
+    return train(tmp_path_factory.mktemp("unbroken") / "run", images)
+
+
+# A real process that kills itself with SIGKILL at a chosen moment: no handler, no clean-up.
+DRIVER = """
+import os, signal, sys
+from rich.console import Console
+import nasbench1shot1 as nb
+from nasbench1shot1 import files
+from nasbench1shot1.runs import checkpoints, folder as run_folder
+from nasbench1shot1.cell_training import loop
+
+def die(): os.kill(os.getpid(), signal.SIGKILL)
+
+moment, step, what, out, options = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4], eval(sys.argv[5])
+if moment == "training":
+    def kill_in_training(state, real=loop.train_step):
+        if state.step == step:
+            die()
+        return real(state)
+    loop.train_step = kill_in_training
+elif moment == "evaluation":
+    def kill_in_evaluation(state, reporter, real=loop.evaluate):
+        if state.step == step:
+            die()
+        return real(state, reporter)
+    loop.evaluate = kill_in_evaluation
+elif moment == "metrics":
+    def kill_after_half_a_line(self, line, real=run_folder.FolderWriter.append_line):
+        if line["step"] == step:
+            with (self.folder / "metrics.jsonl").open("a") as file:
+                file.write('{"step": %d, "epo' % step)
+            die()
+        real(self, line)
+    run_folder.FolderWriter.append_line = kill_after_half_a_line
+elif moment == "line":
+    def kill_after_the_line(self, line, real=run_folder.FolderWriter.append_line):
+        real(self, line)
+        if line["step"] == step:
+            die()
+    run_folder.FolderWriter.append_line = kill_after_the_line
+elif moment == "checkpoint":
+    def kill_while_writing(path, content, real=checkpoints.save_checkpoint):
+        if content["step"] == step:
+            with files.replacing(path) as file:
+                file.write(b"PK half a checkpoint")
+                file.flush()
+                die()
+        real(path, content)
+    loop.save_checkpoint = kill_while_writing
+elif moment == "summary":
+    run_folder.FolderWriter.finish = lambda self, summary: die()
+nb.train_cell(what, out=out, console=Console(quiet=True), **options)
+"""
+
+
+def killed(moment: str, step: int, out: Path, images: Path, **options) -> None:
+    """Train in a process of its own that dies at that moment."""
+    given = repr({**TINY, "images": str(images), **options})
+    arguments = [sys.executable, "-c", DRIVER, moment, str(step), CELL, str(out), given]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    assert subprocess.run(arguments, env=environment, check=False).returncode == -signal.SIGKILL
+    assert not (out / "summary.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("moment", "step"),
+    [
+        ("training", 0),
+        ("training", 3),
+        ("training", 13),
+        ("evaluation", 1),
+        ("evaluation", 10),
+        ("metrics", 1),
+        ("metrics", 15),
+        ("line", 1),
+        ("line", 10),
+        ("checkpoint", 1),
+        ("checkpoint", 10),
+        ("summary", 20),
+    ],
+)
+def test_killed_and_resumed_is_the_unbroken_training(unbroken, images, tmp_path, moment, step):
+    killed(moment, step, tmp_path / "run", images)
+    resumed = nb.train_cell(resume=tmp_path / "run", console=QUIET)
+    assert_same_training(unbroken, resumed)
+    assert not list((tmp_path / "run").rglob("*.part"))
+
+
+def test_rare_checkpoints_change_nothing_but_where_one_goes_on(unbroken, images, tmp_path):
+    killed("training", 17, tmp_path / "run", images, checkpoint_every=3)
+    content = torch.load(tmp_path / "run" / "checkpoint.pt", weights_only=True)
+    assert content["step"] == 15
+    resumed = nb.train_cell(resume=tmp_path / "run", console=QUIET)
+    rare = train(tmp_path / "rare", images, checkpoint_every=3)
+    assert_same_training(rare, resumed)
+    assert [line["batch_loss"] for line in rare.lines] == [line["batch_loss"] for line in unbroken.lines]
+
+
+def test_the_time_of_the_first_part_counts(images, tmp_path):
+    killed("training", 12, tmp_path / "run", images)
+    before = torch.load(tmp_path / "run" / "checkpoint.pt", weights_only=True)["training_seconds"]
+    resumed = nb.train_cell(resume=tmp_path / "run", console=QUIET)
+    assert resumed.lines[2]["training_time"] == before < resumed.final.training_time
+
+
+def test_resuming_a_finished_training_changes_nothing(unbroken, tmp_path):
+    folder = shutil.copytree(unbroken.folder, tmp_path / "run")
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    resumed = nb.train_cell(CELL, resume=folder, console=QUIET, epochs=4, seed=0)
+    assert_same_training(unbroken, resumed)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("x", "options", "sentence"),
+    [
+        (None, {"epochs": 12}, "is trained with --epochs 4, not 12: a training keeps its options"),
+        (None, {"seed": 1}, "is trained with --seed 0, not 1"),
+        (None, {"sed": 1}, "did you mean 'seed'"),
+        (None, {"out": "elsewhere"}, "leave out --out"),
+        ("s1:0|0,1|0,2|1,3|2,4:conv3x3,conv3x3,maxpool3x3,conv3x3", {}, "trains another cell"),
+    ],
+)
+def test_resuming_with_something_else_is_refused(unbroken, x, options, sentence):
+    before = (unbroken.folder / "metrics.jsonl").read_bytes()
+    with pytest.raises(nb.InvalidInputError, match=sentence):
+        nb.train_cell(x, resume=unbroken.folder, console=QUIET, **options)
+    assert (unbroken.folder / "metrics.jsonl").read_bytes() == before
+
+
+def test_an_existing_folder_is_never_written_into(unbroken, images, tmp_path):
+    before = {path.name: path.stat().st_mtime_ns for path in unbroken.folder.iterdir()}
+    with pytest.raises(nb.InvalidInputError, match=f"--resume {unbroken.folder}"):
+        train(unbroken.folder, images)
+    assert {path.name: path.stat().st_mtime_ns for path in unbroken.folder.iterdir()} == before
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(nb.InvalidInputError, match="choose another --out"):
+        train(tmp_path, images)
+
+
+def test_two_processes_do_not_write_into_one_folder(unbroken, tmp_path):
+    from nasbench1shot1.runs.folder import FolderWriter
+
+    folder = shutil.copytree(unbroken.folder, tmp_path / "run")
+    with FolderWriter(folder).locked(), pytest.raises(nb.InvalidInputError, match="another process writes into"):
+        nb.train_cell(resume=folder, console=QUIET)
+
+
+@pytest.mark.parametrize(
+    ("name", "damage", "sentence"),
+    [
+        ("checkpoint.pt", lambda data: data[:200], r"checkpoint\.pt is damaged"),
+        ("checkpoint.pt", lambda data: b"", r"checkpoint\.pt is damaged"),
+        ("checkpoint.pt", None, r"recorded evaluations but no checkpoint\.pt"),
+        ("metrics.jsonl", lambda data: data.split(b"\n", 1)[0] + b"\n", "lacks lines before it"),
+        ("metrics.jsonl", lambda data: b"[]\n" + data, r"metrics\.jsonl is damaged"),
+        ("metrics.jsonl", lambda data: data + data, "a line is not that of its step"),
+        ("config.json", lambda data: b"[]", "holds no JSON object"),
+        ("config.json", lambda data: data.replace(b'"momentum"', b'"momentun"'), "lacks 'momentum'"),
+        ("config.json", lambda data: data.replace(b'"seed": 0', b'"seed": 1'), r"is of another training \(seed 0"),
+        ("config.json", lambda data: data.replace(b'"steps": 20', b'"steps": 21'), "was made with steps 21"),
+    ],
+)
+def test_damage_is_one_sentence_before_anything_is_trained(unbroken, tmp_path, name, damage, sentence):
+    folder = shutil.copytree(unbroken.folder, tmp_path / "run")
+    path = folder / name
+    if damage is None:
+        path.unlink()
+    else:
+        path.write_bytes(damage(path.read_bytes()))
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    with pytest.raises(nb.UserError, match=sentence) as caught:
+        nb.train_cell(resume=folder, console=QUIET)
+    assert "\n" not in str(caught.value)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_a_checkpoint_of_another_training_is_refused(unbroken, images, tmp_path):
+    other = train(tmp_path / "other", images, "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv3x3,maxpool3x3,conv3x3", epochs=4)
+    folder = shutil.copytree(unbroken.folder, tmp_path / "run")
+    shutil.copy(other.folder / "checkpoint.pt", folder / "checkpoint.pt")
+    with pytest.raises(nb.InvalidInputError, match="is of another training"):
+        nb.train_cell(resume=folder, console=QUIET)
+
+
+def test_other_images_than_before_are_refused(images, tmp_path):
+    own = shutil.copy(images, tmp_path / "own.npz")
+    training = train(tmp_path / "run", own)
+    write_images(own, per_class=15)
+    with pytest.raises(nb.InvalidInputError, match="was made with images_sha256"):
+        nb.train_cell(resume=training.folder, console=QUIET)
+
+
+def test_a_full_disk_ends_in_one_sentence_and_the_training_can_go_on(unbroken, images, tmp_path, monkeypatch):
+    import errno
+
+    from nasbench1shot1 import files
+
+    real = os.fsync
+
+    def full(descriptor: int) -> None:
+        metrics = tmp_path / "run" / "metrics.jsonl"
+        if metrics.exists() and metrics.read_text().count("\n") > 2:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(descriptor)
+
+    monkeypatch.setattr(files.os, "fsync", full)
+    with pytest.raises(nb.UserError, match=r"no space left on the disk while writing .*free some space"):
+        train(tmp_path / "run", images)
+    monkeypatch.undo()
+    assert_same_training(unbroken, nb.train_cell(resume=tmp_path / "run", console=QUIET))
+
+
+# The command line -----------------------------------------------------------------------------------------------------
+
+
+def command(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-c", "from nasbench1shot1.cli import main; main()", "train", *arguments]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "COLUMNS": "100"}
+    return subprocess.run(line, capture_output=True, text=True, cwd=cwd, env=environment, check=False)
+
+
+def flags(images: Path) -> list[str]:
+    options = {**TINY, "images": images}
+    return [part for name, value in options.items() for part in (f"--{name.replace('_', '-')}", str(value))]
+
+
+def test_the_command_shows_what_came_out_beside_the_table(unbroken, images, tmp_path):
+    done = command(CELL, *flags(images), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    training = load_training(tmp_path / "runs" / f"cell-{unbroken.cell.hash[:8]}-4-0")
+    assert_same_training(unbroken, training)
+    screen = " ".join(done.stdout.split())
+    assert "quick scale: 4 channels × 3 cells" in screen
+    assert "100 train, 20 validate, 20 test" in screen
+    assert "On this CPU it takes less than a minute." in screen
+    metrics = nb.load_table().query(unbroken.cell, epochs=4)
+    for value in (training.final.validation_accuracy, metrics.validation_accuracy):
+        assert f"{value:.4f}" in screen
+    assert f"{training.trainable_parameters:,} │ {metrics.trainable_parameters:,} │ exact" in screen
+    assert "predicted" in screen
+    assert "not in this table" in screen
+    assert "so accuracies and times are not comparable" in screen
+    assert metrics.fidelity in screen
+    rows = [line.split()[:2] for line in done.stdout.splitlines() if line.startswith("    ") and "%" in line]
+    assert rows == [["0", "1"], ["2", "10"], ["4", "20"]]
+
+
+def test_the_command_resumes_and_takes_a_hash(unbroken, images, tmp_path):
+    killed("training", 8, tmp_path / "run", images)
+    done = command("--resume", "run", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert_same_training(unbroken, load_training(tmp_path / "run"))
+    by_hash = command(unbroken.cell.hash, *flags(images), "--epochs", "1", "--out", "hash", cwd=tmp_path)
+    assert by_hash.returncode == 0, by_hash.stderr
+    assert "Nothing to compare with: the table" in by_hash.stdout
+    refused = command("--resume", "run", "--epochs", "12", cwd=tmp_path)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "is trained with --epochs 4, not 12" in refused.stderr
+    nothing = command(cwd=tmp_path)
+    assert nothing.returncode == 2
+    assert "there is nothing to train" in nothing.stderr

@@ -1,0 +1,201 @@
+"""The command line as a user meets it: real processes, their screens and exit codes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from command_line import command
+from rich.console import Console
+
+import nasbench1shot1 as nb
+
+TINY = [
+    "--scale",
+    "quick",
+    "--epochs",
+    "2",
+    "--channels",
+    "2",
+    "--cells",
+    "1",
+    "--images-per-half",
+    "40",
+    "--batch-size",
+    "20",
+    "--threads",
+    "1",
+]
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory) -> tuple[Path, str]:
+    folder = tmp_path_factory.mktemp("cli")
+    done = command("search", *TINY, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return folder / "runs" / "darts-s1-0", done.stdout
+
+
+def test_search_says_its_scale_what_it_found_and_where(searched):
+    folder, screen = searched
+    run = nb.load_run(folder)
+    assert "quick scale: 2 channels × 1 cell, on cpu with 1 thread; preset corrected" in screen
+    assert "Images: 40 + 40 of cifar10-sample (carried; CIFAR-10 has 50,000)" in screen
+    assert f"Table {nb.load_table().id}\nIts values are estimates, test accuracy predicted" in screen
+    assert [line.split()[0] for line in screen.splitlines() if line.startswith("    ")] == ["0", "1", "2"]
+    assert "the mean over all cells of s1 is" in screen
+    widths = {len(line) for line in screen.splitlines() if not line.startswith(("darts", "Final", "Picture"))}
+    assert max(widths) <= 90
+    assert f"Final architecture: {run.architectures[-1]}" in screen
+    assert "% (predicted)" in screen
+    assert "regret.png" in screen.splitlines()[-1]
+    assert (folder / "regret.png").stat().st_size > 10_000
+
+
+def test_resume_stands_alone(searched):
+    folder, _ = searched
+    grown = command("search", "--resume", str(folder), "--epochs", "3")
+    assert grown.returncode == 0, grown.stderr
+    assert nb.load_run(folder).metrics["epoch"].tolist() == [0, 1, 2, 3]
+    same = command("search", "--resume", str(folder), "--seed", "0", "--no-compile")
+    assert same.returncode == 0, "an option that equals the run's own contradicts nothing"
+    refused = command("search", "--resume", str(folder), "--seed", "7")
+    assert "was searched with --seed 0, not 7" in refused.stderr
+    refused = command("search", "--resume", str(folder), "--space", "s2")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "was searched with --space s1, not s2" in refused.stderr
+
+
+def test_the_options_on_resuming_are_those_of_the_runs_optimizer(tmp_path):
+    few = {"channels": 2, "cells": 1, "images_per_half": 40, "batch_size": 20, "epochs": 1, "threads": 1}
+    options = {**few, "scale": "quick", "candidates": 3, "finalists": 2, "controller_steps": 2}
+    run = nb.search("enas", out=tmp_path / "run", console=Console(quiet=True), **options)
+    again = command("search", f"--resume={run.folder}", "--epochs=2", "--controller-steps=2")
+    assert again.returncode == 0, again.stderr
+    assert nb.load_run(run.folder).metrics["epoch"].tolist() == [0, 1, 2]
+    refused = command("search", "--optimizer", "darts", "--optimizer=enas", "--relaxation", "gumbel")
+    assert "ENAS has no option --relaxation" in refused.stderr
+
+
+def test_several_seeds(tmp_path):
+    done = command("search", *TINY, "--seeds", "0-1", "--out", str(tmp_path / "group"))
+    assert done.returncode == 0, done.stderr
+    assert {path.name for path in (tmp_path / "group").iterdir()} == {"seed-0", "seed-1", "seeds.json", "regret.png"}
+    assert "Test regret of 2 seeds: " in done.stdout
+    assert done.stdout.splitlines()[-1].endswith("group/regret.png")
+    report = command("report", str(tmp_path / "group"), "--out", str(tmp_path / "report"))
+    assert report.returncode == 0, report.stderr
+    assert {path.name for path in (tmp_path / "report").iterdir()} == {"seed-0", "seed-1", "regret.png"}
+
+
+def test_ctrl_c_ends_cleanly_says_how_to_resume_and_the_run_goes_on(tmp_path):
+    # In the background Ctrl-C is ignored, also by what is started there: the tests may run there.
+    heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    call = f"{heed}; from nasbench1shot1.cli import main; main()"
+    line = [sys.executable, "-c", call, "search", *TINY, "--epochs", "400"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    process = subprocess.Popen(line, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True)
+    folder = tmp_path / "runs" / "darts-s1-0"
+    while not (folder / "checkpoint.pt").exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate()
+    assert process.returncode == 130
+    assert "nb1shot1 search --resume runs/darts-s1-0" in said
+    assert "Traceback" not in said
+    epochs = len(nb.load_run(folder).lines)
+    assert 1 <= epochs < 400
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["serch"], "unknown command 'serch'; did you mean 'search'?"),
+        (["table", "inf"], "did you mean 'table info'?"),
+        (["data"], "'data' needs one of: info, download, import"),
+        (["search", "--spce", "s1"], "did you mean '--space'?"),
+        (["search", "--optimizer", "random-ws", "--relaxation", "gumbel"], "has no option --relaxation, which is"),
+        (["search", "--epochs", "abc"], "--epochs cannot be 'abc'"),
+        (["search", "--epochs", "0", "--scale", "quick"], "--epochs must be at least 1"),
+        (["search", "--space", "s4", "--scale", "quick"], "unknown search space 's4'"),
+        (["search", "--seeds", "5-"], "write them as 0-5 or 1,3,8"),
+        (["search", "--seeds", "0-99999999999999"], "more than 10,000 seeds"),
+        (["search", "--seeds", "0-1", "--seed", "5", "--scale", "quick"], "leave out --seed"),
+        (["search", "--seeds", "0-1", "--resume", "nowhere"], "leave out --seeds"),
+        (["search", "--resume", "nowhere"], "nowhere is no run"),
+        (["search"], "--scale quick"),
+        (["report", "nowhere"], "nowhere is no run"),
+        (["query", "s1:0|0,1"], "is not an architecture"),
+        (["query", "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv5x5"], "unknown operation 'conv5x5'"),
+        (["query", "00ff"], "32 hexadecimal digits"),
+        (["query", "0" * 32], "has no cell"),
+        (["table", "info", "--table", "nowhere"], "nowhere"),
+        (["data", "import", "nowhere.npz"], "nowhere.npz"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(tmp_path, arguments, sentence):
+    done = command(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert done.stderr.startswith("nb1shot1: ")
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert done.stdout == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_help_lists_every_command_and_every_option(searched):
+    from dataclasses import fields
+
+    from nasbench1shot1.cli import COMMANDS
+    from nasbench1shot1.commands.search import Search
+
+    overview = command("--help").stdout
+    assert all(name in overview for name in COMMANDS)
+    options = command("search", "--help")
+    assert options.returncode == 0
+    assert all(
+        "--" + field.name.replace("_", "-") in options.stdout for field in fields(Search) if field.name != "named"
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["report", "space", "query", "table info", "table verify", "table build", "data import"]
+)
+def test_every_command_has_help(name):
+    done = command(*name.split(), "--help")
+    assert done.returncode == 0, done.stderr
+    assert f"nb1shot1 {name}" in done.stdout
+
+
+def test_query_says_of_every_value_where_it_comes_from():
+    table = nb.load_table()
+    arch = nb.search_space("s1")[100]
+    screen = command("query", str(arch)).stdout
+    metrics = table.query(arch)
+    assert arch.cell.hash in screen
+    assert table.id in screen
+    assert f"{metrics.test_accuracy:.4f}" in screen
+    assert "predicted" in screen
+    assert "exact" in screen
+    assert f"{100 * table.regret(arch):.2f} %" in screen
+    assert "not in this table" in screen  # training accuracy
+
+
+def test_table_info_as_json_is_the_tables_own(tmp_path):
+    assert json.loads(command("table", "info", "--json").stdout)["id"] == nb.load_table().id
+    assert "every column is as it was written" in command("table", "verify").stdout
+    assert "66,111 cells" in command("table", "info").stdout
+
+
+def test_report_writes_beside_the_run(searched):
+    folder, _ = searched
+    done = command("report", str(folder))
+    assert done.returncode == 0, done.stderr
+    out = folder / f"report-{nb.load_table().id}"
+    assert {path.name for path in out.iterdir()} == {"metrics.jsonl", "summary.json", "regret.png"}
+    assert "predicted" in done.stdout

@@ -1,0 +1,122 @@
+"""Small things that screens and messages must get right: plurals, repeats, help, and a file where a table is meant."""
+
+from io import StringIO
+from pathlib import Path
+
+import official_files as official
+import pytest
+from command_line import command
+from rich.console import Console
+
+import nasbench1shot1 as nb
+from nasbench1shot1.cli import main
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.one_shot_search.progress import SearchProgress
+from nasbench1shot1.table_import.importing import import_table
+from nasbench1shot1.tables.names import tables_folder
+from nasbench1shot1.wording import counted
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0 epochs"), (1, "1 epoch"), (2, "2 epochs"), (66_111, "66,111 epochs")]
+)
+def test_one_is_no_plural(number: int, text: str) -> None:
+    assert counted(number, "epoch") == text
+
+
+def test_a_budget_of_one_epoch_in_a_query(tmp_path: Path, real_cells: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trainings = official.made_up(official.graphs_of(real_cells, slice(0, 2)), (1, 2))
+    file = official.write_file(tmp_path / "short.tfrecord", trainings)
+    import_table(file, tmp_path / "short", epochs=[1, 2], report=lambda line: None)
+    known = nb.load_table(tmp_path / "short").hashes(0)[0]
+    for epochs, text in (("1", "after 1 epoch"), ("2", "after 2 epochs")):
+        main(["query", known, "--epochs", epochs, "--table", str(tmp_path / "short")])
+        assert capsys.readouterr().out.splitlines()[0].rstrip() == f"{known} {text}"
+
+
+def test_table_info_says_how_many_repeats_there_are(
+    tmp_path: Path, real_cells: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trainings = official.made_up(official.graphs_of(real_cells, slice(0, 2)), (108,))
+    import_table(official.write_file(tmp_path / "a.tfrecord", trainings), tmp_path / "a", report=lambda line: None)
+    main(["table", "info", "--table", str(tmp_path / "a")])
+    first, where, *_ = capsys.readouterr().out.splitlines()
+    assert first.endswith("2 cells, budgets of 108 epochs, 3 repeats of each")
+    assert where == f"In {tmp_path / 'a'}", "no empty line for a table that lists no space"
+    main(["table", "info"])
+    assert capsys.readouterr().out.splitlines()[0].endswith("budgets of 4, 12, 36, 108 epochs, 1 repeat of each")
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        (("statistics",), ("[ANALYSIS …]", "(default: all)")),
+        (("table", "import"), ("--epochs INT …", "(default: 4 12 36 108)")),
+    ],
+)
+def test_help_of_options_that_take_several_values(line: tuple[str, ...], shown: tuple[str, ...]) -> None:
+    screen = command(*line, "--help").stdout
+    assert all(text in screen for text in shown)
+    assert "[STR" not in screen
+    assert "[INT" not in screen
+
+
+# A file where a table is meant ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def file(tmp_path: Path, real_cells: Path, home: Path) -> Path:
+    trainings = official.made_up(official.graphs_of(real_cells, slice(0, 2)))
+    return official.write_file(tmp_path / "thesis.tfrecord", trainings)
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+def test_a_file_is_no_table_and_the_message_says_how_it_becomes_one(kind: type, file: Path) -> None:
+    expected = f"{file} is a file, and a table is a folder: run `nb1shot1 table import {file}`, then give the table's"
+    with pytest.raises(InvalidInputError) as caught:
+        nb.load_table(kind(file))
+    assert str(caught.value) == f"{expected} name, thesis"
+    import_table(file, tables_folder() / "thesis", report=lambda line: None)
+    assert len(nb.load_table("thesis")) == 2
+
+
+def test_an_official_file_that_is_not_there_is_to_be_downloaded(home: Path) -> None:
+    with pytest.raises(InvalidInputError, match=r"no file nasbench_full\.tfrecord: run `nb1shot1 table download`"):
+        nb.load_table("nasbench_full.tfrecord")
+
+
+# A network needs a cell, not its name --------------------------------------------------------------------------------
+
+
+def test_what_the_refusal_of_a_hash_advises_works() -> None:
+    table, arch = nb.load_table(), nb.search_space("s1")[0]
+    with pytest.raises(InvalidInputError, match=r"table\.cell\(table\.row_of\(hash\)\)"):
+        nb.build_network(arch.cell.hash)
+    small = {"stem_channels": 8, "cells_per_stack": 1}
+    for named in (table.cell(table.row_of(arch.cell.hash)), nb.Architecture.parse(str(arch))):
+        assert nb.build_network(named, **small).cell == arch.cell
+
+
+def test_the_bar_of_a_search_says_when_it_evaluates_and_counts_that_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three epochs of four steps: an epoch trains for 2 seconds and is evaluated for 6."""
+    now = [0.0]
+    monkeypatch.setattr("nasbench1shot1.one_shot_search.progress.time.monotonic", lambda: now[0])
+    line = {"train_loss": None, "one_shot_valid_error": 0.9, "test_regret": 0.01, "valid_regret": 0.01}
+    console = Console(file=StringIO(), force_terminal=True, width=100)
+    with SearchProgress(3, 4, 0, console) as progress:
+        task = progress._bar.tasks[0]
+        assert task.description == "epoch 0/3  measuring the untrained supernet"
+        progress.epoch_done({**line, "epoch": 0, "search_seconds": 1})
+        for epoch, shares in ((1, [1, 2, 3, 4]), (2, [4.25, 4.5, 4.75, 5])):
+            said = []
+            for share in shares:
+                now[0] += 0.5
+                progress.step(epoch, None)
+                assert task.completed == pytest.approx(share)
+                said.append(task.description.split("  ")[1])
+            assert said == ["training"] * 3 + ["evaluating"]
+            now[0] += 6
+            progress.epoch_done({**line, "epoch": epoch, "search_seconds": 8})
+            assert task.completed == 4 * epoch
+        progress.step(3, 1.5)
+        assert task.description == "epoch 3/3  loss 1.500  test regret 1.00 %"

@@ -1,0 +1,164 @@
+"""docs/own_optimizer.md: a method in one file outside the package, installed, searched with, and told off."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from conftest import CHECKOUT
+
+import nasbench1shot1 as nb
+from nasbench1shot1 import cli
+from nasbench1shot1.one_shot_search.config import config_class
+from nasbench1shot1.optimizer import Hyperparameters
+
+EXAMPLE, PAGE = CHECKOUT / "tests" / "conformance" / "third_party", CHECKOUT / "docs" / "own_optimizer.md"
+FILES = {"population.py": "python", "test_population.py": "python", "pyproject.toml": "toml"}
+TINY = "--epochs 1 --channels 2 --cells 1 --images-per-half 40 --batch-size 20 --threads 1 --images cifar10-sample"
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory) -> Path:
+    """A folder of the user's, with the files that the page shows."""
+    folder = tmp_path_factory.mktemp("project")
+    for name in FILES:
+        shutil.copy(EXAMPLE / name, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def installed(project, tmp_path_factory) -> Path:
+    """Where pip has installed it, with its entry point."""
+    folder = tmp_path_factory.mktemp("installed")
+    offline = ["--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check", "--quiet"]
+    subprocess.run([sys.executable, "-m", "pip", "install", *offline, "--target", folder, project], check=True)
+    return folder
+
+
+def run(words: list[str], cwd: Path, path: str = "") -> subprocess.CompletedProcess[str]:
+    """A command in a process of its own, which finds modules in `path`, but not in its working folder."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([path, str(CHECKOUT), str(CHECKOUT / "tests" / "helpers")]),
+    }
+    line = [sys.executable, "-P", "-c", "from nasbench1shot1.cli import main; main()", *words[1:]]
+    line = [sys.executable, "-P", "-m", *words] if words[0] == "pytest" else line
+    return subprocess.run(line, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+
+
+def refused(capsys, *arguments: str) -> str:
+    """What the command line says of bad input."""
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["search", "--scale", "quick", *TINY.split(), *arguments])
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert len(said.splitlines()) == 1
+    return said
+
+
+@pytest.mark.parametrize(("name", "language"), FILES.items())
+def test_the_page_shows_the_files_that_these_tests_run(name, language):
+    assert (EXAMPLE / name).read_text() in blocks(language)
+
+
+def test_the_pages_links_lead_somewhere():
+    links = re.findall(r"\]\(([^)#]+)\)", PAGE.read_text())
+    assert links
+    assert [link for link in links if not (PAGE.parent / link).exists()] == []
+
+
+def test_the_pages_commands_run(project, installed, tmp_path):
+    """Installed, and where it lies; an option of its own is recorded, and a run is gone on with."""
+    lines = [shlex.split(line, comments=True) for block in blocks("bash") for line in block.splitlines()]
+    assert [words[:2] for words in lines] == [
+        ["pip", "install"],
+        ["nb1shot1", "search"],
+        ["PYTHONPATH=.", "nb1shot1"],
+        ["pip", "install"],
+        ["python", "-m"],
+    ]
+    assert lines[4][2:] == ["pytest", "test_population.py"]
+    first = run([*lines[1], *TINY.split(), "--out", "first"], tmp_path, str(installed))
+    assert first.returncode == 0, first.stderr
+    assert "population on nb101-s1-v1" in first.stdout
+    recorded = nb.load_run(tmp_path / "first").config
+    assert (recorded["optimizer"], recorded["population"], recorded["replaced"]) == ("population", 30, 10)
+    longer = run(["nb1shot1", "search", "--resume", "first", "--epochs", "2"], tmp_path, str(installed))
+    assert longer.returncode == 0, longer.stderr
+    assert len(nb.load_run(tmp_path / "first").lines) == 3
+    where_it_lies = run([*lines[2][1:], *TINY.split(), "--out", "second"], project, str(project))
+    assert where_it_lies.returncode == 0, where_it_lies.stderr
+    assert nb.load_run(project / "second").config["optimizer"] == "population:Population"
+
+
+def test_the_suite_collects_in_the_users_folder(project):
+    collected = run(["pytest", "test_population.py", "--collect-only", "-q", "-c", os.devnull], project)
+    assert collected.returncode == 0, collected.stdout
+    assert "TestPopulation::test_same_seed_same_bits" in collected.stdout
+
+
+def test_without_its_package_the_method_is_unknown(tmp_path):
+    done = run(["nb1shot1", "search", "--optimizer", "population", "--scale", "quick"], tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("nb1shot1: unknown optimizer 'population'")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ("--optimizer population --populaton 3", "unknown option '--populaton'; did you mean '--population'?"),
+        ("--optimizer darts --population 3", "DARTS has no option --population, which is one of population: leave it"),
+        ("--optimizer population --population many", "--population cannot be 'many'"),
+        ("--optimizer population --population 1", "--population must be at least 2, not 1"),
+        ("--optimizer population --population 3 --replaced 3", "--replaced must be between 1 and 2, not 3"),
+        ("--optimizer population --perturbation random", "leave out --perturbation"),
+        ("--optimizer populatio", "unknown optimizer 'populatio'; did you mean 'population'?"),
+        ("--optimizer population:Populatio", "cannot be imported"),
+    ],
+)
+def test_its_options_are_checked_like_any(installed, tmp_path, monkeypatch, capsys, arguments, sentence):
+    monkeypatch.syspath_prepend(str(installed))
+    monkeypatch.chdir(tmp_path)
+    assert sentence in refused(capsys, *arguments.split())
+
+
+def test_its_options_are_in_the_help(installed, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(str(installed))
+    with pytest.raises(SystemExit):
+        cli.main(["search", "--optimizer", "population", "--help"])
+    screen = " ".join(re.sub("[^\x20-\x7e]", " ", capsys.readouterr().out).split())
+    assert "--population INT" in screen
+    assert "Architectures that are alive at a time. (default: 50)" in screen
+
+
+def test_a_run_keeps_the_methods_options(installed, tmp_path, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(str(installed))
+    monkeypatch.chdir(tmp_path)
+    given = ["search", "--optimizer", "population", "--population", "4", "--replaced", "1", "--scale", "quick"]
+    cli.main([*given, *TINY.split(), "--out", "run"])
+    capsys.readouterr()
+    with pytest.raises(SystemExit):
+        cli.main(["search", "--resume", "run", "--optimizer", "population", "--population", "5"])
+    assert "was searched with --population 4, not 5" in capsys.readouterr().err
+
+
+def test_an_own_option_with_the_name_of_a_common_one_is_refused():
+    @dataclass(frozen=True, kw_only=True)
+    class Clashing(Hyperparameters):
+        epochs: int = 3
+
+    class Method(nb.OneShotOptimizer):
+        Hyperparameters = Clashing
+
+    with pytest.raises(nb.InvalidInputError, match="Method has an option 'epochs', which every search has: rename it"):
+        config_class(Method)

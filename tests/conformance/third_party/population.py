@@ -1,0 +1,95 @@
+"""A one-shot method outside the package: the weights train a population of architectures, which evolves meanwhile.
+
+After Yang et al.: CARS: Continuous Evolution for Efficient Neural Architecture Search, CVPR 2020, much simplified.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+
+import nasbench1shot1 as nb
+from nasbench1shot1.one_shot_search.shared_weights import SharedWeights
+from nasbench1shot1.optimizer import Hyperparameters, Mixing
+from nasbench1shot1.runs.options import check_range
+from nasbench1shot1.space import OneShotSpace
+from nasbench1shot1.supernet import to_tensors
+
+
+@dataclass(frozen=True, kw_only=True)
+class PopulationHyperparameters(Hyperparameters):
+    """Options of a search with this method, on the command line and in config.json, beside those of every search."""
+
+    population: int = 50
+    """Architectures that are alive at a time."""
+    replaced: int = 10
+    """How many of them, the worst, give way to mutants of the others after every epoch."""
+
+    def check(self) -> None:
+        """Raise InvalidInputError for a value that is out of range."""
+        check_range("population", self.population, 2)
+        check_range("replaced", self.replaced, 1, self.population - 1)
+
+
+class Population(nb.OneShotOptimizer):
+    """Every weight step trains one member; after every epoch the worst give way to mutants of the others."""
+
+    Hyperparameters = PopulationHyperparameters
+    defaults: ClassVar = {"batch_size": 64}
+    hyperparameters: PopulationHyperparameters
+
+    def __init__(
+        self, space: OneShotSpace, hyperparameters: Any, generator: torch.Generator, device: torch.device
+    ) -> None:
+        super().__init__(space, hyperparameters, generator, device)
+        rng = self._numpy_generator()
+        self.members = [self.space.sample(rng) for _ in range(self.hyperparameters.population)]
+        self._prefer(self.members[0])
+
+    def mixing(self) -> Mixing:
+        """The member that the next weight step trains; only what it takes is computed, and moves."""
+        return Mixing(path=self.members[int(torch.randint(len(self.members), (), generator=self.generator))])
+
+    def end_epoch(self, shared: SharedWeights) -> None:
+        """Evolve, by errors on one batch of the architecture half."""
+        rng, rows = self._numpy_generator(), shared.rows(shared.batch_size, self.generator)
+        best_first = np.argsort(shared.errors(self.members, rows), kind="stable")
+        kept = [self.members[i] for i in best_first[: -self.hyperparameters.replaced]]
+        parents = rng.integers(len(kept), size=self.hyperparameters.replaced)
+        self.members = kept + [self.space.mutate(kept[i], rng) for i in parents]
+
+    def choose(self, shared: SharedWeights) -> None:
+        """Prefer the member with the smallest error on the whole architecture half."""
+        self._prefer(self.members[int(shared.errors(self.members).argmin())])
+
+    def evaluation_mixing(self) -> Mixing:
+        """The member preferred."""
+        return Mixing(path=self.preferred)
+
+    def architecture(self) -> nb.Architecture:
+        """The member preferred."""
+        return self.preferred
+
+    def scorings(self, batch_size: int, architecture_images: int) -> list[tuple[int, int]]:
+        """All members on a batch, and on the whole architecture half."""
+        return [(len(self.members), min(batch_size, architecture_images)), (len(self.members), architecture_images)]
+
+    def state_dict(self) -> dict[str, Any]:
+        """The members and the one preferred."""
+        return {"members": [str(arch) for arch in self.members], "preferred": str(self.preferred)}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take up what `state_dict` gave."""
+        self.members = [nb.Architecture.parse(text) for text in state["members"]]
+        self._prefer(nb.Architecture.parse(state["preferred"]))
+
+    def _prefer(self, arch: nb.Architecture) -> None:
+        """Λ has no say here; as it is recorded, it marks the architecture."""
+        self.preferred = arch
+        self.parameters = to_tensors(self.space.one_hot(arch), self.device)
+
+    def _numpy_generator(self) -> np.random.Generator:
+        """For what the space draws; it follows from the search's own generator."""
+        return np.random.default_rng(int(torch.randint(2**62, (), generator=self.generator)))

@@ -1,0 +1,432 @@
+"""Each analysis: on the real sample, on tables with known answers, and where it must refuse."""
+
+import networkx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import kendalltau, spearmanr
+from space_statistics_tables import (
+    all_cells,
+    operation_counts,
+    retrained_table,
+    small_table,
+    synthetic_table,
+)
+
+import nasbench1shot1 as nb
+from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
+from nasbench1shot1.experiments.space_statistics.autocorrelation import autocorrelation
+from nasbench1shot1.experiments.space_statistics.budget_correlation import budget_correlation
+from nasbench1shot1.experiments.space_statistics.catalogue import ANALYSES
+from nasbench1shot1.experiments.space_statistics.cost import cost, plot_cost
+from nasbench1shot1.experiments.space_statistics.depth_and_width import depth_and_width, depths_and_widths
+from nasbench1shot1.experiments.space_statistics.distances import cell_distances
+from nasbench1shot1.experiments.space_statistics.distributions import accuracy_distribution, noise_distribution
+from nasbench1shot1.experiments.space_statistics.drawing import figure_of, save
+from nasbench1shot1.experiments.space_statistics.error_distribution import error_distribution
+from nasbench1shot1.experiments.space_statistics.fitness_distance import fitness_distance
+from nasbench1shot1.experiments.space_statistics.operation_replacement import operation_replacement
+from nasbench1shot1.experiments.space_statistics.rank_correlation import kendall, spearman
+from nasbench1shot1.nasbench101.cell import Cell
+from nasbench1shot1.nasbench101.encoding import OPERATIONS
+from nasbench1shot1.tables.table import Table, load_table
+
+CONV3, CONV1, POOL = OPERATIONS
+
+
+@pytest.fixture(scope="module")
+def sample() -> Table:
+    return load_table("nb101-sample")
+
+
+@pytest.fixture(scope="module")
+def retrained() -> Table:
+    return retrained_table()
+
+
+def options(split: str | None, predicted: bool = False) -> dict:
+    return {"split": split, "predicted": predicted, "rng": np.random.default_rng(0), "space": None}
+
+
+# The real sample --------------------------------------------------------------------------------------------------
+
+
+def test_budgets_of_the_real_sample_correlate_as_published(sample):
+    frame = budget_correlation(sample).set_index(["epochs", "and_epochs"])
+    found = [frame["spearman"][epochs, 108] for epochs in (4, 12, 36)]
+    assert found == pytest.approx([0.4535, 0.6201, 0.8797], abs=5e-5)
+    assert [frame["kendall"][epochs, 108] for epochs in (4, 12, 36)] == pytest.approx([0.310, 0.441, 0.696], abs=5e-4)
+    assert (frame["cells"] == 27_001).all()
+    best = budget_correlation(sample, best=0.1).set_index(["epochs", "and_epochs"])
+    assert best["cells"].iloc[0] == pytest.approx(2700, abs=30)
+    assert best["spearman"][36, 108] < 0.5
+
+
+def test_time_parameters_and_accuracy_of_the_real_sample_go_together(sample):
+    frame = cost(sample)
+    assert len(frame) == 27_001
+    assert frame.attrs["spearman"]["training_time, trainable_parameters"] == pytest.approx(0.871, abs=5e-4)
+    assert all(value > 0.3 for value in frame.attrs["spearman"].values())
+    assert all(value > 0.1 for value in frame.attrs["pearson"].values())
+    assert frame["training_time"].idxmax() != frame["accuracy"].idxmax()
+
+
+def test_replacements_in_the_real_sample_come_near_the_printed_times(sample):
+    """NAS-Bench-101, section 4: -14.11 %, -9.84 % and +5.04 % of time; -1.16, -1.99 and -0.81 points of accuracy."""
+    frame = operation_replacement(sample).set_index(["replaced", "by"])
+    pairs = [(CONV3, CONV1), (CONV3, POOL), (CONV1, POOL)]
+    assert [frame["time_change"][pair] for pair in pairs] == pytest.approx([-0.1405, -0.0988, 0.0491], abs=5e-5)
+    assert [frame["accuracy_change"][pair] for pair in pairs] == pytest.approx([-0.01098, -0.01465, -0.00232], abs=5e-6)
+    assert frame["accuracy_error"].max() < 0.001
+    assert frame["replacements"].between(2600, 2800).all()
+
+
+def test_cells_of_depth_3_and_width_5_are_best_in_the_real_sample(sample):
+    frame = depth_and_width(sample)
+    depth, width = (frame[frame["measure"] == name].set_index("value") for name in ("depth", "width"))
+    assert (depth["accuracy"].idxmax(), width["accuracy"].idxmax()) == (3, 5)
+    assert list(depth.index) == [1, 2, 3, 4, 5, 6]
+    assert list(width.index) == [1, 2, 3, 4, 5]
+    assert depth["cells"].sum() == width["cells"].sum() == 27_001
+    assert (depth["training_time"].diff().dropna() > 0).all()
+    assert width["training_time"].idxmax() == 1
+
+
+def test_distributions_of_the_real_sample(sample):
+    frame = accuracy_distribution(sample)
+    assert frame.attrs["medians"] == {"validation": pytest.approx(0.9162, abs=5e-5)}
+    assert frame.attrs["lacking"] == ["train", "test"]
+    assert frame["share"].iloc[-1] == 1
+    values = np.sort(sample.measured("validation_accuracy")[:, 0])
+    for row in frame.iloc[::200].itertuples():
+        assert row.share == np.searchsorted(values, row.accuracy, "right") / len(values)
+
+
+def test_good_cells_of_the_real_sample_lie_near_the_best(sample):
+    frame = fitness_distance(sample, "validation")
+    assert frame["cells"].sum() == 27_001
+    assert frame.attrs["spearman"] == pytest.approx(-0.30, abs=0.005)
+    assert (frame["median"].iloc[:12].diff().dropna() < 0.001).all()
+
+
+# Tables with known answers ----------------------------------------------------------------------------------------
+
+
+def test_noise_is_the_deviation_over_repeats(retrained):
+    frame = noise_distribution(retrained)
+    for epochs in retrained.epochs:
+        noise = np.sort(retrained.measured("test_accuracy", epochs).std(axis=1, ddof=1))
+        part = frame[frame["epochs"] == epochs]
+        assert part["noise"].tolist() == np.unique(noise).tolist()
+        assert part["share"].iloc[-1] == 1
+        assert frame.attrs["medians"][epochs] == np.median(noise)
+    medians = list(frame.attrs["medians"].values())
+    assert medians == sorted(medians, reverse=True), "noise shrinks with longer training"
+
+
+def test_splits_of_the_retrained_cells_are_all_there(retrained):
+    frame = accuracy_distribution(retrained, epochs=36)
+    assert list(frame.attrs["medians"]) == ["train", "validation", "test"]
+    assert frame.attrs["lacking"] == []
+
+
+def additive(codes: np.ndarray) -> np.ndarray:
+    return operation_counts(codes) @ np.array([0.05, 0.03, 0.01]) + 0.5
+
+
+def multiplicative(codes: np.ndarray) -> np.ndarray:
+    return 100 * np.prod(np.array([2.0, 1.5, 1.0]) ** operation_counts(codes), axis=1)
+
+
+@pytest.mark.parametrize("every", [1, 3])
+def test_replacements_are_exact_where_effects_add_up_on_whole_and_partial_tables(every):
+    codes = all_cells(5)[::every]
+    table = synthetic_table(codes, {"validation_accuracy": additive(codes), "training_time": multiplicative(codes)})
+    frame = operation_replacement(table).set_index(["replaced", "by"])
+    for (old, a), (new, b) in ((x, y) for x in enumerate(OPERATIONS) for y in enumerate(OPERATIONS) if x != y):
+        assert frame["accuracy_change"][a, b] == pytest.approx([0.05, 0.03, 0.01][new] - [0.05, 0.03, 0.01][old])
+        assert frame["time_change"][a, b] == pytest.approx([2, 1.5, 1][new] / [2, 1.5, 1][old] - 1)
+        assert frame["accuracy_error"][a, b] == pytest.approx(0, abs=1e-9)
+    if every == 1:
+        assert frame["replacements"].tolist() == np.repeat(operation_counts(codes).sum(axis=0), 2).tolist()
+
+
+def test_replacements_are_those_found_by_hash(retrained):
+    known = {retrained.cell(row).hash: row for row in range(len(retrained))}
+    accuracy = retrained.measured("validation_accuracy").mean(axis=1)
+    changes = []
+    for row in range(len(retrained)):
+        cell = retrained.cell(row)
+        for vertex in (v for v, op in enumerate(cell.ops) if op == CONV3):
+            changed = Cell(cell.matrix, [CONV1 if v == vertex else op for v, op in enumerate(cell.ops)])
+            changes.append(accuracy[known[changed.hash]] - accuracy[row])
+    found = operation_replacement(retrained).iloc[0]
+    assert (found["replaced"], found["by"], found["replacements"]) == (CONV3, CONV1, len(changes))
+    assert found["accuracy_change"] == pytest.approx(np.mean(changes))
+    assert found["accuracy_error"] == pytest.approx(np.std(changes, ddof=1) / np.sqrt(len(changes)))
+
+
+def width_by_listing(graph: "networkx.DiGraph[int]", last: int) -> int:
+    graph = graph.copy()
+    graph.remove_edges_from([(0, last)])
+    inner, widest = range(1, last), 1
+    for chosen in range(2 ** (last - 1)):
+        source = {0} | {v for v in inner if chosen >> v - 1 & 1}
+        if not any(b in source and a not in source for a, b in graph.edges):
+            widest = max(widest, sum(a in source and b not in source for a, b in graph.edges))
+    return widest
+
+
+def test_depth_and_width_are_those_found_by_listing(sample):
+    codes = np.concatenate([all_cells(4), np.asarray(sample.column("cell"))[::150]])
+    depths, widths = depths_and_widths(codes)
+    for code, depth, width in zip(codes.tolist(), depths.tolist(), widths.tolist(), strict=True):
+        graph = Cell.from_encoding(code).to_networkx()
+        assert depth == networkx.dag_longest_path_length(graph)
+        assert width == width_by_listing(graph, len(graph) - 1)
+
+
+def test_the_whole_space_is_1_to_6_deep_and_1_to_5_wide():
+    depths, widths = depths_and_widths(all_cells(7))
+    assert (sorted(set(depths.tolist())), sorted(set(widths.tolist()))) == ([1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5])
+
+
+def test_accuracy_that_is_a_function_of_depth_is_found_exactly():
+    table = small_table(
+        lambda codes: depths_and_widths(codes)[0] / 10, seconds=lambda codes: depths_and_widths(codes)[1] * 60
+    )
+    frame = depth_and_width(table)
+    depth, width = (frame[frame["measure"] == name] for name in ("depth", "width"))
+    assert depth["accuracy"].tolist() == pytest.approx([0.1, 0.2, 0.3, 0.4])
+    assert width["training_time"].tolist() == pytest.approx([60, 120, 180, 240, 300])
+    assert depth["accuracy_error"].fillna(0).tolist() == pytest.approx([0] * 4, abs=1e-12)
+
+
+def distance_by_listing(a: Cell, b: Cell) -> int:
+    """Over all ways to match the inner vertices, absent ones standing alone."""
+    from itertools import permutations
+
+    best = 99
+    sizes = [max(len(a.ops), len(b.ops))] * 2
+    matrices, labels = [], []
+    for cell, size in zip((a, b), sizes, strict=True):
+        order = [*range(len(cell.ops) - 1), size - 1]
+        matrix = np.zeros((size, size), int)
+        matrix[np.ix_(order, order)] = cell.matrix
+        matrices.append(matrix)
+        labels.append([*cell.ops[1:-1], *[None] * (size - len(cell.ops))])
+    for inner in permutations(range(sizes[0] - 2)):
+        order = [0, *(v + 1 for v in inner), sizes[0] - 1]
+        edges = int((matrices[0][np.ix_(order, order)] != matrices[1]).sum())
+        pairs = zip((labels[0][v] for v in inner), labels[1], strict=True)
+        best = min(best, edges + sum(x != y for x, y in pairs if x and y))
+    return best
+
+
+def test_distances_are_those_found_by_listing(sample):
+    codes = np.concatenate([all_cells(4)[::6], np.asarray(sample.column("cell"))[::5000]])
+    cells = [Cell.from_encoding(int(code)) for code in codes]
+    table = np.array([cell_distances(codes, int(code)) for code in codes])
+    assert (table == table.T).all()
+    assert (np.diag(table) == 0).all()
+    assert ((table > 0) | np.eye(len(codes), dtype=bool)).all()
+    for i, a in enumerate(cells):
+        for j in range(i, len(cells), 4):
+            assert table[i, j] == distance_by_listing(a, cells[j])
+
+
+def test_distance_does_not_depend_on_numbering():
+    ops = ["input", CONV3, POOL, "output"]
+    one = Cell([[0, 1, 1, 0], [0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 0, 0]], ops)
+    other = Cell([[0, 1, 1, 0], [0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 0, 0]], ["input", POOL, CONV3, "output"])
+    assert cell_distances(np.array([other.encoding], np.uint64), one.encoding).tolist() == [0]
+
+
+def test_accuracy_that_falls_with_distance_has_correlation_minus_one():
+    codes = all_cells(5)
+    distance = cell_distances(codes, int(codes[1234]))
+    table = synthetic_table(codes, {"test_accuracy": 0.9 - distance / 100})
+    frame = fitness_distance(table)
+    assert frame.attrs["best"] == table.hashes(1234)[0]
+    assert frame.attrs["pearson"] == pytest.approx(-1)
+    assert frame["accuracy"].tolist() == pytest.approx((0.9 - frame["distance"] / 100).tolist())
+    assert frame["cells"].tolist() == np.bincount(distance).tolist()
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=3, max_size=40))
+def test_rank_correlations_are_those_of_scipy(pairs):
+    a, b = np.array(pairs, float).T
+    if len(set(a)) > 1 and len(set(b)) > 1:
+        assert kendall(a, b) == pytest.approx(kendalltau(a, b).statistic)
+        assert spearman(a, b) == pytest.approx(spearmanr(a, b).statistic)
+    else:
+        assert np.isnan([kendall(a, b), spearman(a, b)]).all()
+
+
+def test_neighbours_of_a_cell_are_marked(retrained):
+    cell = retrained.cell(40)
+    frame = cost(retrained, cell).set_index("hash")
+    assert frame["distance"][cell.hash] == 0
+    assert (frame["distance"] == 1).sum() > 3
+    assert cost(retrained)["distance"].isna().all()
+    shown = plot_cost(cost(retrained, cell)).get_legend().get_texts()
+    assert [text.get_text().split(" (")[0] for text in shown] == [
+        "most accurate",
+        "one edit from the given cell",
+        "the given cell",
+    ]
+
+
+# Spaces -----------------------------------------------------------------------------------------------------------
+
+
+def test_every_architecture_of_the_spaces_is_counted_once():
+    frame = error_distribution(load_table(), predicted=True)
+    counts = frame.groupby("space")[["loose_ends", "no_loose_ends"]].sum()
+    assert counts["loose_ends"].to_dict() == {"s1": 14_580, "s2": 29_160, "s3": 1_312_200}
+    assert counts["no_loose_ends"].to_dict() == {"s1": 3702, "s2": 12_474, "s3": 135_900}
+    assert frame["space"].value_counts().to_dict() == {"s1": 2685, "s2": 7773, "s3": 55_854}
+    assert frame.attrs["distinct_cells"] == 66_111
+    table, space = load_table(), nb.search_space("s1")
+    errors = 1 - np.asarray(table.query([*space.architectures("no_loose_ends")]).test_accuracy)
+    of_s1 = frame[frame["space"] == "s1"]
+    assert np.sort(errors) == pytest.approx(np.sort(np.repeat(of_s1["error"], of_s1["no_loose_ends"])))
+    for arch in (space.sample(np.random.default_rng(seed)) for seed in range(5)):
+        row = of_s1[of_s1["hash"] == arch.cell.hash].iloc[0]
+        assert row["error"] == pytest.approx(1 - table.query(arch).test_accuracy)
+        assert row["loose_ends"] >= row["no_loose_ends"] >= 1
+
+
+def test_errors_of_the_spaces_in_the_real_sample(sample):
+    frame = error_distribution(sample, split="validation")
+    assert frame.attrs["distinct_cells"] == 4270, "as many as the embedded table has measurements"
+    assert frame["space"].value_counts().to_dict() == {"s1": 173, "s2": 515, "s3": 3596}, "14 of them in s1 and s3"
+    assert frame.attrs["sizes"]["s1"] == {"loose_ends": 14_580, "no_loose_ends": 3702}
+    with pytest.raises(OutOfDomainError, match="has 0 cells of s1"):
+        error_distribution(
+            synthetic_table(np.array([sample.cell(2).encoding], np.uint64), {"test_accuracy": np.ones(1)}), ["s1"]
+        )
+
+
+# Measured or predicted --------------------------------------------------------------------------------------------
+
+
+def texts(figure) -> str:
+    return " ".join(text.get_text() for text in figure.findobj(lambda artist: hasattr(artist, "get_text"))).replace(
+        "\n", " "
+    )
+
+
+@pytest.mark.parametrize("name", [name for name in ANALYSES if name not in ("noise-distribution", "autocorrelation")])
+def test_every_analysis_of_the_embedded_table_uses_what_is_measured_or_says_predicted(name, tmp_path):
+    table, analysis = load_table(), ANALYSES[name]
+    measured = analysis.run(table, options("validation"))
+    assert not measured.attrs["predicted"]
+    assert measured.attrs["rows"] == measured.attrs["measured_rows"] == 4270
+    assert measured.attrs["rows"] + measured.attrs["dropped"] == len(table)
+    said = texts(figure_of(analysis.panels, measured))
+    assert "measured: 4,270 of 66,111 rows" in said
+    assert table.id in said
+    assert "PREDICTED" not in said
+    estimated = analysis.run(table, options(analysis.split or "test", predicted=True))
+    assert estimated.attrs["predicted"]
+    assert estimated.attrs["rows"] == 66_111
+    for panel in analysis.panels:
+        alone = texts(panel(estimated).figure)
+        assert "PREDICTED, not measured: 66,111 of 66,111 rows" in alone
+        assert "(PREDICTED)" in alone
+    save(figure_of(analysis.panels, estimated), tmp_path / "figure.png")
+    assert (tmp_path / "figure.png").stat().st_size > 15_000
+
+
+@pytest.mark.parametrize("name", [name for name in ANALYSES if ANALYSES[name].split is not None])
+def test_no_prediction_is_presented_as_a_measurement(name):
+    with pytest.raises(OutOfDomainError) as refusal:
+        ANALYSES[name].run(load_table(), options("test"))
+    said = str(refusal.value)
+    assert "has no measured test accuracy" in said
+    assert "open a table that has it" in said
+    assert 'pass split="validation"' in said
+    assert "predicted=True (--predicted)" in said
+
+
+def test_a_measured_table_stays_measured_when_predictions_are_allowed(retrained):
+    for name, analysis in ANALYSES.items():
+        frame = analysis.run(retrained, options(analysis.split, predicted=True))
+        assert not frame.attrs["predicted"], name
+        assert frame.attrs["rows"] == (69 if name == "error-distribution" else 91)  # 22 are in no space
+
+
+def test_rows_without_a_value_are_dropped_and_counted(retrained):
+    codes = np.asarray(retrained.column("cell"))
+    accuracy, seconds = (retrained.measured(name) for name in ("validation_accuracy", "training_time"))
+    accuracy, seconds = accuracy.copy(), seconds.copy()
+    accuracy[3, 1], seconds[5] = np.nan, np.nan
+    table = synthetic_table(codes, {"validation_accuracy": accuracy, "training_time": seconds})
+    assert [cost(table).attrs[name] for name in ("rows", "dropped")] == [89, 2]
+    assert [depth_and_width(table).attrs[name] for name in ("rows", "dropped")] == [90, 1]
+    assert fitness_distance(table, "validation")["cells"].sum() == 90
+    assert accuracy_distribution(table).attrs["dropped"] == 1
+    kept = np.delete(np.arange(91), 3)
+    degree = int((retrained.cell(3).matrix.shape[0] - 2) * 2)
+    lost = operation_replacement(retrained)["replacements"].sum() - operation_replacement(table)["replacements"].sum()
+    assert lost == 2 * degree, "every replacement in the row that is gone, and every one that led to it"
+    assert accuracy_distribution(table)["accuracy"].tolist() == np.unique(accuracy[kept].mean(axis=1)).tolist()
+
+
+def test_times_may_be_lacking():
+    table = small_table(additive)
+    frame = operation_replacement(table)
+    assert frame["time_change"].isna().all()
+    assert (frame["timed"] == 0).all()
+    assert depth_and_width(table)["training_time"].isna().all()
+    for name in ("operation-replacement", "depth-and-width"):
+        frame = ANALYSES[name].run(table, options("validation"))
+        figure_of(ANALYSES[name].panels, frame).canvas.draw()
+        assert "nan" not in ANALYSES[name].headline(frame)
+    with pytest.raises(OutOfDomainError, match="no measured training time at 108 epochs"):
+        cost(table)
+
+
+def test_refusals_are_sentences(sample, retrained):
+    with pytest.raises(OutOfDomainError, match="one repeat of each training, whose noise cannot be told"):
+        noise_distribution(sample, "validation")
+    with pytest.raises(OutOfDomainError, match="no budget of 7 epochs: ask for 4, 12, 36, 108"):
+        depth_and_width(sample, epochs=7)
+    with pytest.raises(InvalidInputError, match="unknown split 'tset'; did you mean 'test'"):
+        fitness_distance(sample, "tset")
+    with pytest.raises(InvalidInputError, match="best cannot be 0"):
+        budget_correlation(sample, best=0)
+    with pytest.raises(OutOfDomainError, match="has 1 budgets with validation accuracy, and 2 are needed"):
+        budget_correlation(small_table(additive))
+    with pytest.raises(OutOfDomainError, match="no two cells that differ in one operation"):
+        operation_replacement(synthetic_table(all_cells(2), {"validation_accuracy": np.ones(1)}))
+    with pytest.raises(OutOfDomainError, match="has 1 cells with test accuracy at 108 epochs, and 3 are needed"):
+        fitness_distance(synthetic_table(all_cells(2), {"test_accuracy": np.ones(1)}))
+    with pytest.raises(InvalidInputError, match="unknown search space"):
+        error_distribution(retrained, ["s9"])
+    with pytest.raises(OutOfDomainError, match="no measured test accuracy at 108 epochs: open a table that has it"):
+        fitness_distance(small_table(additive, split="train"))
+    with pytest.raises(InvalidInputError, match="steps cannot be 0"):
+        autocorrelation(retrained, np.random.default_rng(0), steps=0)
+
+
+def test_every_picture_of_a_whole_measured_table_is_drawn(retrained, tmp_path):
+    for name, analysis in ANALYSES.items():
+        frame = analysis.run(retrained, options(analysis.split))
+        figure = figure_of(analysis.panels, frame)
+        assert "of 91 rows of table ecnas-4v" in texts(figure), name
+        assert all(axes.get_xlabel() and axes.get_ylabel() for axes in figure.axes[: len(analysis.panels)]), name
+        save(figure, tmp_path / f"{name}.png")
+        assert (tmp_path / f"{name}.png").stat().st_size > 15_000
+        assert analysis.headline(frame)
+
+
+def test_a_panel_draws_on_the_axes_that_it_is_given(retrained):
+    from matplotlib.figure import Figure
+
+    axes = Figure().add_subplot()
+    frame = fitness_distance(retrained)
+    [panel] = ANALYSES["fitness-distance"].panels
+    assert panel(frame, axes) is axes

@@ -1,0 +1,110 @@
+"""`nb1shot1 statistics` as a user meets it."""
+
+import json
+import re
+
+import pandas
+import pytest
+from command_line import command
+from conftest import CHECKOUT
+from space_statistics_tables import retrained_table
+
+import nasbench1shot1 as nb
+from nasbench1shot1.experiments.space_statistics.catalogue import ANALYSES
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("statistics")
+    done = command("statistics", "--table", "nb101-sample", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return folder / "statistics" / nb.load_table("nb101-sample").id, done.stdout
+
+
+def test_all_analyses_of_the_real_sample(everything):
+    out, screen = everything
+    refused = {"noise-distribution", "autocorrelation"}
+    answered = set(ANALYSES) - refused
+    files = {f"{name}.{kind}" for name in answered for kind in ("csv", "png")}
+    assert {path.name for path in out.iterdir()} == files | {"summary.json"}
+    assert all((out / f"{name}.png").read_bytes().startswith(b"\x89PNG") for name in answered)
+    assert all((out / f"{name}.png").stat().st_size < 150_000 for name in answered)
+    for name in refused:
+        assert f"Not answered, {name}: the table" in screen.replace("a random walk meets every cell, but ", "")
+    assert "Spearman with 108" in " ".join(screen.replace("│", " ").split())
+    summary = json.loads((out / "summary.json").read_text())
+    assert set(summary["answers"]) == answered
+    assert set(summary["refusals"]) == refused
+    assert not any(answer["predicted"] for answer in summary["answers"].values())
+    assert summary["answers"]["error-distribution"]["split"] == "validation", "the sample has no test accuracy"
+
+
+def test_frames_are_written_in_full(everything):
+    out, _ = everything
+    frame = pandas.read_csv(out / "budget-correlation.csv")
+    assert frame["spearman"].round(2).tolist()[-1] == 0.88
+    assert len(pandas.read_csv(out / "cost.csv")) == 27_001
+
+
+def test_one_analysis_predicted(tmp_path):
+    done = command("statistics", "depth-and-width", "--predicted", "--out", "here", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert {path.name for path in (tmp_path / "here").iterdir()} == {
+        "depth-and-width.csv",
+        "depth-and-width.png",
+        "summary.json",
+    }
+    assert "predicted" in done.stdout
+    assert "66,111" in done.stdout
+    assert "Not answered" not in done.stdout
+
+
+def test_random_analyses_of_a_whole_table_repeat_under_their_seed(tmp_path):
+    retrained_table().save(tmp_path / "table")
+    line = ("statistics", "autocorrelation", "top-volume", "--table", "table", "--out")
+    for out, seed in (("a", "0"), ("b", "0"), ("c", "1")):
+        done = command(*line, out, "--seed", seed, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    written = [(tmp_path / out / "autocorrelation.csv").read_bytes() for out in "abc"]
+    assert written[0] == written[1] != written[2]
+    volumes = {(tmp_path / out / "top-volume.csv").read_bytes() for out in "abc"}
+    assert len(volumes) == 1, "all 576 encodings were taken, none drawn"
+    through = command(*line[:2], "--space", "s1", "--table", "table", cwd=tmp_path)
+    assert through.returncode == 2
+    assert "% of s1: open a table that holds it whole" in through.stderr
+
+
+def test_the_page_has_a_section_for_every_analysis_and_its_pictures_are_there():
+    page = (CHECKOUT / "docs" / "space_statistics.md").read_text()
+    sections = {line.removeprefix("## ").split(":")[0] for line in page.splitlines() if line.startswith("## ")}
+    assert set(ANALYSES) <= sections
+    pictures = re.findall(r"\((space_statistics/[\w-]+\.png)\)", page)
+    assert len(pictures) == len(ANALYSES) - 1, "noise is the one that no carried table can show"
+    assert all(15_000 < (CHECKOUT / "docs" / picture).stat().st_size < 150_000 for picture in pictures)
+
+
+def test_the_pages_example_runs():
+    page = (CHECKOUT / "docs" / "space_statistics.md").read_text()
+    [example] = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    names: dict[str, object] = {}
+    exec(compile(example, "space_statistics.md", "exec"), names)
+    assert names["table"].id in " ".join(text.get_text() for text in names["axes"].texts)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["budget-corelation"], "did you mean 'budget-correlation'?"),
+        (["noise-distribution"], "one repeat of each training, whose noise cannot be told"),
+        (["isomorphic-copies", "--split", "test"], 'pass split="validation" (--split validation)'),
+        (["cost", "--split", "train"], "--split"),
+        (["cost", "--table", "nowhere"], "nowhere"),
+        (["cost", "--out", "/proc/statistics"], "cannot write /proc/statistics"),
+    ],
+)
+def test_what_cannot_be_answered_is_a_sentence_and_exit_code_2(tmp_path, arguments, sentence):
+    done = command("statistics", *arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,103 @@
+"""All numberings of a cell, and the one that NAS-Bench-101 meets first, against every permutation tried in turn."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nasbench1shot1.files import PACKAGE_DATA
+from nasbench1shot1.nasbench101.cell import OPERATIONS, Cell
+from nasbench1shot1.nasbench101.encoding import Encodings, decode, encode_all
+from nasbench1shot1.nasbench101.numbering import canonical, numberings
+
+# Blocks 1 and 2 can change places: two numberings of one cell.
+FORK = [[0, 1, 1, 0], [0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 0, 0]]
+FORKS = [
+    Cell(FORK, ["input", "conv3x3-bn-relu", "maxpool3x3", "output"]),
+    Cell(FORK, ["input", "maxpool3x3", "conv3x3-bn-relu", "output"]),
+]
+
+
+@pytest.fixture(scope="module")
+def embedded() -> Encodings:
+    """The embedded table's cells, which are numbered canonically."""
+    codes: Encodings = np.load(PACKAGE_DATA / "table" / "cell.npy")
+    return codes
+
+
+def renumbered(cell: Cell) -> list[Cell]:
+    """The cell under every permutation that keeps its edges ascending."""
+    inner = range(1, len(cell.ops) - 1)
+    orders = [[0, *order, len(cell.ops) - 1] for order in permutations(inner)]
+    return [
+        Cell(cell.matrix[np.ix_(order, order)], [cell.ops[v] for v in order])
+        for order in orders
+        if not np.tril(cell.matrix[np.ix_(order, order)]).any()
+    ]
+
+
+def first_met(cell: Cell) -> tuple[int, tuple[int, ...]]:
+    """What NAS-Bench-101's enumeration sorts by: edges as a mask, column after column, then operations."""
+    columns = [int(cell.matrix[x, y]) for y in range(len(cell.ops)) for x in range(y)]
+    edges = sum(bit << place for place, bit in enumerate(columns))
+    return edges, tuple(OPERATIONS.index(op) for op in cell.ops[1:-1])
+
+
+def test_canonical_numbering_takes_the_first_operations() -> None:
+    assert canonical(encode_all(FORKS)).tolist() == [FORKS[0].encoding] * 2
+
+
+def test_numberings_of_a_cell_with_two() -> None:
+    every, positions = numberings(encode_all(FORKS[1:]))
+    assert every.tolist() == sorted(cell.encoding for cell in FORKS)
+    assert positions.tolist() == [0, 0]
+
+
+def test_there_may_be_no_cells() -> None:
+    none = np.empty(0, np.uint64)
+    assert canonical(none).tolist() == []
+    every, positions = numberings(none)
+    assert len(every) == len(positions) == 0
+    assert [every.dtype.name, positions.dtype.name] == ["uint64", "int64"]
+
+
+def test_a_cell_named_twice_is_found_where_it_is_named_first() -> None:
+    for order in ([0, 1, 0], [1, 0, 0]):
+        every, positions = numberings(encode_all([FORKS[i] for i in order]))
+        assert every.tolist() == sorted(cell.encoding for cell in FORKS)
+        assert positions.tolist() == [0, 0]
+
+
+@given(st.integers(2, 7), st.integers(0, 2**21 - 1), st.lists(st.sampled_from(OPERATIONS), min_size=5, max_size=5))
+def test_both_agree_with_trying_every_permutation(n: int, edges: int, inner: list[str]) -> None:
+    matrix = [[int(x < y and edges >> x + y * (y - 1) // 2 & 1) for y in range(n)] for x in range(n)]
+    cell = Cell(matrix, ["input", *inner[: n - 2], "output"])
+    if not cell.is_valid:
+        return
+    cells = renumbered(cell)
+    codes = encode_all([cell])
+    assert canonical(codes).tolist() == [min(cells, key=first_met).encoding]
+    every, positions = numberings(codes)
+    assert every.tolist() == sorted({other.encoding for other in cells})
+    assert set(positions.tolist()) == {0}
+    assert {decode(code).hash for code in every.tolist()} == {cell.hash}
+
+
+def test_cells_of_all_sizes_at_once(embedded: Encodings) -> None:
+    rng = np.random.default_rng(0)
+    every, positions = numberings(embedded)
+    assert (np.diff(every.astype(np.int64)) > 0).all()
+    assert np.unique(positions).tolist() == list(range(len(embedded)))
+    shuffled = rng.permutation(len(every))
+    assert np.array_equal(canonical(every[shuffled]), embedded[positions[shuffled]])
+    for i in rng.integers(len(every), size=100):
+        assert decode(int(every[i])).hash == decode(int(embedded[positions[i]])).hash
+
+
+def test_the_input_stays_as_it_was(embedded: Encodings) -> None:
+    codes = embedded[:1000].copy()
+    canonical(codes)
+    numberings(codes)
+    assert np.array_equal(codes, embedded[:1000])

@@ -1,0 +1,501 @@
+"""Searches end to end on a tiny proxy: the record, determinism, a killed process, bad input."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from rich.console import Console
+
+import nasbench1shot1 as nb
+from nasbench1shot1.conformance.tiny_search import differences, values
+from nasbench1shot1.experiments.anytime_regret import scale_text
+from nasbench1shot1.one_shot_search.config import departures, make_config
+from nasbench1shot1.one_shot_search.record import FIELDS
+
+TINY = {"scale": "quick", "epochs": 4, "channels": 2, "cells": 1, "images_per_half": 40, "batch_size": 20, "threads": 1}
+SECONDS = ("search_seconds", "simulated_seconds")
+
+
+def search(out: Path, **options) -> nb.Run:
+    return nb.search(out=out, console=Console(quiet=True), **{**TINY, **options})
+
+
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory) -> nb.Run:
+    return search(tmp_path_factory.mktemp("unbroken") / "run", keep_weights_every=2)
+
+
+def without_seconds(run: nb.Run) -> list[dict]:
+    return [{key: value for key, value in line.items() if key not in SECONDS} for line in run.lines]
+
+
+def assert_same_run(a: nb.Run, b: nb.Run) -> None:
+    assert differences(a, b) == []
+    assert len(values(torch.load(a.folder / "checkpoint.pt", weights_only=True))) > 50
+    assert (b.folder / "regret.png").exists()
+    assert a.summary.keys() == b.summary.keys()
+
+
+def test_the_run_folder_holds_what_the_design_promises(unbroken):
+    names = {path.name for path in unbroken.folder.iterdir()}
+    assert names == {
+        "config.json",
+        "environment.json",
+        "metrics.jsonl",
+        "architecture_parameters.npz",
+        "checkpoint.pt",
+        "weights",
+        "summary.json",
+        "regret.png",
+    }
+    assert sorted(p.name for p in (unbroken.folder / "weights").iterdir()) == ["epoch-002.pt", "epoch-004.pt"]
+    assert list(unbroken.metrics.columns) == list(FIELDS)
+    assert unbroken.metrics["epoch"].tolist() == [0, 1, 2, 3, 4]
+    assert unbroken.lines[0]["train_loss"] is None
+    assert unbroken.lines[0]["train_error"] is None
+    assert unbroken.metrics["train_loss"].notna().tolist() == [False, True, True, True, True]
+    assert unbroken.config["threads"] == 1
+    assert unbroken.config["table_id"] == nb.load_table().id == unbroken.summary["table_id"]
+    environment = json.loads((unbroken.folder / "environment.json").read_text())
+    assert environment["torch"] == torch.__version__
+
+
+def test_every_line_is_what_the_space_and_the_table_say_of_that_epochs_parameters(unbroken):
+    space, table = nb.search_space("s1"), nb.load_table()
+    shapes = {key: (5, *shape) for key, shape in space.mixing_shapes().items()}
+    assert {key: value.shape for key, value in unbroken.architecture_parameters.items()} == shapes
+    for epoch, line in enumerate(unbroken.lines):
+        raw = {key: values[epoch] for key, values in unbroken.architecture_parameters.items()}
+        arch = space.discretise(raw)
+        metrics = table.query(arch)
+        assert line["architecture"] == str(arch) == str(unbroken.architectures[epoch])
+        assert line["cell_hash"] == arch.cell.hash
+        assert line["table_test_error"] == 1 - metrics.test_accuracy
+        assert line["table_valid_error"] == 1 - metrics.validation_accuracy
+        assert line["test_regret"] == table.regret(arch) >= 0
+        assert line["valid_regret"] == table.regret(arch, split="validation") >= 0
+        assert line["test_measured"] is metrics.is_measured("test_accuracy")
+        assert line["simulated_seconds"] == line["search_seconds"] + metrics.training_time
+        assert 0 <= line["one_shot_valid_error"] <= 1
+
+
+def test_same_seed_same_bits_and_another_seed_another_run(unbroken, tmp_path):
+    assert_same_run(unbroken, search(tmp_path / "again", keep_weights_every=2))
+    assert without_seconds(search(tmp_path / "other", seed=1)) != without_seconds(unbroken)
+
+
+def test_lambda_and_weights_both_move(unbroken):
+    for history in unbroken.architecture_parameters.values():
+        assert (np.abs(np.diff(history, axis=0)).max(axis=tuple(range(1, history.ndim))) > 0).all()
+    assert unbroken.lines[-1]["train_loss"] != unbroken.lines[1]["train_loss"]
+
+
+# A real process that kills itself with SIGKILL at a chosen moment: no handler, no clean-up.
+DRIVER = """
+import os, signal, sys
+from rich.console import Console
+import nasbench1shot1 as nb
+from nasbench1shot1 import files
+from nasbench1shot1.runs import checkpoints
+from nasbench1shot1.one_shot_search import loop, record
+
+def die(): os.kill(os.getpid(), signal.SIGKILL)
+
+moment, epoch, out, options = sys.argv[1], int(sys.argv[2]), sys.argv[3], eval(sys.argv[4])
+if moment == "training":
+    def kill_in_training(state, now, reporter, real=loop.train_epoch):
+        class Killer:
+            def step(self, *_): die()
+        return real(state, now, Killer() if now == epoch else reporter)
+    loop.train_epoch = kill_in_training
+elif moment == "metrics":
+    def kill_after_half_a_line(self, line, parameters, real=record.RunWriter.append):
+        if line["epoch"] == epoch:
+            with (self.folder / "metrics.jsonl").open("a") as file:
+                file.write('{"epoch": %d, "train_lo' % epoch)
+            die()
+        real(self, line, parameters)
+    record.RunWriter.append = kill_after_half_a_line
+elif moment == "checkpoint":
+    def kill_while_writing(path, content, real=checkpoints.save_checkpoint):
+        if path.name == "checkpoint.pt" and content["epoch"] == epoch:
+            with files.replacing(path) as file:
+                file.write(b"PK half a checkpoint")
+                file.flush()
+                die()
+        real(path, content)
+    loop.save_checkpoint = kill_while_writing
+elif moment == "summary":
+    record.RunWriter.finish = lambda self, summary: die()
+nb.search(out=out, console=Console(quiet=True), **options)
+"""
+
+
+def killed(moment: str, epoch: int, out: Path, **options) -> None:
+    """Search in a process of its own that dies at that moment."""
+    arguments = [sys.executable, "-c", DRIVER, moment, str(epoch), str(out), repr({**TINY, **options})]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    assert subprocess.run(arguments, env=environment, check=False).returncode == -signal.SIGKILL
+    assert not (out / "summary.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("moment", "epoch"),
+    [
+        ("training", 1),
+        ("training", 3),
+        ("metrics", 0),
+        ("metrics", 3),
+        ("checkpoint", 0),
+        ("checkpoint", 2),
+        ("summary", 4),
+    ],
+)
+def test_killed_and_resumed_is_the_unbroken_run(unbroken, tmp_path, moment, epoch):
+    killed(moment, epoch, tmp_path / "run", keep_weights_every=2)
+    assert_same_run(unbroken, nb.search(resume=tmp_path / "run", console=Console(quiet=True)))
+    assert not list((tmp_path / "run").rglob("*.part"))
+
+
+def test_resuming_a_finished_run_changes_nothing_and_more_epochs_go_on(unbroken, tmp_path):
+    folder = shutil.copytree(unbroken.folder, tmp_path / "run")
+    assert_same_run(unbroken, nb.search(resume=folder, console=Console(quiet=True)))
+    longer = nb.search(resume=folder, epochs=6, console=Console(quiet=True))
+    assert longer.metrics["epoch"].tolist() == list(range(7))
+    assert longer.summary["epochs"] == longer.config["epochs"] == 6
+    assert without_seconds(longer)[:5] == without_seconds(unbroken)
+    assert len(longer.architecture_parameters["operations"]) == 7
+
+
+def test_a_table_that_lacks_cells_of_the_space_is_refused_before_the_search(tmp_path):
+    with pytest.raises(nb.InvalidInputError, match=r"nb101-sample.* does not hold all of s1.*--table embedded"):
+        search(tmp_path / "run", table="nb101-sample")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_carried_tables_name_is_recorded_as_such(tmp_path, monkeypatch):
+    (tmp_path / "embedded").mkdir()
+    monkeypatch.chdir(tmp_path)
+    config = make_config({"table": "embedded"}).resolved()
+    assert config.table == "embedded"
+    assert make_config({"table": "./embedded"}).resolved().table == str(tmp_path / "embedded")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"epochs": 3}, "--epochs may only grow"),
+        ({"epochs": 0}, "--epochs may only grow"),
+        ({"seed": 5}, "was searched with --seed 0, not 5"),
+        ({"sed": 5}, "did you mean 'seed'"),
+        ({"out": "elsewhere"}, "leave out --out"),
+    ],
+)
+def test_resuming_with_another_configuration_is_refused(unbroken, options, sentence):
+    before = (unbroken.folder / "metrics.jsonl").read_bytes()
+    with pytest.raises(nb.UserError, match=sentence):
+        nb.search(resume=unbroken.folder, **options)
+    assert (unbroken.folder / "metrics.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:200], lambda data: b"no archive", lambda data: b""])
+def test_a_damaged_checkpoint_is_one_sentence_and_loses_nothing(unbroken, tmp_path, damage):
+    folder = shutil.copytree(unbroken.folder, tmp_path / "run")
+    checkpoint = folder / "checkpoint.pt"
+    checkpoint.write_bytes(damage(checkpoint.read_bytes()))
+    with pytest.raises(nb.DamagedFileError, match=r"checkpoint\.pt is damaged"):
+        nb.search(resume=folder, console=Console(quiet=True))
+    assert nb.load_run(folder).lines == unbroken.lines
+
+
+def test_a_checkpoint_of_another_space_is_refused(unbroken, tmp_path):
+    other = search(tmp_path / "s2", space="s2", epochs=1)
+    folder = shutil.copytree(unbroken.folder, tmp_path / "run")
+    shutil.copy(other.folder / "checkpoint.pt", folder / "checkpoint.pt")
+    with pytest.raises(nb.InvalidInputError, match=r"is of another run \(space nb101-s2-v1, here nb101-s1-v1\)"):
+        nb.search(resume=folder, console=Console(quiet=True))
+
+
+def test_lost_lines_are_refused_rather_than_invented(unbroken, tmp_path):
+    folder = shutil.copytree(unbroken.folder, tmp_path / "run")
+    lines = (folder / "metrics.jsonl").read_text().splitlines(keepends=True)
+    (folder / "metrics.jsonl").write_text("".join(lines[:3]))
+    with pytest.raises(nb.DamagedFileError, match="checkpoint of epoch 4 but fewer lines"):
+        nb.search(resume=folder, console=Console(quiet=True))
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"space": "s4"}, "unknown search space 's4'; did you mean 's[123]'"),
+        ({"optimizer": "dart"}, "did you mean 'darts'"),
+        ({"preset": "orginal"}, "did you mean 'original'"),
+        ({"scale": "quik"}, "did you mean 'quick'"),
+        ({"learnin_rate": 1}, "did you mean 'learning_rate'"),
+        ({"images": "cifar11"}, "did you mean 'cifar10'"),
+        ({"epochs": 0}, "--epochs must be at least 1, not 0"),
+        ({"epochs": "many"}, "--epochs must be a whole number, not 'many'"),
+        ({"epochs": 2.5}, "--epochs must be a whole number, not 2.5"),
+        ({"batch_size": 20.0}, "--batch-size must be a whole number"),
+        ({"seed": True}, "--seed must be a whole number"),
+        ({"compile": "no"}, "--compile must be true or false"),
+        ({"space": None}, "--space must be a text, not None"),
+        ({"grad_clip": float("inf")}, "--grad-clip must be more than 0"),
+        ({"threads": 0}, "--threads must be between 1 and"),
+        ({"threads": 100_000}, "--threads must be between 1 and"),
+        ({"device": "cpu:foo"}, "unknown device 'cpu:foo'"),
+        ({"batch_size": 41}, "--batch-size 41 is more than the 40 images"),
+        ({"learning_rate": float("nan")}, "--learning-rate must be at least 0"),
+        ({"grad_clip": 0}, "--grad-clip must be more than 0"),
+        ({"learning_rate": 0.001, "learning_rate_min": 1}, "--learning-rate falls to --learning-rate-min"),
+        ({"precision": "float16"}, "did you mean 'bfloat16'"),
+        ({"device": "tpu"}, "unknown device 'tpu'"),
+        ({"table": "/nowhere"}, "/nowhere"),
+        ({"images_per_half": 10_000}, "not 10,000 .class 0 has only 350"),
+    ],
+)
+def test_bad_options_are_one_sentence_and_leave_nothing(tmp_path, options, sentence):
+    with pytest.raises(nb.UserError, match=sentence) as caught:
+        search(tmp_path / "run", **options)
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_full_scale_without_cifar10_names_both_ways_out(tmp_path, monkeypatch):
+    monkeypatch.setenv("NB1SHOT1_DATA", str(tmp_path / "empty"))
+    with pytest.raises(nb.UserError, match=r"data download.*--scale quick"):
+        nb.search(out=tmp_path / "run", console=Console(quiet=True))
+
+
+def test_an_existing_folder_is_never_written_into(unbroken, tmp_path):
+    before = sorted((path.name, path.stat().st_mtime_ns) for path in unbroken.folder.rglob("*"))
+    with pytest.raises(nb.InvalidInputError, match=f"--resume {unbroken.folder}"):
+        search(unbroken.folder, keep_weights_every=2)
+    with pytest.raises(nb.InvalidInputError, match=r"holds another search .*--relaxation softmax, not gumbel"):
+        search(unbroken.folder, keep_weights_every=2, relaxation="gumbel")
+    assert sorted((path.name, path.stat().st_mtime_ns) for path in unbroken.folder.rglob("*")) == before
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(nb.InvalidInputError, match="choose another --out"):
+        search(tmp_path)
+
+
+def test_a_loss_that_is_no_number_ends_the_search_and_keeps_the_record(tmp_path):
+    with pytest.raises(nb.UserError, match=r"no longer a number in epoch 1: .* lower --learning-rate"):
+        search(tmp_path / "run", learning_rate=1e30, grad_clip=1e30, images_per_half=400)
+    assert [line["epoch"] for line in nb.load_run(tmp_path / "run").lines] == [0]
+
+
+def test_a_full_disk_ends_in_one_sentence_and_the_run_can_go_on(unbroken, tmp_path, monkeypatch):
+    import errno
+
+    from nasbench1shot1 import files
+
+    real = os.fsync
+
+    def full(descriptor: int) -> None:
+        if (tmp_path / "run" / "metrics.jsonl").exists() and len(nb.load_run(tmp_path / "run").lines) > 2:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(descriptor)
+
+    monkeypatch.setattr(files.os, "fsync", full)
+    with pytest.raises(nb.UserError, match=r"no space left on the disk while writing .*free some space"):
+        search(tmp_path / "run", keep_weights_every=2)
+    assert not list((tmp_path / "run").rglob("*.part"))
+    monkeypatch.undo()
+    assert_same_run(unbroken, nb.search(resume=tmp_path / "run", console=Console(quiet=True)))
+
+
+def test_under_corrected_no_validation_image_of_nas_bench_101_is_ever_looked_at(tmp_path, monkeypatch):
+    """All of CIFAR-10's indices, tiny halves: every row that a search fetches is below 40,000."""
+    from nasbench1shot1.images import image_set
+
+    source = tmp_path / "all.npz"
+    rng = np.random.default_rng(0)
+    np.savez(
+        source,
+        images=rng.integers(0, 256, (50_000, 32, 32, 3), np.uint8),
+        labels=np.arange(50_000) % 10,
+        train_index=np.arange(50_000),
+    )
+    seen: set[int] = set()
+    real = image_set.ImageSet.batch
+
+    def watched(self, rows):
+        seen.update(self.index[rows].tolist())
+        return real(self, rows)
+
+    monkeypatch.setattr(image_set.ImageSet, "batch", watched)
+    options = {"images": str(source), "epochs": 2, "images_per_half": 200}
+    search(tmp_path / "corrected", **options)
+    weights, architecture = {i for i in seen if i < 20_000}, {i for i in seen if i >= 20_000}
+    assert (len(weights), len(architecture)) == (200, 200)
+    assert max(seen) < 40_000
+    seen.clear()
+    search(tmp_path / "original", preset="original", **options)
+    assert max(seen) >= 40_000
+
+
+def test_numpy_scalars_and_paths_are_options_too(unbroken, tmp_path):
+    options = {"seed": np.int64(0), "epochs": np.int32(4), "momentum": np.float64(0.9), "keep_weights_every": 2}
+    assert_same_run(unbroken, search(tmp_path / "run", **options))
+    grown = nb.search(resume=tmp_path / "run", epochs=np.int64(5), console=Console(quiet=True))
+    assert grown.config["epochs"] == 5
+
+
+def test_a_finished_run_without_its_checkpoint_is_not_erased(unbroken, tmp_path):
+    folder = shutil.copytree(unbroken.folder, tmp_path / "run")
+    (folder / "checkpoint.pt").unlink()
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    with pytest.raises(nb.DamagedFileError, match=r"finished epochs but no checkpoint\.pt"):
+        nb.search(resume=folder, epochs=6, console=Console(quiet=True))
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+def test_a_flipped_bit_inside_a_checkpoints_tensor_is_found(unbroken, tmp_path):
+    folder = shutil.copytree(unbroken.folder, tmp_path / "run")
+    tensor = torch.load(folder / "checkpoint.pt", weights_only=True)["supernet"]["head.weight"].numpy().tobytes()
+    content = bytearray((folder / "checkpoint.pt").read_bytes())
+    content[content.index(tensor[:16])] ^= 1
+    (folder / "checkpoint.pt").write_bytes(content)
+    with pytest.raises(nb.DamagedFileError, match=r"checkpoint\.pt is damaged"):
+        nb.search(resume=folder, console=Console(quiet=True))
+
+
+@pytest.mark.parametrize(("other", "name"), [({"seed": 3}, "seed"), ({"channels": 3}, "channels")])
+def test_a_checkpoint_of_another_run_is_refused(unbroken, tmp_path, other, name):
+    stranger = search(tmp_path / "other", **{"epochs": 1, "keep_weights_every": 2, **other})
+    folder = shutil.copytree(unbroken.folder, tmp_path / "run")
+    shutil.copy(stranger.folder / "checkpoint.pt", folder / "checkpoint.pt")
+    with pytest.raises(nb.InvalidInputError, match=rf"is of another run \({name} 3"):
+        nb.search(resume=folder, console=Console(quiet=True))
+
+
+@pytest.mark.parametrize("missing", ["method", "epoch"])
+def test_a_checkpoint_that_lacks_something_is_refused(unbroken, tmp_path, missing):
+    from nasbench1shot1.runs.checkpoints import load_checkpoint, save_checkpoint
+
+    folder = shutil.copytree(unbroken.folder, tmp_path / "run")
+    content = load_checkpoint(folder / "checkpoint.pt")
+    del content[missing]
+    save_checkpoint(folder / "checkpoint.pt", content)
+    with pytest.raises(nb.DamagedFileError, match="lacks something"):
+        nb.search(resume=folder, console=Console(quiet=True))
+
+
+def test_weights_that_diverge_in_an_epochs_last_step_are_not_recorded(tmp_path):
+    with pytest.raises(nb.UserError, match="a weight or a batch-norm statistic is no longer a number in epoch 1"):
+        search(tmp_path / "run", learning_rate=1e30, grad_clip=1e30, batch_size=40)
+    assert [line["epoch"] for line in nb.load_run(tmp_path / "run").lines] == [0]
+
+
+def test_a_run_that_grew_says_so(unbroken, tmp_path):
+    assert unbroken.config["grown"] == []
+    search(tmp_path / "run", epochs=2)
+    grown = nb.search(resume=tmp_path / "run", epochs=4, console=Console(quiet=True))
+    assert grown.config["grown"] == [{"from": 2, "to": 4, "after_epoch": 2}]
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        ("metrics.jsonl", b"\xff\xfe no utf-8\n"),
+        ("metrics.jsonl", b"not json\n"),
+        ("metrics.jsonl", b"[]\n"),
+        ("metrics.jsonl", b'{"epoch": 0}\n'),
+        ("config.json", b"[]"),
+        ("summary.json", b"[]"),
+    ],
+)
+def test_damaged_records_are_one_sentence_before_anything_is_trained_or_written(unbroken, tmp_path, name, damage):
+    folder = shutil.copytree(unbroken.folder, tmp_path / "run")
+    (folder / name).write_bytes(damage)
+    with pytest.raises(nb.DamagedFileError) as caught:
+        _ = nb.load_run(folder).lines, nb.load_run(folder).summary
+    assert "\n" not in str(caught.value)
+    if name != "summary.json":  # which a resumed search writes anew
+        with pytest.raises(nb.DamagedFileError):
+            nb.search(resume=folder, epochs=5, console=Console(quiet=True))
+        assert (folder / name).read_bytes() == damage
+
+
+def test_lambda_of_another_shape_is_refused_on_resuming(unbroken, tmp_path):
+    folder = shutil.copytree(unbroken.folder, tmp_path / "run")
+    np.savez(folder / "architecture_parameters.npz", operations=np.zeros((5, 4, 3), np.float32))
+    with pytest.raises(nb.DamagedFileError, match="fewer lines or Λ"):
+        nb.search(resume=folder, epochs=5, console=Console(quiet=True))
+
+
+def test_two_processes_do_not_write_into_one_run(unbroken, tmp_path):
+    from nasbench1shot1.one_shot_search.record import RunWriter
+
+    folder = shutil.copytree(unbroken.folder, tmp_path / "run")
+    with RunWriter(folder).locked(), pytest.raises(nb.InvalidInputError, match="another process writes into"):
+        nb.search(resume=folder, epochs=5, console=Console(quiet=True))
+
+
+def test_a_search_leaves_the_number_of_threads_as_it_was(tmp_path):
+    before = torch.get_num_threads()
+    search(tmp_path / "run", epochs=1, threads=2 if before == 1 else 1)
+    assert torch.get_num_threads() == before
+
+
+def test_a_run_is_resumed_from_another_folder_and_whatever_the_environment_names(tmp_path, monkeypatch, measured_table):
+    run = search(tmp_path / "run", epochs=1)
+    monkeypatch.setenv("NB1SHOT1_TABLE", measured_table.info()["folder"])
+    grown = nb.search(resume=run.folder, epochs=2, console=Console(quiet=True))
+    assert grown.config["table"] == "embedded"
+    other = search(tmp_path / "other", epochs=1)
+    assert other.config["table"] == measured_table.info()["folder"]
+    assert other.lines[-1]["test_measured"]
+
+
+def test_a_class_of_ones_own_is_searched_with_and_found_again_on_resuming(tmp_path):
+    from annealed_darts import AnnealedDARTS
+
+    run = nb.search(AnnealedDARTS, out=tmp_path / "run", console=Console(quiet=True), **{**TINY, "epochs": 1})
+    assert run.config["optimizer"] == "annealed_darts:AnnealedDARTS"
+    assert len(nb.search(resume=run.folder, epochs=2, console=Console(quiet=True)).lines) == 3
+    with pytest.raises(nb.InvalidInputError, match="cannot be imported"):
+        search(tmp_path / "other", optimizer="annealed_darts:Nothing")
+
+
+def test_a_group_that_may_not_shrink_stays_as_it_was(tmp_path):
+    options = {**TINY, "epochs": 2, "console": Console(quiet=True)}
+    nb.search_seeds([0, 1], out=tmp_path / "group", **options)
+    before = (tmp_path / "group" / "seeds.json").read_bytes()
+    for epochs, sentence in ((1, "--epochs may only grow, not to 1"), (-3, "--epochs may only grow")):
+        with pytest.raises(nb.InvalidInputError, match=sentence):
+            nb.search_seeds([], resume=tmp_path / "group", epochs=epochs, console=Console(quiet=True))
+    assert (tmp_path / "group" / "seeds.json").read_bytes() == before
+    (tmp_path / "group" / "seed-1" / "config.json").unlink()  # as if killed before the options were recorded
+    for path in (tmp_path / "group" / "seed-1").iterdir():
+        if path.name != "environment.json":
+            path.unlink()
+    runs = nb.search_seeds([], resume=tmp_path / "group", epochs=3, console=Console(quiet=True))
+    assert [len(run.lines) for run in runs] == [4, 4]
+
+
+def test_a_search_that_fails_before_it_recorded_anything_leaves_no_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr("nasbench1shot1.one_shot_search.loop.one_shot_error", lambda state, epoch: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        search(tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_mix_is_named_on_screen_and_in_the_picture(tmp_path):
+    screen = StringIO()
+    options = {**TINY, "epochs": 1, "relaxation": "gumbel", "weight_decay": 0.01}
+    run = nb.search(out=tmp_path / "run", console=Console(file=screen, width=80), **options)
+    assert "With --weight-decay 0.01, --relaxation gumbel" in screen.getvalue()
+    assert departures(run.config) == {"weight_decay": 0.01, "relaxation": "gumbel"}
+    assert scale_text([run.config]).endswith("\n--weight-decay\xa00.01, --relaxation\xa0gumbel")
+    other = {**run.config, "weight_decay": 0.02}
+    assert scale_text([run.config, other]).endswith("preset corrected\n--relaxation\xa0gumbel")

@@ -1,0 +1,192 @@
+"""ENAS: what its controller learns, from which images, and that its published quirks are switches of the preset."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from tiny_controller import TINY, controller, every_decision, generator
+
+import nasbench1shot1 as nb
+from nasbench1shot1.one_shot_search.config import make_config
+from nasbench1shot1.optimizers.enas import ENAS, ENASHyperparameters, controller_settings, reinforce_loss
+from nasbench1shot1.space import Choice
+
+MAX_POOL = 2
+
+
+class Judge:
+    """Stands in for the shared weights: the more max-pooling, the better."""
+
+    batch_size = 8
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[int, torch.Tensor]] = []
+
+    def rows(self, images: int, drawn: torch.Generator) -> torch.Tensor:
+        return 100 + torch.randperm(40, generator=drawn)[:images]
+
+    def errors(self, architectures, rows=None) -> np.ndarray:
+        self.asked.append((len(architectures), rows))
+        return np.array([1 - np.mean(np.equal(arch.operations, MAX_POOL)) for arch in architectures])
+
+
+def enas(seed: int = 0, space=TINY, **hyperparameters) -> ENAS:
+    return ENAS(space, ENASHyperparameters(**hyperparameters), generator(seed), torch.device("cpu"))
+
+
+def probabilities(method: ENAS) -> torch.Tensor:
+    with torch.no_grad():
+        return method.controller.score(every_decision(TINY)).log_probability.exp()
+
+
+@pytest.mark.parametrize("baseline", [0.0, 0.7])
+def test_its_loss_has_in_expectation_the_gradient_of_reward_and_entropy(baseline):
+    made, weight = controller(), 0.3
+    scored = made.score(every_decision(TINY))
+    probability = scored.log_probability.exp()
+    rewards = torch.rand(len(probability), dtype=torch.float64, generator=generator(1))
+    entropy = -(probability * scored.log_probability).sum()
+    exact = torch.autograd.grad(-(probability * rewards).sum() - weight * entropy, list(made.parameters()))
+
+    def weighted(i: int) -> torch.Tensor:
+        one = made.score([picks[i : i + 1] for picks in every_decision(TINY)])
+        return probability[i].item() * reinforce_loss(one, rewards[i : i + 1], baseline, weight)
+
+    expected = torch.autograd.grad(sum(weighted(i) for i in range(len(probability))), list(made.parameters()))
+    for ours, right in zip(expected, exact, strict=True):
+        assert torch.allclose(ours, right, rtol=1e-6, atol=1e-9)
+        assert right.abs().max() > 1e-4
+
+
+def test_the_controller_learns_what_is_rewarded_from_one_batch_of_the_architecture_half_a_step():
+    method, judge = enas(controller_steps=200, controller_learning_rate=0.03), Judge()
+    scored = method.controller.score(every_decision(TINY)).architectures
+    rewards = torch.tensor(1 - judge.errors(scored), dtype=torch.float32)
+    before = (probabilities(method) * rewards).sum().item()
+    judge.asked.clear()
+    method.end_epoch(judge)
+    after = (probabilities(method) * rewards).sum().item()
+    assert before == pytest.approx(1 / 3, abs=0.01)
+    assert after > 0.5  # the tanh lets no operation come more often than in 0.576 of the draws
+    assert method.baseline == pytest.approx(100 * after, abs=15)  # percent
+    assert [count for count, _ in judge.asked] == [1] * 200
+    assert all(len(rows) == judge.batch_size and rows.min() >= 100 for _, rows in judge.asked)
+
+
+def test_the_baseline_starts_at_the_first_reward_or_as_published_at_zero():
+    for from_zero, expected in ((False, 75), (True, 0.25 * 75)):
+        method = enas(
+            controller_baseline_from_zero=from_zero, controller_baseline_decay=0.75, controller_entropy_weight=0.0
+        )
+        samples = method.controller.sample(generator(0))
+        method.reinforce(samples, 0.75)
+        assert method.baseline == pytest.approx(expected)
+        method.reinforce(method.controller.sample(generator(0)), 0.0)
+        assert method.baseline == pytest.approx(0.75 * expected)
+
+
+def test_at_the_first_step_nothing_is_better_than_the_baseline():
+    method = enas(controller_entropy_weight=0.0)
+    before = probabilities(method)
+    method.reinforce(method.controller.sample(generator(0)), 0.9)
+    assert torch.equal(probabilities(method), before)
+
+
+def test_it_trains_and_selects_what_the_present_controller_draws():
+    method, judge = enas(candidates=30, controller_steps=150, controller_learning_rate=0.05), Judge()
+    method.begin_epoch(1, 2, generator(1))
+    early = [method.mixing().path for _ in range(100)]
+    assert len(set(early)) > 25
+    method.end_epoch(judge)
+    judge.asked.clear()
+    method.choose(judge)
+    late = [method.mixing().path for _ in range(100)]
+    pooled = [np.mean([np.equal(arch.operations, MAX_POOL).mean() for arch in drawn]) for drawn in (early, late)]
+    assert pooled[0] < 0.45
+    assert pooled[1] > pooled[0] + 0.1  # none of those that were drawn in advance before the controller learned
+    assert method.architecture().operations == (MAX_POOL, MAX_POOL)
+    assert judge.asked[0][0] <= 30
+    assert method.evaluation_mixing().path == method.architecture()
+    assert TINY.discretise(method.parameters) == method.architecture()
+
+
+def test_the_state_goes_on_bit_for_bit():
+    method, judge = enas(controller_steps=10), Judge()
+    method.begin_epoch(1, 2, generator(1))
+    method.mixing()
+    method.end_epoch(judge)
+    method.choose(judge)
+    other = enas(seed=9, controller_steps=10)
+    other.begin_epoch(1, 2, generator(5))
+    other.mixing()  # what it drew in advance must not survive
+    state = method.state_dict()
+    other.load_state_dict(state)
+    assert other.architecture() == method.architecture()
+    for each in (method, other):
+        each.begin_epoch(2, 2, generator(2))
+        assert each.mixing().path == enas_draw(state)
+        each.end_epoch(Judge())
+    assert torch.equal(probabilities(other), probabilities(method))
+    assert other.baseline == method.baseline
+
+
+def enas_draw(state) -> nb.Architecture:
+    """The first draw of the second epoch by a controller of that state, which later steps must not have changed."""
+    third = enas(seed=3)
+    third.load_state_dict(state)
+    third.begin_epoch(2, 2, generator(2))
+    return third.mixing().path
+
+
+def test_the_published_quirks_are_the_presets():
+    corrected = make_config({"optimizer": "enas"})
+    assert (corrected.batch_size, corrected.weight_decay, corrected.grad_clip) == (64, 1e-4, 0.25)
+    assert (corrected.candidates, corrected.controller_steps, corrected.epochs) == (100, 300, 50)
+    assert (corrected.controller_reward_scale, corrected.controller_entropy_weight) == (100, 1e-4)
+    assert not corrected.controller_average_parents
+    original = make_config({"optimizer": "enas", "preset": "original"})
+    assert (original.controller_entropy_weight, original.controller_operation_bias) == (1e-6, 0.25)
+    assert original.controller_average_parents
+    assert original.controller_baseline_from_zero
+    assert (original.candidates, original.candidate_batches, original.finalists) == (1000, 1, 5)
+    settings = controller_settings(TINY, original.hyperparameters())
+    assert settings.operation_bias == (0.25, -0.25, 0.25)
+    assert settings.operation_bias_start == (10, 0, 10)
+    assert make_config({"optimizer": "enas", "scale": "quick"}).controller_steps == 30
+
+
+class FourOperations(type(TINY)):
+    def choices(self) -> tuple[Choice, ...]:
+        return tuple(replace(choice, entries=4) for choice in super().choices())
+
+
+def test_a_bias_needs_the_operations_that_it_is_of():
+    space = FourOperations("four", "four-v1", n_parents=(1, 1, 2))
+    assert controller_settings(space, ENASHyperparameters()).operation_bias == ()
+    with pytest.raises(nb.InvalidInputError, match="which four does not choose among: leave it at 0"):
+        controller_settings(space, ENASHyperparameters(controller_operation_bias=0.25))
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("controller_steps", -1, "--controller-steps must be at least 0, not -1"),
+        ("controller_learning_rate", float("nan"), "--controller-learning-rate must be at least 0"),
+        ("controller_baseline_decay", 1.5, "--controller-baseline-decay must be between 0 and 1"),
+        ("controller_temperature", 0.0, "--controller-temperature must be more than 0"),
+        ("controller_hidden", 0, "--controller-hidden must be at least 1"),
+        ("finalists", 101, "--finalists 101 cannot be more than --candidates 100"),
+    ],
+)
+def test_bad_values_end_in_a_sentence(option, value, message):
+    with pytest.raises(nb.InvalidInputError, match=message):
+        ENASHyperparameters(**{option: value}).check()
+
+
+def test_a_diverged_controller_ends_in_a_sentence():
+    method = enas(controller_steps=0)
+    with torch.no_grad():
+        method.controller.embedding.weight[0, 0] = torch.nan
+    with pytest.raises(nb.UserError, match="lower --controller-learning-rate"):
+        method.end_epoch(Judge())

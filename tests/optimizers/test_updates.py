@@ -1,0 +1,233 @@
+"""The gradient of Λ, first and second order, against an exactly unrolled step of the weights."""
+
+import copy
+
+import pytest
+import torch
+from small_supernets import random_mixing, small
+from tiny_search import SMALL_SPACE, generator, tiny_batch, tiny_state
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from nasbench1shot1.layers import other_buffers
+from nasbench1shot1.one_shot_search.loop import weight_step
+from nasbench1shot1.optimizer import Mixing, SearchStep
+from nasbench1shot1.optimizers import updates
+from nasbench1shot1.optimizers.gradient import GradientHyperparameters, GradientOptimizer
+from nasbench1shot1.optimizers.relaxation import RELAXATIONS
+
+RATE, MOMENTUM, DECAY = 0.3, 0.9, 0.05
+
+
+class Unrolled:
+    """A tiny supernet in float64 between two steps, and what an optimizer may use of it."""
+
+    def __init__(self, momentum: float = MOMENTUM) -> None:
+        self.net = small(SMALL_SPACE, channels=2, cells=1).double().train()
+        self.sgd = torch.optim.SGD(self.net.parameters(), RATE, momentum, weight_decay=DECAY)
+        mixing = {key: value.detach().double() for key, value in random_mixing(SMALL_SPACE, 3).items()}
+        self.loss(Mixing(mixing), tiny_batch(seed=9)).backward()
+        self.sgd.step()  # so that there is momentum
+        self.sgd.zero_grad()
+
+    def loss(self, mixing, batch) -> Tensor:
+        return nn.functional.cross_entropy(self.net(batch.images, *mixing.arguments()), batch.labels)
+
+    def loss_at(self, weights, mixing, batch) -> Tensor:
+        buffers = {name: buffer.clone() for name, buffer in self.net.named_buffers()}
+        logits = functional_call(self.net, {**weights, **buffers}, (batch.images, *mixing.arguments()))
+        return nn.functional.cross_entropy(logits, batch.labels)
+
+    def step(self) -> SearchStep:
+        weights = dict(self.net.named_parameters())
+        return SearchStep(self.loss, self.loss_at, weights, tiny_batch(seed=1), tiny_batch(seed=2), self.sgd)
+
+    def exact(self, step: SearchStep, mixing: Mixing) -> list[Tensor]:
+        """∂/∂mixing of the validation loss after one step of SGD, PyTorch's formula written out, by autograd alone."""
+        weights = {name: weight.detach().requires_grad_() for name, weight in step.weights.items()}
+        loss = self.loss_at(weights, mixing, step.weight_batch)
+        gradients = torch.autograd.grad(loss, list(weights.values()), create_graph=True, allow_unused=True)
+        moved = {}
+        for (name, weight), gradient in zip(weights.items(), gradients, strict=True):
+            if gradient is None:
+                moved[name] = weight
+                continue
+            buffer = self.sgd.state[step.weights[name]].get("momentum_buffer")
+            velocity = gradient + DECAY * weight + (0 if buffer is None else self.sgd.defaults["momentum"] * buffer)
+            moved[name] = weight - RATE * velocity
+        loss = self.loss_at(moved, mixing, step.architecture_batch)
+        return list(torch.autograd.grad(loss, mixing.tensors(), materialize_grads=True))
+
+
+def leaves(relaxation: str, seed: int = 0) -> tuple[Mixing, list[Tensor]]:
+    parameters = {key: value.detach().double() for key, value in random_mixing(SMALL_SPACE, seed).items()}
+    mixing = RELAXATIONS[relaxation](SMALL_SPACE, parameters, 0.5, generator(seed))
+    tensors = [tensor.detach().requires_grad_() for tensor in mixing.tensors()]
+    return mixing.with_tensors(iter(tensors)), tensors
+
+
+def distance(ours: list[Tensor], right: list[Tensor]) -> float:
+    return torch.cat([(a - b).flatten() for a, b in zip(ours, right, strict=True)]).norm().item()
+
+
+def size(parts: list[Tensor]) -> float:
+    return torch.cat([part.flatten() for part in parts]).norm().item()
+
+
+@pytest.mark.parametrize("relaxation", RELAXATIONS)
+def test_first_order_is_the_gradient_of_the_validation_loss(relaxation):
+    unrolled, (mixing, tensors) = Unrolled(), leaves(relaxation)
+    step = unrolled.step()
+    ours = updates.first_order(step, mixing, tensors)
+    right = torch.autograd.grad(unrolled.loss(mixing, step.architecture_batch), tensors, materialize_grads=True)
+    assert all(torch.equal(a, b) for a, b in zip(ours, right, strict=True))
+    assert size(ours) > 0
+
+
+@pytest.mark.parametrize("momentum", [0.0, MOMENTUM])
+@pytest.mark.parametrize("relaxation", RELAXATIONS)
+def test_second_order_is_the_gradient_through_one_exact_step(relaxation, momentum, monkeypatch):
+    unrolled, (mixing, tensors) = Unrolled(momentum), leaves(relaxation)
+    step = unrolled.step()
+    right = unrolled.exact(step, mixing)
+    of_first_order = distance(updates.first_order(step, mixing, tensors), right)
+    assert of_first_order > 0.1 * size(right)
+    published = distance(updates.second_order(step, mixing, tensors), right)
+    assert published < 0.6 * of_first_order  # the rest is kinks of ReLU between the two passes
+    errors = []
+    for length in (1e-5, 1e-6):
+        monkeypatch.setattr(updates, "FINITE_DIFFERENCE", length)
+        errors.append(distance(updates.second_order(step, mixing, tensors), right))
+    assert errors[1] < 1e-7 * size(right)
+    assert errors[0] < published
+
+
+def test_the_step_is_the_one_that_the_weights_would_take():
+    unrolled, (mixing, _) = Unrolled(), leaves("single-path")
+    step = unrolled.step()
+    weights = {name: weight.detach().clone() for name, weight in step.weights.items()}
+    virtual, rate = updates._virtual_step(step, weights, mixing)
+    assert rate == RATE
+    unrolled.loss(mixing, step.weight_batch).backward()
+    unrolled.sgd.step()
+    moved = {name for name, weight in step.weights.items() if not torch.equal(weight, weights[name])}
+    assert moved == set(virtual)
+    assert len(moved) < len(weights)
+    for name, weight in virtual.items():
+        torch.testing.assert_close(weight, step.weights[name].detach(), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("update", updates.UPDATES)
+def test_nothing_of_the_search_moves_and_no_model_is_copied(update, monkeypatch):
+    state = tiny_state(optimizer="darts-second-order")
+    before_step = state.images_of(torch.from_numpy(state.split.weights[:20]), state.augmentation(1), None)
+    weight_step(state, before_step)  # so that there is momentum, and gradients that must not be used
+    frozen = copy.deepcopy([state.net.state_dict(), state.weight_optimizer.state_dict()])
+    gradients = [parameter.grad.clone() for parameter in state.net.parameters()]
+    mixing = state.method.mixing()
+    tensors = [tensor.detach().requires_grad_() for tensor in mixing.tensors()]
+    batches = [state.images_of(torch.from_numpy(rows[:20]), state.augmentation(1), None) for rows in halves(state)]
+
+    def refuse(*_):
+        raise AssertionError("a deep copy")
+
+    monkeypatch.setattr(copy, "deepcopy", refuse)
+    running = {name: buffer.clone() for name, buffer in state.net.named_buffers()}
+    updates.UPDATES[update](state.step(*batches), mixing.with_tensors(iter(tensors)), tensors)
+    kept = [*state.net.named_parameters()]
+    if update == "second-order":  # the first-order pass is a plain one of the supernet, which moves them
+        assert all(torch.equal(buffer, running[name]) for name, buffer in state.net.named_buffers())
+    assert all(torch.equal(weight, frozen[0][name]) for name, weight in kept)
+    now = state.weight_optimizer.state_dict()
+    assert now["param_groups"] == frozen[1]["param_groups"]
+    for i, moments in frozen[1]["state"].items():
+        assert torch.equal(now["state"][i]["momentum_buffer"], moments["momentum_buffer"])
+    assert all(torch.equal(weight.grad, grad) for (_, weight), grad in zip(kept, gradients, strict=True))
+
+
+def halves(state):
+    return state.split.weights, state.split.architecture
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_the_loss_at_given_weights_is_the_loss_in_float32_whatever_the_precision(precision):
+    state, exact = tiny_state(precision=precision), tiny_state(precision="float32")
+    batch = state.images_of(torch.from_numpy(state.split.weights[:20]), state.augmentation(1), None)
+    weights = {name: weight.detach().clone() for name, weight in state.net.named_parameters()}
+    running = {name: buffer.clone() for name, buffer in state.net.named_buffers()}
+    mixing = state.method.mixing()
+    for training in (True, False):
+        state.net.train(training)
+        found = state.loss_at(weights, mixing, batch)
+        assert all(torch.equal(buffer, running[name]) for name, buffer in state.net.named_buffers())
+        exact.net.train(training)
+        assert torch.equal(found, exact.loss(mixing, batch))
+        exact.net.load_state_dict(running, strict=False)
+        state.net.load_state_dict(running, strict=False)
+    changed = {name: 0.5 * weight for name, weight in weights.items()}
+    assert not torch.equal(state.loss_at(changed, mixing, batch), found)
+
+
+def test_a_pass_at_other_weights_leaves_the_buffers_of_somebody_elses_layers_alone():
+    state = tiny_state()
+    state.net.stem.bn = nn.BatchNorm2d(2)
+    assert set(other_buffers(state.net)) == {f"stem.bn.{name}" for name, _ in state.net.stem.bn.named_buffers()}
+    batch = state.images_of(torch.from_numpy(state.split.weights[:20]), state.augmentation(1), None)
+    running = {name: buffer.clone() for name, buffer in state.net.named_buffers()}
+    state.net.train()
+    state.loss_at(dict(state.net.named_parameters()), state.method.mixing(), batch)
+    assert all(torch.equal(buffer, running[name]) for name, buffer in state.net.named_buffers())
+    state.loss(state.method.mixing(), batch)
+    assert not torch.equal(state.net.stem.bn.running_mean, running["stem.bn.running_mean"])
+
+
+def test_bfloat16_leaves_the_second_order_gradient_alone():
+    """The weights between whose losses it takes differences lie closer together than bfloat16 resolves."""
+    gradients = []
+    for precision in ("float32", "bfloat16"):
+        state = tiny_state(precision=precision)
+        batches = [state.images_of(torch.from_numpy(half[:20]), state.augmentation(1), None) for half in halves(state)]
+        mixing = state.method.mixing()
+        parts = [tensor.detach().requires_grad_() for tensor in mixing.tensors()]
+        gradients.append(updates.second_order(state.step(*batches), mixing.with_tensors(iter(parts)), parts))
+    assert all(torch.equal(a, b) for a, b in zip(*gradients, strict=True))
+
+
+@pytest.mark.parametrize("relaxation", RELAXATIONS)
+@pytest.mark.parametrize("update", updates.UPDATES)
+def test_lambda_gets_what_the_chain_rule_gives(relaxation, update, monkeypatch):
+    unrolled = Unrolled()
+    settings = GradientHyperparameters(relaxation=relaxation, update=update, temperature_min=0.5, temperature_max=0.5)
+    made = GradientOptimizer(SMALL_SPACE, settings, generator(0), torch.device("cpu"))
+    made.parameters = {key: value.detach().double().requires_grad_() for key, value in made.parameters.items()}
+    caught: list[Tensor] = []
+    monkeypatch.setattr(made, "descend", lambda gradients: caught.extend(gradients))
+    made.generator = generator(5)
+    made.architecture_step(unrolled.step())
+    made.generator = generator(5)
+    mixing = made.mixing()
+    step = unrolled.step()
+    tensors = [tensor.detach().requires_grad_() for tensor in mixing.tensors()]
+    of_mixing = updates.UPDATES[update](step, mixing.with_tensors(iter(tensors)), tensors)
+    total = sum((tensor * gradient).sum() for tensor, gradient in zip(mixing.tensors(), of_mixing, strict=True))
+    right = torch.autograd.grad(total, list(made.parameters.values()))
+    for ours, wanted in zip(caught, right, strict=True):
+        torch.testing.assert_close(ours, wanted, rtol=1e-10, atol=1e-14)
+    if update == "first-order" and relaxation == "softmax":
+        direct = torch.autograd.grad(unrolled.loss(made.mixing(), step.architecture_batch), [*made.parameters.values()])
+        torch.testing.assert_close(caught, list(direct), rtol=1e-10, atol=1e-14)
+
+
+@pytest.mark.parametrize(("clip", "norm"), [(0.0, 50.0), (5.0, 5.0), (100.0, 50.0)])
+def test_lambdas_gradient_is_clipped_as_a_whole_and_moves_it_by_adam(clip, norm):
+    made = GradientOptimizer(
+        SMALL_SPACE, GradientHyperparameters(architecture_grad_clip=clip), generator(0), torch.device("cpu")
+    )
+    before = {key: value.detach().clone() for key, value in made.parameters.items()}
+    factor = 50 / 11**0.5  # eleven entries of Λ
+    made.descend(tuple(torch.full_like(value, factor) for value in before.values()))
+    for key, value in made.parameters.items():
+        gradient = norm / 11**0.5 + 1e-3 * before[key]  # Adam's weight decay is an L2 term
+        torch.testing.assert_close(made.adam.state[value]["exp_avg"], 0.5 * gradient, rtol=1e-4, atol=1e-6)
+        torch.testing.assert_close(before[key] - value.detach(), torch.full_like(value, 3e-4), rtol=1e-3, atol=0)
+        assert value.grad is None

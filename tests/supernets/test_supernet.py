@@ -1,0 +1,340 @@
+"""The supernet against a naive reference, golden parameter counts, and the published faults."""
+
+import numpy as np
+import pytest
+import torch
+from naive_supernet import naive_forward
+from small_supernets import SPACES, images, random_mixing, small
+from torch.func import functional_call, grad, jacrev, jvp, stack_module_state, vmap
+
+import nasbench1shot1 as nb
+from nasbench1shot1.layers import weighted_sum
+from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
+from nasbench1shot1.supernet import to_tensors
+from nasbench1shot1.supernets.presets import PRESETS
+
+
+@pytest.mark.parametrize(("space", "count"), [("s1", 1_101_402), ("s2", 1_101_402), ("s3", 1_509_594)])
+@pytest.mark.parametrize("preset", PRESETS)
+def test_parameter_counts_are_the_published_ones(space, count, preset):
+    net = nb.Supernet(nb.search_space(space), preset=preset)
+    assert sum(p.numel() for p in net.parameters()) == count
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("space", SPACES)
+@pytest.mark.parametrize("preset", PRESETS)
+def test_value_and_gradients_are_those_of_the_naive_supernet(space, preset, training):
+    net, x = small(space, preset).train(training).double(), images().double()
+    mixing = {key: value.detach().double().requires_grad_() for key, value in random_mixing(net.space, 1).items()}
+    naive_state = {key: value.detach().clone() for key, value in net.state_dict().items()}
+    names = [name for name, _ in net.named_parameters()]
+    for name in names:
+        naive_state[name].requires_grad_()
+    wanted, _ = naive_forward(naive_state, x, mixing, 3, training, padded=preset == "original")
+    weights = torch.randn(wanted.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(5))
+    of_naive = torch.autograd.grad((wanted * weights).sum(), [*(naive_state[n] for n in names), *mixing.values()])
+    found = net(x.contiguous(memory_format=torch.channels_last), mixing)
+    of_real = torch.autograd.grad((found * weights).sum(), [*net.parameters(), *mixing.values()])
+    torch.testing.assert_close(found, wanted, rtol=1e-9, atol=1e-10)
+    for name, a, b in zip([*names, *mixing], of_real, of_naive, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-7, atol=1e-9, msg=lambda text, name=name: f"{name}: {text}")
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_mixing_weights_per_sample_are_the_loop_over_samples(space):
+    net, x = small(space).eval(), images(5)
+    mixing = random_mixing(net.space, seed=2, batch=5)
+    together = net(x, mixing)
+    alone = [net(x[i : i + 1], {key: value[i] for key, value in mixing.items()}) for i in range(5)]
+    torch.testing.assert_close(together, torch.cat(alone), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_a_batch_of_architectures_is_each_alone_by_its_sampled_operations(space):
+    net, x, rng = small(space).eval(), images(4), np.random.default_rng(0)
+    architectures = [net.space.sample(rng) for _ in range(4)]
+    together = net(x, net.discrete_mixing(architectures))
+    for i, arch in enumerate(architectures):
+        alone = net(x[i : i + 1], net.discrete_mixing(arch), operations=arch.operations)
+        torch.testing.assert_close(together[i : i + 1], alone, rtol=1e-5, atol=1e-6)
+
+
+def test_operations_that_are_not_sampled_get_no_gradient_but_the_sampled_weights_do():
+    net, arch = small("s1"), nb.search_space("s1")[4321]
+    mixing = {key: value.requires_grad_() for key, value in net.discrete_mixing(arch).items()}
+    net(images(), mixing, operations=arch.operations).sum().backward()
+    convolutions = ("conv3x3", "conv1x1")
+    for block, operation in enumerate(arch.operations):
+        for o, name in enumerate(convolutions):
+            gradient = getattr(net.cells[0].blocks[block], name).conv.weight.grad
+            assert (gradient is not None) == (o == operation)
+    assert torch.equal(mixing["operations"].grad != 0, mixing["operations"] != 0)
+
+
+@pytest.mark.parametrize(("preset", "sides"), [("corrected", [32, 16, 8]), ("original", [32, 17, 9])])
+def test_feature_maps_are_halved_as_the_preset_says(preset, sides):
+    net, seen = small("s1", preset), []
+    for cell in net.cells:
+        cell.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].shape[-1]))
+    mixing = random_mixing(net.space, seed=1)
+    net(images(2), mixing)
+    _, naive_sides = naive_forward(dict(net.state_dict()), images(2), mixing, 3, True, padded=preset == "original")
+    assert seen == naive_sides == sides
+
+
+def test_the_original_softmaxes_one_hot_operations_and_averages_edges():
+    space = nb.search_space("s1")
+    arch = nb.Architecture.parse("s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3")
+    published = small("s1", "original").discrete_mixing(arch)
+    assert published["operations"][0].tolist() == pytest.approx([0.5761, 0.2119, 0.2119], abs=1e-4)
+    assert published["input_edges/3"].tolist() == [0.5, 0, 0.5]
+    assert published["output_edges"].tolist() == [0, 0, 0.5, 0, 0.5]
+    corrected = small("s1").discrete_mixing(arch)
+    assert all(np.array_equal(corrected[key], value) for key, value in space.one_hot(arch).items())
+
+
+@pytest.mark.parametrize(("preset", "momentum"), [("corrected", 0.003), ("original", 0.997)])
+def test_running_statistics_move_by_the_presets_momentum(preset, momentum):
+    net = nb.Supernet(nb.search_space("s1"), 2, 1, preset, generator=torch.Generator().manual_seed(0))
+    x = images(8)
+    net(x, random_mixing(net.space, 0))
+    batch_mean = torch.nn.functional.conv2d(x, net.stem.conv.weight, padding=1).mean(dim=(0, 2, 3))
+    torch.testing.assert_close(net.stem.bn.running_mean, momentum * batch_mean, rtol=1e-4, atol=1e-7)
+
+
+@pytest.mark.parametrize("cells", [1, 2, 3, 4, 9])
+def test_any_number_of_channels_and_cells(cells):
+    net = nb.Supernet(nb.search_space("s2"), channels=1, cells=cells)
+    assert net(images(2), random_mixing(net.space, 0)).shape == (2, 10)
+    assert len(net.cells) == cells
+
+
+@pytest.mark.parametrize("sizes", [{"channels": 0}, {"cells": 0}])
+def test_a_supernet_of_nothing_is_refused(sizes):
+    with pytest.raises(nb.InvalidInputError, match="at least 1 channel and 1 cell"):
+        nb.Supernet(nb.search_space("s1"), **sizes)
+
+
+def test_unknown_preset_is_refused_with_the_closest():
+    with pytest.raises(nb.InvalidInputError, match="did you mean 'original'"):
+        nb.Supernet(nb.search_space("s1"), preset="orignal")
+
+
+def test_initial_weights_come_from_the_generator_alone_and_are_distributed_as_pytorchs():
+    def build(seed: int) -> nb.Supernet:
+        return nb.Supernet(nb.search_space("s1"), generator=torch.Generator().manual_seed(seed))
+
+    first, again, other = build(1), build(1), build(2)
+    assert all(torch.equal(a, b) for a, b in zip(first.parameters(), again.parameters(), strict=True))
+    assert not torch.equal(first.head.weight, other.head.weight)
+    torch.manual_seed(0)
+    default = nb.Supernet(nb.search_space("s1"))
+    for name in ("head.weight", "classifier.weight", "cells.8.projections.4.conv.weight"):
+        ours, theirs = first.get_parameter(name).detach(), default.get_parameter(name).detach()
+        assert ours.abs().max().item() == pytest.approx(theirs.abs().max().item(), rel=0.02)
+        assert ours.std().item() == pytest.approx(theirs.std().item(), rel=0.06)
+
+
+def test_state_dict_round_trip_gives_the_same_logits():
+    net, other = small("s3"), nb.Supernet(nb.search_space("s3"), 3, 3)
+    other.load_state_dict(net.state_dict())
+    mixing = random_mixing(net.space, 0)
+    assert torch.equal(net.eval()(images(), mixing), other.eval()(images(), mixing))
+
+
+def test_bfloat16_autocast_agrees_roughly_and_keeps_gradients_float32():
+    net, x = small("s1", channels=8).train(), images(16)
+    mixing = random_mixing(net.space, 0)
+    exact = net(x, mixing)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        rough = net(x, mixing)
+    torch.testing.assert_close(rough.float(), exact, rtol=0.1, atol=0.1)
+    rough.float().sum().backward()
+    assert all(p.grad.dtype == torch.float32 for p in net.parameters() if p.grad is not None)
+    assert all(value.grad.dtype == torch.float32 for value in mixing.values())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"operations": torch.ones(9, 3)}, "'operations' have shape (9, 3): give (4, 3), or (4, 4, 3) for one set"),
+        ({"output_edges": torch.ones(1, 5)}, "'output_edges' have shape (1, 5): give (5,), or (4, 5)"),
+        ({"output_edges": torch.ones(3, 5)}, "'output_edges' have shape (3, 5)"),
+        ({"output_edges": torch.ones(4)}, "'output_edges' have shape (4,)"),
+        ({"input_edges/4": np.ones((4, 1))}, "'input_edges/4' have shape (4, 1)"),
+        ({"input_edges/2": torch.ones(2)}, "have the keys input_edges/3, input_edges/4, operations, output_edges, not"),
+        ({"operations": None}, "'operations' are not an array of numbers"),
+        ({"operations": "abc"}, "'operations' are not an array of numbers"),
+    ],
+)
+def test_unfit_mixing_weights_are_named(change, message):
+    net = small("s1")
+    with pytest.raises(nb.InvalidInputError) as caught:
+        net(images(4), random_mixing(net.space, 0) | change)
+    assert message in str(caught.value)
+
+
+def test_missing_mixing_weights_are_named():
+    net = small("s1")
+    mixing = random_mixing(net.space, 0)
+    del mixing["operations"]
+    for unfit in (mixing, {}, None, torch.ones(3)):
+        with pytest.raises(nb.InvalidInputError, match=r"have the keys input_edges/3, .*, output_edges, not"):
+            net(images(), unfit)
+
+
+@pytest.mark.parametrize("operations", [(0,) * 9, (0,) * 3, (0, 0, -1, 0), (0, 0, 3, 0), (0, 0, None, 0)])
+def test_operations_that_the_cell_does_not_have_are_refused(operations):
+    net = small("s1")
+    with pytest.raises(nb.InvalidInputError, match="do not fit: give 4 numbers from 0 to 2"):
+        net(images(), random_mixing(net.space, 0), operations=operations)
+
+
+def test_one_hot_arrays_and_parameter_dicts_are_mixing_weights():
+    net = small("s2").eval()
+    arch = net.space[12345]
+    wanted = net(images(), net.discrete_mixing(arch))
+    arrays = net.space.one_hot(arch)
+    assert torch.equal(net(images(), arrays), wanted)
+    for array in arrays.values():
+        array.flags.writeable = False
+    assert torch.equal(net(images(), arrays), wanted)
+    assert torch.equal(net(images(), torch.nn.ParameterDict(net.discrete_mixing(arch))), wanted)
+
+
+def test_torch_compile_takes_the_forward_pass_as_one_graph():
+    net, mixing = small("s1").eval(), random_mixing(nb.search_space("s1"), 0)
+    compiled = torch.compile(net, backend="eager", fullgraph=True)
+    torch.testing.assert_close(compiled(images(), mixing), net(images(), mixing), rtol=1e-4, atol=1e-5)
+
+
+def test_no_architecture_has_no_mixing_weights():
+    with pytest.raises(nb.InvalidInputError, match="give at least one"):
+        small("s1").discrete_mixing([])
+
+
+class Identity(torch.nn.Module):
+    """A third party's cell: it scales, and names its one key so that nothing could be guessed from it."""
+
+    def __init__(self, space, in_channels, channels, preset, partial_channels):
+        super().__init__()
+        self.out_channels = in_channels
+
+    def forward(self, x, mixing, operations=None, path=None):
+        return mixing["scales"][..., 0] * x
+
+    def check_operations(self, operations):
+        raise nb.InvalidInputError("this cell has no single paths")
+
+    @staticmethod
+    def as_evaluated(one_hot, preset):
+        return {"scales": 2 * one_hot["scales"]}
+
+
+class Scales(ChoiceBlockSpace):
+    cell_kind = f"{__name__}:Identity"
+
+    def mixing_shapes(self):
+        return {"scales": (2,)}
+
+    def one_hot(self, arch):
+        return {"scales": np.array([1, 0], np.float32)}
+
+
+def test_a_space_brings_its_own_cell_and_says_how_architectures_are_evaluated():
+    space = Scales("scales", "scales-v1", (1, 1))
+    net = nb.Supernet(space, 2, 3)
+    assert [type(cell) for cell in net.cells] == [Identity] * 3
+    mixing = net.discrete_mixing(space[0])
+    assert mixing["scales"].tolist() == [2, 0]
+    assert net(images(), mixing).shape == (4, 10)
+    with pytest.raises(nb.InvalidInputError, match="no single paths"):
+        net(images(), mixing, operations=(0,))
+
+
+@pytest.mark.parametrize(
+    ("cell_kind", "message"),
+    [
+        ("choice-blok", "unknown kind of cell 'choice-blok'; did you mean 'choice-block'"),
+        ("no_such_module:Cell", "'no_such_module:Cell' as its cell, which fails: No module named"),
+        (f"{__name__}:NoSuchCell", "has no attribute 'NoSuchCell'"),
+    ],
+)
+def test_a_cell_that_cannot_be_found_is_named(cell_kind, message):
+    space = ChoiceBlockSpace("mine", "mine-v1", (1, 2))
+    space.cell_kind = cell_kind
+    with pytest.raises(nb.InvalidInputError) as caught:
+        nb.Supernet(space)
+    assert message in str(caught.value)
+
+
+def test_one_hot_arrays_become_tensors():
+    space = nb.search_space("s2")
+    tensors = to_tensors(space.one_hot(space[7]))
+    assert space.discretise(tensors) == space[7]
+
+
+def test_the_weighted_sum_has_right_first_and_second_derivatives():
+    generator = torch.Generator().manual_seed(0)
+    tensors = [torch.randn(2, 3, 2, 2, generator=generator, dtype=torch.float64).requires_grad_() for _ in range(3)]
+    weights = torch.randn(3, generator=generator, dtype=torch.float64).requires_grad_()
+    assert torch.autograd.gradcheck(lambda w, *ts: weighted_sum(w, ts), (weights, *tensors))
+    assert torch.autograd.gradgradcheck(lambda w, *ts: weighted_sum(w, ts), (weights, *tensors))
+    per_sample = torch.randn(2, 3, generator=generator, dtype=torch.float64).requires_grad_()
+    assert torch.autograd.gradcheck(lambda w, *ts: weighted_sum(w, ts), (per_sample, *tensors))
+
+
+def _sum_of_cubes(weights, *tensors):
+    return (weighted_sum(weights, tensors) ** 3).sum()
+
+
+def _written_out(weights, *tensors):
+    return (sum(weight * tensor for weight, tensor in zip(weights, tensors, strict=True)) ** 3).sum()
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        grad,
+        jacrev,
+        lambda f: grad(lambda w, *ts: grad(f)(w, *ts).pow(2).sum()),
+        lambda f: lambda w, *ts: jvp(lambda w: f(w, *ts), (w,), (w.cos(),))[1],
+        lambda f: lambda w, *ts: vmap(f, (0, None, None))(torch.stack([w, -w]), *ts),
+        lambda f: lambda w, *ts: vmap(f, (None, 1, None))(w, torch.stack([ts[0], -ts[0]], 1), ts[1]),
+        lambda f: lambda w, *ts: vmap(grad(f), (0, None, None))(torch.stack([w, -w]), *ts),
+        lambda f: lambda w, *ts: grad(lambda w: vmap(f, (0, None, None))(torch.stack([w, -w]), *ts).sum())(w),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")  # torch's own, in jvp
+def test_the_weighted_sum_under_torch_func(transform):
+    generator = torch.Generator().manual_seed(0)
+    tensors = [torch.randn(2, 3, 2, 2, generator=generator, dtype=torch.float64) for _ in range(2)]
+    weights = torch.randn(2, generator=generator, dtype=torch.float64)
+    torch.testing.assert_close(transform(_sum_of_cubes)(weights, *tensors), transform(_written_out)(weights, *tensors))
+
+
+def test_mixing_weights_are_vmapped_over():
+    net, x = small("s1").eval(), images(2)
+    several = {key: value.detach() for key, value in random_mixing(net.space, 1, batch=3).items()}
+    state = dict(net.named_parameters()) | dict(net.named_buffers())
+    together = vmap(lambda mixing: functional_call(net, state, (x, mixing)))(several)
+    alone = [net(x, {key: value[i] for key, value in several.items()}) for i in range(3)]
+    torch.testing.assert_close(together, torch.stack(alone), rtol=1e-5, atol=1e-5)
+
+
+def test_gradients_of_several_seeds_at_once_are_those_of_each():
+    nets = [nb.Supernet(nb.search_space("s1"), 2, 1, generator=torch.Generator().manual_seed(i)) for i in range(2)]
+    x, mixing = images(4), random_mixing(nets[0].space, 0)
+
+    def loss(parameters, mixing, buffers):
+        return functional_call(nets[0], (parameters, buffers), (x, mixing)).square().mean()
+
+    parameters, buffers = stack_module_state(nets)
+    stacked = {key: torch.stack([value, value]).detach() for key, value in mixing.items()}
+    of_parameters, of_mixing = vmap(grad(loss, argnums=(0, 1)))(parameters, stacked, buffers)
+    for i, net in enumerate(nets):
+        names, values = zip(*net.named_parameters(), strict=True)
+        alone = torch.autograd.grad(net(x, mixing).square().mean(), [*values, *mixing.values()])
+        together = [of_parameters[name][i] for name in names] + [of_mixing[key][i] for key in mixing]
+        torch.testing.assert_close(together, list(alone), rtol=1e-3, atol=1e-5)

@@ -1,0 +1,196 @@
+"""Finding rows: by hash, by encoding however a cell is numbered, one at a time or many, and tables by name."""
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nasbench1shot1 as nb
+from nasbench1shot1.errors import DamagedFileError, InvalidInputError, OutOfDomainError
+from nasbench1shot1.files import PACKAGE_DATA
+from nasbench1shot1.nasbench101.encoding import encode_all, encode_architecture, encode_architectures, encode_graph
+from nasbench1shot1.nasbench101.numbering import numberings
+from nasbench1shot1.tables.folder import METRICS, open_folder
+from nasbench1shot1.tables.table import Table, load_table
+
+
+@pytest.fixture(scope="module")
+def embedded() -> Table:
+    return load_table(PACKAGE_DATA / "table")
+
+
+def drawn(space: str, n: int = 300) -> list[nb.Architecture]:
+    rng = np.random.default_rng(0)
+    return [nb.search_space(space).sample(rng) for _ in range(n)]
+
+
+@pytest.mark.parametrize("space", ["s1", "s2", "s3"])
+def test_encodings_of_architectures_are_those_of_their_cells(space: str) -> None:
+    archs = drawn(space)
+    codes = [arch.cell.encoding for arch in archs]
+    assert [encode_architecture(arch) for arch in archs] == codes
+    assert encode_architectures(archs).tolist() == encode_all(arch.cell for arch in archs).tolist() == codes
+
+
+@pytest.mark.parametrize("space", ["s1", "s2", "s3"])
+def test_every_way_to_ask_finds_the_row_of_the_hash(embedded: Table, space: str) -> None:
+    archs = drawn(space)
+    expected = embedded.rows([arch.cell.hash for arch in archs]).tolist()
+    assert embedded.hashes(expected) == [arch.cell.hash for arch in archs]
+    assert embedded.rows(archs).tolist() == expected
+    assert [embedded.row_of(arch) for arch in archs] == expected
+    assert [embedded.row_of(arch.cell) for arch in archs] == expected
+    assert [embedded.row_of(arch.cell.hash) for arch in archs] == expected
+    mixed = [item for arch in archs for item in (arch, arch.cell, arch.cell.hash)]
+    assert embedded.rows(mixed).tolist() == np.repeat(expected, 3).tolist()
+
+
+def test_architectures_of_several_spaces_in_one_query(embedded: Table) -> None:
+    archs = [*drawn("s1", 20), *drawn("s3", 20)]
+    assert embedded.rows(archs).tolist() == [embedded.row_of(arch.cell.hash) for arch in archs]
+
+
+def test_every_numbering_of_every_cell_is_found(embedded: Table) -> None:
+    cells = np.asarray(embedded.column("cell"))
+    codes, rows = numberings(cells)
+    assert embedded.column("encoding").tolist() == codes.tolist()
+    assert embedded.column("encoding_row").tolist() == rows.tolist()
+    assert embedded.row_of_encoding(int(codes[-1])) == rows[-1]
+
+
+def test_an_unknown_cell_is_named_by_its_hash(embedded: Table) -> None:
+    chain = nb.Cell(np.eye(2, k=1, dtype=int), ["input", "output"])
+    full = nb.Cell([[0, 1, 1], [0, 0, 1], [0, 0, 0]], ["input", "conv3x3-bn-relu", "output"])
+    unknown = next(cell for cell in (chain, full) if cell.hash not in set(embedded.hashes(np.arange(len(embedded)))))
+    for ask in (unknown, unknown.hash, [unknown], [unknown.hash]):
+        with pytest.raises(OutOfDomainError, match=unknown.hash):
+            embedded.query(ask)
+    arch = nb.Architecture("s1", ((0,), (0, 1), (0, 1), (0, 1), (0,)), (0, 0, 0, 0))  # input to output: in no space
+    for ask in (arch, [arch, arch]):
+        with pytest.raises(OutOfDomainError, match=chain.hash):
+            embedded.query(ask)
+
+
+@pytest.mark.parametrize(
+    "matrix, ops",
+    [
+        ([[0, 0], [0, 0]], ["input", "output"]),
+        (np.eye(8, k=1, dtype=int).tolist(), ["input", *["conv3x3-bn-relu"] * 6, "output"]),
+        (np.eye(3, k=1, dtype=int).tolist(), ["input", "conv5x5", "output"]),
+    ],
+)
+def test_graphs_without_an_encoding(embedded: Table, matrix: list[list[int]], ops: list[str]) -> None:
+    with pytest.raises(InvalidInputError):
+        encode_graph(matrix, ops)
+    with pytest.raises((InvalidInputError, OutOfDomainError)):
+        embedded.query(nb.Cell(matrix, ops))
+
+
+def test_first_and_last_label_must_be_what_they_are() -> None:
+    with pytest.raises(InvalidInputError, match="first label"):
+        _ = nb.Cell(np.eye(3, k=1, dtype=int), ["conv3x3-bn-relu"] * 3).encoding
+
+
+def test_a_cell_keeps_what_it_was_given() -> None:
+    rows = np.eye(3, k=1, dtype=int).tolist()
+    cell = nb.Cell(rows, ["input", "maxpool3x3", "output"])
+    rows[0][1] = 0
+    assert cell.encoding == nb.Cell(np.eye(3, k=1, dtype=int), ["input", "maxpool3x3", "output"]).encoding
+    assert nb.Cell.from_encoding(cell.encoding) == cell
+    assert pickle.loads(pickle.dumps(cell)) == cell  # noqa: S301  our own
+
+
+def test_single_values_are_those_of_a_query(embedded: Table) -> None:
+    for row in (0, 777, len(embedded) - 1):
+        for epochs in embedded.epochs:
+            found = embedded.query(embedded.hashes(row)[0], epochs)
+            for metric in METRICS:
+                np.testing.assert_equal(embedded.value(metric, row, epochs), getattr(found, metric))
+
+
+def test_measurements_leave_estimates_out(embedded: Table) -> None:
+    for epochs in embedded.epochs:
+        measured = embedded.measured("validation_accuracy", epochs)
+        assert measured.shape == (len(embedded), 1)
+        assert (~np.isnan(measured)).sum() == (~np.isnan(embedded.column("measured_validation_accuracy")[:, 0])).sum()
+    assert np.isnan(embedded.measured("test_accuracy")).all()
+    with pytest.raises(InvalidInputError, match="test_accuracy"):
+        embedded.measured("test_acuracy")
+    with pytest.raises(OutOfDomainError, match="108"):
+        embedded.measured("validation_accuracy", 107)
+
+
+def test_all_measurements_of_an_official_table(measured_table: Table) -> None:
+    every = measured_table.query(measured_table.hashes(np.arange(len(measured_table))), run="all")
+    assert measured_table.measured("test_accuracy").tolist() == every.test_accuracy.tolist()
+
+
+def test_a_table_in_memory_is_the_one_in_its_folder(tmp_path: Path, measured_table: Table) -> None:
+    folder = open_folder(measured_table._place)  # type: ignore[arg-type]
+    there = Table.from_columns({n: np.array(c) for n, c in folder.columns.items()}, folder.meta)
+    assert there.id == measured_table.id
+    assert there.info()["folder"] == "memory"
+    there.verify()
+    again = pickle.loads(pickle.dumps(there))  # noqa: S301  our own
+    arch = drawn("s1", 1)[0]
+    assert again.query(arch).test_accuracy == measured_table.query(arch).test_accuracy
+    there.save(tmp_path / "saved")
+    assert load_table(tmp_path / "saved").id == measured_table.id
+
+
+def test_columns_and_description_must_fit(measured_table: Table) -> None:
+    folder = open_folder(measured_table._place)  # type: ignore[arg-type]
+    columns = {n: np.array(c) for n, c in folder.columns.items()}
+    with pytest.raises(DamagedFileError, match="test_accuracy"):
+        Table.from_columns(columns | {"test_accuracy": columns["test_accuracy"][:5]}, folder.meta)
+    with pytest.raises(DamagedFileError, match="repeats"):
+        Table.from_columns(columns, folder.meta | {"repeats": 0})
+
+
+def test_an_answer_goes_to_another_process_whole(measured_table: Table) -> None:
+    for ask in (drawn("s1", 1)[0], drawn("s1", 3)):
+        metrics = measured_table.query(ask, run="all")
+        again = pickle.loads(pickle.dumps(metrics))  # noqa: S301  our own
+        assert repr(again) == repr(metrics)
+        for name in METRICS:
+            np.testing.assert_array_equal(getattr(again, name), getattr(metrics, name))
+            np.testing.assert_array_equal(again.is_measured(name), metrics.is_measured(name))
+
+
+def test_tables_by_name(tmp_path: Path, measured_table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NB1SHOT1_DATA", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert load_table("embedded").id == load_table(PACKAGE_DATA / "table").id
+    measured_table.save(tmp_path / "tables" / "mine")
+    assert load_table("mine").id == measured_table.id
+    with pytest.raises(InvalidInputError, match="embedded, nb101-sample, mine"):
+        load_table("another")
+    monkeypatch.setenv("NB1SHOT1_TABLE", "mine")
+    assert load_table().id == measured_table.id
+
+
+def test_rows_of_encodings_that_may_be_missing(embedded: Table) -> None:
+    codes, rows = numberings(np.asarray(embedded.column("cell"))[:50])
+    wanted = np.concatenate([codes, np.array([0, 2**34], np.uint64)])
+    assert embedded.rows_of_encodings(wanted).tolist() == [*rows.tolist(), -1, -1]
+
+
+def test_values_are_the_tables_own_and_measurements_are_real(embedded: Table, measured_table: Table) -> None:
+    values = embedded.values("validation_accuracy", 36)
+    assert values[:, 0].tolist() == [embedded.value("validation_accuracy", row, 36) for row in range(len(embedded))]
+    assert np.isnan(embedded.values("test_accuracy", 36)).all()
+    assert not embedded.is_measured("validation_accuracy")
+    assert measured_table.is_measured("validation_accuracy")
+    assert measured_table.values("test_accuracy").tolist() == measured_table.measured("test_accuracy").tolist()
+    with pytest.raises(InvalidInputError):
+        embedded.values("accuracy")
+
+
+def test_a_path_is_a_folder_whatever_it_is_called(
+    tmp_path: Path, measured_table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured_table.save(tmp_path / "embedded")
+    monkeypatch.chdir(tmp_path)
+    assert load_table(Path("embedded")).id == load_table("./embedded").id == measured_table.id
+    assert load_table("embedded").name == "nb101-embedded"
