@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 import nasbench1shot1 as nb
-from nasbench1shot1.one_shot_search.config import make_config
+from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.optimizers.enas import ENAS
 
 STEPS, LOOKS, IMAGES, DRAWS = 15_000, (300, 3_000, 15_000), 64, 1_000
@@ -29,7 +29,7 @@ SETTINGS = {
 
 
 def method(options):
-    hyperparameters = make_config({"optimizer": "enas", **options}).hyperparameters()
+    hyperparameters = search_options({"optimizer": "enas", **options}).own
     return ENAS(SPACE, hyperparameters, torch.Generator().manual_seed(0), torch.device("cpu"))
 
 

@@ -20,8 +20,9 @@ import numpy as np
 import torch
 
 from nasbench1shot1.images.batches import epoch_generator
-from nasbench1shot1.one_shot_search.config import BATCH_NORMS, make_config
+from nasbench1shot1.one_shot_search.config import BATCH_NORMS
 from nasbench1shot1.one_shot_search.loop import train_epoch
+from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.shared_weights import SharedWeights
 from nasbench1shot1.one_shot_search.state import begin
 from nasbench1shot1.runs.compute import cpu_threads
@@ -74,7 +75,7 @@ def of_search(options, table, space, seed, architectures):
     """Train one supernet; score after some of its epochs."""
     last = max(options.epochs)
     state = begin(
-        make_config(
+        search_options(
             {
                 "optimizer": "random-ws", "space": space, "seed": seed, "scale": "quick", "epochs": last,
                 "channels": options.channels, "cells": options.cells, "threads": options.threads,

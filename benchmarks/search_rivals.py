@@ -13,9 +13,9 @@ import torch
 from published_networks import PublishedENAS, PublishedSampledSearch, PublishedSearch, load_peer
 
 import nasbench1shot1 as nb
-from nasbench1shot1.one_shot_search.config import make_config
 from nasbench1shot1.one_shot_search.loop import batch_pairs, weight_step
 from nasbench1shot1.one_shot_search.one_shot_error import EVALUATION_BATCH, RECALIBRATION_BATCHES
+from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.shared_weights import SharedWeights
 from nasbench1shot1.one_shot_search.state import begin
 from nasbench1shot1.optimizer import Batch
@@ -52,7 +52,7 @@ class Ours:
         common = {name: getattr(job, name) for name in ("space", "device", "threads", "precision", "compile")}
         size = {"channels": job.channels, "cells": job.cells, "images": "cifar10-sample", "epochs": EPOCHS}
         named = {"optimizer": optimizer, "preset": preset, "batch_size": batch_size}
-        self.state = begin(make_config({**common, **size, **named}).resolved())
+        self.state = begin(search_options({**common, **size, **named}))
         self.net, self.method = self.state.net, self.state.method
         self.net.train()
         self.method.begin_epoch(1, EPOCHS, self.state.generator("optimizer", 1))

@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     from nasbench1shot1.one_shot_search.record import Run as Run
     from nasbench1shot1.one_shot_search.record import load_run as load_run
     from nasbench1shot1.one_shot_search.searching import search as search
-    from nasbench1shot1.one_shot_search.searching import search_seeds as search_seeds
+    from nasbench1shot1.one_shot_search.seeds import search_seeds as search_seeds
     from nasbench1shot1.optimizer import OneShotOptimizer as OneShotOptimizer
     from nasbench1shot1.registry import search_space as search_space
+    from nasbench1shot1.runs.opening import open_run as open_run
     from nasbench1shot1.space import OneShotSpace as OneShotSpace
     from nasbench1shot1.space import SearchSpace as SearchSpace
     from nasbench1shot1.supernet import Supernet as Supernet
@@ -54,10 +55,11 @@ _HOME = {
     "UserError": "errors",
     "build_network": "nasbench101.network",
     "load_run": "one_shot_search.record",
+    "open_run": "runs.opening",
     "load_table": "tables.table",
     "score": "evaluator",
     "search": "one_shot_search.searching",
-    "search_seeds": "one_shot_search.searching",
+    "search_seeds": "one_shot_search.seeds",
     "search_space": "registry",
     "table_from_nasbench": "tables.nasbench_object",
     "train_cell": "cell_training.training",

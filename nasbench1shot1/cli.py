@@ -5,10 +5,10 @@ import inspect
 import io
 import re
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 from importlib import import_module
-from typing import Any
+from typing import Any, get_origin
 
 from nasbench1shot1.errors import InvalidInputError, UserError, unknown_name
 
@@ -78,10 +78,11 @@ def _run(arguments: list[str]) -> None:
     name, rest = _split(arguments)
     module, _, attribute = COMMANDS[name].target.partition(":")
     options = getattr(import_module(f"nasbench1shot1.commands.{module}"), attribute)
-    if hasattr(options, "with_options_of"):  # which options there are depends on one of them
-        options = options.with_options_of(rest)
-    named = _named_options(options, rest)
-    command = _parse(options, name, rest)
+    flags, default = _flags(rest), None
+    if hasattr(options, "for_flags"):  # which options there are depends on one of them
+        options, default = options.for_flags(flags)
+    named = _known(options if default is None else default, flags)
+    command = _parse(options, name, rest, default)
     (replace(command, named=named) if hasattr(command, "named") else command).run()
 
 
@@ -98,21 +99,40 @@ def _split(arguments: list[str]) -> tuple[str, list[str]]:
     raise unknown_name("command", two if group else one, COMMANDS)
 
 
-def _named_options(options: Any, arguments: list[str]) -> frozenset[str]:
-    """The names of the options that are given; raises for one that the command does not have, naming the closest."""
-    names = {field.name.replace("_", "-"): field.name for field in fields(options) if field.name != "named"}
-    known = {**names, **{f"no-{flag}": name for flag, name in names.items()}, "help": "help"}
-    given = set()
-    for argument in arguments:
-        flag = argument.removeprefix("--").partition("=")[0].replace("_", "-")
-        if argument.startswith("--") and flag:
-            if flag not in known:
-                raise unknown_name("option", f"--{flag}", [f"--{flag}" for flag in (*names, "help")])
-            given.add(known[flag])
-    return frozenset(given)
+def _flags(arguments: list[str]) -> dict[str, str]:
+    """Return every `--option value`, `--option=value` and `--option` by its name as a field, with its last value."""
+    found = {}
+    for word, after in zip(arguments, [*arguments[1:], ""], strict=False):  # one longer where there is none
+        flag, equals, value = word.partition("=")
+        if flag.startswith("--") and flag != "--":
+            found[flag.removeprefix("--").replace("-", "_")] = value if equals else after
+    return found
 
 
-def _parse(options: Any, name: str, arguments: list[str]) -> Any:
+def _known(options: Any, flags: Iterable[str]) -> frozenset[str]:
+    """Return the names of the options that are given; raises for one that the command lacks, naming the closest."""
+    names = {"help", *_option_names(options)}
+    known = {**{f"no_{name}": name for name in names}, **{name: name for name in names}}
+    for flag in flags:
+        if flag not in known:
+            raise unknown_name("option", _as_flag(flag), map(_as_flag, names))
+    return frozenset(known[flag] for flag in flags)
+
+
+def _option_names(options: Any) -> Iterator[str]:
+    """Yield the names of a command's options, those of the records in it too."""
+    for field in fields(options):
+        if is_dataclass(record := getattr(options, field.name, None)):
+            yield from _option_names(record)
+        elif field.name != "named":
+            yield field.name
+
+
+def _as_flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def _parse(options: Any, name: str, arguments: list[str], default: Any = None) -> Any:
     """The options as a dataclass; what tyro has to say of a bad value is brought into one sentence."""
     import tyro
 
@@ -120,8 +140,9 @@ def _parse(options: Any, name: str, arguments: list[str]) -> Any:
     told = io.StringIO()
     with contextlib.nullcontext() if wants_help else contextlib.redirect_stderr(told):
         try:
-            description = inspect.cleandoc(options.__doc__)
-            return tyro.cli(options, args=arguments, prog=f"nb1shot1 {name}", description=description)
+            description = inspect.getdoc(get_origin(options) or options)
+            defaults = {} if default is None else {"default": default}
+            return tyro.cli(options, args=arguments, prog=f"nb1shot1 {name}", description=description, **defaults)
         except SystemExit as stop:
             if wants_help or not stop.code:
                 raise
@@ -135,6 +156,11 @@ def _sentence(box: str) -> str:
         return f"{bad[1]} cannot be '{bad[2]}'"
     if bad := re.search(r"Error parsing (--[\w-]+): .*?'(.*?)' ", text):
         return f"{bad[1]} cannot be '{bad[2]}'"
+    if bad := re.search(r"invalid choice '(.*?)' for argument '--([\w-]+)'. Expected one of \((.*?)\)", text):
+        choices = set(re.findall(r"'(.*?)'", bad[3])) - {"None"}
+        return str(unknown_name(bad[2].replace("-", " "), bad[1], choices))
+    if bad := re.search(r"Missing value for argument '(--[\w-]+)'", text):
+        return f"{bad[1]} needs a value"
     if missing := re.search(r"Missing from nb1shot1 [\w ]+: (.*?) \(required\)", text):
         return f"missing: {missing[1].partition(' ')[2]}"
     text = re.sub(r"-{5,}.*$|For full helptext.*$", "", text).strip()

@@ -17,20 +17,16 @@ class OutOfDomainError(UserError):
     """A question that the table in use cannot answer: an unknown cell, budget, repeat or reference."""
 
 
-class SearchStoppedError(KeyboardInterrupt):
-    """Ctrl-C during a search; what was recorded stays in `folder`, with which `resume` goes on."""
+class RunStoppedError(KeyboardInterrupt):
+    """Ctrl-C during a run; what was recorded stays in `folder`, from which `resume` continues."""
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(f"stopped; go on with: nb1shot1 search --resume {folder}")
+    def __init__(self, folder: Path, command: str) -> None:
+        super().__init__(f"stopped; continue with: nb1shot1 {command} --resume {folder}")
         self.folder = folder
 
 
-class TrainingStoppedError(KeyboardInterrupt):
-    """Ctrl-C during the training of a cell; what was recorded stays in `folder`, with which `resume` goes on."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(f"stopped; go on with: nb1shot1 train --resume {folder}")
-        self.folder = folder
+SearchStoppedError = TrainingStoppedError = RunStoppedError
+"""The names under which each kind of run raised it before."""
 
 
 class DamagedFileError(UserError):

@@ -4,6 +4,7 @@ Other packages add their own through the entry-point groups `nasbench1shot1.sear
 `nasbench1shot1.optimizers`, whose entries name an object as `module:attribute`.
 """
 
+import sys
 from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -92,6 +93,36 @@ def optimizer(name: str) -> "type[OneShotOptimizer]":
     if lacking := sorted(found.__abstractmethods__):
         raise InvalidInputError(f"'{name}' lacks {', '.join(lacking)}: write them, or name another optimizer")
     return found
+
+
+def is_at_hand(group: str, name: str) -> bool:
+    """Return whether using a name of a group imports no code that only the name asks for.
+
+    True for registered names, and for a "module:attribute" whose module this process has imported already.
+    """
+    module, colon, _ = str(name).partition(":")
+    return module in sys.modules if colon else name in names(group)
+
+
+def check_at_hand(group: str, kind: str, name: str, where: object, allowed: str | None = None) -> None:
+    """Refuse to import a module because a file names it.
+
+    Args:
+        group: "optimizers" or "search_spaces".
+        kind: the group's members in words, for the message.
+        name: as the file has it.
+        where: the file.
+        allowed: a module that the user allows.
+
+    Raises:
+        InvalidInputError: a "module:attribute" whose module is neither imported nor allowed.
+    """
+    module, colon, _ = str(name).partition(":")
+    if colon and module != allowed and not is_at_hand(group, name):
+        raise InvalidInputError(
+            f"{where} names '{name}' as its {kind}, and importing a module runs its code: if you trust it, give "
+            f"--allow-module {module} (in Python: allow_module='{module}', or import it before)"
+        )
 
 
 def _references(group: str) -> dict[str, str]:

@@ -4,7 +4,7 @@ import heapq
 from collections.abc import Mapping, Sequence
 
 from nasbench1shot1.experiments.reproduction.jobs import Job
-from nasbench1shot1.one_shot_search.config import make_config
+from nasbench1shot1.one_shot_search.options import search_options
 
 START_UP = 5.0  # seconds until a process of its own searches, and to draw its picture at the end; seen on two CPU cores
 
@@ -24,7 +24,7 @@ def measure(jobs: Sequence[Job]) -> dict[Kind, float]:
     from nasbench1shot1.one_shot_search.estimate import seconds_per_epoch
 
     kinds = {kind_of(job): job for job in jobs}
-    per_epoch = {kind: seconds_per_epoch(make_config(dict(job.options)).resolved()) for kind, job in kinds.items()}
+    per_epoch = {kind: seconds_per_epoch(search_options(dict(job.options))) for kind, job in kinds.items()}
     torch.cuda.empty_cache()
     return per_epoch
 

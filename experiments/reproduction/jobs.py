@@ -9,7 +9,7 @@ from typing import Any
 
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, unknown_name
 from nasbench1shot1.experiments.reproduction.figures import FIGURES, OTHER_FIGURES, SCALES, PaperFigure
-from nasbench1shot1.one_shot_search.config import make_config
+from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.record import load_run
 from nasbench1shot1.runs.folder import CONFIG, METRICS
 from nasbench1shot1.runs.options import flag
@@ -132,7 +132,7 @@ def jobs_of(
             by_optimizer = size.by_optimizer.get(own["optimizer"], {})
             options = {**common, **by_optimizer, **own, **given, "seed": seed}
             folder = out / panel.key / curve.key / f"seed-{seed}"
-            jobs.append(Job(panel.key, curve.key, folder, make_config(options).resolved().as_dict()))
+            jobs.append(Job(panel.key, curve.key, folder, search_options(options).as_dict()))
     return jobs
 
 

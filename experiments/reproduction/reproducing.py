@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.errors import InvalidInputError, UserError
-from nasbench1shot1.experiments.anytime_regret import save_figure
 from nasbench1shot1.experiments.reproduction.drawing import as_table, draw, results
 from nasbench1shot1.experiments.reproduction.expectation import Kind, makespan, measure, seconds_left
 from nasbench1shot1.experiments.reproduction.figures import PaperFigure
@@ -15,7 +14,8 @@ from nasbench1shot1.experiments.reproduction.outputs import check_is_of, mark, s
 from nasbench1shot1.experiments.reproduction.pool import Place, places, run_jobs
 from nasbench1shot1.experiments.reproduction.screen import FigureProgress, list_jobs, show_results
 from nasbench1shot1.files import check_writable, replacing
-from nasbench1shot1.runs.folder import FolderWriter
+from nasbench1shot1.one_shot_search.regret_curve import save_figure
+from nasbench1shot1.runs.lock import locked
 from nasbench1shot1.wording import counted, duration, sayer
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def _search(name: str, jobs: Sequence[Job], folder: Path, workers: int | None, c
     folder.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
     mark(folder, name)
-    with FolderWriter(folder).locked(), FigureProgress(todo, per_epoch, len(where), console) as watcher:
+    with locked(folder), FigureProgress(todo, per_epoch, len(where), console) as watcher:
         run_jobs(todo, where, watcher)
     sayer(console)(f"{_searches(len(todo))} in {(time.monotonic() - started) / 60:.1f} min")
     return watcher.failures

@@ -61,13 +61,13 @@ def training_config(config: Mapping[str, Any], seed: int) -> "TrainingConfig":
 
     Raises InvalidInputError for a setting that the trainer does not have.
     """
-    from nasbench1shot1.cell_training.config import make_config
+    from nasbench1shot1.cell_training.config import training_config as resolved_config
 
     try:
         for name, only in _FIXED.items():
             if config[name] != only:
                 raise InvalidInputError(f"config['{name}'] cannot be {config[name]!r}: this trainer has {only!r} alone")
-        return make_config(
+        return resolved_config(
             {
                 "epochs": config["train_epochs"],
                 "seed": seed,

@@ -8,12 +8,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from nasbench1shot1.cell_training.parts import Part
+from nasbench1shot1.cell_training.record import Training
 from nasbench1shot1.cell_training.schedule import Stop
 from nasbench1shot1.cell_training.state import TrainingState
-from nasbench1shot1.runs.checkpoints import save_checkpoint
 from nasbench1shot1.runs.divergence import check_network, finite
-from nasbench1shot1.runs.folder import CHECKPOINT, FolderWriter
-from nasbench1shot1.runs.options import given
+from nasbench1shot1.runs.writer import RunWriter
 
 CHECK_EVERY = 10  # steps between looks at the loss: on a GPU each look waits for the device
 
@@ -38,7 +37,7 @@ class Means(NamedTuple):
     accuracy: float
 
 
-def run_training(state: TrainingState, writer: FolderWriter, reporter: Reporter) -> None:
+def run_training(state: TrainingState, writer: RunWriter[Training], reporter: Reporter) -> None:
     """Train from the state's step to the last, recording every stop.
 
     Raises:
@@ -54,7 +53,7 @@ def run_training(state: TrainingState, writer: FolderWriter, reporter: Reporter)
         line = stop_line(state, stop, means, accuracies)
         writer.append_line(line)
         if stop.evaluation or stop.epochs % state.config.checkpoint_every == 0:
-            save_checkpoint(writer.folder / CHECKPOINT, state.state_dict())
+            writer.save(state)
         reporter.recorded(line)
 
 
@@ -67,7 +66,7 @@ def train_to(state: TrainingState, step: int, reporter: Reporter) -> Means:
         loss_sum += loss
         correct += (logits.argmax(dim=1) == labels).sum()
         reporter.step(state.step, _mean(loss_sum, done, state) if done % CHECK_EVERY == 0 else None)
-    return Means(_mean(loss_sum, done, state), correct.item() / (done * given(state.config.batch_size)))
+    return Means(_mean(loss_sum, done, state), correct.item() / (done * state.config.batch_size))
 
 
 def train_step(state: TrainingState) -> tuple[Tensor, Tensor, Tensor]:
@@ -93,7 +92,7 @@ def evaluate(state: TrainingState, reporter: Reporter) -> dict[str, float]:
 def accuracy(state: TrainingState, part: Part, reporter: Reporter) -> float:
     """The fraction of a part's images that the network classifies correctly, with batch-norm's running statistics."""
     state.net.eval()
-    size = given(state.config.batch_size)
+    size = state.config.batch_size
     correct, counted = torch.zeros((), dtype=torch.int64, device=state.device), len(part) // size * size
     for rows in part.rows[:counted].split(size):
         pixels, labels = part.images.batch(rows)

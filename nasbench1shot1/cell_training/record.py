@@ -1,25 +1,42 @@
 """A training as it lies in its folder, in the form that a table has."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from nasbench1shot1.cell_training.config import TrainingConfig
 from nasbench1shot1.cell_training.schedule import FINAL, HALFWAY, INITIAL
-from nasbench1shot1.errors import InvalidInputError, UserError
 from nasbench1shot1.nasbench101.cell import Cell
-from nasbench1shot1.runs.folder import CONFIG, METRICS, SUMMARY, damaged, read_lines, read_object
+from nasbench1shot1.runs.folder import CONFIG, damaged
+from nasbench1shot1.runs.options import recorded_options
+from nasbench1shot1.runs.record import RunRecord
 
-if TYPE_CHECKING:
-    import pandas
-
-KIND = "cell training"
-"""What `kind` in config.json says."""
 ACCURACIES = ("train_accuracy", "validation_accuracy", "test_accuracy")
-FIELDS = ("step", "epochs", "evaluation", "learning_rate", "batch_loss", "batch_accuracy", *ACCURACIES, "training_time")
-"""The fields of a line of metrics.jsonl; accuracies are fractions, times seconds (docs/training.md)."""
+FIELDS: dict[str, Any] = {
+    "step": int,
+    "epochs": float,
+    "evaluation": str | None,
+    "learning_rate": float,
+    "batch_loss": float,
+    "batch_accuracy": float,
+    **dict.fromkeys(ACCURACIES, float | None),
+    "training_time": float,
+}
+"""The fields of a line of metrics.jsonl and their types; accuracies are fractions, times seconds (docs/training.md)."""
+FACTS = {
+    "cell_hash": str,
+    "matrix": list,
+    "ops": list,
+    "trainable_parameters": int,
+    "images_sha256": str,
+    "parts": str,
+    "steps": int,
+    "is_protocol": bool,
+}
+"""What config.json holds beside the options, with types: what the training was made with."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +61,7 @@ class Evaluation:
 
 
 @dataclass(frozen=True, eq=False)
-class Training:
+class Training(RunRecord):
     """The training of a cell, in its folder; nothing is changed by reading.
 
     Attributes:
@@ -52,41 +69,33 @@ class Training:
         config: every option, resolved, and what was trained.
     """
 
-    folder: Path
-    config: dict[str, Any]
+    KIND, COMMAND, FIELDS = "cell training", "train", FIELDS
 
     def __repr__(self) -> str:
         config = self.config
         return f"Training('{self.folder}': {config['cell_hash']}, {config['epochs']} epochs, seed {config['seed']})"
 
+    def check_config(self) -> None:
+        """Raise DamagedFileError where an option or fact is missing or has a wrong type."""
+        recorded_options(TrainingConfig, self.config, self.folder / CONFIG)
+        for name, kind in FACTS.items():
+            if type(self.config.get(name)) is not kind:
+                raise damaged(self.folder / CONFIG, f"its {name} is missing or impossible")
+
+    @classmethod
+    def fault(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
+        """Steps ascend."""
+        ascend = all(a["step"] < b["step"] for a, b in pairwise(lines))
+        return None if ascend else "a line is not that of its step"
+
+    def are_complete(self, lines: Sequence[Mapping[str, Any]]) -> bool:
+        """Return whether the last line is that of the last step."""
+        return bool(lines) and bool(lines[-1]["step"] == self.config["steps"])
+
     @cached_property
     def cell(self) -> Cell:
         """The cell as it was given."""
         return Cell(self.config["matrix"], self.config["ops"])
-
-    @cached_property
-    def lines(self) -> list[dict[str, Any]]:
-        """The lines of metrics.jsonl; keys are `FIELDS`. Raises DamagedFileError for anything else."""
-        return read_training_lines(self.folder)
-
-    @cached_property
-    def metrics(self) -> "pandas.DataFrame":
-        """A row for every line; columns are `FIELDS`, accuracies NaN where nothing was evaluated."""
-        import pandas
-
-        return pandas.DataFrame(self.lines, columns=list(FIELDS)).astype(dict.fromkeys(ACCURACIES, "float64"))
-
-    @property
-    def is_finished(self) -> bool:
-        """Whether the training came to its end."""
-        return (self.folder / SUMMARY).exists()
-
-    @cached_property
-    def summary(self) -> dict[str, Any]:
-        """What came out; raises UserError for a training that is not finished."""
-        if not self.is_finished:
-            raise self._unfinished()
-        return read_object(self.folder / SUMMARY)
 
     @property
     def initial(self) -> Evaluation:
@@ -112,10 +121,7 @@ class Training:
         for line in self.lines:
             if line["evaluation"] == name:
                 return Evaluation(**{field: line[field] for field in Evaluation.__annotations__})
-        raise self._unfinished()
-
-    def _unfinished(self) -> UserError:
-        return UserError(f"{self.folder} is not finished: go on with nb1shot1 train --resume {self.folder}")
+        raise self.unfinished()
 
 
 def load_training(folder: str | Path) -> Training:
@@ -123,21 +129,7 @@ def load_training(folder: str | Path) -> Training:
 
     Raises InvalidInputError where there is none, DamagedFileError where its configuration is damaged.
     """
-    path = Path(folder).expanduser()
-    if not (path / CONFIG).is_file():
-        raise InvalidInputError(f"{path} is no training: it has no {CONFIG}")
-    config = read_object(path / CONFIG)
-    if config.get("kind") != KIND:
-        raise InvalidInputError(f"{path} is a search, no cell training: open it with nb.load_run")
-    return Training(path, config)
-
-
-def read_training_lines(folder: Path) -> list[dict[str, Any]]:
-    """The lines of a training's metrics.jsonl, steps ascending; raises DamagedFileError for anything else."""
-    lines = read_lines(folder / METRICS)
-    if any(tuple(line) != FIELDS for line in lines) or any(a["step"] >= b["step"] for a, b in pairwise(lines)):
-        raise damaged(folder / METRICS, "a line is not that of its step")
-    return lines
+    return Training.open(folder)
 
 
 def summarise(config: Mapping[str, Any], lines: list[dict[str, Any]]) -> dict[str, Any]:

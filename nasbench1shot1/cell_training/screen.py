@@ -27,11 +27,11 @@ def announce(state: TrainingState, folder: Path, console: Console | None) -> Con
     if state.recorded == len(state.stops):
         say(f"{folder} is trained to its end already; its summary is written anew.")
         return console
-    say(f"Cell {state.cell.hash}, {counted(given(config.epochs), 'epoch')}, seed {config.seed}, into {folder}")
+    say(f"Cell {state.cell.hash}, {counted(config.epochs, 'epoch')}, seed {config.seed}, into {folder}")
     where = config.device
     if where == "cpu":
         where += f" with {counted(given(config.threads), 'thread')}"
-    size = f"{counted(given(config.stem_channels), 'channel')} × {counted(len(state.net.cells), 'cell')}"
+    size = f"{counted(config.stem_channels, 'channel')} × {counted(len(state.net.cells), 'cell')}"
     parameters = sum(parameter.numel() for parameter in state.net.parameters())
     say(f"{config.scale} scale: {size}, {parameters:,} parameters, on {where}")
     say(f"Images: {state.parts.description}")
@@ -103,7 +103,7 @@ def conclude(training: Training, console: Console) -> None:
 
 def _evaluation_work(state: TrainingState) -> int:
     """Batches of one evaluation."""
-    return sum(len(part) // given(state.config.batch_size) for part in state.parts.evaluated().values())
+    return sum(len(part) // state.config.batch_size for part in state.parts.evaluated().values())
 
 
 def _remaining_work(state: TrainingState) -> int:
@@ -115,7 +115,7 @@ def _remaining_work(state: TrainingState) -> int:
 
 def _seconds_per_batch(state: TrainingState) -> float:
     """How long an evaluated batch takes, from timed passes of an eighth of a batch that change nothing."""
-    size = max(given(state.config.batch_size) // 8, 2)
+    size = max(state.config.batch_size // 8, 2)
     images = torch.zeros(size, 3, 32, 32, device=state.device)
     labels = torch.zeros(size, dtype=torch.int64, device=state.device)
     state.net.eval()  # running statistics stay as they are
@@ -124,4 +124,4 @@ def _seconds_per_batch(state: TrainingState) -> float:
         loss = F.cross_entropy(state.logits(images, compiled=False), labels)
         torch.autograd.grad(loss, list(state.net.parameters()))
         seconds = time.perf_counter() - started
-    return seconds / size * given(state.config.batch_size) / STEP_WORK
+    return seconds / size * state.config.batch_size / STEP_WORK

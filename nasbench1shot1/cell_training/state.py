@@ -19,7 +19,6 @@ from nasbench1shot1.images.store import CIFAR10_MEAN
 from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.nasbench101.network import CellNetwork, build_network
 from nasbench1shot1.runs.checkpoints import taking_up
-from nasbench1shot1.runs.options import given
 
 MEAN = (125.31 / 255, 122.95 / 255, 113.87 / 255)
 STD = (62.99 / 255, 62.09 / 255, 66.70 / 255)
@@ -108,10 +107,10 @@ def begin(cell: Cell, config: TrainingConfig) -> TrainingState:
     Raises UserError for images that are not there, a batch that does not fit, or too few steps.
     """
     device = torch.device(config.device)
-    images = load_images(given(config.images))
-    parts, size = parts_of(images.to(device)), given(config.batch_size)
+    images = load_images(config.images)
+    parts, size = parts_of(images.to(device)), config.batch_size
     parts.check_batch(size)
-    every_stop = stops(given(config.epochs), len(parts.train), size)
+    every_stop = stops(config.epochs, len(parts.train), size)
     net = _network(cell, config, images.classes).to(device)
     return TrainingState(
         config=config,
@@ -128,12 +127,12 @@ def begin(cell: Cell, config: TrainingConfig) -> TrainingState:
 def _network(cell: Cell, config: TrainingConfig, classes: int) -> CellNetwork:
     net = build_network(
         cell,
-        stem_channels=given(config.stem_channels),
+        stem_channels=config.stem_channels,
         stacks=config.stacks,
-        cells_per_stack=given(config.cells_per_stack),
+        cells_per_stack=config.cells_per_stack,
         classes=classes,
         numbering=config.numbering,
-        batch_norm_momentum=given(config.batch_norm_momentum),
+        batch_norm_momentum=config.batch_norm_momentum,
         generator=epoch_generator(config.seed, "network", 0),
     )
     if config.compile:

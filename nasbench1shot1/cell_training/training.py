@@ -1,22 +1,19 @@
-"""Training a cell, from named options to a finished training: a new one, or one that goes on."""
+"""Training a cell, from named options to a finished training: a new one, or one that is resumed."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.cell_training.config import OPTIONS, PROTOCOL, TrainingConfig, make_config
-from nasbench1shot1.cell_training.record import (
-    KIND,
-    Training,
-    load_training,
-    read_training_lines,
-    summarise,
-)
-from nasbench1shot1.errors import DamagedFileError, InvalidInputError, TrainingStoppedError
+from nasbench1shot1.cell_training.config import PROTOCOL, TrainingConfig, training_config
+from nasbench1shot1.cell_training.record import FACTS, Training, load_training, summarise
+from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.nasbench101.skeleton import as_cell
 from nasbench1shot1.runs.compute import cpu_threads
-from nasbench1shot1.runs.folder import CHECKPOINT, CONFIG, FolderWriter, check_facts
-from nasbench1shot1.runs.options import flag
+from nasbench1shot1.runs.description import COMMON, description
+from nasbench1shot1.runs.folder import CONFIG, check_facts
+from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
+from nasbench1shot1.runs.options import check_kept, recorded_options, typed_options
+from nasbench1shot1.runs.writer import RunWriter
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,12 +31,12 @@ def train_cell(
     console: "Console | None" = None,
     **options: Any,
 ) -> Training:
-    """Train the network of a cell as NAS-Bench-101 trained its own, or go on with a training that was stopped.
+    """Train the network of a cell as NAS-Bench-101 trained its own, or resume a training that was stopped.
 
     Args:
         x: an Architecture, a Cell, anything with `matrix` and `ops`; or, as a text, an architecture or a cell's hash.
         out: the training's folder, which must not exist; `runs/cell-<hash>-<epochs>-<seed>` if not given.
-        resume: the folder of a training to go on with; it stands alone.
+        resume: the folder of a training to resume; cannot be combined with other options.
         table: where a hash is looked up; the one in use if not given.
         console: a rich console for the progress; a new one if not given. `Console(quiet=True)` is silent.
         options: the fields of `cell_training.config.TrainingConfig`: epochs=4, seed=0, scale="quick", …
@@ -49,16 +46,16 @@ def train_cell(
 
     Raises:
         UserError: no such cell, an unknown option, a value out of range, a folder in the way, images that are missing,
-            a loss that is no number, a full disk. What was recorded stays, and can be resumed.
-        TrainingStoppedError: Ctrl-C; it names the folder to resume.
+            a loss that is infinite or NaN, a full disk. What was recorded stays, and can be resumed.
+        RunStoppedError: Ctrl-C; it names the folder to resume.
     """
     if resume is not None:
         if out is not None:
-            raise InvalidInputError("--resume goes on in the training's own folder: leave out --out")
+            raise InvalidInputError("--resume continues in the training's own folder: remove --out")
         return _resume(Path(resume).expanduser(), x, options, table, console)
     if x is None:
         raise InvalidInputError("there is nothing to train: give an architecture, a cell or its hash")
-    return _start(find(x, table), make_config(options).resolved(), out, console)
+    return _start(find(x, table), training_config(options), out, console)
 
 
 def train_and_evaluate(x: Any, config: TrainingConfig, out: str | Path) -> Training:
@@ -107,68 +104,39 @@ def _start(x: Any, config: TrainingConfig, out: str | Path | None, console: "Con
 
     cell = as_cell(x)
     folder = Path(out or f"runs/cell-{cell.hash[:8]}-{config.epochs}-{config.seed}").expanduser()
+    check_is_new(folder)
     with cpu_threads(config.threads):
         state = begin(cell, config)
-        architecture = str(x) if isinstance(x, Architecture) else None
-        recorded = {"kind": KIND, **config.as_dict(), "architecture": architecture, **_facts(state)}
-        writer = FolderWriter.create(folder, recorded, environment(str(state.device)))
-        with writer.locked(), writer.removed_if_nothing_is_recorded():
+        facts = {"architecture": str(x) if isinstance(x, Architecture) else None, **_facts(state)}
+        with new_run(folder, RunWriter[Training], Training) as writer:
+            config_json = description(Training.KIND, {COMMON: config.as_dict()}, facts)
+            writer.describe(config_json, environment(str(state.device)))
             return _finish(state, writer, console)
 
 
-def _resume(
-    folder: Path, x: Any, options: dict[str, Any], table: "Table | None", console: "Console | None"
-) -> Training:
+def _resume(folder: Path, x: Any, given: dict[str, Any], table: "Table | None", console: "Console | None") -> Training:
     from nasbench1shot1.cell_training.state import begin
-    from nasbench1shot1.runs.checkpoints import load_checkpoint
 
-    training = load_training(folder)
-    config = _recorded_config(training, options).resolved()
-    if x is not None and as_cell(find(x, table)) != training.cell:
-        raise InvalidInputError(f"{folder} trains another cell, {training.config['cell_hash']}: leave the cell out")
-    with cpu_threads(config.threads):
-        state = begin(training.cell, config)
-        check_facts(folder, training.config, _facts(state))
-        writer = FolderWriter(folder)
-        with writer.locked():
-            if (folder / CHECKPOINT).exists():
-                state.load_state_dict(load_checkpoint(folder / CHECKPOINT), folder / CHECKPOINT)
-            else:
-                writer.check_nothing_is_lost("recorded evaluations")
-            _cut(writer, state)
-            return _finish(state, writer, console)
-
-
-def _recorded_config(training: Training, options: dict[str, Any]) -> TrainingConfig:
-    """The recorded configuration; anything given must equal it."""
-    recorded = training.config
-    if missing := [name for name in OPTIONS if name not in recorded]:
-        raise DamagedFileError(f"{training.folder / CONFIG} lacks '{missing[0]}': restore it, or start a new training")
-    wanted = make_config(options)
-    for name in options:
-        if getattr(wanted, name) != recorded[name]:
+    load_training(folder)
+    with existing_run(folder, RunWriter[Training], Training) as writer:
+        training = load_training(folder)
+        check_kept(folder, training.config, typed_options(TrainingConfig, given), ())
+        config = recorded_options(TrainingConfig, training.config, folder / CONFIG).resolved()
+        if x is not None and as_cell(find(x, table)) != training.cell:
             raise InvalidInputError(
-                f"{training.folder} is trained with {flag(name)} {recorded[name]}, not {options[name]}: a training "
-                "keeps its options, as every budget has an annealing of its own; start a new one for others"
+                f"'{folder}' trains another cell, {training.config['cell_hash']}: remove the cell from the command"
             )
-    return make_config({name: recorded[name] for name in OPTIONS})
-
-
-def _cut(writer: FolderWriter, state: "TrainingState") -> None:
-    """Remove what was written after the checkpoint; raises DamagedFileError if a line before it is missing."""
-    lines = read_training_lines(writer.folder)[: state.recorded]
-    if [line["step"] for line in lines] != [stop.step for stop in state.stops[: state.recorded]]:
-        raise DamagedFileError(
-            f"{writer.folder} has a checkpoint of step {state.step} but lacks lines before it: restore metrics.jsonl, "
-            "or start a new training"
-        )
-    writer.keep_lines(lines)
+        with cpu_threads(config.threads):
+            state = begin(training.cell, config)
+            check_facts(folder, training.config, _facts(state))
+            writer.restore(state)
+            return _finish(state, writer, console)
 
 
 def _facts(state: "TrainingState") -> dict[str, Any]:
     """What a training is made with besides its options."""
     parts, config = state.parts, state.config.as_dict()
-    return {
+    facts = {
         "cell_hash": state.cell.hash,
         "matrix": state.cell.matrix.tolist(),
         "ops": list(state.cell.ops),
@@ -178,20 +146,19 @@ def _facts(state: "TrainingState") -> dict[str, Any]:
         "steps": state.stops[-1].step,
         "is_protocol": parts.is_official and all(config[name] == value for name, value in PROTOCOL.items()),
     }
+    assert facts.keys() == FACTS.keys()
+    return facts
 
 
-def _finish(state: "TrainingState", writer: FolderWriter, console: "Console | None") -> Training:
-    """Train to the end, then write the summary; the caller holds the folder's lock."""
+def _finish(state: "TrainingState", writer: RunWriter[Training], console: "Console | None") -> Training:
+    """Train to the end, then write the summary."""
     from nasbench1shot1.cell_training.loop import run_training
     from nasbench1shot1.cell_training.screen import announce, conclude, progress
 
-    try:
-        console = announce(state, writer.folder, console)
-        with progress(state, console) as bar:
-            run_training(state, writer, bar)
-        training = load_training(writer.folder)
-        writer.finish(summarise(training.config, training.lines))
-    except KeyboardInterrupt as stop:
-        raise TrainingStoppedError(writer.folder) from stop
+    console = announce(state, writer.folder, console)
+    with progress(state, console) as bar:
+        run_training(state, writer, bar)
+    training = load_training(writer.folder)
+    writer.finish(summarise(training.config, Training.read_lines(writer.folder)))
     conclude(training, console)
     return training

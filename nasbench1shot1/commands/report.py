@@ -20,12 +20,13 @@ class Report:
 
     def run(self) -> None:
         """Write the report and print its summary."""
-        from nasbench1shot1.experiments.report import write_group_report, write_report
+        from nasbench1shot1.experiments.rescoring import write_group_report, write_report
         from nasbench1shot1.one_shot_search.record import FIGURE, SEEDS, load_run
+        from nasbench1shot1.one_shot_search.seeds import recorded_seeds
         from nasbench1shot1.tables.table import load_table
 
         several = (self.folder / SEEDS).is_file()
-        folders = sorted(self.folder.glob("seed-*")) if several else [self.folder]
+        folders = [self.folder / f"seed-{seed}" for seed in recorded_seeds(self.folder)] if several else [self.folder]
         runs, table = [load_run(folder) for folder in folders], load_table(self.table)
         _ = [run.summary for run in runs]  # a run that is not finished says so here
         out = self.out or self.folder / f"report-{table.id}"

@@ -29,12 +29,12 @@ from nasbench1shot1.conformance.search_steps import (
 from nasbench1shot1.conformance.tiny_search import IMAGES_PER_HALF, random_images, same, tiny_state
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.images.image_set import ImageSet
-from nasbench1shot1.one_shot_search.config import SCALES, defaults, make_config
+from nasbench1shot1.one_shot_search.config import SCALES
 from nasbench1shot1.one_shot_search.loop import batch_pairs, train_epoch, weight_step
+from nasbench1shot1.one_shot_search.options import defaults, search_options
 from nasbench1shot1.one_shot_search.shared_weights import SharedWeights
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Mixing, OneShotOptimizer
-from nasbench1shot1.runs.options import option_names
 from nasbench1shot1.space import Choice
 from nasbench1shot1.supernets.presets import PRESETS
 
@@ -102,12 +102,11 @@ class OptimizerStepsConformance:
     def test_its_options_have_defaults_that_fit_and_come_back_from_json(self, given: dict[str, Any]) -> None:
         base = {name: given[name] for name in ("optimizer", "space")}
         for scale, preset in ((scale, preset) for scale in SCALES for preset in PRESETS):
-            config = make_config({**base, "scale": scale, "preset": preset})
-            assert set(defaults(config.method(), scale, preset)) <= set(option_names(type(config)))
-            config.hyperparameters().check()
-            assert make_config(json.loads(json.dumps(config.as_dict()))) == config
+            options = search_options({**base, "scale": scale, "preset": preset})
+            assert set(defaults(options.method, scale, preset)) <= set(options.as_dict())
+            assert search_options(json.loads(json.dumps(options.as_dict()))) == options
         with pytest.raises(InvalidInputError, match="no_such_option"):
-            make_config({**base, "no_such_option": 1})
+            search_options({**base, "no_such_option": 1})
 
     def test_its_own_options_cannot_be_set_once_they_are_checked(self, state: SearchState) -> None:
         for field in fields(state.method.hyperparameters):

@@ -12,12 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nasbench1shot1.one_shot_search import loop
-from nasbench1shot1.one_shot_search.config import make_config
+from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.record import WEIGHTS, Run, load_run
 from nasbench1shot1.one_shot_search.searching import search
 from nasbench1shot1.one_shot_search.state import SearchState, begin
+from nasbench1shot1.runs import writer
 from nasbench1shot1.runs.checkpoints import load_checkpoint
 from nasbench1shot1.runs.folder import CHECKPOINT, SUMMARY
+from nasbench1shot1.runs.writer import DIGESTS
 
 TINY = {
     "scale": "quick",
@@ -63,7 +65,7 @@ def random_images(folder: Path) -> Path:
 
 def tiny_state(options: Mapping[str, Any]) -> SearchState:
     """A search before its first epoch, with `TINY`'s options where none are given."""
-    return begin(make_config({**TINY, **options}).resolved())
+    return begin(search_options({**TINY, **options}))
 
 
 def tiny_search(out: Path, options: Mapping[str, Any]) -> Run:
@@ -105,8 +107,12 @@ def _search_and_die(out: Path, options: Mapping[str, Any], kill: Kill) -> None:
 
 def _arm(kill: Kill) -> None:
     """Let the search loop of this process, which nobody else uses, die at that moment."""
-    before = {"training": "weight_step", "choosing": "one_shot_error", "recording": "save_checkpoint"}[kill.moment]
-    real, calls = getattr(loop, before), 0
+    module, before = {
+        "training": (loop, "weight_step"),
+        "choosing": (loop, "one_shot_error"),
+        "recording": (writer, "save_checkpoint"),
+    }[kill.moment]
+    real, calls = getattr(module, before), 0
 
     def deadly(*arguments: Any, **named: Any) -> Any:
         nonlocal calls
@@ -115,7 +121,7 @@ def _arm(kill: Kill) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return real(*arguments, **named)
 
-    setattr(loop, before, deadly)
+    setattr(module, before, deadly)
 
 
 def _is_due(kill: Kill, first: Any, *others: Any) -> bool:
@@ -156,7 +162,7 @@ def same(a: Any, b: Any) -> bool:
 def values(content: Any, path: str = "") -> dict[str, Any]:
     """Everything in nested mappings and sequences by its path, seconds left out."""
     if isinstance(content, Mapping):
-        items: Any = ((key, value) for key, value in content.items() if key not in SECONDS)
+        items: Any = ((key, value) for key, value in content.items() if key not in (*SECONDS, DIGESTS))
     elif isinstance(content, list | tuple):
         items = enumerate(content)
     else:

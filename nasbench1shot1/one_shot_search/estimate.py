@@ -6,10 +6,10 @@ from contextlib import suppress
 import numpy as np
 import torch
 
-from nasbench1shot1.one_shot_search.config import SearchConfig
 from nasbench1shot1.one_shot_search.hessian import MOST_ITERATIONS, dominant_eigenvalue
 from nasbench1shot1.one_shot_search.loop import train_epoch
 from nasbench1shot1.one_shot_search.one_shot_error import EVALUATION_BATCH, RECALIBRATION_BATCHES
+from nasbench1shot1.one_shot_search.options import SearchOptions
 from nasbench1shot1.one_shot_search.shared_weights import SharedWeights
 from nasbench1shot1.one_shot_search.state import SearchState, begin
 from nasbench1shot1.runs.compute import cpu_threads
@@ -43,13 +43,14 @@ class _Stopwatch:
         return (self.times[-1] - self.times[first]) / (len(self.times) - 1 - first)
 
 
-def seconds_per_epoch(config: SearchConfig) -> float:
-    """How long an epoch of a search with this resolved configuration will take; nothing is recorded.
+def seconds_per_epoch(options: SearchOptions) -> float:
+    """How long an epoch of a search with these resolved options will take; nothing is recorded.
 
     Raises UserError where the search could not begin: images that are missing, for one.
     """
+    config = options.common
     with cpu_threads(config.threads):
-        state = begin(config)
+        state = begin(options)
         steps = -(-len(state.split.weights) // config.batch_size)
         afterwards = (_seconds_to_evaluate, _seconds_to_choose, _seconds_of_the_eigenvalue)
         return steps * _seconds_per_step(state) + sum(seconds(state) for seconds in afterwards)

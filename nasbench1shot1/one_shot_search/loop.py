@@ -15,13 +15,12 @@ from nasbench1shot1.one_shot_search.early_stopping import returned_epoch
 from nasbench1shot1.one_shot_search.hessian import dominant_eigenvalue
 from nasbench1shot1.one_shot_search.one_shot_error import one_shot_error
 from nasbench1shot1.one_shot_search.perturbation import Perturbation
-from nasbench1shot1.one_shot_search.record import WEIGHTS, RunWriter
+from nasbench1shot1.one_shot_search.record import WEIGHTS, SearchWriter
 from nasbench1shot1.one_shot_search.shared_weights import SharedWeights
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Batch, Mixing
 from nasbench1shot1.runs.checkpoints import save_checkpoint
 from nasbench1shot1.runs.divergence import check_finite, check_network, finite
-from nasbench1shot1.runs.folder import CHECKPOINT
 from nasbench1shot1.tables.table import Table
 
 CHECK_EVERY = 10  # steps between looks at the loss: on a GPU each look waits for the device
@@ -45,7 +44,7 @@ class Training:
     error: float | None
 
 
-def run_search(state: SearchState, table: Table, writer: RunWriter, reporter: Reporter) -> None:
+def run_search(state: SearchState, table: Table, writer: SearchWriter, reporter: Reporter) -> None:
     """Search from the state's epoch to the last, recording every epoch (epoch 0: before training).
 
     Raises:
@@ -136,7 +135,7 @@ def epoch_line(state: SearchState, table: Table, training: Training, one_shot_va
     }
 
 
-def record_epoch(state: SearchState, writer: RunWriter, line: dict[str, object]) -> None:
+def record_epoch(state: SearchState, writer: SearchWriter, line: dict[str, object]) -> None:
     """Write the epoch down; the checkpoint comes last and makes it count."""
     parameters = {
         key: value.detach().cpu().numpy().astype(np.float32) for key, value in state.method.parameters.items()
@@ -146,7 +145,7 @@ def record_epoch(state: SearchState, writer: RunWriter, line: dict[str, object])
     if every and state.epoch and state.epoch % every == 0:
         weights = {"epoch": state.epoch, "supernet": state.net.state_dict()}
         save_checkpoint(writer.folder / WEIGHTS / f"epoch-{state.epoch:03d}.pt", weights)
-    save_checkpoint(writer.folder / CHECKPOINT, state.state_dict())
+    writer.save(state)
 
 
 def _eigenvalue(state: SearchState, epoch: int) -> float | None:

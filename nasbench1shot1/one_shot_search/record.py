@@ -1,5 +1,6 @@
-"""What happened in a run: its folder, written epoch by epoch, and read without pickle."""
+"""What happened in a search: its folder, written epoch by epoch, and read without pickle."""
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,113 +12,85 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError
+from nasbench1shot1.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.files import replacing
-from nasbench1shot1.runs.folder import CONFIG, METRICS, SUMMARY, FolderWriter, damaged, read_lines, read_object
+from nasbench1shot1.one_shot_search.config import FACTS, SearchConfig
+from nasbench1shot1.runs.folder import CONFIG, SUMMARY, damaged
+from nasbench1shot1.runs.lock import FolderLock
+from nasbench1shot1.runs.options import recorded_options
+from nasbench1shot1.runs.record import RunRecord
+from nasbench1shot1.runs.writer import RunWriter
 
 if TYPE_CHECKING:
-    import pandas
-
+    pass
 
 PARAMETERS, FIGURE, WEIGHTS, SEEDS = "architecture_parameters.npz", "regret.png", "weights", "seeds.json"
 
-FIELDS = (
-    "epoch",
-    "train_loss",
-    "train_error",
-    "one_shot_valid_error",
-    "architecture",
-    "cell_hash",
-    "table_valid_error",
-    "table_test_error",
-    "valid_regret",
-    "test_regret",
-    "valid_measured",
-    "test_measured",
-    "search_seconds",
-    "simulated_seconds",
-    "hessian_eigenvalue",
-)
-"""The fields of a line of metrics.jsonl; errors and regrets are fractions, times seconds (docs/run_folder.md)."""
+FIELDS: dict[str, Any] = {
+    "epoch": int,
+    "train_loss": float | None,
+    "train_error": float | None,
+    "one_shot_valid_error": float,
+    "architecture": str,
+    "cell_hash": str,
+    "table_valid_error": float | None,
+    "table_test_error": float | None,
+    "valid_regret": float | None,
+    "test_regret": float | None,
+    "valid_measured": bool,
+    "test_measured": bool,
+    "search_seconds": float,
+    "simulated_seconds": float | None,
+    "hessian_eigenvalue": float | None,
+}
+"""The fields of a line of metrics.jsonl and their types; errors and regrets are fractions, times seconds
+(docs/run_folder.md).
+"""
+
+PARAMETERS_DIGEST = "architecture_parameters_sha256"
 
 Parameters = Mapping[str, NDArray[np.float32]]
 
 
-class RunWriter(FolderWriter):
-    """Writes a search's folder. An epoch counts once the checkpoint that follows its line is in place.
-
-    A process killed at any moment leaves a folder that `cut` makes good: what lies past the checkpoint's epoch goes.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        self._history: list[Parameters] = []
-
-    def append(self, line: Mapping[str, Any], parameters: Parameters) -> None:
-        """Add an epoch's line and its Λ; raises UserError where the disk is full."""
-        assert tuple(line) == FIELDS, f"a line has the fields {FIELDS}"
-        self.append_line(line)
-        self._history.append(parameters)
-        self._write_history()
-
-    def cut(self, epoch: int, shapes: Mapping[str, tuple[int, ...]]) -> None:
-        """Remove what was written after that epoch; -1 removes all.
-
-        Args:
-            epoch: the checkpoint's.
-            shapes: of Λ in one epoch, by key.
-
-        Raises:
-            DamagedFileError: a line or Λ of an epoch is missing or damaged; nothing is changed then.
-        """
-        lines = _read_lines(self.folder / METRICS)[: epoch + 1]
-        stored = _parameters(self.folder / PARAMETERS) if epoch >= 0 else {}
-        fits = epoch < 0 or {key: values.shape[1:] for key, values in stored.items()} == dict(shapes)
-        if len(lines) <= epoch or not fits or any(len(values) <= epoch for values in stored.values()):
-            raise DamagedFileError(
-                f"{self.folder} has a checkpoint of epoch {epoch} but fewer lines or Λ: restore {METRICS} and "
-                f"{PARAMETERS}, or start a new run"
-            )
-        self.keep_lines(lines)
-        self._history = [{key: values[e] for key, values in stored.items()} for e in range(epoch + 1)]
-        if self._history:
-            self._write_history()
-        else:
-            (self.folder / PARAMETERS).unlink(missing_ok=True)
-        for path in self.folder.glob(f"{WEIGHTS}/epoch-*.pt"):
-            if (match := re.fullmatch(r"epoch-(\d+)", path.stem)) and int(match[1]) > epoch:
-                path.unlink()
-
-    def _write_history(self) -> None:
-        with replacing(self.folder / PARAMETERS) as file:
-            np.savez(file, **{key: np.stack([of[key] for of in self._history]) for key in self._history[0]})  # type: ignore[arg-type]
-
-
 @dataclass(frozen=True, eq=False)
-class Run:
-    """A run as it lies in its folder; nothing of it is changed by reading.
+class Run(RunRecord):
+    """A search as it lies in its folder; nothing of it is changed by reading.
 
     Attributes:
         folder: where it lies.
-        config: every option, resolved.
+        config: every option, resolved, and what the search was made with.
     """
 
-    folder: Path
-    config: dict[str, Any]
+    KIND, COMMAND, FIELDS = "search", "search", FIELDS
 
     def __repr__(self) -> str:
         config = self.config
         return f"Run('{self.folder}': {config['optimizer']} on {config['space']}, seed {config['seed']})"
 
-    @cached_property
-    def lines(self) -> list[dict[str, Any]]:
-        """The epochs' records, epoch 0 first; keys are `FIELDS`. Raises DamagedFileError for anything else."""
-        return _read_lines(self.folder / METRICS)
+    def check_config(self) -> None:
+        """Raise DamagedFileError where an option that all searches share is missing or has a wrong type."""
+        recorded_options(SearchConfig, self.config, self.folder / CONFIG)
+        for name, kind in FACTS.items():
+            if type(self.config.get(name)) is not kind:
+                raise damaged(self.folder / CONFIG, f"its {name} is missing or impossible")
 
-    @cached_property
-    def metrics(self) -> "pandas.DataFrame":
-        """A row for every epoch, 0 (before training) first; columns are `FIELDS`."""
-        return as_frame(self.lines)
+    @classmethod
+    def fault(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
+        """Lines are those of epochs 0, 1, …, and their architectures have the cells whose hashes they name."""
+        for epoch, line in enumerate(lines):
+            if line["epoch"] != epoch:
+                return f"line {epoch + 1} is not that of epoch {epoch}"
+            try:
+                is_hash = Architecture.parse(line["architecture"]).cell.hash == line["cell_hash"]
+            except InvalidInputError as error:
+                return str(error)
+            if not is_hash:
+                return f"the architecture of epoch {epoch} does not have the cell that its line names"
+        return None
+
+    def are_complete(self, lines: Sequence[Mapping[str, Any]]) -> bool:
+        """Return whether these are as many lines as the summary counts epochs."""
+        return len(lines) == self.summary.get("searched_epochs", len(lines) - 1) + 1
 
     @cached_property
     def architectures(self) -> list[Architecture]:
@@ -126,53 +99,96 @@ class Run:
 
     @cached_property
     def architecture_parameters(self) -> dict[str, NDArray[np.float32]]:
-        """Raw Λ: for every key of the space's `mixing_shapes()` an array (epochs + 1, …)."""
-        return _parameters(self.folder / PARAMETERS)
+        """Raw Λ: for every key of the space's `mixing_shapes()` an array (epochs + 1, …).
 
-    @property
-    def is_finished(self) -> bool:
-        """Whether the search ran to its last epoch."""
-        return (self.folder / SUMMARY).exists()
+        Raises DamagedFileError where it is damaged, or not what a finished search recorded.
+        """
+        stored = _parameters(self.folder / PARAMETERS)
+        recorded = self.summary.get(PARAMETERS_DIGEST) if self.is_finished else None  # earlier versions wrote none
+        if recorded not in (None, _digest(_by_epoch(stored))):
+            raise damaged(self.folder / PARAMETERS, f"its values are not those that {SUMMARY} summarises")
+        return stored
 
-    @cached_property
-    def summary(self) -> dict[str, Any]:
-        """What came out; raises UserError for a run that is not finished."""
-        if not self.is_finished:
-            raise UserError(f"{self.folder} is not finished: go on with nb1shot1 search --resume {self.folder}")
-        return read_object(self.folder / SUMMARY)
+
+class SearchWriter(RunWriter[Run]):
+    """Writes a search's folder. An epoch counts once the checkpoint that follows its line is in place.
+
+    A process killed at any moment leaves a folder that `cut` repairs: what lies past the checkpoint's epoch goes.
+    """
+
+    def __init__(self, folder: Path, lock: FolderLock, kind: type[Run]) -> None:
+        super().__init__(folder, lock, kind)
+        self._history: list[Parameters] = []
+        self._shapes: dict[str, tuple[int, ...]] = {}
+
+    def append(self, line: Mapping[str, Any], parameters: Parameters) -> None:
+        """Add an epoch's line and its Λ; raises as `append_line`."""
+        self.append_line(line)
+        self._history.append(parameters)
+        self._write_history()
+
+    def digests(self) -> dict[str, str]:
+        """Return SHA-256s of the lines and of Λ."""
+        return {**super().digests(), PARAMETERS_DIGEST: _digest(self._history)}
+
+    def restore(self, state: Any) -> None:
+        """Bring a fresh state to the last checkpoint; errors as those of `RunWriter.restore`."""
+        self._shapes = {key: tuple(value.shape) for key, value in state.method.parameters.items()}
+        super().restore(state)
+
+    def read(self, recorded: int) -> None:
+        """Read the first lines and their Λ back; raises DamagedFileError where something is missing or damaged."""
+        super().read(recorded)
+        stored = _parameters(self.folder / PARAMETERS) if recorded else {}
+        fits = not recorded or {key: values.shape[1:] for key, values in stored.items()} == self._shapes
+        if not fits or any(len(values) < recorded for values in stored.values()):
+            raise DamagedFileError(
+                f"{self.folder / PARAMETERS} lacks Λ of an epoch before the checkpoint: restore it, or start a new run"
+            )
+        self._history = _by_epoch(stored)[:recorded]
+
+    def rewrite(self) -> None:
+        """Write lines and Λ as they were read back, and remove weights of later epochs."""
+        super().rewrite()
+        if self._history:
+            self._write_history()
+        else:
+            (self.folder / PARAMETERS).unlink(missing_ok=True)
+        for path in self.folder.glob(f"{WEIGHTS}/epoch-*.pt"):
+            if (match := re.fullmatch(r"epoch-(\d+)", path.stem)) and int(match[1]) >= len(self._history):
+                path.unlink()
+
+    def _write_history(self) -> None:
+        with replacing(self.folder / PARAMETERS) as file:
+            np.savez(file, **{key: np.stack([of[key] for of in self._history]) for key in self._history[0]})  # type: ignore[arg-type]
 
 
 def load_run(folder: str | Path) -> Run:
-    """Open a run's folder for reading.
+    """Open a search's folder for reading.
 
-    Raises InvalidInputError where there is no run, DamagedFileError where its configuration is damaged.
+    Raises InvalidInputError where there is no search, DamagedFileError where its configuration is damaged.
     """
     path = Path(folder).expanduser()
     if (path / SEEDS).is_file():
-        raise InvalidInputError(f"{path} holds a run for each of several seeds: name one, {path}/seed-0 for example")
-    if not (path / CONFIG).is_file():
-        raise InvalidInputError(f"{path} is no run: it has no {CONFIG}")
-    config = read_object(path / CONFIG)
-    if kind := config.get("kind"):
-        raise InvalidInputError(f"{path} is no search but a {kind}: open it with cell_training.load_training")
-    return Run(path, config)
+        raise InvalidInputError(
+            f"'{path}' holds a run for each of several seeds: name one of them, such as {path}/seed-0"
+        )
+    return Run.open(path)
 
 
-def as_frame(lines: Sequence[Mapping[str, Any]]) -> "pandas.DataFrame":
-    """Lines as a frame with a column for each of `FIELDS`; null is NaN."""
-    import pandas
-
-    frame = pandas.DataFrame(lines, columns=list(FIELDS))
-    numbers = [name for name in FIELDS if name not in ("architecture", "cell_hash", "valid_measured", "test_measured")]
-    return frame.astype({name: "int64" if name == "epoch" else "float64" for name in numbers})
+def _by_epoch(stored: Mapping[str, NDArray[np.float32]]) -> list[Parameters]:
+    """Λ of every epoch, from arrays (epochs + 1, …)."""
+    epochs = min(map(len, stored.values()), default=0)
+    return [{key: values[epoch] for key, values in stored.items()} for epoch in range(epochs)]
 
 
-def _read_lines(path: Path) -> list[dict[str, Any]]:
-    """The lines of a search's metrics.jsonl, those of epochs 0, 1, …"""
-    lines = read_lines(path)
-    if not all(tuple(line) == FIELDS and line["epoch"] == epoch for epoch, line in enumerate(lines)):
-        raise damaged(path, "a line is not that of its epoch")
-    return lines
+def _digest(history: Sequence[Parameters]) -> str:
+    """The SHA-256 of Λ of every epoch, in the order in which it is stored."""
+    found = hashlib.sha256()
+    for parameters in history:
+        for key, values in parameters.items():
+            found.update(f"{key} {values.shape} {values.dtype}".encode() + np.ascontiguousarray(values).tobytes())
+    return found.hexdigest()
 
 
 def _parameters(path: Path) -> dict[str, NDArray[np.float32]]:

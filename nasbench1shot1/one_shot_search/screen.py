@@ -9,9 +9,9 @@ from rich.console import Console
 
 from nasbench1shot1.errors import UserError
 from nasbench1shot1.images.store import TRAINING_IMAGES
-from nasbench1shot1.one_shot_search.config import departures
 from nasbench1shot1.one_shot_search.early_stopping import returned_epoch
 from nasbench1shot1.one_shot_search.estimate import seconds_per_epoch
+from nasbench1shot1.one_shot_search.options import non_default_options
 from nasbench1shot1.one_shot_search.progress import SearchProgress
 from nasbench1shot1.one_shot_search.record import FIGURE, Run
 from nasbench1shot1.one_shot_search.state import SearchState
@@ -31,7 +31,7 @@ def announce(state: SearchState, table: Table, folder: Path, console: Console | 
         return console
     epochs = counted(config.epochs, "epoch")
     say(f"{config.optimizer} on {state.net.space.id}, seed {config.seed}, {epochs}, into {folder}")
-    if changed := departures(config.as_dict()):
+    if changed := non_default_options(state.options.as_dict()):
         options = ", ".join(f"{flag(name)} {value}" for name, value in changed.items())
         say(textwrap.fill(f"With {options}", 80, break_on_hyphens=False))
     if config.optimizer.startswith("__main__:"):
@@ -52,7 +52,7 @@ def announce(state: SearchState, table: Table, folder: Path, console: Console | 
     if table.name == "nb101-embedded":
         say("Its values are estimates, test accuracy predicted; papers need official data.")
     if config.scale == "full" and config.device == "cpu":
-        say(f"Without a GPU this takes {duration(left * seconds_per_epoch(config))}.")
+        say(f"Without a GPU this takes {duration(left * seconds_per_epoch(state.options))}.")
     return console
 
 

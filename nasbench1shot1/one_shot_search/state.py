@@ -19,6 +19,7 @@ from nasbench1shot1.images.image_set import ImageSet, load_images
 from nasbench1shot1.images.splits import Split, split
 from nasbench1shot1.layers import other_buffers, unchanged_statistics
 from nasbench1shot1.one_shot_search.config import SearchConfig
+from nasbench1shot1.one_shot_search.options import SearchOptions
 from nasbench1shot1.optimizer import Batch, Mixing, OneShotOptimizer, SearchStep
 from nasbench1shot1.runs.checkpoints import taking_up
 from nasbench1shot1.supernet import Supernet
@@ -35,7 +36,7 @@ class SearchState:
         eigenvalues: of the Hessian with respect to Λ after every epoch; None where not measured.
     """
 
-    config: SearchConfig
+    options: SearchOptions
     preset: Preset
     net: Supernet
     weight_optimizer: torch.optim.SGD
@@ -45,6 +46,16 @@ class SearchState:
     epoch: int = -1
     search_seconds: float = 0.0
     eigenvalues: list[float | None] = field(default_factory=list)
+
+    @property
+    def config(self) -> SearchConfig:
+        """The options that all searches share."""
+        return self.options.common
+
+    @property
+    def recorded(self) -> int:
+        """How many epochs are recorded, epoch 0 included."""
+        return self.epoch + 1
 
     def loss(self, mixing: Mixing, batch: Batch) -> Tensor:
         """Cross-entropy of the supernet under mixing weights; a scalar."""
@@ -123,7 +134,7 @@ class SearchState:
 
     def identity(self) -> dict[str, Any]:
         """What must be the same for a checkpoint to fit: space, images and every option but the number of epochs."""
-        options = {name: value for name, value in self.config.as_dict().items() if name != "epochs"}
+        options = {name: value for name, value in self.options.as_dict().items() if name != "epochs"}
         return {**options, "space": self.net.space.id, "images": self.images.sha256}
 
     def load_state_dict(self, state: dict[str, Any], path: Path) -> None:
@@ -141,11 +152,12 @@ class SearchState:
                 raise ValueError("an eigenvalue or None belongs to every epoch")
 
 
-def begin(config: SearchConfig) -> SearchState:
-    """Set up a search from a resolved configuration: everything is drawn from its seed.
+def begin(options: SearchOptions) -> SearchState:
+    """Set up a search from resolved options: everything is drawn from its seed.
 
     Raises UserError for an unknown name, images that are not there, or a batch that does not fit.
     """
+    config = options.common
     preset, device = PRESETS[config.preset], torch.device(config.device)
     space = registry.one_shot(registry.search_space(config.space))
     images = load_images(config.images)
@@ -170,10 +182,10 @@ def begin(config: SearchConfig) -> SearchState:
     weight_optimizer = torch.optim.SGD(
         net.parameters(), config.learning_rate, config.momentum, weight_decay=config.weight_decay
     )
-    method = config.method()(space, config.hyperparameters(), epoch_generator(config.seed, "architecture", 0), device)
+    method = options.method(space, options.own, epoch_generator(config.seed, "architecture", 0), device)
     _check_relaxation(config, method)
     return SearchState(
-        config=config,
+        options=options,
         preset=preset,
         net=net,
         weight_optimizer=weight_optimizer,

@@ -1,78 +1,170 @@
-"""What all configurations share: named options, checked and brought into the types of a dataclass's fields."""
+"""Options as typed records: dataclasses whose fields declare name, type, range, default and help in one place.
+
+A field's type is `int`, `float`, `bool`, `str` or a `Literal` of texts, perhaps `| None`. A number's range stands
+beside it, as in `epochs: Annotated[int, Range(1)] = 50`.
+"""
 
 import math
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from nasbench1shot1.errors import InvalidInputError, unknown_name
+from nasbench1shot1.errors import DamagedFileError, InvalidInputError, unknown_name
 
 T = TypeVar("T")
 _WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 
 
-def typed_options(config: type, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options as the fields of a configuration want them; numpy's scalars and paths are taken, too.
+@dataclass(frozen=True)
+class Range:
+    """What a number may be.
 
-    Raises:
-        InvalidInputError: an unknown option (the closest known one is suggested) or a value of a wrong type.
+    Attributes:
+        least: the smallest value.
+        most: the largest value.
+        above: the value that the number must exceed, for ranges without a smallest value.
     """
-    known = option_names(config)
-    for name in options:
-        if name not in known:
-            raise unknown_name("option", name, known)
-    types = get_type_hints(config)
-    return {name: _typed(name, value, types[name]) for name, value in options.items()}
 
+    least: float = -math.inf
+    most: float = math.inf
+    above: float = -math.inf
 
-def option_names(config: Any) -> tuple[str, ...]:
-    """The fields of a configuration, in order."""
-    return tuple(field.name for field in fields(config))
-
-
-def has_simple_type(wanted: Any) -> bool:
-    """Whether a field's type is one that an option can be brought into: a number, a truth value, a text, or None."""
-    allowed = get_args(wanted) or (wanted,)
-    return get_origin(wanted) in (None, Union, UnionType) and all(kind in (*_WORDS, NoneType) for kind in allowed)
-
-
-def _typed(name: str, value: Any, wanted: Any) -> Any:
-    allowed = get_args(wanted) or (wanted,)
-    value = value.item() if isinstance(value, np.generic) else value
-    value = str(value) if isinstance(value, Path) else value
-    if float in allowed and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
-    if type(value) not in allowed:
-        kind = next(kind for kind in allowed if kind is not NoneType)
-        raise InvalidInputError(f"{flag(name)} must be {_WORDS[kind]}, not {value!r}")
-    return value
-
-
-def flag(name: str) -> str:
-    """An option as the command line writes it."""
-    return "--" + name.replace("_", "-")
-
-
-def check_range(name: str, value: Any, least: float, most: float = math.inf) -> None:
-    """Raise InvalidInputError for a number that is not in range or not finite; None is not looked at."""
-    if value is None:
-        return
-    if not least <= value <= most or math.isinf(value):
-        bound = f"at least {least}" if most == math.inf else f"between {least} and {most}"
+    def check(self, name: str, value: float) -> None:
+        """Raise InvalidInputError for a number that is out of the range, infinite or NaN."""
+        if self.least <= value <= self.most and value > self.above and not math.isinf(value):
+            return
+        bound = f"at least {self.least:g}" if self.most == math.inf else f"between {self.least:g} and {self.most:g}"
+        if self.above > -math.inf:
+            bound = f"more than {self.above:g}"
         raise InvalidInputError(f"{flag(name)} must be {bound}, not {value}")
 
 
+def option_names(record: Any) -> tuple[str, ...]:
+    """Return the names of a record's fields, in order."""
+    return tuple(field.name for field in fields(record))
+
+
+def typed_options(record: type, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Bring named options into the types of a record's fields; numpy scalars and paths are accepted.
+
+    Raises:
+        InvalidInputError: an unknown option (the closest known one is suggested), or a value of a wrong type or not
+            among a field's choices.
+    """
+    known, types = option_names(record), get_type_hints(record)
+    for name in options:
+        if name not in known:
+            raise unknown_name("option", name, known)
+    return {name: _typed(name, value, types[name]) for name, value in options.items()}
+
+
+def check_ranges(record: Any) -> None:
+    """Raise InvalidInputError for the first number of a record that is out of its field's range."""
+    for name, hint in get_type_hints(type(record), include_extras=True).items():
+        value = getattr(record, name)
+        if get_origin(hint) is Annotated and value is not None:
+            for range_ in (extra for extra in hint.__metadata__ if isinstance(extra, Range)):
+                range_.check(name, value)
+
+
+def has_simple_type(hint: Any) -> bool:
+    """Return whether an option can have a type: a number, a truth value, a text, a choice of texts, or None."""
+    return all(kind in (*_WORDS, NoneType) or get_origin(kind) is Literal for kind in _alternatives(hint))
+
+
+def recorded_options(record: type[T], recorded: Mapping[str, Any], where: Path) -> T:
+    """Read the options that a run's config.json records.
+
+    Args:
+        record: the dataclass of the options.
+        recorded: at least one value for each of its fields; other keys are ignored.
+        where: the file, for messages.
+
+    Raises:
+        DamagedFileError: an option is missing, has a wrong type, or is out of its range.
+    """
+    names = option_names(record)
+    if missing := [name for name in names if name not in recorded]:
+        raise DamagedFileError(f"{where} lacks '{missing[0]}': restore it, or start a new run")
+    try:
+        options = record(**typed_options(record, {name: recorded[name] for name in names}))
+        check_ranges(options)
+    except InvalidInputError as error:
+        raise DamagedFileError(f"{where} is damaged ({error}): restore it, or start a new run") from error
+    return options
+
+
+def check_kept(folder: Path, recorded: Mapping[str, Any], given: Mapping[str, Any], may_grow: Iterable[str]) -> None:
+    """Raise InvalidInputError where an option given on resuming differs from the recorded one.
+
+    Args:
+        folder: the run's.
+        recorded: the run's options.
+        given: the options given, typed.
+        may_grow: names of the options that may exceed the recorded value.
+    """
+    for name, value in given.items():
+        if name in may_grow and value is not None:
+            if value < recorded[name]:
+                raise InvalidInputError(
+                    f"'{folder}' was started with {flag(name)} {recorded[name]}: {flag(name)} may only grow, not to "
+                    f"{value}"
+                )
+        elif value != recorded[name]:
+            grows = "".join(f" (only {flag(other)} may grow)" for other in may_grow)
+            raise InvalidInputError(
+                f"'{folder}' was started with {flag(name)} {recorded[name]}, not {value}: a run keeps its "
+                f"options{grows}; start a new run for others"
+            )
+
+
+def flag(name: str) -> str:
+    """Write an option as the command line does."""
+    return "--" + name.replace("_", "-")
+
+
+def check_range(name: str, value: float | None, least: float, most: float = math.inf) -> None:
+    """Raise InvalidInputError for a number that is out of range, infinite or NaN; None passes."""
+    if value is not None:
+        Range(least, most).check(name, value)
+
+
 def absolute_file(images: str | None) -> str | None:
-    """An image file's absolute path, so that a run can be resumed from anywhere; a name stays a name."""
+    """Return an image file's absolute path, so that a run can be resumed from anywhere; a name stays a name."""
     path = Path(images or "").expanduser()
     return str(path.absolute()) if path.is_file() else images
 
 
 def given(value: "T | None") -> "T":
-    """A value that a configuration's `resolved` has filled in."""
+    """Return a value that resolving a configuration has filled in."""
     assert value is not None
+    return value
+
+
+def _alternatives(hint: Any) -> tuple[Any, ...]:
+    """The types of which a value may have any."""
+    if get_origin(hint) is Annotated:
+        hint = get_args(hint)[0]
+    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+
+
+def _typed(name: str, value: Any, hint: Any) -> Any:
+    allowed = _alternatives(hint)
+    value = value.item() if isinstance(value, np.generic) else value
+    value = str(value) if isinstance(value, Path) else value
+    if value is None and NoneType in allowed:
+        return value
+    if choices := [choice for kind in allowed if get_origin(kind) is Literal for choice in get_args(kind)]:
+        if value not in choices:
+            raise unknown_name(name.replace("_", " "), value, choices)
+        return value
+    if float in allowed and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if type(value) not in allowed:
+        kind = next(kind for kind in allowed if kind is not NoneType)
+        raise InvalidInputError(f"{flag(name)} must be {_WORDS[kind]}, not {value!r}")
     return value

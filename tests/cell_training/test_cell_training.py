@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tiny_training import CELL, TINY, whole_cifar10, write_images
 
 import nasbench1shot1 as nb
-from nasbench1shot1.cell_training.config import make_config
+from nasbench1shot1.cell_training.config import training_config
 from nasbench1shot1.cell_training.loop import accuracy
 from nasbench1shot1.cell_training.parts import parts_of
 from nasbench1shot1.cell_training.rmsprop import TensorFlowRMSProp
@@ -188,7 +188,7 @@ def test_the_stream_is_one_order_after_another_cut_into_batches(size, batch, see
 
 
 def test_training_images_are_cropped_from_a_black_border_and_flipped_then_normalised(images):
-    state = begin(nb.Architecture.parse(CELL).cell, make_config({**TINY, "images": images}).resolved())
+    state = begin(nb.Architecture.parse(CELL).cell, training_config({**TINY, "images": images}))
     state.parts.train.images.images[:] = 255
     pixels, labels = state.batch()
     assert pixels.shape == (20, 3, 32, 32)
@@ -205,7 +205,7 @@ def test_training_images_are_cropped_from_a_black_border_and_flipped_then_normal
 
 
 def test_evaluations_take_whole_batches_only(images):
-    state = begin(nb.Architecture.parse(CELL).cell, make_config({**TINY, "images": images}).resolved())
+    state = begin(nb.Architecture.parse(CELL).cell, training_config({**TINY, "images": images}))
     seen: list[int] = []
 
     class Counter:
@@ -213,7 +213,7 @@ def test_evaluations_take_whole_batches_only(images):
             seen.append(1)
 
     part = parts_of(whole_cifar10()).validation
-    state.config = make_config({**TINY, "batch_size": 256})
+    state.config = training_config({**TINY, "batch_size": 256})
     state.logits = lambda x, compiled: torch.nn.functional.one_hot(torch.zeros(len(x)).long(), 10).float()
     assert accuracy(state, part, Counter()) == (part.images.labels[part.rows[:9984]] == 0).sum() / 9984
     assert len(seen) == 39

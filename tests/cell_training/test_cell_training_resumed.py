@@ -34,7 +34,7 @@ import os, signal, sys
 from rich.console import Console
 import nasbench1shot1 as nb
 from nasbench1shot1 import files
-from nasbench1shot1.runs import checkpoints, folder as run_folder
+from nasbench1shot1.runs import checkpoints, writer
 from nasbench1shot1.cell_training import loop
 
 def die(): os.kill(os.getpid(), signal.SIGKILL)
@@ -53,19 +53,19 @@ elif moment == "evaluation":
         return real(state, reporter)
     loop.evaluate = kill_in_evaluation
 elif moment == "metrics":
-    def kill_after_half_a_line(self, line, real=run_folder.FolderWriter.append_line):
+    def kill_after_half_a_line(self, line, real=writer.RunWriter.append_line):
         if line["step"] == step:
             with (self.folder / "metrics.jsonl").open("a") as file:
                 file.write('{"step": %d, "epo' % step)
             die()
         real(self, line)
-    run_folder.FolderWriter.append_line = kill_after_half_a_line
+    writer.RunWriter.append_line = kill_after_half_a_line
 elif moment == "line":
-    def kill_after_the_line(self, line, real=run_folder.FolderWriter.append_line):
+    def kill_after_the_line(self, line, real=writer.RunWriter.append_line):
         real(self, line)
         if line["step"] == step:
             die()
-    run_folder.FolderWriter.append_line = kill_after_the_line
+    writer.RunWriter.append_line = kill_after_the_line
 elif moment == "checkpoint":
     def kill_while_writing(path, content, real=checkpoints.save_checkpoint):
         if content["step"] == step:
@@ -74,9 +74,9 @@ elif moment == "checkpoint":
                 file.flush()
                 die()
         real(path, content)
-    loop.save_checkpoint = kill_while_writing
+    writer.save_checkpoint = kill_while_writing
 elif moment == "summary":
-    run_folder.FolderWriter.finish = lambda self, summary: die()
+    writer.RunWriter.finish = lambda self, summary: die()
 nb.train_cell(what, out=out, console=Console(quiet=True), **options)
 """
 
@@ -142,8 +142,8 @@ def test_resuming_a_finished_training_changes_nothing(unbroken, tmp_path):
 @pytest.mark.parametrize(
     ("x", "options", "sentence"),
     [
-        (None, {"epochs": 12}, "is trained with --epochs 4, not 12: a training keeps its options"),
-        (None, {"seed": 1}, "is trained with --seed 0, not 1"),
+        (None, {"epochs": 12}, "was started with --epochs 4, not 12: a run keeps its options"),
+        (None, {"seed": 1}, "was started with --seed 0, not 1"),
         (None, {"sed": 1}, "did you mean 'seed'"),
         (None, {"out": "elsewhere"}, "leave out --out"),
         ("s1:0|0,1|0,2|1,3|2,4:conv3x3,conv3x3,maxpool3x3,conv3x3", {}, "trains another cell"),
@@ -167,10 +167,10 @@ def test_an_existing_folder_is_never_written_into(unbroken, images, tmp_path):
 
 
 def test_two_processes_do_not_write_into_one_folder(unbroken, tmp_path):
-    from nasbench1shot1.runs.folder import FolderWriter
+    from nasbench1shot1.runs.lock import locked
 
     folder = shutil.copytree(unbroken.folder, tmp_path / "run")
-    with FolderWriter(folder).locked(), pytest.raises(nb.InvalidInputError, match="another process writes into"):
+    with locked(folder), pytest.raises(nb.InvalidInputError, match="another process writes into"):
         nb.train_cell(resume=folder, console=QUIET)
 
 
@@ -284,7 +284,7 @@ def test_the_command_resumes_and_takes_a_hash(unbroken, images, tmp_path):
     assert "Nothing to compare with: the table" in by_hash.stdout
     refused = command("--resume", "run", "--epochs", "12", cwd=tmp_path)
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert "is trained with --epochs 4, not 12" in refused.stderr
+    assert "was started with --epochs 4, not 12" in refused.stderr
     nothing = command(cwd=tmp_path)
     assert nothing.returncode == 2
     assert "there is nothing to train" in nothing.stderr

@@ -11,7 +11,7 @@ from tiny_training import CELL, TINY, assert_same_training, train, whole_cifar10
 import nasbench1shot1 as nb
 from nasbench1shot1.cell_training import TrainingConfig, load_training, train_and_evaluate
 from nasbench1shot1.cell_training import state as state_module
-from nasbench1shot1.cell_training.config import make_config
+from nasbench1shot1.cell_training.config import training_config
 from nasbench1shot1.cell_training.loop import train_step
 from nasbench1shot1.cell_training.record import FIELDS
 from nasbench1shot1.cell_training.schedule import learning_rate
@@ -102,7 +102,7 @@ def test_same_seed_same_bits_and_another_seed_another_training(trained, images, 
 
 
 def test_the_first_step_moves_statistics_but_no_weight(images):
-    state = begin(nb.Architecture.parse(CELL).cell, make_config({**TINY, "images": images}).resolved())
+    state = begin(nb.Architecture.parse(CELL).cell, training_config({**TINY, "images": images}))
     before = {name: value.clone() for name, value in state.net.state_dict().items()}
     train_step(state)
     for name, value in state.net.state_dict().items():
@@ -118,7 +118,7 @@ def test_a_model_spec_is_trained_in_silence(trained, images, tmp_path, capsys):
 
     cell = nb.Architecture.parse(CELL).cell
     spec = ModelSpec(matrix=cell.matrix.tolist(), ops=list(cell.ops))
-    training = train_and_evaluate(spec, make_config({**TINY, "images": images}), tmp_path / "run")
+    training = train_and_evaluate(spec, training_config({**TINY, "images": images}), tmp_path / "run")
     assert capsys.readouterr().out == ""
     assert without_seconds(training) == without_seconds(trained)
 

@@ -14,7 +14,7 @@ from conftest import CHECKOUT
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
-from nasbench1shot1.one_shot_search.config import config_class
+from nasbench1shot1.one_shot_search.options import check_method
 from nasbench1shot1.optimizer import Hyperparameters
 
 EXAMPLE, PAGE = CHECKOUT / "tests" / "conformance" / "third_party", CHECKOUT / "docs" / "own_optimizer.md"
@@ -149,7 +149,7 @@ def test_a_run_keeps_the_methods_options(installed, tmp_path, monkeypatch, capsy
     capsys.readouterr()
     with pytest.raises(SystemExit):
         cli.main(["search", "--resume", "run", "--optimizer", "population", "--population", "5"])
-    assert "was searched with --population 4, not 5" in capsys.readouterr().err
+    assert "was started with --population 4, not 5" in capsys.readouterr().err
 
 
 def test_an_own_option_with_the_name_of_a_common_one_is_refused():
@@ -161,4 +161,4 @@ def test_an_own_option_with_the_name_of_a_common_one_is_refused():
         Hyperparameters = Clashing
 
     with pytest.raises(nb.InvalidInputError, match="Method has an option 'epochs', which every search has: rename it"):
-        config_class(Method)
+        check_method(Method)

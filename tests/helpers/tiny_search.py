@@ -9,7 +9,7 @@ from rich.console import Console
 
 import nasbench1shot1 as nb
 from nasbench1shot1.images.image_set import load_images
-from nasbench1shot1.one_shot_search.config import make_config
+from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.state import SearchState, begin
 from nasbench1shot1.optimizer import Batch
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
@@ -40,7 +40,7 @@ def generator(seed: int) -> torch.Generator:
 def tiny_state(**options: Any) -> SearchState:
     """A search of TINY before its epoch 0, its Λ spread out: as it starts, all candidates are nearly even."""
     with patch("nasbench1shot1.one_shot_search.state.load_images", _read_once):
-        state = begin(make_config({**TINY, **options}).resolved())
+        state = begin(search_options({**TINY, **options}))
     with torch.no_grad():
         for value in state.method.parameters.values():
             value.normal_(0, 1, generator=generator(11))

@@ -16,9 +16,9 @@ from rich.console import Console
 
 import nasbench1shot1 as nb
 from nasbench1shot1.conformance.tiny_search import differences, values
-from nasbench1shot1.experiments.anytime_regret import scale_text
-from nasbench1shot1.one_shot_search.config import departures, make_config
+from nasbench1shot1.one_shot_search.options import non_default_options, search_options
 from nasbench1shot1.one_shot_search.record import FIELDS
+from nasbench1shot1.one_shot_search.regret_curve import scale_text
 
 TINY = {"scale": "quick", "epochs": 4, "channels": 2, "cells": 1, "images_per_half": 40, "batch_size": 20, "threads": 1}
 SECONDS = ("search_seconds", "simulated_seconds")
@@ -104,7 +104,7 @@ import os, signal, sys
 from rich.console import Console
 import nasbench1shot1 as nb
 from nasbench1shot1 import files
-from nasbench1shot1.runs import checkpoints
+from nasbench1shot1.runs import checkpoints, writer
 from nasbench1shot1.one_shot_search import loop, record
 
 def die(): os.kill(os.getpid(), signal.SIGKILL)
@@ -117,13 +117,13 @@ if moment == "training":
         return real(state, now, Killer() if now == epoch else reporter)
     loop.train_epoch = kill_in_training
 elif moment == "metrics":
-    def kill_after_half_a_line(self, line, parameters, real=record.RunWriter.append):
+    def kill_after_half_a_line(self, line, parameters, real=record.SearchWriter.append):
         if line["epoch"] == epoch:
             with (self.folder / "metrics.jsonl").open("a") as file:
                 file.write('{"epoch": %d, "train_lo' % epoch)
             die()
         real(self, line, parameters)
-    record.RunWriter.append = kill_after_half_a_line
+    record.SearchWriter.append = kill_after_half_a_line
 elif moment == "checkpoint":
     def kill_while_writing(path, content, real=checkpoints.save_checkpoint):
         if path.name == "checkpoint.pt" and content["epoch"] == epoch:
@@ -132,9 +132,9 @@ elif moment == "checkpoint":
                 file.flush()
                 die()
         real(path, content)
-    loop.save_checkpoint = kill_while_writing
+    writer.save_checkpoint = kill_while_writing
 elif moment == "summary":
-    record.RunWriter.finish = lambda self, summary: die()
+    record.SearchWriter.finish = lambda self, summary: die()
 nb.search(out=out, console=Console(quiet=True), **options)
 """
 
@@ -184,19 +184,19 @@ def test_a_table_that_lacks_cells_of_the_space_is_refused_before_the_search(tmp_
 def test_a_carried_tables_name_is_recorded_as_such(tmp_path, monkeypatch):
     (tmp_path / "embedded").mkdir()
     monkeypatch.chdir(tmp_path)
-    config = make_config({"table": "embedded"}).resolved()
+    config = search_options({"table": "embedded"}).common
     assert config.table == "embedded"
-    assert make_config({"table": "./embedded"}).resolved().table == str(tmp_path / "embedded")
+    assert search_options({"table": "./embedded"}).common.table == str(tmp_path / "embedded")
 
 
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
         ({"epochs": 3}, "--epochs may only grow"),
-        ({"epochs": 0}, "--epochs may only grow"),
-        ({"seed": 5}, "was searched with --seed 0, not 5"),
+        ({"epochs": 0}, "--epochs must be at least 1, not 0"),
+        ({"seed": 5}, "was started with --seed 0, not 5"),
         ({"sed": 5}, "did you mean 'seed'"),
-        ({"out": "elsewhere"}, "leave out --out"),
+        ({"out": "elsewhere"}, "remove --out"),
     ],
 )
 def test_resuming_with_another_configuration_is_refused(unbroken, options, sentence):
@@ -228,7 +228,7 @@ def test_lost_lines_are_refused_rather_than_invented(unbroken, tmp_path):
     folder = shutil.copytree(unbroken.folder, tmp_path / "run")
     lines = (folder / "metrics.jsonl").read_text().splitlines(keepends=True)
     (folder / "metrics.jsonl").write_text("".join(lines[:3]))
-    with pytest.raises(nb.DamagedFileError, match="checkpoint of epoch 4 but fewer lines"):
+    with pytest.raises(nb.DamagedFileError, match="has 3 lines, but the checkpoint follows line 5"):
         nb.search(resume=folder, console=Console(quiet=True))
 
 
@@ -354,7 +354,7 @@ def test_a_finished_run_without_its_checkpoint_is_not_erased(unbroken, tmp_path)
     folder = shutil.copytree(unbroken.folder, tmp_path / "run")
     (folder / "checkpoint.pt").unlink()
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    with pytest.raises(nb.DamagedFileError, match=r"finished epochs but no checkpoint\.pt"):
+    with pytest.raises(nb.DamagedFileError, match=r"recorded lines but no checkpoint\.pt"):
         nb.search(resume=folder, epochs=6, console=Console(quiet=True))
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
@@ -429,15 +429,15 @@ def test_damaged_records_are_one_sentence_before_anything_is_trained_or_written(
 def test_lambda_of_another_shape_is_refused_on_resuming(unbroken, tmp_path):
     folder = shutil.copytree(unbroken.folder, tmp_path / "run")
     np.savez(folder / "architecture_parameters.npz", operations=np.zeros((5, 4, 3), np.float32))
-    with pytest.raises(nb.DamagedFileError, match="fewer lines or Λ"):
+    with pytest.raises(nb.DamagedFileError, match="lacks Λ of an epoch before the checkpoint"):
         nb.search(resume=folder, epochs=5, console=Console(quiet=True))
 
 
 def test_two_processes_do_not_write_into_one_run(unbroken, tmp_path):
-    from nasbench1shot1.one_shot_search.record import RunWriter
+    from nasbench1shot1.runs.lock import locked
 
     folder = shutil.copytree(unbroken.folder, tmp_path / "run")
-    with RunWriter(folder).locked(), pytest.raises(nb.InvalidInputError, match="another process writes into"):
+    with locked(folder), pytest.raises(nb.InvalidInputError, match="another process writes into"):
         nb.search(resume=folder, epochs=5, console=Console(quiet=True))
 
 
@@ -471,7 +471,7 @@ def test_a_group_that_may_not_shrink_stays_as_it_was(tmp_path):
     options = {**TINY, "epochs": 2, "console": Console(quiet=True)}
     nb.search_seeds([0, 1], out=tmp_path / "group", **options)
     before = (tmp_path / "group" / "seeds.json").read_bytes()
-    for epochs, sentence in ((1, "--epochs may only grow, not to 1"), (-3, "--epochs may only grow")):
+    for epochs, sentence in ((1, "--epochs may only grow, not to 1"), (-3, "--epochs must be at least 1")):
         with pytest.raises(nb.InvalidInputError, match=sentence):
             nb.search_seeds([], resume=tmp_path / "group", epochs=epochs, console=Console(quiet=True))
     assert (tmp_path / "group" / "seeds.json").read_bytes() == before
@@ -495,7 +495,7 @@ def test_a_mix_is_named_on_screen_and_in_the_picture(tmp_path):
     options = {**TINY, "epochs": 1, "relaxation": "gumbel", "weight_decay": 0.01}
     run = nb.search(out=tmp_path / "run", console=Console(file=screen, width=80), **options)
     assert "With --weight-decay 0.01, --relaxation gumbel" in screen.getvalue()
-    assert departures(run.config) == {"weight_decay": 0.01, "relaxation": "gumbel"}
+    assert non_default_options(run.config) == {"weight_decay": 0.01, "relaxation": "gumbel"}
     assert scale_text([run.config]).endswith("\n--weight-decay\xa00.01, --relaxation\xa0gumbel")
     other = {**run.config, "weight_decay": 0.02}
     assert scale_text([run.config, other]).endswith("preset corrected\n--relaxation\xa0gumbel")

@@ -7,7 +7,8 @@ from tiny_search import search
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import registry
-from nasbench1shot1.one_shot_search.config import SearchConfig, config_class, make_config
+from nasbench1shot1.one_shot_search.config import SearchConfig
+from nasbench1shot1.one_shot_search.options import check_method, search_options
 from nasbench1shot1.optimizer import Hyperparameters
 from nasbench1shot1.optimizers.darts import DARTS
 
@@ -89,9 +90,9 @@ def expected(optimizer: str, preset: str, scale: str) -> dict:
 @pytest.mark.parametrize("preset", ["corrected", "original"])
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_every_method_has_its_defaults_under_every_preset_and_scale(optimizer, preset, scale):
-    config = make_config({"optimizer": optimizer, "preset": preset, "scale": scale})
+    config = search_options({"optimizer": optimizer, "preset": preset, "scale": scale})
     wanted = expected(optimizer, preset, scale)
-    assert {name: getattr(config, name) for name in wanted} == wanted
+    assert {name: config.as_dict()[name] for name in wanted} == wanted
 
 
 def test_the_table_is_of_all_built_in_methods():
@@ -103,25 +104,26 @@ def test_what_a_user_gives_beats_every_layer(optimizer):
     given = {"epochs": 7, "batch_size": 11, "channels": 12, "grad_clip": 1.5, "partial_channels": 2}
     own = {"candidates": 77, "finalists": 3} if optimizer in ("random-ws", "enas") else {"temperature_min": 0.7}
     for preset in ("corrected", "original"):
-        config = make_config({"optimizer": optimizer, "preset": preset, "scale": "quick", **given, **own})
-        assert {name: getattr(config, name) for name in (*given, *own)} == {**given, **own}
+        config = search_options({"optimizer": optimizer, "preset": preset, "scale": "quick", **given, **own})
+        assert {name: config.as_dict()[name] for name in (*given, *own)} == {**given, **own}
 
 
 def test_none_is_as_if_it_were_not_given():
     options = {"optimizer": "gdas", "preset": "original"}
-    assert make_config({**options, "images_per_half": None, "evaluation_batch_norm": None}) == make_config(options)
+    assert search_options({**options, "images_per_half": None, "evaluation_batch_norm": None}) == search_options(
+        options
+    )
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_a_resolved_configuration_is_made_again_from_its_own_record(optimizer):
-    config = make_config({"optimizer": optimizer, "preset": "original", "scale": "quick", "threads": 1}).resolved()
-    again = make_config(config.as_dict()).resolved()
+    config = search_options({"optimizer": optimizer, "preset": "original", "scale": "quick", "threads": 1})
+    again = search_options(config.as_dict())
     assert again.as_dict() == config.as_dict()
-    own = {field.name for field in fields(config.method().Hyperparameters)}
+    own = {field.name for field in fields(config.method.Hyperparameters)}
+    assert config.sections() == {"options": vars(config.common), "optimizer_options": vars(config.own)}
+    assert set(vars(config.own)) == own
     assert set(config.as_dict()) == {field.name for field in fields(SearchConfig)} | own
-    assert {field.name: getattr(config, field.name) for field in fields(config.hyperparameters())} == vars(
-        config.hyperparameters()
-    )
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
@@ -147,7 +149,7 @@ def test_every_option_of_a_method_has_a_default_and_a_name_of_its_own(optimizer)
 )
 def test_an_option_of_another_method_is_unknown(optimizer, option, sentence):
     with pytest.raises(nb.InvalidInputError) as caught:
-        make_config({"optimizer": optimizer, option: 1})
+        search_options({"optimizer": optimizer, option: 1})
     assert str(caught.value).startswith(sentence)
     assert "\n" not in str(caught.value)
 
@@ -166,7 +168,7 @@ class Bare(DARTS):
 
 def test_an_own_option_without_a_default_is_refused_in_a_sentence():
     with pytest.raises(nb.InvalidInputError, match="the option 'width' of Bare has no default: give it one"):
-        make_config({"optimizer": f"{__name__}:Bare", "width": 3})
+        search_options({"optimizer": f"{__name__}:Bare", "width": 3})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,18 +185,18 @@ class Collides(DARTS):
 
 def test_an_own_option_with_a_common_name_is_refused_in_a_sentence():
     with pytest.raises(nb.InvalidInputError, match="Collides has an option 'epochs', which every search has: rename"):
-        config_class(Collides)
+        check_method(Collides)
     with pytest.raises(nb.InvalidInputError, match="rename it"):
         nb.search(Collides, scale="quick")
 
 
-@pytest.mark.parametrize("name", ["kind", "grown", "table_id", "out", "seeds"])
+@pytest.mark.parametrize("name", ["kind", "grown", "table_id", "out", "seeds", "options", "allow_module"])
 def test_an_own_option_cannot_have_a_name_that_the_record_or_the_command_uses(name):
     own = dataclass(frozen=True, kw_only=True)(
         type("Own", (Hyperparameters,), {"__annotations__": {name: int}, name: 3, "__doc__": "One option."})
     )
     with pytest.raises(nb.InvalidInputError, match=f"Method has an option '{name}', a name that the command or the"):
-        config_class(type("Method", (DARTS,), {"Hyperparameters": own}))
+        check_method(type("Method", (DARTS,), {"Hyperparameters": own}))
 
 
 class Misspelt(DARTS):
@@ -210,7 +212,7 @@ def test_a_misspelt_default_of_somebodys_own_method_is_named(kind):
     with pytest.raises(
         nb.InvalidInputError, match=r"among the defaults of Misspelt.*: 'epohcs'; did you mean 'epochs'"
     ):
-        make_config({"optimizer": f"{__name__}:{kind.__name__}", "preset": "original"})
+        search_options({"optimizer": f"{__name__}:{kind.__name__}", "preset": "original"})
 
 
 @pytest.mark.parametrize(
@@ -247,23 +249,10 @@ class Lists(DARTS):
     Hyperparameters = Listed
 
 
-@dataclass(frozen=True, kw_only=True)
-class Shadowing(Hyperparameters):
-    """With an option that would hide a method of every configuration."""
-
-    method: str = "x"
-    """Which."""
-
-
-class Shadows(DARTS):
-    Hyperparameters = Shadowing
-
-
 @pytest.mark.parametrize(
     ("reference", "sentence"),
     [
         (f"{__name__}:Lists", "the option 'widths' of Lists has a type that no option can have"),
-        (f"{__name__}:Shadows", "Shadows has an option 'method', a name that the command or the record uses otherwise"),
         (":x", "cannot be imported"),
         (".a:b", "cannot be imported"),
         ("json:dumps", "is no one-shot optimizer"),
@@ -272,7 +261,7 @@ class Shadows(DARTS):
 )
 def test_what_is_no_optimizer_is_named_in_a_sentence(reference, sentence):
     with pytest.raises(nb.InvalidInputError) as caught:
-        make_config({"optimizer": reference})
+        search_options({"optimizer": reference})
     assert sentence in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -292,8 +281,8 @@ def test_what_needs_mixing_weights_is_refused_to_methods_of_single_paths(tmp_pat
 
 @pytest.mark.parametrize("scale", ["full", "quick"])
 def test_an_optimizers_own_size_is_the_default_at_full_scale(scale):
-    config = make_config({"optimizer": f"{__name__}:Small", "scale": scale})
-    assert (config.channels, config.cells) == ((4, 2) if scale == "full" else (8, 3))
+    config = search_options({"optimizer": f"{__name__}:Small", "scale": scale})
+    assert (config.common.channels, config.common.cells) == ((4, 2) if scale == "full" else (8, 3))
 
 
 class Small(DARTS):

@@ -8,7 +8,7 @@ import torch
 from tiny_controller import TINY, controller, every_decision, generator
 
 import nasbench1shot1 as nb
-from nasbench1shot1.one_shot_search.config import make_config
+from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.optimizers.enas import ENAS, ENASHyperparameters, controller_settings, reinforce_loss
 from nasbench1shot1.space import Choice
 
@@ -140,20 +140,21 @@ def enas_draw(state) -> nb.Architecture:
 
 
 def test_the_published_quirks_are_the_presets():
-    corrected = make_config({"optimizer": "enas"})
-    assert (corrected.batch_size, corrected.weight_decay, corrected.grad_clip) == (64, 1e-4, 0.25)
-    assert (corrected.candidates, corrected.controller_steps, corrected.epochs) == (100, 300, 50)
+    options = search_options({"optimizer": "enas"})
+    corrected, common = options.own, options.common
+    assert (common.batch_size, common.weight_decay, common.grad_clip, common.epochs) == (64, 1e-4, 0.25, 50)
+    assert (corrected.candidates, corrected.controller_steps) == (100, 300)
     assert (corrected.controller_reward_scale, corrected.controller_entropy_weight) == (100, 1e-4)
     assert not corrected.controller_average_parents
-    original = make_config({"optimizer": "enas", "preset": "original"})
+    original = search_options({"optimizer": "enas", "preset": "original"}).own
     assert (original.controller_entropy_weight, original.controller_operation_bias) == (1e-6, 0.25)
     assert original.controller_average_parents
     assert original.controller_baseline_from_zero
     assert (original.candidates, original.candidate_batches, original.finalists) == (1000, 1, 5)
-    settings = controller_settings(TINY, original.hyperparameters())
+    settings = controller_settings(TINY, original)
     assert settings.operation_bias == (0.25, -0.25, 0.25)
     assert settings.operation_bias_start == (10, 0, 10)
-    assert make_config({"optimizer": "enas", "scale": "quick"}).controller_steps == 30
+    assert search_options({"optimizer": "enas", "scale": "quick"}).own.controller_steps == 30
 
 
 class FourOperations(type(TINY)):

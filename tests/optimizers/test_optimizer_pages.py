@@ -10,7 +10,8 @@ from rich.console import Console
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import registry
-from nasbench1shot1.one_shot_search.config import SearchConfig, make_config
+from nasbench1shot1.one_shot_search.config import SearchConfig
+from nasbench1shot1.one_shot_search.options import search_options
 
 METHODS = tuple(registry.BUILT_IN["optimizers"])
 TINY = {"scale": "quick", "epochs": 3, "channels": 4, "cells": 1, "images_per_half": 40, "batch_size": 20, "threads": 1}
@@ -30,7 +31,7 @@ def written(value: object) -> str:
 
 
 def resolved(**options: str) -> dict[str, object]:
-    config = make_config(options).as_dict()
+    config = search_options(options).as_dict()
     batch_norm = {"corrected": "recalibrated", "original": "running"}
     return {**config, "evaluation_batch_norm": batch_norm[config["preset"]]}
 
@@ -83,7 +84,7 @@ def test_every_method_has_a_page_of_the_same_form(method):
 
 def test_darts_with_the_options_of_gdas_is_gdas(tmp_path: Path):
     options = {
-        name: getattr(make_config({"optimizer": "gdas"}), name)
+        name: getattr(search_options({"optimizer": "gdas"}).own, name)
         for name in ("relaxation", "temperature_max", "temperature_min", "architecture_grad_clip")
     }
     quiet = Console(quiet=True)

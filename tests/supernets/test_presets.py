@@ -3,15 +3,15 @@
 import pytest
 import torch
 
-from nasbench1shot1.one_shot_search.config import make_config
 from nasbench1shot1.one_shot_search.loop import batch_pairs, one_shot_error
+from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.state import SearchState, begin
 
 TINY = {"scale": "quick", "epochs": 4, "channels": 2, "cells": 1, "images_per_half": 40, "batch_size": 20, "threads": 1}
 
 
 def state(preset: str, **options) -> SearchState:
-    return begin(make_config({**TINY, "preset": preset, **options}).resolved())
+    return begin(search_options({**TINY, "preset": preset, **options}))
 
 
 def statistics(of: SearchState) -> list[torch.Tensor]:

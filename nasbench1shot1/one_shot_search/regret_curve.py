@@ -12,7 +12,7 @@ import pandas
 
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.files import replacing
-from nasbench1shot1.one_shot_search.config import departures
+from nasbench1shot1.one_shot_search.options import non_default_options
 from nasbench1shot1.one_shot_search.record import Run
 from nasbench1shot1.runs.options import flag
 
@@ -131,7 +131,11 @@ def scale_text(configs: Sequence[Mapping[str, Any]]) -> str:
         f"{config['weight_images']:,} + {config['architecture_images']:,} images of {config['images']}, "
         f"preset {config['preset']}"
     )
-    common = [(name, value) for name, value in departures(config).items() if all(c.get(name) == value for c in others)]
+    common = [
+        (name, value)
+        for name, value in non_default_options(config).items()
+        if all(c.get(name) == value for c in others)
+    ]
     options = ", ".join(f"{flag(name)}\N{NO-BREAK SPACE}{value}" for name, value in common)
     return "\n".join([size, *textwrap.wrap(options, LINE, break_on_hyphens=False)])
 

@@ -1,0 +1,86 @@
+"""Score finished runs anew, on the same table or another one, without searching again: what `report` writes."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pandas
+
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.evaluator import score
+from nasbench1shot1.files import check_writable, replacing, replacing_folder, write_json
+from nasbench1shot1.one_shot_search.record import FIGURE, Run
+from nasbench1shot1.one_shot_search.regret_curve import regret_figure, save_figure
+from nasbench1shot1.one_shot_search.summary import summarise
+from nasbench1shot1.runs.folder import METRICS, SUMMARY, as_json_line
+from nasbench1shot1.runs.record import DIGEST, digest
+from nasbench1shot1.tables.table import Table
+
+OF_A_REPORT = {METRICS, SUMMARY, FIGURE}
+
+
+def rescore(run: Run, table: Table) -> pandas.DataFrame:
+    """Return the run's metrics with every value of the table looked up in `table`; columns and units as `Run.metrics`.
+
+    Raises OutOfDomainError if the table lacks an architecture of the run.
+    """
+    return Run.as_frame(_lines(run, table))
+
+
+def write_report(run: Run, table: Table, out: Path) -> dict[str, Any]:
+    """Write metrics.jsonl, summary.json and regret.png of a run scored on `table` into a folder; return the summary.
+
+    The folder is written whole or not at all, and replaces an earlier report.
+
+    Raises:
+        InvalidInputError: the folder holds something else.
+        OutOfDomainError: the table lacks an architecture.
+        UserError: the folder cannot be written, or the disk is full.
+    """
+    with _new_report(out) as folder:
+        return _write(run, table, folder)
+
+
+def write_group_report(runs: Sequence[Run], table: Table, out: Path) -> list[dict[str, Any]]:
+    """Write `write_report` of the runs of several seeds, each into `out/<run>`, and one regret.png of all of them."""
+    with _new_report(out) as folder:
+        summaries = [_write(run, table, folder / run.folder.name) for run in runs]
+        frames = [rescore(run, table) for run in runs]
+        save_figure(regret_figure(runs, frames, table.id, table.fidelity()), folder / FIGURE)
+        return summaries
+
+
+@contextmanager
+def _new_report(out: Path) -> Iterator[Path]:
+    """An empty folder that takes the place of `out` at the end."""
+    check_writable(out)
+    if out.exists() and not _is_report(out):
+        raise InvalidInputError(f"'{out}' holds something other than a report: choose another --out")
+    with replacing_folder(out) as folder:
+        yield folder
+
+
+def _is_report(folder: Path) -> bool:
+    """Whether a folder holds nothing but files of a report, and reports."""
+    if not folder.is_dir():
+        return False
+    return all(path.name in OF_A_REPORT or (path.is_dir() and _is_report(path)) for path in folder.iterdir())
+
+
+def _write(run: Run, table: Table, folder: Path) -> dict[str, Any]:
+    lines = _lines(run, table)
+    with replacing(folder / METRICS) as file:
+        file.write("".join(as_json_line(line) for line in lines).encode())
+    summary = {**summarise(run.config, lines, table.id), DIGEST: digest(lines)}
+    write_json(folder / SUMMARY, summary)
+    figure = regret_figure([run], [Run.as_frame(lines)], table.id, table.fidelity())
+    save_figure(figure, folder / FIGURE)
+    return summary
+
+
+def _lines(run: Run, table: Table) -> list[dict[str, Any]]:
+    return [
+        {**line, **score(arch, table).fields(line["search_seconds"])}
+        for line, arch in zip(run.lines, run.architectures, strict=True)
+    ]

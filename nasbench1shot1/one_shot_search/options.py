@@ -1,0 +1,207 @@
+"""What a search is told, in two typed records: the options that all searches share, and those of its optimizer.
+
+Both lie flat beside each other in `nb.search(…)` and on the command line; config.json has a section for each.
+"""
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import MISSING, asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+from nasbench1shot1.errors import InvalidInputError, UserError, unknown_name
+from nasbench1shot1.one_shot_search.config import FACTS, SCALES, SearchConfig
+from nasbench1shot1.registry import is_at_hand, names, optimizer
+from nasbench1shot1.runs.description import COMMON, OWN
+from nasbench1shot1.runs.options import (
+    check_ranges,
+    flag,
+    has_simple_type,
+    option_names,
+    recorded_options,
+    typed_options,
+)
+
+if TYPE_CHECKING:
+    from nasbench1shot1.optimizer import Hyperparameters, OneShotOptimizer
+
+RESERVED = {"out", "resume", "seeds", "allow_module", "console", "help", "named", "kind", "grown", COMMON, OWN, *FACTS}
+"""Names that no option of an optimizer can have: `nb.search`, the command line or config.json use them otherwise."""
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """The options of one search.
+
+    Attributes:
+        common: those that all searches share.
+        own: those of its optimizer.
+        method: the optimizer's class.
+    """
+
+    common: SearchConfig
+    own: "Hyperparameters"
+    method: "type[OneShotOptimizer]"
+
+    def resolved(self) -> "SearchOptions":
+        """Fill in what preset, data and machine decide, and check every value; raises InvalidInputError."""
+        check_ranges(self.own)
+        self.own.check()
+        return replace(self, common=self.common.resolved())
+
+    def sections(self) -> dict[str, dict[str, Any]]:
+        """Return both records by the names of their sections in config.json."""
+        return {COMMON: asdict(self.common), OWN: asdict(self.own)}
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all options by name, flat."""
+        return {**asdict(self.common), **asdict(self.own)}
+
+
+def search_options(given: Mapping[str, Any]) -> SearchOptions:
+    """Bring named options into the two records; what is not given, or None, takes the value of `defaults`.
+
+    Raises:
+        InvalidInputError: an unknown option (the closest known one is suggested), one of another optimizer, a value of
+            a wrong type or out of range.
+    """
+    method = optimizer(given.get("optimizer") or SearchConfig.optimizer)
+    check_method(method)
+    check_options(method, given)
+    known = (*option_names(SearchConfig), *option_names(method.Hyperparameters))
+    if unknown := [name for name in given if name not in known]:
+        raise unknown_name("option", unknown[0], known)
+    return _filled(method, given).resolved()
+
+
+def _filled(method: "type[OneShotOptimizer]", given: Mapping[str, Any]) -> SearchOptions:
+    common, own = (_given(record, given) for record in (SearchConfig, method.Hyperparameters))
+    scale, preset = (common.get(name, getattr(SearchConfig, name)) for name in ("scale", "preset"))
+    usual = defaults(method, scale, preset)
+    return SearchOptions(
+        common=SearchConfig(**{**_of(SearchConfig, usual), **common}),
+        own=method.Hyperparameters(**{**_of(method.Hyperparameters, usual), **own}),
+        method=method,
+    )
+
+
+def recorded_search(recorded: Mapping[str, Any], where: Path) -> SearchOptions:
+    """Read the options of a recorded search.
+
+    Args:
+        recorded: all options by name, flat.
+        where: the file, for messages.
+
+    Raises:
+        DamagedFileError: an option is missing or damaged.
+        InvalidInputError: the optimizer is not installed.
+    """
+    common = recorded_options(SearchConfig, recorded, where)
+    method = optimizer(common.optimizer)
+    check_method(method)
+    return SearchOptions(common, recorded_options(method.Hyperparameters, recorded, where), method).resolved()
+
+
+def defaults(method: "type[OneShotOptimizer]", scale: str, preset: str) -> dict[str, Any]:
+    """Return what replaces the fields' own defaults, from the weakest to the strongest: the optimizer's settings, its
+    published ones under the preset "original", the scale's, and the optimizer's at the quick scale.
+    """
+    return {
+        **method.defaults,
+        **(method.original_defaults if preset == "original" else {}),
+        **SCALES.get(scale, {}),
+        **(method.quick_defaults if scale == "quick" else {}),
+    }
+
+
+def help_defaults(method: "type[OneShotOptimizer]", name: str) -> tuple[SearchConfig, "Hyperparameters"]:
+    """Return the defaults of an optimizer at the full scale under the preset "corrected", for help."""
+    check_method(method)
+    filled = _filled(method, {"optimizer": name})
+    return filled.common, filled.own
+
+
+def check_options(method: "type[OneShotOptimizer]", given: Iterable[str]) -> None:
+    """Raise InvalidInputError for an option that only other optimizers have, naming those."""
+    mine = {*option_names(SearchConfig), *option_names(method.Hyperparameters)}
+    for name in given:
+        if name not in mine and (holders := _holders(name)):
+            raise InvalidInputError(
+                f"{method.__name__} has no option {flag(name)}, which is one of {', '.join(holders)}: leave it out"
+            )
+
+
+def check_method(method: "type[OneShotOptimizer]") -> None:
+    """Check what an optimizer says about its own options.
+
+    Raises InvalidInputError where an own option has a common or reserved name, no default or no simple type, or where a
+    default names no option.
+    """
+    from nasbench1shot1.optimizer import Hyperparameters
+
+    own = method.Hyperparameters
+    if not (isinstance(own, type) and issubclass(own, Hyperparameters)):
+        raise InvalidInputError(
+            f"{method.__name__}.Hyperparameters must subclass optimizer.Hyperparameters: let it do so"
+        )
+    common, hints = set(option_names(SearchConfig)), get_type_hints(own)
+    for field in fields(own):
+        _check_own(method.__name__, field.name, common)
+        if not has_simple_type(hints[field.name]):
+            raise InvalidInputError(
+                f"the option '{field.name}' of {method.__name__} has a type that no option can have: use int, float, "
+                "bool, str or a Literal of texts, perhaps | None"
+            )
+        if MISSING is field.default is field.default_factory:
+            raise InvalidInputError(f"the option '{field.name}' of {method.__name__} has no default: give it one")
+    known = common | set(option_names(own))
+    for name in (*method.defaults, *method.original_defaults, *method.quick_defaults):
+        if name not in known:
+            raise unknown_name(f"option among the defaults of {method.__name__}:", name, known)
+
+
+def _check_own(method: str, name: str, common: set[str]) -> None:
+    if name in common | RESERVED:
+        why = "which every search has" if name in common else "a name that the command or the record uses otherwise"
+        raise InvalidInputError(f"{method} has an option '{name}', {why}: rename it")
+
+
+def _given(record: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the given options that the record has, typed; None is as if an option were not given."""
+    typed = typed_options(record, _of(record, given))
+    return {name: value for name, value in typed.items() if value is not None}
+
+
+def _of(record: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the options that the record has."""
+    known = option_names(record)
+    return {name: value for name, value in options.items() if name in known}
+
+
+def _holders(option: str) -> list[str]:
+    """The optimizers, installed ones too, that have an option of that name."""
+    found = []
+    for name in names("optimizers"):
+        with suppress(InvalidInputError):  # another package's that cannot be imported
+            if option in option_names(optimizer(name).Hyperparameters):
+                found.append(name)
+    return found
+
+
+_OF_A_RUN = {
+    "seed", "space", "epochs", "images", "images_per_half", "channels", "cells", "batch_size", "table", "device",
+    "threads", "precision", "compile", "keep_weights_every", "hessian_eigenvalue",
+}  # fmt: skip
+
+
+def non_default_options(recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options in which a recorded search differs from its optimizer's defaults.
+
+    Size, images and place of computation are left out. Empty where the optimizer is not at hand: no module is imported
+    only because a record names it.
+    """
+    with suppress(UserError):
+        if is_at_hand("optimizers", recorded["optimizer"]):
+            usual = search_options({name: recorded[name] for name in ("optimizer", "scale", "preset")}).as_dict()
+            return {n: recorded[n] for n in usual if n not in _OF_A_RUN and n in recorded and recorded[n] != usual[n]}
+    return {}

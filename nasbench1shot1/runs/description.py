@@ -1,0 +1,55 @@
+"""A run's config.json: its kind, its options in sections, and what it was made with."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.runs.folder import CONFIG, damaged, read_object
+
+KIND, COMMON, OWN = "kind", "options", "optimizer_options"
+SECTIONS = (COMMON, OWN)
+"""Sections of options: those that all runs of a kind share, and, in a search, those of its optimizer."""
+SEARCH = "search"
+"""The kind of a folder whose config.json was written before every kind of run had a name."""
+
+
+def description(kind: str, sections: Mapping[str, Mapping[str, Any]], facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the content of config.json.
+
+    Args:
+        kind: of the run.
+        sections: options by the names in `SECTIONS`.
+        facts: what the run was made with besides its options.
+    """
+    return {KIND: kind, **sections, **facts}
+
+
+def read_description(folder: Path) -> tuple[str, dict[str, Any]]:
+    """Read the kind of a run, and everything else in its config.json flat, whether it has sections or not.
+
+    Raises:
+        InvalidInputError: the folder is not a run folder.
+        DamagedFileError: config.json is damaged.
+    """
+    path = folder / CONFIG
+    if not path.is_file():
+        raise InvalidInputError(f"'{folder}' is not a run folder: {CONFIG} is missing")
+    content = read_object(path)
+    kind = content.pop(KIND, SEARCH)
+    sections = [content.pop(name) for name in SECTIONS if name in content]
+    if not isinstance(kind, str) or not all(isinstance(section, dict) for section in sections):
+        raise damaged(path, "its kind or a section is missing")
+    return kind, {name: value for section in [*sections, content] for name, value in section.items()}
+
+
+def updated(folder: Path, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the content of a run's config.json with other values of options or facts, in the form that it has.
+
+    Raises DamagedFileError where config.json is damaged.
+    """
+    content = read_object(folder / CONFIG)
+    for name, value in changes.items():
+        holder = next((content[s] for s in SECTIONS if name in content.get(s, {})), content)
+        holder[name] = value
+    return content

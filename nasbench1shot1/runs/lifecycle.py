@@ -1,0 +1,117 @@
+"""From a run's first moment to its last: a new folder, or one that is resumed; the caller's loop stands in between."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TypeVar
+
+from nasbench1shot1.errors import InvalidInputError, RunStoppedError
+from nasbench1shot1.files import write_error
+from nasbench1shot1.runs.folder import CONFIG, ENVIRONMENT, METRICS, read_lines
+from nasbench1shot1.runs.lock import LOCK, FolderLock, locked
+from nasbench1shot1.runs.writer import RunWriter
+
+Writer = TypeVar("Writer", bound=RunWriter)  # type: ignore[type-arg]
+
+
+@contextmanager
+def new_run(folder: Path, writer: type[Writer], kind: type) -> Iterator[Writer]:
+    """Make the folder of a new run and hold its lock.
+
+    Where something fails before the first line of metrics, or is stopped before the options are written, the folder is
+    removed again.
+
+    Args:
+        folder: must not exist, or be empty; what a process left that was killed before its options were written does
+            not count.
+        writer: the class of the writer.
+        kind: of the record that the writer writes.
+
+    Raises:
+        InvalidInputError: something else is there, or another process writes there.
+        UserError: the folder cannot be made.
+        RunStoppedError: Ctrl-C once the options are written.
+    """
+    with locked_folder(folder) as lock:
+        check_is_new(folder)
+        for name in _names(folder):
+            (folder / name).unlink()
+        with _stoppable(folder, kind), _removed_if_nothing_is_recorded(folder):
+            yield writer(folder, lock, kind)
+
+
+@contextmanager
+def existing_run(folder: Path, writer: type[Writer], kind: type) -> Iterator[Writer]:
+    """Hold the lock of a run's folder, to resume the run; arguments and errors as those of `new_run`."""
+    with locked(folder) as lock, _stoppable(folder, kind):
+        yield writer(folder, lock, kind)
+
+
+@contextmanager
+def locked_folder(folder: Path) -> Iterator[FolderLock]:
+    """Make a folder if need be and hold its lock; afterwards, the folder is removed if it is empty."""
+    _make(folder)
+    try:
+        with locked(folder) as lock:
+            yield lock
+    finally:
+        with suppress(OSError):  # something is in it
+            folder.rmdir()
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise write_error(folder, error) from error
+
+
+def check_is_new(folder: Path) -> None:
+    """Raise InvalidInputError if a folder holds anything but what a killed process left; also before long work."""
+    if folder.exists() and not folder.is_dir():
+        raise InvalidInputError(f"'{folder}' is a file: choose another --out")
+    names = _names(folder)
+    if not all(map(_is_torso, names)):
+        resume = f"continue with --resume {folder}, or " if CONFIG in names else ""
+        raise InvalidInputError(f"'{folder}' exists already: {resume}choose another --out")
+
+
+def _names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()} - {LOCK} if folder.is_dir() else set()
+
+
+def _is_torso(name: str) -> bool:
+    """Whether a process that was killed before its options were written can have left a file."""
+    return name == ENVIRONMENT or (name.startswith(".") and name.endswith(".part"))
+
+
+@contextmanager
+def _removed_if_nothing_is_recorded(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except BaseException as error:
+        is_stopped = not isinstance(error, Exception) and (folder / CONFIG).exists()
+        if not is_stopped and not read_lines(folder / METRICS):
+            _empty(folder)
+        raise
+
+
+def _empty(folder: Path) -> None:
+    """Remove everything but the lock, which is released afterwards."""
+    for path in folder.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        elif path.name != LOCK:
+            path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _stoppable(folder: Path, kind: type) -> Iterator[None]:
+    """Tell the command that resumes the run where Ctrl-C ends it."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        if (folder / CONFIG).exists():
+            raise RunStoppedError(folder, kind.COMMAND) from stop
+        raise

@@ -1,0 +1,76 @@
+"""The lock of a run's folder: one process writes at a time, on this machine or on any that shares the file system.
+
+The lock is a file that its holder refreshes, because `flock` does not work on every shared file system. A process that
+is killed leaves the file behind. On the same machine the next process sees at once that the holder is gone; on another
+machine it waits until the file has not been refreshed for `LEASE` seconds.
+"""
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from nasbench1shot1.errors import InvalidInputError, UserError
+
+LOCK = ".lock"
+LEASE = 60.0
+"""Seconds without a refresh after which another machine may take the lock; a holder refreshes every third of that."""
+
+
+class FolderLock:
+    """The lock of a folder while this process holds it; made by `locked`."""
+
+    def __init__(self, folder: Path) -> None:
+        from filelock import SoftFileLease
+
+        self.folder = folder
+        self._lease = SoftFileLease(folder / LOCK, lease_duration=LEASE, thread_local=False)
+
+    def check(self) -> None:
+        """Raise UserError if another process took the lock, as happens where this one was suspended for long."""
+        if self._lease.compromise is not None:
+            raise UserError(
+                f"another process has taken over {self.folder}, because this one did not run for a while: resume the "
+                "run once the other process has ended"
+            )
+
+    def acquire(self) -> None:
+        """Take the lock; waits only for a holder on another machine, which may be dead.
+
+        Raises InvalidInputError where another process holds it, FileNotFoundError where the folder is gone.
+        """
+        from filelock import Timeout
+
+        try:
+            try:
+                self._lease.acquire(timeout=0)
+            except Timeout:
+                if self._is_held_here():
+                    raise
+                self._lease.acquire(timeout=1.5 * LEASE, poll_interval=0.2)
+        except Timeout as error:
+            raise InvalidInputError(
+                f"another process writes into {self.folder}: wait until it ends, or stop it"
+            ) from error
+
+    def release(self) -> None:
+        """Let go of the lock and remove its file."""
+        self._lease.release()
+
+    def _is_held_here(self) -> bool:
+        """Return whether the lock's file names this machine; one that is gone or unreadable may be anybody's."""
+        try:
+            return socket.gethostname() in (self.folder / LOCK).read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return False
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[FolderLock]:
+    """Hold the lock of an existing folder; raises as `FolderLock.acquire` does."""
+    lock = FolderLock(folder)
+    lock.acquire()
+    try:
+        yield lock
+    finally:
+        lock.release()

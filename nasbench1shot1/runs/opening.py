@@ -1,0 +1,39 @@
+"""Opening a run's folder, whatever kind of run it holds."""
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.runs.description import read_description
+from nasbench1shot1.runs.record import RunRecord
+
+KINDS = {
+    "search": "nasbench1shot1.one_shot_search.record:Run",
+    "cell training": "nasbench1shot1.cell_training.record:Training",
+}
+"""The record of every kind of run, as module:class, imported when a run of that kind is opened."""
+
+
+def open_run(folder: str | Path) -> Any:
+    """Open the folder of any kind of run for reading.
+
+    Args:
+        folder: of a search or of a cell training.
+
+    Returns:
+        The run's record: `nb.Run` for a search, `cell_training.Training` for a cell training.
+
+    Raises:
+        InvalidInputError: the folder is not a run folder, or its kind is unknown to this version.
+        DamagedFileError: its configuration is damaged.
+    """
+    path = Path(folder).expanduser()
+    kind, _ = read_description(path)
+    if kind not in KINDS:
+        raise InvalidInputError(
+            f"'{path}' holds a run of the kind '{kind}', which this version does not know: update nasbench1shot1"
+        )
+    module, _, name = KINDS[kind].partition(":")
+    record: type[RunRecord] = getattr(import_module(module), name)
+    return record.open(path)

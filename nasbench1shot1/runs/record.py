@@ -1,0 +1,156 @@
+"""A run as it lies in its folder: lines, metrics frame, summary, and whether it is finished."""
+
+import hashlib
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
+
+from nasbench1shot1.errors import InvalidInputError, UserError
+from nasbench1shot1.runs.description import read_description
+from nasbench1shot1.runs.folder import ENVIRONMENT, METRICS, SUMMARY, as_json_line, damaged, read_lines, read_object
+
+if TYPE_CHECKING:
+    import pandas
+
+DIGEST = "metrics_sha256"
+"""Field of summary.json and checkpoints: `digest` of the lines that they follow."""
+
+
+@dataclass(frozen=True, eq=False)
+class RunRecord:
+    """What all kinds of runs have in common; each kind is a subclass.
+
+    Attributes:
+        folder: where the run lies.
+        config: config.json without its sections, flat: every option, resolved, and what the run was made with.
+        KIND: what `kind` in config.json says.
+        COMMAND: the command that starts such runs and resumes them.
+        FIELDS: the fields of a line of metrics.jsonl, in order, with their types.
+    """
+
+    KIND: ClassVar[str]
+    COMMAND: ClassVar[str]
+    FIELDS: ClassVar[Mapping[str, Any]]
+
+    folder: Path
+    config: dict[str, Any]
+
+    @classmethod
+    def open(cls, folder: str | Path) -> Self:
+        """Open a run's folder for reading.
+
+        Raises:
+            InvalidInputError: the folder is not a run folder, or one of another kind.
+            DamagedFileError: its configuration is damaged.
+        """
+        path = Path(folder).expanduser()
+        kind, config = read_description(path)
+        if kind != cls.KIND:
+            raise InvalidInputError(f"'{path}' is a {kind}, not a {cls.KIND}: open it with nb.open_run")
+        run = cls(path, config)
+        run.check_config()
+        return run
+
+    def check_config(self) -> None:
+        """Raise DamagedFileError where something is missing from `config`, or has a wrong type."""
+
+    @classmethod
+    def fault(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
+        """Return in words what is wrong with lines whose fields have the right types; None if nothing is."""
+        return None
+
+    @classmethod
+    def read_lines(cls, folder: Path) -> list[dict[str, Any]]:
+        """Read the lines of a folder's metrics.jsonl; raises DamagedFileError for anything else."""
+        lines = read_lines(folder / METRICS)
+        for number, line in enumerate(lines, start=1):
+            if tuple(line) != tuple(cls.FIELDS):
+                raise damaged(folder / METRICS, f"line {number} does not have the fields {', '.join(cls.FIELDS)}")
+            for name, kind in cls.FIELDS.items():
+                if not _has_type(line[name], kind):
+                    raise damaged(folder / METRICS, f"line {number} has an impossible {name}")
+        if why := cls.fault(lines):
+            raise damaged(folder / METRICS, why)
+        return lines
+
+    @cached_property
+    def lines(self) -> list[dict[str, Any]]:
+        """The lines of metrics.jsonl; keys are `FIELDS`.
+
+        Empty before the first is recorded. Raises DamagedFileError where one is damaged, or where they are not those
+        that a finished run has summarised.
+        """
+        lines = self.read_lines(self.folder)
+        if self.is_finished and not self._are_summarised(lines):
+            raise damaged(self.folder / METRICS, f"its lines are not those that {SUMMARY} summarises")
+        return lines
+
+    def are_complete(self, lines: Sequence[Mapping[str, Any]]) -> bool:
+        """Return whether these can be all lines of this finished run."""
+        return bool(lines)
+
+    def _are_summarised(self, lines: Sequence[Mapping[str, Any]]) -> bool:
+        recorded = self.summary.get(DIGEST)  # earlier versions wrote none
+        return self.are_complete(lines) and recorded in (None, digest(lines))
+
+    @cached_property
+    def metrics(self) -> "pandas.DataFrame":
+        """A row for every line; columns are `FIELDS`, null is NaN."""
+        return self.as_frame(self.lines)
+
+    @classmethod
+    def as_frame(cls, lines: Sequence[Mapping[str, Any]]) -> "pandas.DataFrame":
+        """Return lines as a frame with a column for each of `FIELDS`."""
+        import pandas
+
+        types = {name: "int64" if kind is int else "float64" for name, kind in cls.FIELDS.items() if _is_number(kind)}
+        return pandas.DataFrame(lines, columns=list(cls.FIELDS)).astype(types)
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the run came to its end."""
+        return (self.folder / SUMMARY).exists()
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """What came out; raises UserError for a run that is not finished."""
+        if not self.is_finished:
+            raise self.unfinished()
+        return read_object(self.folder / SUMMARY)
+
+    @cached_property
+    def environment(self) -> dict[str, Any]:
+        """Versions, device and commit that the run was started with."""
+        return read_object(self.folder / ENVIRONMENT)
+
+    def unfinished(self) -> UserError:
+        """Return the error for what only a finished run has."""
+        return UserError(
+            f"'{self.folder}' is not finished: continue with nb1shot1 {self.COMMAND} --resume {self.folder}"
+        )
+
+
+def digest(lines: Iterable[Mapping[str, Any]]) -> str:
+    """Return the SHA-256 of lines as metrics.jsonl has them."""
+    return hashlib.sha256("".join(map(as_json_line, lines)).encode()).hexdigest()
+
+
+def _kinds(kind: Any) -> tuple[Any, ...]:
+    return get_args(kind) or (kind,)
+
+
+def _is_number(kind: Any) -> bool:
+    return float in _kinds(kind) or kind is int
+
+
+def _has_type(value: Any, kind: Any) -> bool:
+    """Whether a value read from JSON has a field's type; every number is finite, and an integer may be a float."""
+    kinds = _kinds(kind)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return int in kinds or float in kinds
+    if isinstance(value, float):
+        return float in kinds and math.isfinite(value)
+    return type(value) in kinds

@@ -1,0 +1,133 @@
+"""Writing a run's folder, line by line. A line counts once the checkpoint that follows it is in place."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
+
+from nasbench1shot1.errors import DamagedFileError
+from nasbench1shot1.files import replacing, write_error, write_json
+from nasbench1shot1.runs.checkpoints import load_checkpoint, save_checkpoint
+from nasbench1shot1.runs.folder import CHECKPOINT, CONFIG, ENVIRONMENT, METRICS, SUMMARY, as_json_line, read_lines
+from nasbench1shot1.runs.lock import FolderLock
+from nasbench1shot1.runs.record import DIGEST, RunRecord, digest
+
+DIGESTS = "recorded_sha256s"
+"""What a checkpoint calls the digests of the record before it."""
+
+
+class Resumable(Protocol):
+    """What a run moves, and a checkpoint holds."""
+
+    @property
+    def recorded(self) -> int:
+        """How many lines are recorded."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what a checkpoint holds."""
+
+    def load_state_dict(self, state: dict[str, Any], path: Path) -> None:
+        """Restore what `state_dict` returned, read from `path`."""
+
+
+Record = TypeVar("Record", bound=RunRecord)
+
+
+class RunWriter(Generic[Record]):
+    """Writes a run's folder while this process holds its lock; made by `runs.lifecycle`.
+
+    Attributes:
+        folder: the run's.
+        kind: its record, which knows what a line is.
+    """
+
+    def __init__(self, folder: Path, lock: FolderLock, kind: type[Record]) -> None:
+        self.folder, self.kind, self._lock = folder, kind, lock
+        self._lines: list[dict[str, Any]] = []
+
+    def describe(self, config: Mapping[str, Any], environment: Mapping[str, Any]) -> None:
+        """Write what the run is and where it is made; raises UserError where that cannot be written."""
+        write_json(self.folder / ENVIRONMENT, environment)
+        write_json(self.folder / CONFIG, config)  # last: a folder with a configuration can be resumed
+
+    def append_line(self, line: Mapping[str, Any]) -> None:
+        """Add a line to the metrics; raises UserError where the disk is full or the lock is lost."""
+        assert tuple(line) == tuple(self.kind.FIELDS), f"a line has the fields {tuple(self.kind.FIELDS)}"
+        self._lock.check()
+        path = self.folder / METRICS
+        try:
+            with path.open("a", encoding="utf-8") as file:
+                file.write(as_json_line(line))
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise write_error(path, error) from error
+        self._lines.append(dict(line))
+
+    def save(self, state: Resumable) -> None:
+        """Replace the checkpoint; raises as `append_line`."""
+        self._lock.check()
+        save_checkpoint(self.folder / CHECKPOINT, {**state.state_dict(), DIGESTS: self.digests()})
+
+    def digests(self) -> dict[str, str]:
+        """Return SHA-256s of what is recorded so far, by name; checkpoint and summary hold them."""
+        return {DIGEST: digest(self._lines)}
+
+    def restore(self, state: Resumable) -> None:
+        """Bring a fresh state to the last checkpoint, if there is one, and remove what was written after it.
+
+        Raises:
+            InvalidInputError: the checkpoint belongs to another run.
+            DamagedFileError: the checkpoint or what was recorded before it is damaged or missing; nothing is changed.
+        """
+        path, recorded = self.folder / CHECKPOINT, dict[str, str]()
+        if path.exists():
+            content = load_checkpoint(path)
+            recorded = content.pop(DIGESTS, {})  # earlier versions wrote none
+            state.load_state_dict(content, path)
+        elif len(read_lines(self.folder / METRICS)) > 1 or (self.folder / SUMMARY).exists():
+            raise DamagedFileError(
+                f"'{self.folder}' has recorded lines but no {CHECKPOINT}: restore it, or start a new run"
+            )
+        self.cut(state.recorded, recorded)
+
+    def cut(self, recorded: int, sha256s: Mapping[str, str]) -> None:
+        """Keep the first lines and remove everything written after them.
+
+        Args:
+            recorded: how many lines to keep.
+            sha256s: what `digests` returned then.
+
+        Raises:
+            DamagedFileError: something is missing, damaged, or not what was recorded; nothing is changed.
+        """
+        self.read(recorded)
+        for name, found in self.digests().items():
+            if sha256s.get(name, found) != found:
+                raise DamagedFileError(
+                    f"'{self.folder}' was changed after it was recorded ({name} differs): restore it, or start a new "
+                    "run"
+                )
+        self.rewrite()
+
+    def read(self, recorded: int) -> None:
+        """Read the first lines of the record back; raises DamagedFileError where one is missing or damaged."""
+        lines = (self.kind.read_lines(self.folder) if recorded else [])[:recorded]
+        if len(lines) < recorded:
+            raise DamagedFileError(
+                f"{self.folder / METRICS} has {len(lines)} lines, but the checkpoint follows line {recorded}: restore "
+                "the file, or start a new run"
+            )
+        self._lines = lines
+
+    def rewrite(self) -> None:
+        """Write the record as it was read back, and remove what a killed process was writing."""
+        with replacing(self.folder / METRICS) as file:
+            file.write("".join(map(as_json_line, self._lines)).encode())
+        for part in self.folder.rglob(".*.part"):
+            part.unlink()
+
+    def finish(self, summary: Mapping[str, Any]) -> None:
+        """Write what came out of the run; it is finished then."""
+        self._lock.check()
+        write_json(self.folder / SUMMARY, {**summary, **self.digests()})
