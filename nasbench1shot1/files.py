@@ -10,7 +10,7 @@ import secrets
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -168,7 +168,9 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def read_npz(path: Path, remedy: str = "restore it or make it anew") -> "dict[str, NDArray[Any]]":
+def read_npz(
+    path: Path, remedy: str = "restore it or make it anew", needed: Iterable[str] = ()
+) -> "dict[str, NDArray[Any]]":
     """Read all arrays of an `.npz` file, without pickle, each up to its end, where its CRC is checked.
 
     No more memory is asked for than the archive can really fill, whatever its headers claim.
@@ -176,14 +178,18 @@ def read_npz(path: Path, remedy: str = "restore it or make it anew") -> "dict[st
     Args:
         path: the file.
         remedy: what the error tells the user to do.
+        needed: names of arrays that must be there.
 
-    Raises DamagedFileError where the file is missing, or is not an archive of whole, plain arrays.
+    Raises DamagedFileError where the file or an array is missing, or where it is not an archive of whole, plain arrays.
     """
     import zipfile
 
     try:
         with path.open("rb") as file, zipfile.ZipFile(file) as archive:
-            return {info.filename.removesuffix(".npy"): _read_member(archive, info) for info in archive.infolist()}
+            arrays = {info.filename.removesuffix(".npy"): _read_member(archive, info) for info in archive.infolist()}
+        if lacking := [name for name in needed if name not in arrays]:
+            raise ValueError(f"it lacks {lacking[0]}")
+        return arrays
     except Exception as error:  # zipfile, zlib and numpy's header parser fail in a dozen ways on damaged bytes
         raise DamagedFileError(
             f"{path} cannot be read as an .npz of plain arrays ({reason(error)}): {remedy}"

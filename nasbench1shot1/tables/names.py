@@ -43,8 +43,8 @@ def named_table(named: str | Path | None) -> "Path | TableFolder":
     if asked == EMBEDDED:
         return PACKAGE_DATA / "table"
     if asked == SAMPLE:
-        from nasbench1shot1.table_building.measured_sample import sample_columns
         from nasbench1shot1.tables.folder import table_in_memory
+        from nasbench1shot1.tables.measured_sample import sample_columns
 
         return table_in_memory(*sample_columns())
     for path in (Path(asked).expanduser(), tables_folder() / asked):

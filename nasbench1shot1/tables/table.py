@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.errors import InvalidInputError, OutOfDomainError, unknown_name
 from nasbench1shot1.nasbench101.cell import Cell
-from nasbench1shot1.registry import BUILT_IN
 from nasbench1shot1.tables.description import MEMBER, fidelity
 from nasbench1shot1.tables.folder import (
     HALFWAY,
@@ -302,13 +301,11 @@ class Table:
         return self._folder.values(name, rows, epochs, "mean")
 
     def _known_reference(self, name: str) -> str:
-        if isinstance(name, str) and name in BUILT_IN["search_spaces"] and name not in (*self.spaces, WHOLE):
-            raise InvalidInputError(
-                f"the table {self.id} does not hold all cells of {name}, so nothing can be the best of it: open "
-                "another table, or give reference='nb101' for all rows of this one"
-            )
         if not isinstance(name, str) or name not in (*self.spaces, WHOLE):
-            raise unknown_name("reference", str(name), (*self.spaces, WHOLE))
+            raise InvalidInputError(
+                f"{unknown_name('reference', name, (*self.spaces, WHOLE))}: the table {self.id} only knows the best of "
+                "spaces all of whose cells it holds; open another table, or give reference='nb101' for all rows of it"
+            )
         return name
 
     # About the table -------------------------------------------------------------------------------------------

@@ -19,9 +19,9 @@ from nasbench1shot1.table_building.features import features, path_counts
 from nasbench1shot1.table_building.parameters import trainable_parameters, vertex_channels
 from nasbench1shot1.table_building.regression import folds_by_hash
 from nasbench1shot1.table_building.shrinkage import Shrinkage, pooled_noise, shared_between_budgets
-from nasbench1shot1.table_building.sources import SAMPLE, Sample, read_sample
 from nasbench1shot1.table_building.validation_to_test import fit_error_curve, validation_test_pairs
 from nasbench1shot1.tables.folder import open_folder
+from nasbench1shot1.tables.measured_sample import SAMPLE, Sample, read_sample
 from nasbench1shot1.tables.table import Table
 
 TINY = Settings(folds=2, trees=5, epochs=1)
