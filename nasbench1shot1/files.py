@@ -5,10 +5,7 @@ import hashlib
 import json
 import math
 import os
-import platform
-import secrets
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -16,6 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from nasbench1shot1.errors import DamagedFileError, UserError
+from nasbench1shot1.folder_swap import NEW, name_aside, put_in_place, remove_leftovers
 
 if TYPE_CHECKING:
     import zipfile
@@ -24,6 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 PACKAGE_DATA = Path(__file__).parent / "data"
+LEASE = 60.0
+"""Seconds without a refresh after which another machine may take a lock; a holder refreshes every third of that."""
 
 
 def data_folder() -> Path:
@@ -78,67 +78,40 @@ def replacing_folder(folder: Path) -> Iterator[Path]:
     Raises UserError where the disk is full or the folder cannot be written; `folder` then is as before.
     """
     folder = folder.resolve()
-    own = f".{folder.name}.{platform.node()}.{os.getpid()}.{secrets.token_hex(4)}"
-    beside, old = folder.with_name(own + ".part"), folder.with_name(own + ".old")
-    swapped = False
+    beside = name_aside(folder, NEW)
     try:
         beside.mkdir(parents=True)
-        _remove_leftovers(folder)
+        remove_leftovers(folder)
         yield beside
-        _swap(beside, folder, old)
-        swapped = True
+        put_in_place(beside, folder)
     except OSError as error:
         raise write_error(folder, error) from error
     finally:
-        if not swapped:  # after a swap, a missing folder is another process's swap, not ours to undo
-            with suppress(OSError):  # nothing was moved away, or another process has put its folder there
-                old.rename(folder)
         shutil.rmtree(beside, ignore_errors=True)
-        shutil.rmtree(old, ignore_errors=True)
-
-
-def _swap(beside: Path, folder: Path, old: Path) -> None:
-    with locked(folder.parent):  # the two renames of another process never come between these
-        with suppress(FileNotFoundError):
-            folder.rename(old)
-        beside.rename(folder)
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Wait until no other process holds this folder; on Windows, where there are no such locks, do not wait."""
-    if sys.platform == "win32":
-        yield
-        return
-    import fcntl
+def locked(file: Path) -> Iterator[None]:
+    """Wait until no other process holds this lock, and hold it; on shared file systems, too, where `flock` fails.
 
-    descriptor = os.open(folder, os.O_RDONLY)
+    The lock is a file that its holder refreshes. One that a killed process of this machine left is taken over at once,
+    one of another machine after `LEASE` seconds. A holder that was suspended for so long can lose it to another: what
+    the lock protects must only be work that is better done once.
+
+    Raises UserError where the file cannot be written.
+    """
+    from filelock import SoftFileLease
+
+    lease = SoftFileLease(file, lease_duration=LEASE)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        lease.acquire()
+    except OSError as error:
+        raise write_error(file, error) from error
+    try:
         yield
     finally:
-        os.close(descriptor)
-
-
-def _remove_leftovers(folder: Path) -> None:
-    """Remove what killed processes of this machine left; an old folder stays if it is the only one."""
-    start = f".{folder.name}.{platform.node()}."
-    for left in folder.parent.iterdir():
-        process = left.name.removeprefix(start).split(".")[0]
-        if not left.name.startswith(start) or not process.isdecimal() or _is_running(int(process)):
-            continue
-        if left.suffix == ".part" or (left.suffix == ".old" and folder.exists()):
-            shutil.rmtree(left, ignore_errors=True)
-
-
-def _is_running(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
+        lease.release()
 
 
 def write_json(path: Path, content: Any) -> None:
@@ -151,8 +124,10 @@ def read_json(path: Path) -> Any:
     """Read a JSON file; raises DamagedFileError where it is none."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, OSError) as error:
-        raise DamagedFileError(f"{path} cannot be read as JSON ({error}): restore it or make it anew") from error
+    except (ValueError, OSError, RecursionError) as error:
+        raise DamagedFileError(
+            f"{path} cannot be read as JSON ({reason(error)}): restore it or make it anew"
+        ) from error
 
 
 def write_error(path: Path, error: OSError) -> UserError:

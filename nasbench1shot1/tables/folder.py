@@ -28,7 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError
-from nasbench1shot1.files import check_writable, locked, read_json, replacing, replacing_folder, sha256, write_json
+from nasbench1shot1.files import check_writable, read_json, replacing, replacing_folder, sha256, write_json
+from nasbench1shot1.folder_swap import read_steadily
 from nasbench1shot1.nasbench101.numbering import numberings
 from nasbench1shot1.tables.description import MEMBER, fault
 from nasbench1shot1.tables.metric_column import Floats, MetricColumn, Repeat, Rows, is_run
@@ -94,10 +95,16 @@ class TableFolder:
 def open_folder(path: Path) -> TableFolder:
     """Open a table's folder; columns of small tables are checked against their SHA-256.
 
+    A table that another process replaces meanwhile is opened as it was before or as it is after.
+
     Raises:
         InvalidInputError: there is no table, or one of another format.
         DamagedFileError: a column is missing, truncated or changed, or `meta.json` is no such description.
     """
+    return read_steadily(path, _opened)
+
+
+def _opened(path: Path) -> TableFolder:
     meta = _read_meta(path)
     files = {name: path / f"{name}.npy" for name in meta["columns"]}
     for name, file in files.items():
@@ -134,11 +141,13 @@ def check_target(folder: Path) -> None:
     check_writable(folder)
     if not folder.resolve().parent.is_dir():
         return
-    with locked(folder.resolve().parent):  # another process may be in the middle of replacing it
-        holds_no_table = folder.exists() and not (folder / META).is_file()
-        is_foreign = holds_no_table and (not folder.is_dir() or any(folder.iterdir()))
-    if is_foreign:
+    if read_steadily(folder, _is_foreign):
         raise InvalidInputError(f"{folder} holds something else than a table: give another folder or an empty one")
+
+
+def _is_foreign(folder: Path) -> bool:
+    holds_no_table = folder.exists() and not (folder / META).is_file()
+    return holds_no_table and (not folder.is_dir() or any(folder.iterdir()))
 
 
 def write_table(folder: Path, columns: Mapping[str, NDArray[Any]], meta: Meta) -> Meta:
