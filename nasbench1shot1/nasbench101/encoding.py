@@ -222,3 +222,27 @@ def from_arrays(
         of_vertex = np.where(vertex < n_vertices - 1, operations[:, vertex - 1], 0)
         codes |= of_vertex.astype(np.uint64) << np.uint64(_operation_bit(vertex))
     return codes
+
+
+def are_possible(codes: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """Which of N integers can be encodings, (N,): 2 to 7 vertices, known operations, no bit that has no meaning.
+
+    Whether all vertices are on a path from input to output is not looked at.
+    """
+    numbers = np.asarray(codes, np.uint64)
+    n_vertices = numbers >> np.uint64(VERTEX_BIT)
+    meaningful = _MEANINGFUL[np.minimum(n_vertices, MAX_VERTICES + 1).astype(np.int64)]
+    both_bits = numbers & numbers >> np.uint64(1) & np.uint64(_LOW_BITS)  # operation 3, of which there is none
+    possible: NDArray[np.bool_] = (numbers & meaningful == numbers) & (both_bits == 0) & (meaningful != 0)
+    return possible
+
+
+def _meaningful(n: int) -> int:
+    """The bits that a cell of n vertices can have; none where there is no such cell."""
+    if not 2 <= n <= MAX_VERTICES:
+        return 0
+    return n << VERTEX_BIT | (1 << n * (n - 1) // 2) - 1 | (1 << 2 * (n - 2)) - 1 << EDGE_BITS
+
+
+_MEANINGFUL = np.array([_meaningful(n) for n in range(MAX_VERTICES + 2)], np.uint64)
+_LOW_BITS = sum(1 << _operation_bit(vertex) for vertex in range(1, MAX_VERTICES - 1))

@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
+from nasbench1shot1.errors import InvalidInputError, OutOfDomainError, UserError
 from nasbench1shot1.nasbench101.cell import Cell
-from nasbench1shot1.nasbench101.encoding import Encodings, encode_architecture, encode_architectures
+from nasbench1shot1.nasbench101.encoding import Encodings, are_possible, encode_architecture, encode_architectures
 from nasbench1shot1.tables.folder import TableFolder
 from nasbench1shot1.tables.items import Item, checked_hashes
 from nasbench1shot1.tables.metric_column import Rows
@@ -36,8 +36,8 @@ class RowIndex:
         codes, rows = self._folder.index
         place = int(codes.searchsorted(np.uint64(code)))
         if place == len(codes) or codes[place] != code:
-            raise self._unknown(bytes.fromhex(Cell.from_encoding(code).hash))
-        return int(rows[place])
+            raise self._unknown_encoding(code)
+        return int(self._folder.checked_rows(rows[place]))
 
     def rows(self, items: list[Item]) -> Rows:
         """The rows of N items, (N,); hashes alone or architectures of one size alone are looked up all at once.
@@ -61,7 +61,9 @@ class RowIndex:
         """The rows of N encodings, (N,); -1 where there is none."""
         codes, rows = self._folder.index
         place = np.minimum(codes.searchsorted(wanted), len(codes) - 1)
-        return np.where(codes[place] == wanted, rows[place], -1).astype(np.int64)
+        is_known = codes[place] == wanted
+        self._folder.checked_rows(rows[place[is_known]])
+        return np.where(is_known, rows[place], -1).astype(np.int64)
 
     def _rows_of_hashes(self, digits: str) -> Rows:
         wanted = np.frombuffer(bytes.fromhex(digits), "S16")
@@ -70,6 +72,11 @@ class RowIndex:
         if not known.all():
             raise self._unknown(wanted[int(np.argmin(known))])
         return found
+
+    def _unknown_encoding(self, code: int) -> UserError:
+        if not are_possible(np.array([code], np.uint64))[0]:
+            return InvalidInputError(f"{code} is not the encoding of a cell: encode one with nasbench101.encoding")
+        return self._unknown(bytes.fromhex(Cell.from_encoding(code).hash))
 
     def _unknown(self, hash_: bytes) -> OutOfDomainError:
         return OutOfDomainError(
