@@ -26,7 +26,10 @@ def content_sha256(meta: Mapping[str, Any]) -> str:
 
 def is_as_written(meta: Mapping[str, Any]) -> bool:
     """Return whether a description is the one that its checksum was made of; true where it has no checksum."""
-    return CHECKSUM not in meta or bool(meta[CHECKSUM] == content_sha256(meta))
+    try:
+        return CHECKSUM not in meta or bool(meta[CHECKSUM] == content_sha256(meta))
+    except RecursionError:  # what was only just read is nested too deeply to be written
+        return False
 
 
 def _is_text(value: Any) -> bool:

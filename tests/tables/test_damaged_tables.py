@@ -135,6 +135,14 @@ def test_impossible_descriptions_without_a_checksum(folder: Path, about: dict[st
         load_table(folder)
 
 
+def test_a_description_that_is_nested_too_deeply(folder: Path) -> None:
+    start = json.dumps(described(folder)).removesuffix("}")
+    for depth in (*range(850, 1_010), 100_000):  # what can be read but not written again is among them
+        (folder / "meta.json").write_text(f'{start}, "more": {"[" * depth}{"]" * depth}}}')
+        with pytest.raises(DamagedFileError, match=r"meta\.json"):
+            load_table(folder)
+
+
 @pytest.mark.parametrize("name", ["../meta", "/dev/zero", "a\0b", "x" * 300, ""], ids=repr)
 def test_a_column_is_a_file_of_the_folder(folder: Path, name: str) -> None:
     meta = described(folder)
