@@ -22,15 +22,15 @@ WRITER = """
 import os, sys
 os.fsync = lambda descriptor: None  # a test need not wait for the disk
 from pathlib import Path
-from test_table import official_shape
 from nasbench1shot1 import folder_swap
-from nasbench1shot1.tables.folder import write_table
+from nasbench1shot1.tables.folder import open_folder, write_table
 if sys.argv[2] == "False":
     folder_swap._exchanged = lambda new, folder: False
-columns, meta = official_shape()
+first = open_folder(Path(sys.argv[1]))
 for turn in range(20):
-    seconds = columns["training_time"] * 0 + turn
-    write_table(Path(sys.argv[1]), columns | {"training_time": seconds}, meta | {"version": str(turn)})
+    seconds = first.columns["training_time"] * 0 + turn
+    columns = {**first.columns, "training_time": seconds}
+    write_table(Path(sys.argv[1]), columns, first.meta | {"version": str(turn)})
 """
 
 HOLDER = """
