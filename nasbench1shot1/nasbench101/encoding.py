@@ -224,25 +224,36 @@ def from_arrays(
     return codes
 
 
-def are_possible(codes: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """Which of N integers can be encodings, (N,): 2 to 7 vertices, known operations, no bit that has no meaning.
+# Which integers are encodings -----------------------------------------------------------------------------------
+
+
+def is_possible(code: int) -> bool:
+    """Whether an integer can be an encoding: 2 to 7 vertices, known operations, no bit that has no meaning.
 
     Whether all vertices are on a path from input to output is not looked at.
     """
+    n = code >> VERTEX_BIT
+    return 2 <= n <= MAX_VERTICES and not (code & ~_MEANINGFUL[n] or code & code >> 1 & _LOW_BITS)
+
+
+def are_possible(codes: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """`is_possible` of N integers, (N,)."""
     numbers = np.asarray(codes, np.uint64)
-    n_vertices = numbers >> np.uint64(VERTEX_BIT)
-    meaningful = _MEANINGFUL[np.minimum(n_vertices, MAX_VERTICES + 1).astype(np.int64)]
-    both_bits = numbers & numbers >> np.uint64(1) & np.uint64(_LOW_BITS)  # operation 3, of which there is none
-    possible: NDArray[np.bool_] = (numbers & meaningful == numbers) & (both_bits == 0) & (meaningful != 0)
+    n = np.minimum(numbers >> np.uint64(VERTEX_BIT), np.uint64(MAX_VERTICES + 1)).astype(np.int64)
+    meaningless = ~np.array([*_MEANINGFUL, 0], np.uint64)[n]
+    possible: NDArray[np.bool_] = (
+        (n >= 2)
+        & (n <= MAX_VERTICES)
+        & (numbers & meaningless == 0)
+        & (numbers & numbers >> np.uint64(1) & np.uint64(_LOW_BITS) == 0)
+    )
     return possible
 
 
-def _meaningful(n: int) -> int:
-    """The bits that a cell of n vertices can have; none where there is no such cell."""
-    if not 2 <= n <= MAX_VERTICES:
-        return 0
-    return n << VERTEX_BIT | (1 << n * (n - 1) // 2) - 1 | (1 << 2 * (n - 2)) - 1 << EDGE_BITS
-
-
-_MEANINGFUL = np.array([_meaningful(n) for n in range(MAX_VERTICES + 2)], np.uint64)
+_MEANINGFUL = tuple(
+    n << VERTEX_BIT | (1 << n * (n - 1) // 2) - 1 | (1 << 2 * max(n - 2, 0)) - 1 << EDGE_BITS
+    for n in range(MAX_VERTICES + 1)
+)
+"""The bits that a cell of so many vertices can have set."""
 _LOW_BITS = sum(1 << _operation_bit(vertex) for vertex in range(1, MAX_VERTICES - 1))
+"""The lower bit of every operation: with the upper one set, too, it would be operation 3, of which there is none."""

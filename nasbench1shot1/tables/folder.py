@@ -36,7 +36,6 @@ from nasbench1shot1.tables.checks import (
     check_columns,
     check_sums,
     check_values,
-    damaged,
     open_column,
     size_of,
 )
@@ -89,12 +88,6 @@ class TableFolder:
             check_values(self.path, self.meta, name, self.columns[name])
             self._checked.add(name)
         return self.columns[name]
-
-    def checked_rows(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """Rows that the index gave; raises DamagedFileError where one cannot be."""
-        if rows.size and not (rows.min() >= 0 and rows.max() < self.meta["rows"]):
-            raise damaged(self.path, INDEX[1], f"names a row that is not among the table's {self.meta['rows']:,}")
-        return rows
 
     def epochs_of(self, name: str) -> tuple[int, ...]:
         """The budgets that a column has; none where there is no such column."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.errors import InvalidInputError, OutOfDomainError, unknown_name
 from nasbench1shot1.nasbench101.cell import Cell
-from nasbench1shot1.nasbench101.encoding import are_possible
+from nasbench1shot1.nasbench101.encoding import is_possible
 from nasbench1shot1.tables.checks import damaged
 from nasbench1shot1.tables.description import MEMBER, fidelity
 from nasbench1shot1.tables.folder import (
@@ -137,7 +137,7 @@ class Table:
     def cell(self, row: int) -> Cell:
         """The cell of a row."""
         code = int(self._columns["cell"][row])
-        if not are_possible(np.array([code], np.uint64))[0]:
+        if not is_possible(code):
             raise damaged(self._folder.path, "cell", f"names a cell that cannot be in row {row}")
         return Cell.from_encoding(code)
 
