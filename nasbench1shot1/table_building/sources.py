@@ -11,14 +11,18 @@ from nasbench1shot1.tables.measured_sample import SOURCES
 
 OFFICIAL_PAIRS = "nb101_ecnas7v_unlabelled.npz"
 RETRAINED = "ecnas_4v_retrained.npz"
+_ARRAYS = {
+    OFFICIAL_PAIRS: ("valid_acc", "test_acc", "train_time_s", "log10_params"),
+    RETRAINED: ("hash", "repeat", "epochs", "valid_acc", "test_acc", "train_time_s"),
+}
 
 Floats = NDArray[np.float64]
 Matrix = NDArray[np.float32]
 
 
 def read_source(name: str, folder: Path | None = None) -> dict[str, NDArray[Any]]:
-    """The arrays of one source; raises DamagedFileError where it cannot be read."""
-    return read_npz((folder or SOURCES) / name, "restore it or reinstall the package")
+    """The arrays of one source; raises DamagedFileError where it cannot be read, or lacks one that a table needs."""
+    return read_npz((folder or SOURCES) / name, "restore it or reinstall the package", _ARRAYS[name])
 
 
 def read_repeats(folder: Path | None = None) -> dict[int, dict[str, Floats]]:
