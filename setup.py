@@ -4,6 +4,7 @@ from setuptools import setup
 
 CORE = [
     "ConfigSpace>=1.2",
+    "filelock>=3.30",
     "google-crc32c>=1.5",
     "matplotlib>=3.8",
     "networkx>=3.2",

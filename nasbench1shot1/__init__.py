@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from nasbench1shot1.space import OneShotSpace as OneShotSpace
     from nasbench1shot1.space import SearchSpace as SearchSpace
     from nasbench1shot1.supernet import Supernet as Supernet
-    from nasbench1shot1.tables.nasbench_object import table_from_nasbench as table_from_nasbench
+    from nasbench1shot1.table_import.nasbench_object import table_from_nasbench as table_from_nasbench
     from nasbench1shot1.tables.table import Metrics as Metrics
     from nasbench1shot1.tables.table import Table as Table
     from nasbench1shot1.tables.table import load_table as load_table
@@ -61,7 +61,7 @@ _HOME = {
     "search": "one_shot_search.searching",
     "search_seeds": "one_shot_search.seeds",
     "search_space": "registry",
-    "table_from_nasbench": "tables.nasbench_object",
+    "table_from_nasbench": "table_import.nasbench_object",
     "train_cell": "cell_training.training",
 }
 __all__ = sorted(_HOME)

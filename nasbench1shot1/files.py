@@ -3,20 +3,27 @@
 import errno
 import hashlib
 import json
+import math
 import os
-import platform
-import secrets
 import shutil
-import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from nasbench1shot1.errors import DamagedFileError, UserError
+from nasbench1shot1.folder_swap import NEW, name_aside, put_in_place, remove_leftovers
+
+if TYPE_CHECKING:
+    import zipfile
+
+    import numpy as np
+    from numpy.typing import NDArray
 
 PACKAGE_DATA = Path(__file__).parent / "data"
+LEASE = 60.0
+"""Seconds without a refresh after which another machine may take a lock; a holder refreshes every third of that."""
 
 
 def data_folder() -> Path:
@@ -71,67 +78,40 @@ def replacing_folder(folder: Path) -> Iterator[Path]:
     Raises UserError where the disk is full or the folder cannot be written; `folder` then is as before.
     """
     folder = folder.resolve()
-    own = f".{folder.name}.{platform.node()}.{os.getpid()}.{secrets.token_hex(4)}"
-    beside, old = folder.with_name(own + ".part"), folder.with_name(own + ".old")
-    swapped = False
+    beside = name_aside(folder, NEW)
     try:
         beside.mkdir(parents=True)
-        _remove_leftovers(folder)
+        remove_leftovers(folder)
         yield beside
-        _swap(beside, folder, old)
-        swapped = True
+        put_in_place(beside, folder)
     except OSError as error:
         raise write_error(folder, error) from error
     finally:
-        if not swapped:  # after a swap, a missing folder is another process's swap, not ours to undo
-            with suppress(OSError):  # nothing was moved away, or another process has put its folder there
-                old.rename(folder)
         shutil.rmtree(beside, ignore_errors=True)
-        shutil.rmtree(old, ignore_errors=True)
-
-
-def _swap(beside: Path, folder: Path, old: Path) -> None:
-    with locked(folder.parent):  # the two renames of another process never come between these
-        with suppress(FileNotFoundError):
-            folder.rename(old)
-        beside.rename(folder)
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Wait until no other process holds this folder; on Windows, where there are no such locks, do not wait."""
-    if sys.platform == "win32":
-        yield
-        return
-    import fcntl
+def locked(file: Path) -> Iterator[None]:
+    """Wait until no other process holds this lock, and hold it; on shared file systems, too, where `flock` fails.
 
-    descriptor = os.open(folder, os.O_RDONLY)
+    The lock is a file that its holder refreshes. One that a killed process of this machine left is taken over at once,
+    one of another machine after `LEASE` seconds. A holder that was suspended for so long can lose it to another: what
+    the lock protects must only be work that is better done once.
+
+    Raises UserError where the file cannot be written.
+    """
+    from filelock import SoftFileLease
+
+    lease = SoftFileLease(file, lease_duration=LEASE)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        lease.acquire()
+    except OSError as error:
+        raise write_error(file, error) from error
+    try:
         yield
     finally:
-        os.close(descriptor)
-
-
-def _remove_leftovers(folder: Path) -> None:
-    """Remove what killed processes of this machine left; an old folder stays if it is the only one."""
-    start = f".{folder.name}.{platform.node()}."
-    for left in folder.parent.iterdir():
-        process = left.name.removeprefix(start).split(".")[0]
-        if not left.name.startswith(start) or not process.isdecimal() or _is_running(int(process)):
-            continue
-        if left.suffix == ".part" or (left.suffix == ".old" and folder.exists()):
-            shutil.rmtree(left, ignore_errors=True)
-
-
-def _is_running(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
+        lease.release()
 
 
 def write_json(path: Path, content: Any) -> None:
@@ -144,8 +124,10 @@ def read_json(path: Path) -> Any:
     """Read a JSON file; raises DamagedFileError where it is none."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, OSError) as error:
-        raise DamagedFileError(f"{path} cannot be read as JSON ({error}): restore it or make it anew") from error
+    except (ValueError, OSError, RecursionError) as error:
+        raise DamagedFileError(
+            f"{path} cannot be read as JSON ({reason(error)}): restore it or make it anew"
+        ) from error
 
 
 def write_error(path: Path, error: OSError) -> UserError:
@@ -159,3 +141,76 @@ def sha256(path: Path) -> str:
     """The SHA-256 of a file, in hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_npz(
+    path: Path, remedy: str = "restore it or make it anew", needed: Iterable[str] = ()
+) -> "dict[str, NDArray[Any]]":
+    """Read all arrays of an `.npz` file, without pickle, each up to its end, where its CRC is checked.
+
+    No more memory is asked for than the archive can really fill, whatever its headers claim.
+
+    Args:
+        path: the file.
+        remedy: what the error tells the user to do.
+        needed: names of arrays that must be there.
+
+    Raises DamagedFileError where the file or an array is missing, or where it is not an archive of whole, plain arrays.
+    """
+    import zipfile
+
+    try:
+        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
+            arrays = {info.filename.removesuffix(".npy"): _read_member(archive, info) for info in archive.infolist()}
+        if lacking := [name for name in needed if name not in arrays]:
+            raise ValueError(f"it lacks {lacking[0]}")
+        return arrays
+    except Exception as error:  # zipfile, zlib and numpy's header parser fail in a dozen ways on damaged bytes
+        raise DamagedFileError(
+            f"{path} cannot be read as an .npz of plain arrays ({reason(error)}): {remedy}"
+        ) from error
+
+
+def _read_member(archive: "zipfile.ZipFile", info: "zipfile.ZipInfo") -> "NDArray[Any]":
+    from numpy.lib import format as npy
+
+    if info.file_size > _DEFLATE_AT_MOST * info.compress_size:  # a damaged directory, or a bomb
+        raise ValueError(f"{info.filename} claims {info.file_size} bytes in {info.compress_size}")
+    with archive.open(info) as member:
+        shape, _, dtype = read_npy_header(member)
+        claimed, held = math.prod(shape) * dtype.itemsize, info.file_size - member.tell()
+        if claimed != held:
+            raise ValueError(f"{info.filename} claims {claimed} bytes of values and holds {held}")
+    with archive.open(info) as member:
+        array: NDArray[Any] = npy.read_array(member, allow_pickle=False)
+        member.read()  # the CRC is compared at the end
+    return array
+
+
+_DEFLATE_AT_MOST = 1_100
+"""How many times smaller deflate can make its input, rounded up from 1,032."""
+
+
+def read_npy_header(file: IO[bytes]) -> "tuple[tuple[int, ...], bool, np.dtype[Any]]":
+    """Read the header of an `.npy` file or archive member, up to the first byte of its values.
+
+    Returns:
+        Shape, whether the values are in Fortran's order, and dtype.
+
+    Raises ValueError for arrays of objects; a damaged header can raise anything else, too.
+    """
+    from numpy.lib import format as npy
+
+    readers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+    version = npy.read_magic(file)
+    if version not in readers:
+        raise ValueError(f"a header of version {version[0]}.{version[1]} is not supported")
+    shape, is_fortran, dtype = readers[version](file)
+    if dtype.hasobject or min(shape, default=0) < 0:
+        raise ValueError(f"an array of dtype {dtype} and shape {shape} is not supported")
+    return shape, is_fortran, dtype
+
+
+def reason(error: BaseException) -> str:
+    """What an error says, on one line of at most 120 characters; its type's name if it says nothing."""
+    return " ".join(str(error).split())[:120] or type(error).__name__

@@ -9,8 +9,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.errors import UserError
-from nasbench1shot1.files import data_folder, replacing
+from nasbench1shot1.errors import DamagedFileError, UserError
+from nasbench1shot1.files import data_folder, read_npz, replacing
 from nasbench1shot1.nasbench101.cell import MAX_VERTICES, graph_hashes
 from nasbench1shot1.nasbench101.encoding import EDGE_BITS, OPERATION_BITS, Encodings, decode_graph
 
@@ -97,12 +97,11 @@ def _enumerate(space: EnumeratedSpace) -> DistinctCells:
 def _read(path: Path, space: EnumeratedSpace) -> DistinctCells | None:
     """The cached cells, or None where the file is missing or not what was written for this space."""
     try:
-        # Opened here, as np.load leaves the file open when it is a truncated archive.
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-            cells = DistinctCells(stored["indices"], stored["hashes"])
-            return cells if stored["checksum"] == _checksum(space, cells) else None
-    except Exception:  # a damaged archive can fail in any way; whichever, the cells are enumerated anew
+        stored = read_npz(path, needed=("indices", "hashes", "checksum"))
+    except DamagedFileError:  # the cells are enumerated anew
         return None
+    cells = DistinctCells(stored["indices"], stored["hashes"])
+    return cells if str(stored["checksum"]) == _checksum(space, cells) else None
 
 
 def _write(path: Path, space: EnumeratedSpace, cells: DistinctCells) -> None:

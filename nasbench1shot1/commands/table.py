@@ -34,7 +34,7 @@ class Info:
 
 @dataclass(frozen=True)
 class Verify:
-    """Check every column of a table against its recorded SHA-256."""
+    """Check every column of a table and its description, meta.json, against their recorded SHA-256."""
 
     table: str | None = None
     """Folder or name of the table; the one in use if not given."""
@@ -43,11 +43,16 @@ class Verify:
 
     def run(self) -> None:
         """Check, and say that all is well."""
+        from nasbench1shot1.tables.description import CHECKSUM
         from nasbench1shot1.tables.table import load_table
 
         table = load_table(self.table)
         table.verify()
         print(f"{table.id}: every column is as it was written", flush=True)
+        if CHECKSUM not in table.info():
+            print(
+                f"{table.id}: meta.json has no checksum, as an older version wrote it; import or build the table anew"
+            )
         if self.hashes:
             _verify_hashes(table)
 
@@ -184,7 +189,8 @@ def _show(info: dict[str, Any]) -> None:
             screen.add_row(name, ", ".join(map(str, about.get("epochs", ()))), fidelity)
     console.print(screen)
     for column, about in info.get("fidelity", {}).items():
-        if isinstance(about, dict) and (figures := about.get("108", about)) and "spearman" in figures:
+        figures = about.get("108", about) if isinstance(about, dict) else {}
+        if isinstance(figures, dict) and isinstance(figures.get("spearman"), float):
             console.print(f"Cross-validated, {column} at 108 epochs: Spearman {figures['spearman']:.3f}", end="")
             top = figures.get("spearman_above_0.9")
             console.print(f", {top:.3f} among cells measured above 90 %" if top else "")

@@ -222,3 +222,38 @@ def from_arrays(
         of_vertex = np.where(vertex < n_vertices - 1, operations[:, vertex - 1], 0)
         codes |= of_vertex.astype(np.uint64) << np.uint64(_operation_bit(vertex))
     return codes
+
+
+# Which integers are encodings -----------------------------------------------------------------------------------
+
+
+def is_possible(code: int) -> bool:
+    """Whether an integer can be an encoding: 2 to 7 vertices, known operations, no bit that has no meaning.
+
+    Whether all vertices are on a path from input to output is not looked at.
+    """
+    n = code >> VERTEX_BIT
+    return 2 <= n <= MAX_VERTICES and not (code & ~_MEANINGFUL[n] or code & code >> 1 & _LOW_BITS)
+
+
+def are_possible(codes: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """`is_possible` of N integers, (N,)."""
+    numbers = np.asarray(codes, np.uint64)
+    n = np.minimum(numbers >> np.uint64(VERTEX_BIT), np.uint64(MAX_VERTICES + 1)).astype(np.int64)
+    meaningless = ~np.array([*_MEANINGFUL, 0], np.uint64)[n]
+    possible: NDArray[np.bool_] = (
+        (n >= 2)
+        & (n <= MAX_VERTICES)
+        & (numbers & meaningless == 0)
+        & (numbers & numbers >> np.uint64(1) & np.uint64(_LOW_BITS) == 0)
+    )
+    return possible
+
+
+_MEANINGFUL = tuple(
+    n << VERTEX_BIT | (1 << n * (n - 1) // 2) - 1 | (1 << 2 * max(n - 2, 0)) - 1 << EDGE_BITS
+    for n in range(MAX_VERTICES + 1)
+)
+"""The bits that a cell of so many vertices can have set."""
+_LOW_BITS = sum(1 << _operation_bit(vertex) for vertex in range(1, MAX_VERTICES - 1))
+"""The lower bit of every operation: with the upper one set, too, it would be operation 3, of which there is none."""

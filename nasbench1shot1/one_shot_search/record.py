@@ -194,6 +194,10 @@ def _digest(history: Sequence[Parameters]) -> str:
 def _parameters(path: Path) -> dict[str, NDArray[np.float32]]:
     try:
         with np.load(path, allow_pickle=False) as stored:
-            return {key: stored[key] for key in stored.files}
+            arrays = {key: stored[key] for key in stored.files}
     except Exception as error:  # a damaged archive can fail in any way
         raise DamagedFileError(f"{path} is missing or damaged: restore it, or start a new run") from error
+    for key, values in arrays.items():
+        if values.ndim < 1 or values.dtype != np.float32 or not np.isfinite(values).all():
+            raise damaged(path, f"'{key}' is not made of finite float32 numbers, epoch by epoch")
+    return arrays

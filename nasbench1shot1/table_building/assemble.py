@@ -27,9 +27,10 @@ from nasbench1shot1.table_building.shrinkage import (
     robust_sd,
     shared_between_budgets,
 )
-from nasbench1shot1.table_building.sources import Floats, Matrix, Sample, read_repeats, read_sample
+from nasbench1shot1.table_building.sources import Floats, Matrix, read_repeats
 from nasbench1shot1.table_building.validation_to_test import fit_error_curve, validation_test_pairs
 from nasbench1shot1.tables.folder import Columns, Meta, check_target, write_table
+from nasbench1shot1.tables.measured_sample import Sample, read_sample
 
 NAME, VERSION = "nb101-embedded", "1"
 Report = Callable[[str], None]

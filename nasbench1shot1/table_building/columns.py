@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from nasbench1shot1.table_building.sources import IMAGES, OFFICIAL_PAIRS, RETRAINED, SAMPLE
+from nasbench1shot1.table_building.sources import OFFICIAL_PAIRS, RETRAINED
+from nasbench1shot1.tables.measured_sample import IMAGES, SAMPLE
 
 FULL_BUDGET = 108
 

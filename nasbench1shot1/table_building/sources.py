@@ -1,73 +1,28 @@
 """The real measurements that the table is made of, as the package carries them in `data/sources`."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.errors import DamagedFileError
-from nasbench1shot1.files import PACKAGE_DATA
-from nasbench1shot1.nasbench101.encoding import Encodings, from_arrays
+from nasbench1shot1.files import read_npz
+from nasbench1shot1.tables.measured_sample import SOURCES
 
-SAMPLE = "nb101_partial_val.npz"
 OFFICIAL_PAIRS = "nb101_ecnas7v_unlabelled.npz"
 RETRAINED = "ecnas_4v_retrained.npz"
-
-IMAGES = 9984
-"""Accuracies of a single official run are multiples of 1/9984."""
+_ARRAYS = {
+    OFFICIAL_PAIRS: ("valid_acc", "test_acc", "train_time_s", "log10_params"),
+    RETRAINED: ("hash", "repeat", "epochs", "valid_acc", "test_acc", "train_time_s"),
+}
 
 Floats = NDArray[np.float64]
 Matrix = NDArray[np.float32]
 
 
-@dataclass(frozen=True)
-class Sample:
-    """27,001 cells of NAS-Bench-101, drawn uniformly, each with one of the three official repeats per budget.
-
-    Attributes:
-        hashes: (N,) of 16 bytes, ascending.
-        encodings: (N,) of the cells.
-        epochs: the four budgets.
-        accuracy: (N, 4) validation accuracy.
-        seconds: (N,) training time of the 108-epoch run.
-        parameters: (N,).
-    """
-
-    hashes: NDArray[np.bytes_]
-    encodings: Encodings
-    epochs: tuple[int, ...]
-    accuracy: Floats
-    seconds: Floats
-    parameters: NDArray[np.int64]
-
-
 def read_source(name: str, folder: Path | None = None) -> dict[str, NDArray[Any]]:
-    """The arrays of one source; raises DamagedFileError where it cannot be read."""
-    path = (folder or PACKAGE_DATA / "sources") / name
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            return dict(arrays)
-    except (OSError, ValueError, BadZipFile, EOFError) as error:
-        raise DamagedFileError(f"{path} cannot be read ({error}): restore it or reinstall the package") from error
-
-
-def read_sample(folder: Path | None = None) -> Sample:
-    """The sample of NAS-Bench-101 (`nb101_partial_val.npz`)."""
-    arrays = read_source(SAMPLE, folder)
-    operations = np.maximum(arrays["ops"][:, 1:6].astype(np.int64), -1)
-    n_vertices = arrays["n_vertices"].astype(np.int64)
-    operations[np.arange(1, 6) >= n_vertices[:, None] - 1] = -1
-    return Sample(
-        hashes=np.ascontiguousarray(arrays["hash"]).view("S16")[:, 0],
-        encodings=from_arrays(arrays["adjacency"].astype(np.int64), operations, n_vertices),
-        epochs=tuple(int(e) for e in arrays["epochs"]),
-        accuracy=arrays["valid_acc"],
-        seconds=arrays["train_time_s_e108"],
-        parameters=arrays["params"].astype(np.int64),
-    )
+    """The arrays of one source; raises DamagedFileError where it cannot be read, or lacks one that a table needs."""
+    return read_npz((folder or SOURCES) / name, "restore it or reinstall the package", _ARRAYS[name])
 
 
 def read_repeats(folder: Path | None = None) -> dict[int, dict[str, Floats]]:

@@ -6,13 +6,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.table_building.sources import (
-    OFFICIAL_PAIRS,
-    Floats,
-    Sample,
-    read_repeats,
-    read_source,
-)
+from nasbench1shot1.table_building.sources import OFFICIAL_PAIRS, Floats, read_repeats, read_source
+from nasbench1shot1.tables.measured_sample import Sample
 
 KNOTS = (0.055, 0.065, 0.08, 0.1, 0.14, 0.2)
 RETRAINED_FROM = 0.1

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError
-from nasbench1shot1.files import locked, read_json, sha256, write_error
+from nasbench1shot1.files import locked, read_json, sha256
+from nasbench1shot1.folder_swap import is_there, read_steadily
 from nasbench1shot1.table_import.assembly import EPOCHS, Assembly
 from nasbench1shot1.table_import.records import read_records
 from nasbench1shot1.tables.folder import META, Columns, Meta, check_target, write_table
@@ -73,9 +74,9 @@ def check_own_name(file: Path, out: Path) -> None:
     """
     if out.name in CARRIED or out.name.startswith("."):
         raise InvalidInputError(f"the name {out.name} is taken: give another folder with --out")
-    if not (out / META).is_file() or not file.is_file():
+    if not is_there(out) or not (out / META).is_file() or not file.is_file():
         return
-    known, now = _recorded_source(read_json(out / META)), _Source.of(file)
+    known, now = read_steadily(out, lambda folder: _recorded_source(read_json(folder / META))), _Source.of(file)
     if known.get("key") == now.key:  # two gigabytes need not be read to know
         return
     if known.get("size") != now.size or known.get("sha256") != sha256(file):
@@ -105,7 +106,7 @@ def open_official(path: str | Path, report: Report = to_stderr, progress: Progre
         return table
     target = tables_folder() / f"{file.stem.lstrip('.')}-{source.key[:8]}"
     report(f"importing {file} into {target}; from now on it is opened there")
-    with locked(_lock_folder(target)):
+    with locked(target.parent / ".locks" / f"{target.name}.lock"):
         if table := _opened(source):  # another process was faster
             return table
         _import_with_bar(file, target, report, progress)
@@ -200,16 +201,6 @@ def _recorded_source(about: Any) -> dict[str, Any]:
     """What a `meta.json` says of the file that the table was imported from; nothing where it is no imported one."""
     source = about.get("source") if isinstance(about, dict) else None
     return source if isinstance(source, dict) else {}
-
-
-def _lock_folder(target: Path) -> Path:
-    """A folder that stands for `target` in locks; its parent's lock is taken while it is replaced."""
-    folder = target.parent / ".locks" / target.name
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise write_error(folder, error) from error
-    return folder
 
 
 def _import_with_bar(file: Path, target: Path, report: Report, progress: Progress | None) -> None:

@@ -1,9 +1,35 @@
 """What a table says about itself in `meta.json`: whether it can be true, and in words how far to trust the values."""
 
+import hashlib
+import json
+import re
+from collections.abc import Mapping
 from typing import Any
 
 REQUIRED = ("hash", "cell", "trainable_parameters")
 MEMBER = "member_"
+METRICS = ("validation_accuracy", "test_accuracy", "train_accuracy", "training_time")
+MEASURED, HALFWAY = "measured_", "halfway_"
+INDEX = ("encoding", "encoding_row")
+CHECKSUM = "meta_sha256"
+"""The field in which a description has its own SHA-256; tables of older versions lack it."""
+
+_COLUMN_NAME = re.compile(r"\w[\w.-]{0,99}")
+_MOST_IMAGES = 10_000_000
+
+
+def content_sha256(meta: Mapping[str, Any]) -> str:
+    """The SHA-256 of all that a description says but its own checksum, however its JSON is laid out."""
+    content = json.loads(json.dumps({field: said for field, said in meta.items() if field != CHECKSUM}))
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def is_as_written(meta: Mapping[str, Any]) -> bool:
+    """Return whether a description is the one that its checksum was made of; true where it has no checksum."""
+    try:
+        return CHECKSUM not in meta or bool(meta[CHECKSUM] == content_sha256(meta))
+    except RecursionError:  # what was only just read is nested too deeply to be written
+        return False
 
 
 def _is_text(value: Any) -> bool:
@@ -11,7 +37,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value < 2**31
 
 
 def _is_budgets(value: Any) -> bool:
@@ -49,6 +75,8 @@ def fault(meta: dict[str, Any]) -> str | None:
     needed = (*REQUIRED, *(MEMBER + space for space in meta["spaces"]))
     if lacking := [column for column in needed if column not in about]:
         return f"lacks {lacking[0]}"
+    if strange := [column for column in about if not _COLUMN_NAME.fullmatch(column)]:
+        return f"says something impossible: a column cannot be called '{strange[0][:100]}'"
     wrong = [column for column, known in about.items() if not _describes_column(known, meta["epochs"])]
     return f"says something impossible of column {wrong[0]}, or lacks its SHA-256" if wrong else None
 
@@ -57,7 +85,13 @@ def _describes_column(about: Any, epochs: list[int]) -> bool:
     if not isinstance(about, dict) or not isinstance(about.get("sha256"), str):
         return False
     own, images = about.get("epochs", []), about.get("images")
-    return (own == [] or (_is_budgets(own) and set(own) <= set(epochs))) and (images is None or _is_count(images))
+    return (
+        (own == [] or (_is_budgets(own) and set(own) <= set(epochs)))
+        and (images is None or (_is_count(images) and images <= _MOST_IMAGES))
+        and about.get("rounded") in (None, "float32")
+        and (images is not None or about.get("rounded") is None)
+        and (about.get("fidelity") is None or _is_text(about["fidelity"]))
+    )
 
 
 def fidelity(meta: dict[str, Any], epochs: int) -> str:

@@ -19,7 +19,7 @@ Accuracies of unsigned integers count images; `metric_column` says what they sta
 import hashlib
 import io
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -28,19 +28,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError
-from nasbench1shot1.files import check_writable, locked, read_json, replacing, replacing_folder, sha256, write_json
+from nasbench1shot1.files import check_writable, read_json, replacing, replacing_folder, sha256, write_json
+from nasbench1shot1.folder_swap import read_steadily
 from nasbench1shot1.nasbench101.numbering import numberings
-from nasbench1shot1.tables.description import MEMBER, fault
+from nasbench1shot1.tables.checks import (
+    REMEDY,
+    check_columns,
+    check_sums,
+    check_values,
+    open_column,
+    size_of,
+)
+from nasbench1shot1.tables.description import CHECKSUM, INDEX, MEASURED, content_sha256, fault, is_as_written
+from nasbench1shot1.tables.description import HALFWAY as HALFWAY
+from nasbench1shot1.tables.description import METRICS as METRICS
 from nasbench1shot1.tables.metric_column import Floats, MetricColumn, Repeat, Rows, is_run
 
 FORMAT = 1
 META = "meta.json"
 CHECKED_AT_LOAD = 32_000_000
 """Bytes up to which every column's SHA-256 is checked when a table is opened."""
-
-METRICS = ("validation_accuracy", "test_accuracy", "train_accuracy", "training_time")
-MEASURED, HALFWAY = "measured_", "halfway_"
-INDEX = ("encoding", "encoding_row")
 
 Columns = dict[str, NDArray[Any]]
 Meta = dict[str, Any]
@@ -56,13 +63,14 @@ class TableFolder:
     path: Path | None
     meta: Meta
     columns: Columns
+    _checked: set[str] = field(default_factory=set, repr=False, compare=False)
 
     @cached_property
     def metrics(self) -> dict[str, MetricColumn]:
         """The columns of accuracies and times, by name."""
         about = self.meta["columns"]
         return {
-            name: MetricColumn.described(stored, about.get(name, {}))
+            name: MetricColumn.described(stored, about.get(name, {}), name)
             for name, stored in self.columns.items()
             if name.endswith(METRICS)
         }
@@ -72,7 +80,14 @@ class TableFolder:
         """Every encoding of every cell, ascending, and the row of each; made anew where a table does not bring it."""
         if INDEX[0] in self.columns:
             return self.columns[INDEX[0]], self.columns[INDEX[1]]
-        return numberings(np.asarray(self.columns["cell"]))
+        return numberings(np.asarray(self.checked("cell"), np.uint64))
+
+    def checked(self, name: str) -> NDArray[Any]:
+        """A column whose values can be used; raises DamagedFileError where they cannot be (`check_values`)."""
+        if name not in self._checked:
+            check_values(self.path, self.meta, name, self.columns[name])
+            self._checked.add(name)
+        return self.columns[name]
 
     def epochs_of(self, name: str) -> tuple[int, ...]:
         """The budgets that a column has; none where there is no such column."""
@@ -94,29 +109,40 @@ class TableFolder:
 def open_folder(path: Path) -> TableFolder:
     """Open a table's folder; columns of small tables are checked against their SHA-256.
 
+    A table that another process replaces meanwhile is opened as it was before or as it is after.
+
     Raises:
         InvalidInputError: there is no table, or one of another format.
         DamagedFileError: a column is missing, truncated or changed, or `meta.json` is no such description.
     """
+    return read_steadily(path, _opened)
+
+
+def _opened(path: Path) -> TableFolder:
     meta = _read_meta(path)
-    files = {name: path / f"{name}.npy" for name in meta["columns"]}
-    for name, file in files.items():
-        if not file.is_file():
-            raise DamagedFileError(f"column {name} of the table in {path} is missing: {_remedy()}")
-    if sum(file.stat().st_size for file in files.values()) <= CHECKED_AT_LOAD:
+    if sum(size_of(path, name) for name in meta["columns"]) <= CHECKED_AT_LOAD:
         check_sums(path, meta)
-    columns = {name: _open_column(file) for name, file in files.items()}
-    _check_shapes(path, meta, columns)
+    columns = {name: open_column(path, name) for name in meta["columns"]}
+    check_columns(path, meta, columns)
     return TableFolder(path, meta, columns)
 
 
-def check_sums(path: Path, meta: Meta) -> None:
-    """Compare every column's SHA-256 with `meta.json`; raises DamagedFileError for the first that differs."""
-    for name, about in meta["columns"].items():
-        if sha256(path / f"{name}.npy") != about["sha256"]:
-            raise DamagedFileError(
-                f"column {name} of the table in {path} is damaged (its SHA-256 is another): {_remedy()}"
-            )
+def verify_folder(path: Path) -> Meta:
+    """Check description and columns of a table's folder, whatever its size, against their SHA-256.
+
+    Returns:
+        The description. One that an older version wrote has no SHA-256 of its own (`description.CHECKSUM`).
+
+    Raises as `open_folder` does.
+    """
+    return read_steadily(path, _verified)
+
+
+def _verified(path: Path) -> Meta:
+    meta = _read_meta(path)
+    check_sums(path, meta)
+    check_columns(path, meta, {name: open_column(path, name) for name in meta["columns"]})
+    return meta
 
 
 def table_id(meta: Meta) -> str:
@@ -134,11 +160,13 @@ def check_target(folder: Path) -> None:
     check_writable(folder)
     if not folder.resolve().parent.is_dir():
         return
-    with locked(folder.resolve().parent):  # another process may be in the middle of replacing it
-        holds_no_table = folder.exists() and not (folder / META).is_file()
-        is_foreign = holds_no_table and (not folder.is_dir() or any(folder.iterdir()))
-    if is_foreign:
+    if read_steadily(folder, _is_foreign):
         raise InvalidInputError(f"{folder} holds something else than a table: give another folder or an empty one")
+
+
+def _is_foreign(folder: Path) -> bool:
+    holds_no_table = folder.exists() and not (folder / META).is_file()
+    return holds_no_table and (not folder.is_dir() or any(folder.iterdir()))
 
 
 def write_table(folder: Path, columns: Mapping[str, NDArray[Any]], meta: Meta) -> Meta:
@@ -164,6 +192,7 @@ def write_table(folder: Path, columns: Mapping[str, NDArray[Any]], meta: Meta) -
             with replacing(beside / f"{name}.npy") as file:
                 np.save(file, values, allow_pickle=False)
             full["columns"][name]["sha256"] = sha256(beside / f"{name}.npy")
+        full[CHECKSUM] = content_sha256(full)
         write_json(beside / META, full)
         open_folder(beside)
     return full
@@ -182,18 +211,20 @@ def table_in_memory(columns: Mapping[str, NDArray[Any]], meta: Meta) -> TableFol
         values.flags.writeable = False
     if (wrong := fault(full)) is not None:
         raise DamagedFileError(f"the description of a table in memory {wrong}: mend what made it")
-    _check_shapes(Path("memory"), full, columns)
+    check_columns(None, full, columns)
     return TableFolder(None, full, columns)
 
 
 def _completed(columns: Mapping[str, NDArray[Any]], meta: Meta) -> tuple[Columns, Meta]:
     """All columns, index included, and a description that has an entry for each."""
+    check_values(None, {"columns": {}}, "cell", np.asarray(columns["cell"]))
     about = {**dict.fromkeys(INDEX, _INDEX_DESCRIPTION), **meta["columns"]}
     encodings, rows = numberings(np.asarray(columns["cell"], np.uint64))
     index = dict(zip(INDEX, (encodings, rows.astype(np.int32)), strict=True))
     whole = {name: np.ascontiguousarray(values).view() for name, values in {**columns, **index}.items()}
     described = {name: dict(about.get(name, {})) for name in whole}
-    return whole, {**meta, "format": FORMAT, "rows": len(columns["hash"]), "columns": described}
+    kept = {key: said for key, said in meta.items() if key != CHECKSUM}
+    return whole, {**kept, "format": FORMAT, "rows": len(columns["hash"]), "columns": described}
 
 
 _INDEX_DESCRIPTION = {"fidelity": "exact", "sources": [], "method": "every numbering of the cells, and their rows"}
@@ -212,33 +243,7 @@ def _read_meta(path: Path) -> Meta:
             f"the table in {path} has format {found}, this version reads format {FORMAT}: build or import it anew"
         )
     if (wrong := fault(meta)) is not None:
-        raise DamagedFileError(f"{path / META} {wrong}: {_remedy()}")
+        raise DamagedFileError(f"{path / META} {wrong}: {REMEDY}")
+    if not is_as_written(meta):
+        raise DamagedFileError(f"{path / META} was changed (its SHA-256 is another): {REMEDY}")
     return meta
-
-
-def _open_column(file: Path) -> NDArray[Any]:
-    try:
-        mapped = np.load(file, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
-        raise DamagedFileError(f"{file} is no whole column ({error}): {_remedy()}") from error
-    return np.asarray(mapped)  # still mapped, but without what numpy's memmap class costs at every access
-
-
-def _check_shapes(path: Path, meta: Meta, columns: Columns) -> None:
-    for name, column in columns.items():
-        shape: tuple[int, ...] = (meta["rows"],)
-        if name.startswith(MEMBER) or name in INDEX:
-            shape = (column.size,)
-        elif name.endswith(METRICS):
-            repeats = 1 if name.startswith(MEASURED) else meta["repeats"]
-            shape = (meta["rows"], len(meta["columns"][name].get("epochs", ())), repeats)
-        elif name == "hash":
-            shape = (meta["rows"], 16)
-        if column.shape != shape:
-            raise DamagedFileError(
-                f"column {name} of the table in {path} has shape {column.shape}, not {shape}: {_remedy()}"
-            )
-
-
-def _remedy() -> str:
-    return "build or import the table anew, or reinstall the package if it is the embedded one"

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.errors import InvalidInputError, OutOfDomainError, unknown_name
+from nasbench1shot1.errors import DamagedFileError, InvalidInputError, OutOfDomainError, unknown_name
 
 Rows = NDArray[np.int64]
 Run = Literal["mean", "random", "all"] | int
@@ -25,17 +25,20 @@ class MetricColumn:
         epochs: the budgets, ascending.
         images: how many images each accuracy was measured on, if that is known.
         rounded: whether the source's accuracies are quotients in float32, as TensorFlow's are, and so wanted back.
+        name: what errors call the column.
     """
 
     stored: NDArray[Any]
     epochs: tuple[int, ...]
     images: int | None = None
     rounded: bool = False
+    name: str = "of accuracies"
 
     @classmethod
-    def described(cls, stored: NDArray[Any], about: dict[str, Any]) -> "MetricColumn":
+    def described(cls, stored: NDArray[Any], about: dict[str, Any], name: str = name) -> "MetricColumn":
         """A column as `meta.json` describes it."""
-        return cls(stored, tuple(about.get("epochs", ())), about.get("images"), about.get("rounded") == "float32")
+        rounded = about.get("rounded") == "float32"
+        return cls(stored, tuple(about.get("epochs", ())), about.get("images"), rounded, name)
 
     @cached_property
     def _counts(self) -> bool:
@@ -67,7 +70,7 @@ class MetricColumn:
             return np.full(shape, np.nan)
         stored = self.stored[rows, self.epochs.index(epochs)]
         if self._counts and self.rounded:
-            return _pick(self._quotients[stored], repeat)
+            return _pick(self._quotients_of(stored), repeat)
         numbers = np.asarray(stored, np.float64)
         if not self.images:
             return _pick(numbers, repeat)
@@ -86,8 +89,26 @@ class MetricColumn:
     def _number(self, stored: float) -> float:
         """What is averaged: a count where quotients are exact, else the value."""
         if self._counts:
-            return self._quotient_list[int(stored)] if self.rounded else stored
+            return self._quotient_of(int(stored)) if self.rounded else stored
         return float(np.rint(stored * self.images)) if self.images else stored
+
+    def _quotient_of(self, count: int) -> float:
+        try:
+            return self._quotient_list[count]
+        except IndexError:
+            raise self._too_many() from None
+
+    def _quotients_of(self, counts: NDArray[np.unsignedinteger]) -> Floats:
+        try:
+            quotients: Floats = self._quotients[counts]
+            return quotients
+        except IndexError:
+            raise self._too_many() from None
+
+    def _too_many(self) -> DamagedFileError:
+        return DamagedFileError(
+            f"column {self.name} of the table counts more than {self.images:,} images: build or import the table anew"
+        )
 
     def _finished(self, number: float) -> float:
         return number / self.images if self.images and not self.rounded else number

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.files import PACKAGE_DATA, data_folder
+from nasbench1shot1.folder_swap import is_there
 
 if TYPE_CHECKING:
     from nasbench1shot1.tables.folder import TableFolder
@@ -29,7 +30,7 @@ def as_recorded(named: str | None) -> str:
     """
     asked = named or os.environ.get("NB1SHOT1_TABLE") or EMBEDDED
     path = Path(asked).expanduser()
-    return str(path.absolute()) if asked not in CARRIED and path.exists() else asked
+    return str(path.absolute()) if asked not in CARRIED and is_there(path) else asked
 
 
 def named_table(named: str | Path | None) -> "Path | TableFolder":
@@ -37,18 +38,18 @@ def named_table(named: str | Path | None) -> "Path | TableFolder":
 
     Raises InvalidInputError where there is neither such a folder nor such a name.
     """
-    if isinstance(named, Path) and named.expanduser().exists():  # a Path is a folder, whatever it is called
+    if isinstance(named, Path) and is_there(named.expanduser()):  # a Path is a folder, whatever it is called
         return _folder(named.expanduser())
     asked = as_recorded(None if named is None else str(named))
     if asked == EMBEDDED:
         return PACKAGE_DATA / "table"
     if asked == SAMPLE:
-        from nasbench1shot1.table_building.measured_sample import sample_columns
         from nasbench1shot1.tables.folder import table_in_memory
+        from nasbench1shot1.tables.measured_sample import sample_columns
 
         return table_in_memory(*sample_columns())
     for path in (Path(asked).expanduser(), tables_folder() / asked):
-        if path.exists():
+        if is_there(path):
             return _folder(path)
     if asked.endswith(".tfrecord"):
         raise InvalidInputError(

@@ -4,9 +4,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
+from nasbench1shot1.errors import DamagedFileError, InvalidInputError, OutOfDomainError, UserError
 from nasbench1shot1.nasbench101.cell import Cell
-from nasbench1shot1.nasbench101.encoding import Encodings, encode_architecture, encode_architectures
+from nasbench1shot1.nasbench101.encoding import Encodings, encode_architecture, encode_architectures, is_possible
+from nasbench1shot1.tables.checks import damaged
+from nasbench1shot1.tables.description import INDEX
 from nasbench1shot1.tables.folder import TableFolder
 from nasbench1shot1.tables.items import Item, checked_hashes
 from nasbench1shot1.tables.metric_column import Rows
@@ -36,8 +38,11 @@ class RowIndex:
         codes, rows = self._folder.index
         place = int(codes.searchsorted(np.uint64(code)))
         if place == len(codes) or codes[place] != code:
-            raise self._unknown(bytes.fromhex(Cell.from_encoding(code).hash))
-        return int(rows[place])
+            raise self._unknown_encoding(code)
+        row = int(rows[place])
+        if not 0 <= row < len(self._hashes):
+            raise self._impossible_row()
+        return row
 
     def rows(self, items: list[Item]) -> Rows:
         """The rows of N items, (N,); hashes alone or architectures of one size alone are looked up all at once.
@@ -61,7 +66,11 @@ class RowIndex:
         """The rows of N encodings, (N,); -1 where there is none."""
         codes, rows = self._folder.index
         place = np.minimum(codes.searchsorted(wanted), len(codes) - 1)
-        return np.where(codes[place] == wanted, rows[place], -1).astype(np.int64)
+        is_known = codes[place] == wanted
+        found = np.where(is_known, rows[place], -1).astype(np.int64)
+        if (found >= len(self._hashes)).any() or (found[is_known] < 0).any():
+            raise self._impossible_row()
+        return found
 
     def _rows_of_hashes(self, digits: str) -> Rows:
         wanted = np.frombuffer(bytes.fromhex(digits), "S16")
@@ -70,6 +79,14 @@ class RowIndex:
         if not known.all():
             raise self._unknown(wanted[int(np.argmin(known))])
         return found
+
+    def _unknown_encoding(self, code: int) -> UserError:
+        if not is_possible(code):
+            return InvalidInputError(f"{code} is not the encoding of a cell: encode one with nasbench101.encoding")
+        return self._unknown(bytes.fromhex(Cell.from_encoding(code).hash))
+
+    def _impossible_row(self) -> DamagedFileError:
+        return damaged(self._folder.path, INDEX[1], f"names a row that is not among the table's {len(self._hashes):,}")
 
     def _unknown(self, hash_: bytes) -> OutOfDomainError:
         return OutOfDomainError(

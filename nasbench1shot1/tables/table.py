@@ -10,17 +10,18 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.errors import InvalidInputError, OutOfDomainError, unknown_name
 from nasbench1shot1.nasbench101.cell import Cell
-from nasbench1shot1.registry import BUILT_IN
+from nasbench1shot1.nasbench101.encoding import is_possible
+from nasbench1shot1.tables.checks import damaged
 from nasbench1shot1.tables.description import MEMBER, fidelity
 from nasbench1shot1.tables.folder import (
     HALFWAY,
     METRICS,
     Meta,
     TableFolder,
-    check_sums,
     open_folder,
     table_id,
     table_in_memory,
+    verify_folder,
     write_table,
 )
 from nasbench1shot1.tables.items import WHOLE, Item, known_split, listed, own_space
@@ -126,7 +127,7 @@ class Table:
         """
         if self._known_reference(space) == WHOLE:
             return np.arange(len(self))
-        return np.asarray(self._columns[MEMBER + space], np.int64)
+        return np.asarray(self._folder.checked(MEMBER + space), np.int64)
 
     def hashes(self, rows: Any) -> list[str]:
         """The hashes of some rows."""
@@ -135,16 +136,21 @@ class Table:
 
     def cell(self, row: int) -> Cell:
         """The cell of a row."""
-        return Cell.from_encoding(int(self._columns["cell"][row]))
+        code = int(self._columns["cell"][row])
+        if not is_possible(code):
+            raise damaged(self._folder.path, "cell", f"names a cell that cannot be in row {row}")
+        return Cell.from_encoding(code)
 
     def column(self, name: str) -> NDArray[Any]:
         """A column as it is stored, memory-mapped and read-only; `tables.folder` lists names and shapes.
 
-        Raises InvalidInputError for a name that the table does not have.
+        Raises:
+            InvalidInputError: a name that the table does not have.
+            DamagedFileError: values that cannot be, as a cell of a hundred vertices.
         """
         if not isinstance(name, str) or name not in self._columns:
             raise unknown_name("column", str(name), self._columns)
-        return self._columns[name]
+        return self._folder.checked(name)
 
     # Queries ---------------------------------------------------------------------------------------------------
 
@@ -302,13 +308,11 @@ class Table:
         return self._folder.values(name, rows, epochs, "mean")
 
     def _known_reference(self, name: str) -> str:
-        if isinstance(name, str) and name in BUILT_IN["search_spaces"] and name not in (*self.spaces, WHOLE):
-            raise InvalidInputError(
-                f"the table {self.id} does not hold all cells of {name}, so nothing can be the best of it: open "
-                "another table, or give reference='nb101' for all rows of this one"
-            )
         if not isinstance(name, str) or name not in (*self.spaces, WHOLE):
-            raise unknown_name("reference", str(name), (*self.spaces, WHOLE))
+            raise InvalidInputError(
+                f"{unknown_name('reference', name, (*self.spaces, WHOLE))}: the table {self.id} only knows the best of "
+                "spaces all of whose cells it holds; open another table, or give reference='nb101' for all rows of it"
+            )
         return name
 
     # About the table -------------------------------------------------------------------------------------------
@@ -331,6 +335,13 @@ class Table:
         return fidelity(self._folder.meta, self._budget(epochs))
 
     def verify(self) -> None:
-        """Check every column's SHA-256; raises DamagedFileError where one differs."""
-        if self._folder.path:
-            check_sums(self._folder.path, self._folder.meta)
+        """Check description and columns, as they lie on the disk now, against their SHA-256.
+
+        Raises:
+            DamagedFileError: one of them differs, or cannot be read.
+            InvalidInputError: another table has taken the place of this one.
+        """
+        if self._place and (found := table_id(verify_folder(self._place))) != self.id:
+            raise InvalidInputError(
+                f"{self._place} now holds the table {found}, not {self.id} that was opened from it: open it anew"
+            )

@@ -19,9 +19,10 @@ from nasbench1shot1.table_building.features import features, path_counts
 from nasbench1shot1.table_building.parameters import trainable_parameters, vertex_channels
 from nasbench1shot1.table_building.regression import folds_by_hash
 from nasbench1shot1.table_building.shrinkage import Shrinkage, pooled_noise, shared_between_budgets
-from nasbench1shot1.table_building.sources import SAMPLE, Sample, read_sample
+from nasbench1shot1.table_building.sources import OFFICIAL_PAIRS, RETRAINED, read_source
 from nasbench1shot1.table_building.validation_to_test import fit_error_curve, validation_test_pairs
 from nasbench1shot1.tables.folder import open_folder
+from nasbench1shot1.tables.measured_sample import SAMPLE, Sample, read_sample
 from nasbench1shot1.tables.table import Table
 
 TINY = Settings(folds=2, trees=5, epochs=1)
@@ -152,6 +153,14 @@ def test_damaged_source_is_named(tmp_path: Path) -> None:
     (tmp_path / "nb101_partial_val.npz").write_bytes(b"PK\x03\x04 cut short")
     with pytest.raises(DamagedFileError, match="nb101_partial_val"):
         read_sample(tmp_path)
+
+
+@pytest.mark.parametrize("name", [RETRAINED, OFFICIAL_PAIRS])
+def test_a_source_that_lacks_an_array_is_named(name: str, tmp_path: Path) -> None:
+    arrays = read_source(name)
+    np.savez(tmp_path / name, **{key: values for key, values in arrays.items() if key != "test_acc"})
+    with pytest.raises(DamagedFileError, match=rf"{name} .*lacks test_acc.*reinstall the package"):
+        read_source(name, tmp_path)
 
 
 @pytest.fixture

@@ -157,7 +157,6 @@ def process(code: str, *arguments: object) -> "subprocess.Popen[str]":
     return subprocess.Popen(line, text=True, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no file locks there: every process imports for itself")
 def test_processes_that_open_a_file_at_once_import_it_once(file: Path) -> None:
     running = [process(OPEN, file) for _ in range(3)]
     said = [one.communicate() for one in running]

@@ -4,15 +4,65 @@
 accuracy and, at 108 epochs, training time. No test accuracy is in it. NOTICE says where it comes from.
 """
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from nasbench1shot1.table_building.sources import IMAGES, SAMPLE, read_sample
+from nasbench1shot1.files import PACKAGE_DATA, read_npz
+from nasbench1shot1.nasbench101.encoding import Encodings, from_arrays
 from nasbench1shot1.tables.folder import Columns, Meta
+
+SOURCES = PACKAGE_DATA / "sources"
+SAMPLE = "nb101_partial_val.npz"
+IMAGES = 9984
+"""Accuracies of a single official run are multiples of 1/9984."""
 
 NAME, VERSION = "nb101-sample", "1"
 TIMED_BUDGET = 108
+_ARRAYS = ("hash", "adjacency", "ops", "n_vertices", "epochs", "valid_acc", "train_time_s_e108", "params")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """27,001 cells of NAS-Bench-101, drawn uniformly, each with one of the three official repeats per budget.
+
+    Attributes:
+        hashes: (N,) of 16 bytes, ascending.
+        encodings: (N,) of the cells.
+        epochs: the four budgets.
+        accuracy: (N, 4) validation accuracy.
+        seconds: (N,) training time of the 108-epoch run.
+        parameters: (N,).
+    """
+
+    hashes: NDArray[np.bytes_]
+    encodings: Encodings
+    epochs: tuple[int, ...]
+    accuracy: NDArray[np.float64]
+    seconds: NDArray[np.float64]
+    parameters: NDArray[np.int64]
+
+
+def read_sample(folder: Path | None = None) -> Sample:
+    """The sample of NAS-Bench-101; raises DamagedFileError where it cannot be read.
+
+    Args:
+        folder: where `nb101_partial_val.npz` lies; the package's own sources if not given.
+    """
+    arrays = read_npz((folder or SOURCES) / SAMPLE, "restore it or reinstall the package", _ARRAYS)
+    operations = np.maximum(arrays["ops"][:, 1:6].astype(np.int64), -1)
+    n_vertices = arrays["n_vertices"].astype(np.int64)
+    operations[np.arange(1, 6) >= n_vertices[:, None] - 1] = -1
+    return Sample(
+        hashes=np.ascontiguousarray(arrays["hash"]).view("S16")[:, 0],
+        encodings=from_arrays(arrays["adjacency"].astype(np.int64), operations, n_vertices),
+        epochs=tuple(int(e) for e in arrays["epochs"]),
+        accuracy=arrays["valid_acc"],
+        seconds=arrays["train_time_s_e108"],
+        parameters=arrays["params"].astype(np.int64),
+    )
 
 
 def sample_columns(sources: Path | None = None) -> tuple[Columns, Meta]:

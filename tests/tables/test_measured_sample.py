@@ -7,7 +7,7 @@ import pytest
 
 import nasbench1shot1 as nb
 from nasbench1shot1.files import PACKAGE_DATA
-from nasbench1shot1.table_building.measured_sample import sample_columns
+from nasbench1shot1.tables.measured_sample import sample_columns
 from nasbench1shot1.tables.table import Table
 
 SAMPLE = PACKAGE_DATA / "sources" / "nb101_partial_val.npz"

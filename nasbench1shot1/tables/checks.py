@@ -1,0 +1,107 @@
+"""Whether a table's files are what its description says; every damage ends in one DamagedFileError.
+
+Checksums find every change, but take a second for the whole of NAS-Bench-101. So a large table is opened without them,
+and what would crash or never end is looked for where a column is used: headers and shapes when it is opened,
+impossible cells and rows when they are first asked for.
+"""
+
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbench1shot1.errors import DamagedFileError
+from nasbench1shot1.files import read_npy_header, reason, sha256
+from nasbench1shot1.nasbench101.encoding import are_possible
+from nasbench1shot1.tables.description import INDEX, MEASURED, MEMBER, METRICS, REQUIRED
+
+REMEDY = "build or import the table anew, or reinstall the package if it is the embedded one"
+_ROWS, _INTEGERS, _NUMBERS = (MEMBER, INDEX[1], "order"), "iu", "fu"
+
+
+def damaged(path: Path | None, column: str, what: str) -> DamagedFileError:
+    """The error for a column of the table in a folder, or in memory."""
+    return DamagedFileError(f"column {column} of the table in {path or 'memory'} {what}: {REMEDY}")
+
+
+def check_sums(path: Path, meta: Mapping[str, Any]) -> None:
+    """Compare every column's SHA-256 with `meta.json`; raises DamagedFileError for the first that differs."""
+    for name, about in meta["columns"].items():
+        try:
+            found = sha256(path / f"{name}.npy")
+        except OSError as error:
+            raise damaged(path, name, f"cannot be read ({reason(error)})") from error
+        if found != about["sha256"]:
+            raise damaged(path, name, "is damaged (its SHA-256 is another)")
+
+
+def size_of(path: Path, column: str) -> int:
+    """The bytes of a column's file; raises DamagedFileError where there is none."""
+    try:
+        return (path / f"{column}.npy").stat().st_size
+    except OSError as error:
+        what = "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read ({reason(error)})"
+        raise damaged(path, column, what) from error
+
+
+def open_column(path: Path, name: str) -> NDArray[Any]:
+    """A column, memory-mapped and not read but for its header; raises DamagedFileError where it is not whole."""
+    try:
+        with (path / f"{name}.npy").open("rb") as file:
+            shape, is_fortran, dtype = read_npy_header(file)
+            start, size = file.tell(), os.fstat(file.fileno()).st_size
+            if is_fortran or start + math.prod(shape) * dtype.itemsize != size:
+                raise ValueError(f"its header claims shape {shape} of {dtype}, and it has {size - start} bytes")
+            mapped = np.memmap(file, dtype, "r", start, shape)
+    except Exception as error:  # numpy's parser of headers fails in a dozen ways on damaged bytes
+        raise damaged(path, name, f"is damaged ({reason(error)})") from error
+    return np.asarray(mapped)  # still mapped, but without what numpy's memmap class costs at every access
+
+
+def check_columns(path: Path | None, meta: Mapping[str, Any], columns: Mapping[str, NDArray[Any]]) -> None:
+    """Compare shapes and dtypes with the description; raises DamagedFileError for the first that does not fit."""
+    for name, column in columns.items():
+        shape, kinds = _form(name, meta, column.size)
+        if column.shape != shape:
+            raise damaged(path, name, f"has shape {column.shape}, not {shape}")
+        if column.dtype.kind not in kinds or (name == "hash" and column.dtype != np.uint8):
+            raise damaged(path, name, f"has values of type {column.dtype}, which it cannot have")
+    lengths = {len(columns[name]) for name in INDEX if name in columns}
+    if len(lengths) > 1 or (lengths and not all(name in columns for name in INDEX)):
+        raise damaged(path, INDEX[0], f"does not fit the column {INDEX[1]}")
+
+
+def _form(name: str, meta: Mapping[str, Any], size: int) -> tuple[tuple[int, ...], str]:
+    """The shape that a column must have, and the kinds of numbers that it may hold."""
+    rows = meta["rows"]
+    if name.startswith(MEMBER) or name in INDEX:
+        return (size,), "u" if name == INDEX[0] else _INTEGERS
+    if name.endswith(METRICS):
+        repeats = 1 if name.startswith(MEASURED) else meta["repeats"]
+        return (rows, len(meta["columns"][name].get("epochs", ())), repeats), _NUMBERS
+    if name == "hash":
+        return (rows, 16), "u"
+    return (rows,), _INTEGERS if name in (*REQUIRED, "order") else _INTEGERS + _NUMBERS
+
+
+def check_values(path: Path | None, meta: Mapping[str, Any], name: str, values: NDArray[Any]) -> None:
+    """Look for values that no use of a column survives: cells, rows or counts of images that cannot be.
+
+    Reads the whole column. Raises DamagedFileError.
+    """
+    if not values.size:
+        return
+    if name == "cell" and not are_possible(values).all():
+        raise damaged(path, name, "names a cell that cannot be")
+    if name.startswith(_ROWS):
+        if values.min() < 0 or values.max() >= meta["rows"]:
+            raise damaged(path, name, f"names a row that is not among the table's {meta['rows']:,}")
+        if name.startswith(MEMBER) and (values[1:] <= values[:-1]).any():
+            raise damaged(path, name, "names rows that do not ascend")
+    images = meta["columns"].get(name, {}).get("images")
+    if images and values.dtype.kind == "u" and values.max() > images:
+        raise damaged(path, name, f"counts more than {images:,} images")

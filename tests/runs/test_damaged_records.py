@@ -1,0 +1,172 @@
+"""Records that were damaged after they were written: every reader says so in one sentence, and nothing is invented."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+from tiny_search import TINY, search
+
+import nasbench1shot1 as nb
+from nasbench1shot1 import cli
+from nasbench1shot1.runs.folder import read_lines
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> nb.Run:
+    return search(tmp_path_factory.mktemp("finished") / "run")
+
+
+@pytest.fixture
+def folder(finished, tmp_path) -> Path:
+    return Path(shutil.copytree(finished.folder, tmp_path / "run"))
+
+
+def resume(folder: Path) -> nb.Run:
+    return nb.search(resume=folder, console=Console(quiet=True))
+
+
+def without_last_line(text: str) -> str:
+    return "".join(text.splitlines(keepends=True)[:-1])
+
+
+def changed(**fields):
+    """Another value of some fields in the last line."""
+
+    def change(text: str) -> str:
+        *lines, last = text.splitlines()
+        return "\n".join([*lines, json.dumps({**json.loads(last), **fields}), ""])
+
+    return change
+
+
+LINES = {
+    "lost last line": without_last_line,
+    "lost final newline": lambda text: text[:-1],
+    "empty": lambda text: "",
+    "null seconds": changed(search_seconds=None),
+    "seconds as text": changed(search_seconds="2"),
+    "an error that is NaN": changed(one_shot_valid_error=float("nan")),
+    "an infinite error": changed(train_loss=float("inf")),
+    "empty architecture": changed(architecture=""),
+    "another architecture": changed(architecture="s1:0|0,1|0,1|1,2|0,2:conv1x1,conv1x1,conv1x1,conv1x1"),
+    "a changed digit": changed(test_regret=0.0123456789),
+    "a truth value for a number": changed(test_regret=True),
+    "a field too many": changed(more=1),
+    "deeply nested": lambda text: text + "[" * 100_000 + "\n",
+    "not JSON": lambda text: text + "epoch 5\n",
+}
+
+
+@pytest.mark.parametrize("damage", LINES.values(), ids=LINES.keys())
+def test_damaged_lines_of_a_finished_run_are_refused_by_report_and_on_resuming(folder, damage, capsys):
+    path = folder / "metrics.jsonl"
+    path.write_text(damage(path.read_text()))
+    with pytest.raises(nb.DamagedFileError, match=r"metrics\.jsonl"):
+        _ = nb.load_run(folder).metrics
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["report", str(folder)])
+    assert ended.value.code == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+    assert not list(folder.glob("report-*"))
+    before = path.read_bytes()
+    with pytest.raises(nb.DamagedFileError):
+        resume(folder)
+    assert path.read_bytes() == before
+
+
+def test_a_finished_run_without_its_lines_is_refused(folder):
+    (folder / "metrics.jsonl").unlink()
+    with pytest.raises(nb.DamagedFileError, match="not those that summary"):
+        _ = nb.load_run(folder).lines
+
+
+def test_a_run_that_has_just_begun_has_no_lines_and_no_fault(folder):
+    (folder / "summary.json").unlink()
+    (folder / "metrics.jsonl").unlink()
+    run = nb.load_run(folder)
+    assert run.lines == []
+    assert run.metrics.empty
+    assert not run.is_finished
+
+
+def saved(path: Path, change) -> None:
+    with np.load(path) as stored:
+        arrays = {key: change(stored[key]) for key in stored.files}
+    np.savez(path, **arrays)
+
+
+LAMBDA = {
+    "changed digits": lambda values: values + np.float32(1e-3),
+    "NaN": lambda values: np.full_like(values, np.nan),
+    "an epoch too few": lambda values: values[:-1],
+    "text": lambda values: np.full(values.shape, "x"),
+    "no axis": lambda values: np.float32(0),
+}
+
+
+@pytest.mark.parametrize("change", LAMBDA.values(), ids=LAMBDA.keys())
+def test_damaged_architecture_parameters_are_refused(folder, change):
+    saved(folder / "architecture_parameters.npz", change)
+    with pytest.raises(nb.DamagedFileError, match="architecture_parameters"):
+        _ = nb.load_run(folder).architecture_parameters
+    before = (folder / "metrics.jsonl").read_bytes()
+    with pytest.raises(nb.DamagedFileError, match="architecture_parameters"):
+        resume(folder)
+    assert (folder / "metrics.jsonl").read_bytes() == before
+
+
+def test_a_changed_digit_before_the_checkpoint_of_a_stopped_run_is_refused(folder):
+    (folder / "summary.json").unlink()
+    lines = read_lines(folder / "metrics.jsonl")
+    lines[1]["search_seconds"] += 1
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with pytest.raises(nb.DamagedFileError, match=r"was changed after it was recorded \(metrics_sha256 differs\)"):
+        resume(folder)
+
+
+CONFIG = {
+    "an option is missing": lambda content: content["options"].pop("seed"),
+    "an own option is missing": lambda content: content["optimizer_options"].pop("relaxation"),
+    "an option has another type": lambda content: content["options"].update(epochs="4"),
+    "an option is out of range": lambda content: content["options"].update(channels=0),
+    "a section is a list": lambda content: content.update(options=[]),
+    "the kind is a number": lambda content: content.update(kind=3),
+    "a fact is missing": lambda content: content.pop("weight_images"),
+    "a fact is null": lambda content: content.update(table_id=None),
+}
+
+
+@pytest.mark.parametrize("change", CONFIG.values(), ids=CONFIG.keys())
+def test_a_damaged_configuration_is_refused(folder, change):
+    path = folder / "config.json"
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    with pytest.raises(nb.DamagedFileError, match=r"config\.json"):
+        resume(folder)
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
+
+
+def test_folders_without_sections_kind_and_digests_are_read_and_resumed(folder):
+    """As versions before these wrote them."""
+    path = folder / "config.json"
+    content = json.loads(path.read_text())
+    flat = {**content.pop("options"), **content.pop("optimizer_options"), **content}
+    del flat["kind"]
+    path.write_text(json.dumps(flat))
+    summary = json.loads((folder / "summary.json").read_text())
+    old = {name: value for name, value in summary.items() if not name.endswith("_sha256")}
+    (folder / "summary.json").write_text(json.dumps(old))
+    run = nb.open_run(folder)
+    assert run.config == flat
+    assert len(run.metrics) == TINY["epochs"] + 1
+    grown = nb.search(resume=folder, epochs=TINY["epochs"] + 1, console=Console(quiet=True))
+    assert grown.config["grown"] == [{"from": 4, "to": 5, "after_epoch": 4}]
+    assert json.loads(path.read_text())["epochs"] == 5
+    (folder / "metrics.jsonl").write_text(without_last_line((folder / "metrics.jsonl").read_text()))
+    with pytest.raises(nb.DamagedFileError):
+        _ = nb.load_run(folder).lines

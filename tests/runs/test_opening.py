@@ -1,0 +1,102 @@
+"""`nb.open_run` opens every kind of run; a module that only a record names is not imported."""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from tiny_search import search
+
+import nasbench1shot1 as nb
+from nasbench1shot1 import cli
+
+CELL = "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"
+QUIET = Console(quiet=True)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> nb.Run:
+    return search(tmp_path_factory.mktemp("opened") / "run", epochs=1)
+
+
+def test_a_search_and_a_cell_training_are_opened_by_the_kind_in_their_configuration(run, tmp_path):
+    small = {"scale": "quick", "epochs": 1, "stem_channels": 2, "stacks": 1, "device": "cpu", "threads": 1}
+    training = nb.train_cell(CELL, out=tmp_path / "training", console=QUIET, **small)
+    assert type(nb.open_run(run.folder)) is nb.Run
+    assert type(nb.open_run(training.folder)) is type(training)
+    assert json.loads((run.folder / "config.json").read_text())["kind"] == "search"
+    assert json.loads((training.folder / "config.json").read_text())["kind"] == "cell training"
+    with pytest.raises(nb.InvalidInputError, match=r"is a cell training, not a search: open it with nb\.open_run"):
+        nb.load_run(training.folder)
+
+
+def test_a_kind_of_a_later_version_is_named(run, tmp_path):
+    folder = Path(shutil.copytree(run.folder, tmp_path / "run"))
+    content = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**content, "kind": "dream"}))
+    with pytest.raises(nb.InvalidInputError, match="of the kind 'dream', which this version does not know"):
+        nb.open_run(folder)
+
+
+MODULE = """
+from pathlib import Path
+Path({mark!r}).touch()
+from nasbench1shot1.optimizers.darts import DARTS
+
+class Theirs(DARTS):
+    pass
+"""
+
+
+@pytest.fixture
+def theirs(run, tmp_path, monkeypatch) -> tuple[Path, Path]:
+    """A run whose configuration names somebody's module, and the file that importing the module makes."""
+    mark = tmp_path / "imported"
+    (tmp_path / "their_module.py").write_text(MODULE.format(mark=str(mark)))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "their_module", raising=False)
+    folder = Path(shutil.copytree(run.folder, tmp_path / "run"))
+    content = json.loads((folder / "config.json").read_text())
+    content["options"]["optimizer"] = "their_module:Theirs"
+    (folder / "config.json").write_text(json.dumps(content))
+    return folder, mark
+
+
+@pytest.mark.parametrize("command", [["report"], ["search", "--resume"], ["search", "--epochs", "2", "--resume"]])
+def test_no_command_imports_a_module_because_a_configuration_names_it(theirs, command, capsys):
+    folder, mark = theirs
+    if command == ["report"]:
+        cli.main([*command, str(folder)])
+    else:
+        with pytest.raises(SystemExit) as ended:
+            cli.main([*command, str(folder)])
+        assert ended.value.code == 2
+        assert "if you trust it, give --allow-module their_module" in capsys.readouterr().err
+    assert not mark.exists()
+
+
+def test_nor_does_python(theirs):
+    folder, mark = theirs
+    with pytest.raises(nb.InvalidInputError, match="importing a module runs its code"):
+        nb.search(resume=folder, console=QUIET)
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("allowed", [{"allow_module": "their_module"}, {"optimizer": "their_module:Theirs"}])
+def test_a_module_that_the_caller_names_is_imported(theirs, allowed):
+    folder, mark = theirs
+    with pytest.raises(nb.InvalidInputError, match="is of another run"):  # the checkpoint was written by DARTS
+        nb.search(resume=folder, console=QUIET, **allowed)
+    assert mark.exists()
+
+
+def test_a_space_by_reference_is_not_imported_either(theirs):
+    folder, mark = theirs
+    content = json.loads((folder / "config.json").read_text())
+    content["options"].update(optimizer="darts", space="their_module:SPACE")
+    (folder / "config.json").write_text(json.dumps(content))
+    with pytest.raises(nb.InvalidInputError, match="names 'their_module:SPACE' as its space"):
+        nb.search(resume=folder, console=QUIET)
+    assert not mark.exists()

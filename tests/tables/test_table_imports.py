@@ -1,0 +1,43 @@
+"""Tables lie below the registry and below what makes tables: lazy and type-only imports count."""
+
+import ast
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nasbench1shot1
+import nasbench1shot1 as nb
+from nasbench1shot1.files import read_npz
+from nasbench1shot1.tables.measured_sample import read_sample
+
+PACKAGE = Path(nasbench1shot1.__file__).parent
+GROUND = {"architecture", "errors", "files", "folder_swap", "nasbench101", "tables", "wording"}
+ABOVE = {"tables": set(), "table_import": {"downloads", "table_import"}, "table_building": {"table_building"}}
+
+
+def imported(file: Path) -> set[str]:
+    """The parts of this package that a file imports anywhere in it."""
+    nodes = list(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
+    names = {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+    names |= {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    return {name.split(".")[1] for name in names if name.startswith("nasbench1shot1.")}
+
+
+@pytest.mark.parametrize("part", ABOVE)
+def test_imports_follow_the_data_flow(part: str) -> None:
+    against = {file.name: imported(file) - GROUND - ABOVE[part] for file in (PACKAGE / part).glob("*.py")}
+    assert {name: found for name, found in against.items() if found} == {}
+
+
+def test_a_space_that_the_table_does_not_hold_whole_is_no_reference() -> None:
+    sample = nb.load_table("nb101-sample")
+    with pytest.raises(nb.InvalidInputError, match=r"unknown reference 's1' .*known: nb101.*'nb101' for all"):
+        sample.best("s1")
+
+
+def test_a_sample_that_lacks_an_array_is_refused(tmp_path: Path, real_cells: Path) -> None:
+    arrays = read_npz(real_cells)
+    np.savez(tmp_path / real_cells.name, **{name: array for name, array in arrays.items() if name != "params"})
+    with pytest.raises(nb.DamagedFileError, match=r"it lacks params.*reinstall the package"):
+        read_sample(tmp_path)

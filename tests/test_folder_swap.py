@@ -1,0 +1,150 @@
+"""Folders that are replaced: killed at the worst moment, and read while it happens. JSON that is nested too deeply."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nasbench1shot1 import folder_swap
+from nasbench1shot1.errors import DamagedFileError, UserError
+from nasbench1shot1.files import read_json, replacing_folder
+from nasbench1shot1.folder_swap import is_there, name_aside, read_steadily
+
+ONE_STEP = pytest.param(True, id="one-step")
+TWO_RENAMES = pytest.param(False, id="two-renames")
+
+COMMON = """
+import os, signal, sys, time
+from pathlib import Path
+from nasbench1shot1 import folder_swap
+from nasbench1shot1.files import replacing_folder
+folder, in_one_step = Path(sys.argv[1]), sys.argv[2] == "True"
+if not in_one_step:
+    folder_swap._exchanged = lambda new, folder: False
+def write(text):
+    with replacing_folder(folder) as beside:
+        for name in "abc":
+            (beside / name).write_text(text)
+"""
+KILLED = """
+def die(*_, **__):
+    os.kill(os.getpid(), signal.SIGKILL)
+def rename(path, target, real=Path.rename):
+    return die() if path.suffix == ".part" else real(path, target)
+Path.rename = rename
+if in_one_step:
+    folder_swap.shutil.rmtree = die
+write("new")
+"""
+LOOP = """
+for turn in range(150):
+    write(f"{turn} " * (turn % 7))
+"""
+
+
+def process(code: str, *arguments: object) -> "subprocess.Popen[str]":
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    line = [sys.executable, "-c", COMMON + code, *map(str, arguments)]
+    return subprocess.Popen(line, text=True, env=environment, stderr=subprocess.PIPE)
+
+
+def write(folder: Path, text: str) -> None:
+    with replacing_folder(folder) as beside:
+        for name in "abc":
+            (beside / name).write_text(text)
+
+
+def read(folder: Path) -> str:
+    texts = {(folder / name).read_text() for name in "abc"}
+    assert len(texts) == 1
+    return texts.pop()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL there")
+@pytest.mark.parametrize("in_one_step", [ONE_STEP, TWO_RENAMES])
+@pytest.mark.parametrize("first", ["reader", "writer"])
+def test_a_kill_in_the_middle_of_the_swap_loses_nothing(tmp_path: Path, in_one_step: bool, first: str) -> None:
+    folder = tmp_path / "kept"
+    write(folder, "old")
+    with process(KILLED, folder, in_one_step) as running:
+        running.communicate()
+    assert running.returncode == -signal.SIGKILL
+    assert len(list(tmp_path.iterdir())) == 2, "it was killed where something lies aside"
+    if first == "reader":
+        assert is_there(folder)
+        assert read_steadily(folder, read) == ("new" if in_one_step else "old")
+    write(folder, "newest")
+    assert read(folder) == "newest"
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+
+
+@pytest.mark.parametrize("in_one_step", [ONE_STEP, TWO_RENAMES])
+def test_a_reader_finds_one_whole_folder_while_it_is_replaced(tmp_path: Path, in_one_step: bool) -> None:
+    folder = tmp_path / "kept"
+    write(folder, "")
+    with process(LOOP, folder, in_one_step) as running:
+        reads = 0
+        while running.poll() is None:
+            read_steadily(folder, read)
+            reads += 1
+        assert (running.communicate()[1], reads > 0) == ("", True)
+    assert read(folder) == "149 149 "
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+
+
+@pytest.mark.parametrize("in_one_step", [ONE_STEP, TWO_RENAMES])
+def test_two_writers_at_once(tmp_path: Path, in_one_step: bool) -> None:
+    running = [process(LOOP, tmp_path / "kept", in_one_step) for _ in range(2)]
+    assert [one.communicate()[1] for one in running] == ["", ""]
+    assert read(tmp_path / "kept") == "149 149 "
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="one step is only taken on Linux")
+def test_no_moment_without_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "kept", "old")
+    monkeypatch.setattr(Path, "rename", lambda *_: pytest.fail("two renames leave a moment between them"))
+    write(tmp_path / "kept", "new")
+    assert read(tmp_path / "kept") == "new"
+
+
+def test_a_folder_whose_name_begins_alike_is_not_put_back(tmp_path: Path) -> None:
+    name_aside(tmp_path / "a.b", ".old").mkdir()
+    name_aside(tmp_path / "ab", ".old").mkdir()
+    assert not is_there(tmp_path / "a")
+    assert is_there(tmp_path / "a.b")
+
+
+def test_what_cannot_be_put_in_place_leaves_the_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path, target: Path, real=Path.rename) -> Path:
+        if path.suffix == ".part":
+            raise PermissionError(13, "Permission denied")
+        return real(path, target)
+
+    write(tmp_path / "kept", "old")
+    monkeypatch.setattr(folder_swap, "_exchanged", lambda new, folder: False)
+    monkeypatch.setattr(Path, "rename", refuse)
+    with pytest.raises(UserError, match="cannot write"):
+        write(tmp_path / "kept", "new")
+    assert read(tmp_path / "kept") == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+
+
+def test_errors_pass_where_nothing_was_replaced(tmp_path: Path) -> None:
+    write(tmp_path / "kept", "old")
+    (tmp_path / "kept" / "b").unlink()
+    with pytest.raises(FileNotFoundError):
+        read_steadily(tmp_path / "kept", read)
+    shutil.rmtree(tmp_path / "kept")
+    with pytest.raises(FileNotFoundError):
+        read_steadily(tmp_path / "kept", read)
+
+
+def test_json_that_is_nested_too_deeply_is_damaged(tmp_path: Path) -> None:
+    (tmp_path / "deep.json").write_text("[" * 200_000)
+    with pytest.raises(DamagedFileError, match=r"deep\.json cannot be read as JSON"):
+        read_json(tmp_path / "deep.json")
