@@ -3,6 +3,7 @@
 import errno
 import hashlib
 import json
+import math
 import os
 import platform
 import secrets
@@ -12,9 +13,15 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from nasbench1shot1.errors import DamagedFileError, UserError
+
+if TYPE_CHECKING:
+    import zipfile
+
+    import numpy as np
+    from numpy.typing import NDArray
 
 PACKAGE_DATA = Path(__file__).parent / "data"
 
@@ -159,3 +166,70 @@ def sha256(path: Path) -> str:
     """The SHA-256 of a file, in hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_npz(path: Path, remedy: str = "restore it or make it anew") -> "dict[str, NDArray[Any]]":
+    """Read all arrays of an `.npz` file, without pickle, each up to its end, where its CRC is checked.
+
+    No more memory is asked for than the archive can really fill, whatever its headers claim.
+
+    Args:
+        path: the file.
+        remedy: what the error tells the user to do.
+
+    Raises DamagedFileError where the file is missing, or is not an archive of whole, plain arrays.
+    """
+    import zipfile
+
+    try:
+        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
+            return {info.filename.removesuffix(".npy"): _read_member(archive, info) for info in archive.infolist()}
+    except Exception as error:  # zipfile, zlib and numpy's header parser fail in a dozen ways on damaged bytes
+        raise DamagedFileError(
+            f"{path} cannot be read as an .npz of plain arrays ({reason(error)}): {remedy}"
+        ) from error
+
+
+def _read_member(archive: "zipfile.ZipFile", info: "zipfile.ZipInfo") -> "NDArray[Any]":
+    from numpy.lib import format as npy
+
+    if info.file_size > _DEFLATE_AT_MOST * info.compress_size:  # a damaged directory, or a bomb
+        raise ValueError(f"{info.filename} claims {info.file_size} bytes in {info.compress_size}")
+    with archive.open(info) as member:
+        shape, _, dtype = read_npy_header(member)
+        claimed, held = math.prod(shape) * dtype.itemsize, info.file_size - member.tell()
+        if claimed != held:
+            raise ValueError(f"{info.filename} claims {claimed} bytes of values and holds {held}")
+    with archive.open(info) as member:
+        array: NDArray[Any] = npy.read_array(member, allow_pickle=False)
+        member.read()  # the CRC is compared at the end
+    return array
+
+
+_DEFLATE_AT_MOST = 1_100
+"""How many times smaller deflate can make its input, rounded up from 1,032."""
+
+
+def read_npy_header(file: IO[bytes]) -> "tuple[tuple[int, ...], bool, np.dtype[Any]]":
+    """Read the header of an `.npy` file or archive member, up to the first byte of its values.
+
+    Returns:
+        Shape, whether the values are in Fortran's order, and dtype.
+
+    Raises ValueError for arrays of objects; a damaged header can raise anything else, too.
+    """
+    from numpy.lib import format as npy
+
+    readers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+    version = npy.read_magic(file)
+    if version not in readers:
+        raise ValueError(f"a header of version {version[0]}.{version[1]} is not supported")
+    shape, is_fortran, dtype = readers[version](file)
+    if dtype.hasobject or min(shape, default=0) < 0:
+        raise ValueError(f"an array of dtype {dtype} and shape {shape} is not supported")
+    return shape, is_fortran, dtype
+
+
+def reason(error: BaseException) -> str:
+    """What an error says, on one line of at most 120 characters; its type's name if it says nothing."""
+    return " ".join(str(error).split())[:120] or type(error).__name__
