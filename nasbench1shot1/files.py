@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from nasbench1shot1.errors import DamagedFileError, UserError
+from nasbench1shot1.paths import as_path
 
 if TYPE_CHECKING:
     import zipfile
@@ -29,7 +30,7 @@ PACKAGE_DATA = Path(__file__).parent / "data"
 def data_folder() -> Path:
     """Where imported tables, images and caches live: NB1SHOT1_DATA, else the user's cache directory."""
     if named := os.environ.get("NB1SHOT1_DATA"):
-        return Path(named).expanduser()
+        return as_path(named, "NB1SHOT1_DATA")
     from platformdirs import user_cache_path
 
     return user_cache_path("nasbench1shot1")
@@ -151,8 +152,10 @@ def read_json(path: Path) -> Any:
     """Read a JSON file; raises DamagedFileError where it is none."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, OSError) as error:
-        raise DamagedFileError(f"{path} cannot be read as JSON ({error}): restore it or make it anew") from error
+    except (ValueError, OSError, RecursionError) as error:
+        raise DamagedFileError(
+            f"{path} cannot be read as JSON ({reason(error)}): restore it or make it anew"
+        ) from error
 
 
 def write_error(path: Path, error: OSError) -> UserError:

@@ -1,5 +1,6 @@
 """Paths as users give them: on the command line, in environment variables, as arguments in Python."""
 
+import errno
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -18,8 +19,8 @@ def as_path(value: str | os.PathLike[str], option: str) -> Path:
 
     Raises:
         InvalidInputError: `value` is not text, is empty, contains NUL or bytes that are not UTF-8, starts with the
-            home folder of an unknown user, is longer than the file system allows, or is in a folder that this user
-            may not search.
+            home folder of an unknown user, is longer than the file system allows, or is or is in a folder that this
+            user may not search.
     """
     try:
         text = os.fspath(value)
@@ -29,6 +30,8 @@ def as_path(value: str | os.PathLike[str], option: str) -> Path:
         path = Path(text).expanduser()
         with suppress(FileNotFoundError, NotADirectoryError):
             path.stat()
+        if path.is_dir() and not os.access(path, os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except (OSError, ValueError, TypeError, AttributeError, RuntimeError) as error:
         raise InvalidInputError(
             f"{option} '{shortened(str(value), 200)}' is not a usable path ({_reason(error)}): give another"
