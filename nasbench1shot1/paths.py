@@ -3,9 +3,16 @@
 import errno
 import os
 from contextlib import suppress
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from nasbench1shot1.errors import InvalidInputError, shortened
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Command = TypeVar("Command", bound="DataclassInstance")
 
 
 def as_path(value: str | os.PathLike[str], option: str) -> Path:
@@ -37,6 +44,21 @@ def as_path(value: str | os.PathLike[str], option: str) -> Path:
             f"{option} '{shortened(str(value), 200)}' is not a usable path ({_reason(error)}): give another"
         ) from error
     return path
+
+
+def with_usable_paths(command: Command) -> Command:
+    """Return a command's options with every path passed through `as_path`; records among the options too.
+
+    Raises InvalidInputError as `as_path` does, with the option as it is written on the command line.
+    """
+    changed: dict[str, Any] = {}
+    for field in fields(command):
+        value = getattr(command, field.name)
+        if isinstance(value, Path):
+            changed[field.name] = as_path(value, "--" + field.name.replace("_", "-"))
+        elif is_dataclass(value) and not isinstance(value, type):
+            changed[field.name] = with_usable_paths(value)
+    return replace(command, **changed) if changed else command
 
 
 def _reason(error: Exception) -> str:

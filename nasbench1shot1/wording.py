@@ -36,11 +36,11 @@ def sayer(console: "Console") -> Callable[[str], None]:
     return say
 
 
-def literal_console() -> "Console":
-    """Return a console for standard output that prints text, table cells and titles as they are: they are data."""
+def literal_console(soft_wrap: bool = False) -> "Console":
+    """Return a console for standard output that prints text, and the cells and titles of tables, as they are."""
     from rich.console import Console
 
-    return Console(markup=False, emoji=False, highlight=False)
+    return Console(markup=False, emoji=False, highlight=False, soft_wrap=soft_wrap)
 
 
 def to_stderr(line: str) -> None:

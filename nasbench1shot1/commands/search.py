@@ -12,6 +12,7 @@ import tyro
 from nasbench1shot1.errors import InvalidInputError, UserError
 from nasbench1shot1.files import read_json
 from nasbench1shot1.one_shot_search.config import SearchConfig, check_options, config_class
+from nasbench1shot1.paths import as_path
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +56,7 @@ class Search(SearchConfig):
             raise InvalidInputError("--resume goes on with the seeds that were given: leave out --seeds")
         if self.seeds is not None:
             search_seeds(parse_seeds(self.seeds), out=self.out, **given)
-        elif self.resume is not None and (self.resume.expanduser() / SEEDS).exists():
+        elif self.resume is not None and (self.resume / SEEDS).exists():
             search_seeds([], out=self.out, resume=self.resume, **given)
         else:
             search(out=self.out, resume=self.resume, **given)
@@ -76,7 +77,7 @@ def _recorded_optimizer(arguments: Sequence[str]) -> str | None:
 
     if not (named := _given(arguments, "--resume")):
         return None
-    folder = Path(named).expanduser()
+    folder = as_path(named, "--resume")
     with suppress(UserError, OSError, KeyError, TypeError):
         if (folder / SEEDS).is_file():
             return str(read_json(folder / SEEDS)["options"]["optimizer"])
