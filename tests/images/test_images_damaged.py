@@ -149,9 +149,9 @@ def test_what_is_neither_file_nor_folder() -> None:
         import_images("/dev/full")
 
 
-@pytest.mark.parametrize("content", [b"0" * 350_000, b"(" * 350_000, b"\x8e" + b"\xff" * 8, b"\x8b\xff", b"L1\n."])
+@pytest.mark.parametrize("content", [b"0" * 350_000, b"(" * 350_000, b"\x8e" + b"\xff" * 8])
 def test_pickles_that_fill_memory_or_break_off(content: bytes) -> None:
-    with pytest.raises(DamagedFileError, match=r"^x is "):
+    with pytest.raises(DamagedFileError, match="x is not a whole pickle"):
         read_python_batch(content, "x")
 
 
