@@ -10,7 +10,9 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from importlib import import_module
 from typing import Any, get_origin
 
-from nasbench1shot1.errors import InvalidInputError, UserError, unknown_name
+from nasbench1shot1.errors import InvalidInputError, UserError, shortened, unknown_name
+from nasbench1shot1.paths import with_usable_paths
+from nasbench1shot1.standard_output import tell, usable_output
 
 INTERRUPTED = 130  # what a shell reports for a process that Ctrl-C ended
 
@@ -44,7 +46,11 @@ COMMANDS = {
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; exits with 2 on bad input, 130 on Ctrl-C."""
-    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    with usable_output():
+        _main(list(sys.argv[1:] if arguments is None else arguments))
+
+
+def _main(arguments: list[str]) -> None:
     try:
         if not arguments or arguments[0] in ("-h", "--help"):
             print(_overview())
@@ -55,14 +61,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         else:
             _run(arguments)
     except UserError as error:
-        print(f"nb1shot1: {error}", file=sys.stderr)
+        tell(str(error))
         sys.exit(2)
     except KeyboardInterrupt as stop:
         told = str(stop) or "stopped before anything was recorded"
-        print(f"\nnb1shot1: {told.replace(': nb1shot1 ', f': {_program()} ')}", file=sys.stderr)
+        print(file=sys.stderr)
+        tell(told.replace(": nb1shot1 ", f": {_program()} "))
         sys.exit(INTERRUPTED)
-    except BrokenPipeError:  # the reader of our output, `head` perhaps, has had enough
-        sys.stderr.close()
 
 
 def _program() -> str:
@@ -76,13 +81,14 @@ def _program() -> str:
 
 def _run(arguments: list[str]) -> None:
     name, rest = _split(arguments)
+    _check_not_empty(rest)
     module, _, attribute = COMMANDS[name].target.partition(":")
     options = getattr(import_module(f"nasbench1shot1.commands.{module}"), attribute)
     flags, default = _flags(rest), None
     if hasattr(options, "for_flags"):  # which options there are depends on one of them
         options, default = options.for_flags(flags)
     named = _known(options if default is None else default, flags)
-    command = _parse(options, name, rest, default)
+    command = with_usable_paths(_parse(options, name, rest, default))
     (replace(command, named=named) if hasattr(command, "named") else command).run()
 
 
@@ -97,6 +103,14 @@ def _split(arguments: list[str]) -> tuple[str, list[str]]:
     if group and (len(arguments) == 1 or arguments[1] in ("-h", "--help")):
         raise InvalidInputError(f"'{one}' needs one of: {', '.join(name.split()[1] for name in group)}")
     raise unknown_name("command", two if group else one, COMMANDS)
+
+
+def _check_not_empty(arguments: list[str]) -> None:
+    """Raise where an argument is empty, as "$FOLDER" is in a shell that knows no FOLDER: as a path it means here."""
+    for before, argument in zip(["", *arguments], arguments, strict=False):
+        if argument == "" or (argument.startswith("--") and argument.endswith("=")):
+            option = before if before.startswith("--") and not argument else argument.removesuffix("=")
+            raise InvalidInputError(f"{option or 'an argument'} is '', an empty text: give a value, or leave it out")
 
 
 def _flags(arguments: list[str]) -> dict[str, str]:
@@ -153,9 +167,9 @@ def _sentence(box: str) -> str:
     """What tyro says of a bad value in a box of several lines, as one sentence."""
     text = " ".join(re.sub(r"[^\x20-\x7e]", " ", box).split())
     if bad := re.search(r"Error parsing (--[\w-]+): .*?\['(.*?)'\]", text):
-        return f"{bad[1]} cannot be '{bad[2]}'"
+        return f"{bad[1]} cannot be '{shortened(bad[2])}'"
     if bad := re.search(r"Error parsing (--[\w-]+): .*?'(.*?)' ", text):
-        return f"{bad[1]} cannot be '{bad[2]}'"
+        return f"{bad[1]} cannot be '{shortened(bad[2])}'"
     if bad := re.search(r"invalid choice '(.*?)' for argument '--([\w-]+)'. Expected one of \((.*?)\)", text):
         choices = set(re.findall(r"'(.*?)'", bad[3])) - {"None"}
         return str(unknown_name(bad[2].replace("-", " "), bad[1], choices))

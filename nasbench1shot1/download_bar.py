@@ -15,7 +15,7 @@ class DownloadBar:
     def __init__(self, title: str, console: Console) -> None:
         columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TextColumn("left"), TimeRemainingColumn())
         self._bar = Progress(
-            TextColumn("{task.description}"), *columns, console=console, disable=not console.is_terminal
+            TextColumn("{task.description}", markup=False), *columns, console=console, disable=not console.is_terminal
         )
         self._task = self._bar.add_task(title, total=None)
 

@@ -1,12 +1,25 @@
 """The errors that a user's input can cause: each carries one sentence that says what to do."""
 
 import difflib
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
+LONGEST_VALUE, LONGEST_WORD, LONGEST_MESSAGE = 100, 500, 4_000
+"""Characters of a value, of a word (a path has no blanks) and of a message that an error shows."""
+
 
 class UserError(Exception):
-    """An error whose message is meant for the user; the command line prints it alone, without a traceback."""
+    """An error whose message is meant for the user; the command line prints it alone, without a traceback.
+
+    The message is one line of bounded length, whatever a value in it holds: control characters and bytes that are not
+    UTF-8 are escaped, and the middle of a word of more than 500 characters is left out.
+    """
+
+    def __init__(self, message: object = "") -> None:
+        line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(message))
+        words = re.sub(r"\S+", lambda word: shortened(word[0], LONGEST_WORD), line)
+        super().__init__(shortened(words, LONGEST_MESSAGE))
 
 
 class InvalidInputError(UserError, ValueError):
@@ -35,7 +48,13 @@ class DamagedFileError(UserError):
 
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> InvalidInputError:
     """An error for a name that is not known (nor need be text); it suggests the closest that is."""
-    known = sorted(known)
-    close = difflib.get_close_matches(str(name), known, n=1, cutoff=0.4)
+    known, shown = sorted(known), shortened(str(name))
+    close = difflib.get_close_matches(shown, known, n=1, cutoff=0.4)
     hint = f"; did you mean '{close[0]}'?" if close else ""
-    return InvalidInputError(f"unknown {kind} '{name}'{hint} (known: {', '.join(known)})")
+    return InvalidInputError(f"unknown {kind} '{shown}'{hint} (known: {', '.join(known)})")
+
+
+def shortened(text: str, longest: int = LONGEST_VALUE) -> str:
+    """Return a text for a message: as it is, or its two ends if it has more than `longest` (at least 60) characters."""
+    half = longest // 2 - 15
+    return text if len(text) <= longest else f"{text[:half]}[…{len(text) - 2 * half:,} characters…]{text[-half:]}"

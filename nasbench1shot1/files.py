@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from nasbench1shot1.errors import DamagedFileError, UserError
 from nasbench1shot1.folder_swap import NEW, name_aside, put_in_place, remove_leftovers
+from nasbench1shot1.paths import as_path
 
 if TYPE_CHECKING:
     import zipfile
@@ -29,7 +30,7 @@ LEASE = 60.0
 def data_folder() -> Path:
     """Where imported tables, images and caches live: NB1SHOT1_DATA, else the user's cache directory."""
     if named := os.environ.get("NB1SHOT1_DATA"):
-        return Path(named).expanduser()
+        return as_path(named, "NB1SHOT1_DATA")
     from platformdirs import user_cache_path
 
     return user_cache_path("nasbench1shot1")

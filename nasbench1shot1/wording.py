@@ -1,5 +1,6 @@
 """Numbers and lengths of time in words, as every screen says them."""
 
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -27,9 +28,21 @@ def duration(seconds: float) -> str:
 
 
 def sayer(console: "Console") -> Callable[[str], None]:
-    """Prints lines as they are, however long."""
+    """Prints lines as they are, however long and whatever markup of rich may seem to be in them."""
 
     def say(text: str) -> None:
-        console.print(text, highlight=False, soft_wrap=True)
+        console.print(text, highlight=False, soft_wrap=True, markup=False, emoji=False)
 
     return say
+
+
+def literal_console(soft_wrap: bool = False) -> "Console":
+    """Return a console for standard output that prints text, and the cells and titles of tables, as they are."""
+    from rich.console import Console
+
+    return Console(markup=False, emoji=False, highlight=False, soft_wrap=soft_wrap)
+
+
+def to_stderr(line: str) -> None:
+    """Print a line to standard error: a `report` where the caller gives none."""
+    print(line, file=sys.stderr)

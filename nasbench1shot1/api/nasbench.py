@@ -13,6 +13,7 @@ from nasbench1shot1.api.model_spec import ModelSpec, encoding_of
 from nasbench1shot1.api.statistics import Computed, RowReader, Statistics, UnknownCellError, n_edges, row_of_hash
 from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.nasbench101.cell import INPUT, MAX_EDGES, MAX_VERTICES, OPERATIONS, OUTPUT
+from nasbench1shot1.paths import as_path
 from nasbench1shot1.tables.table import Table
 
 
@@ -125,7 +126,7 @@ class NASBench:
         """Train a model from scratch as the data set's were, see `api.evaluation.evaluate`; no table is asked."""
         from nasbench1shot1.api.evaluation import evaluate
 
-        return evaluate(model_spec, Path(model_dir).expanduser(), self.config, seed=self._drawn(2**31))
+        return evaluate(model_spec, as_path(model_dir, "model_dir"), self.config, seed=self._drawn(2**31))
 
     # Behind them -----------------------------------------------------------------------------------------------
 

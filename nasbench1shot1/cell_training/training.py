@@ -8,6 +8,7 @@ from nasbench1shot1.cell_training.config import PROTOCOL, TrainingConfig, traini
 from nasbench1shot1.cell_training.record import FACTS, Training, load_training, summarise
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.nasbench101.skeleton import as_cell
+from nasbench1shot1.paths import as_path
 from nasbench1shot1.runs.compute import cpu_threads
 from nasbench1shot1.runs.description import COMMON, description
 from nasbench1shot1.runs.folder import CONFIG, check_facts
@@ -52,7 +53,7 @@ def train_cell(
     if resume is not None:
         if out is not None:
             raise InvalidInputError("--resume continues in the training's own folder: remove --out")
-        return _resume(Path(resume).expanduser(), x, options, table, console)
+        return _resume(as_path(resume, "--resume"), x, options, table, console)
     if x is None:
         raise InvalidInputError("there is nothing to train: give an architecture, a cell or its hash")
     return _start(find(x, table), training_config(options), out, console)
@@ -103,7 +104,7 @@ def _start(x: Any, config: TrainingConfig, out: str | Path | None, console: "Con
     from nasbench1shot1.runs.environment import environment
 
     cell = as_cell(x)
-    folder = Path(out or f"runs/cell-{cell.hash[:8]}-{config.epochs}-{config.seed}").expanduser()
+    folder = as_path(out or f"runs/cell-{cell.hash[:8]}-{config.epochs}-{config.seed}", "--out")
     check_is_new(folder)
     with cpu_threads(config.threads):
         state = begin(cell, config)

@@ -22,7 +22,8 @@ class Info:
         for row in describe_images(self.verify):
             print(f"{row['name']}: {row['training_images']:,} training images, {row['test_images']:,} test images")
             print(f"  in {row['path']}")
-            print(textwrap.fill(row["source"], 100, initial_indent="  from ", subsequent_indent="  "))
+            source = f"{row['source']}{' (an official archive, by its SHA-256)' if row['official'] is True else ''}"
+            print(textwrap.fill(source, 100, initial_indent="  from ", subsequent_indent="  "))
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,9 @@ class Import:
     def run(self) -> None:
         """Import, and say where it lies."""
         from nasbench1shot1.images.sources import import_images
+        from nasbench1shot1.paths import as_path
 
-        if self.path.expanduser().exists():
+        if as_path(self.path, "path").exists():
             print(f"importing {self.path} (the whole of CIFAR-10 takes some seconds)", flush=True)
         folder = import_images(self.path, self.name)
         print(f"imported as {folder.name} into {folder}")

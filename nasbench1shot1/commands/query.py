@@ -23,13 +23,12 @@ class Query:
 
     def run(self) -> None:
         """Print a row for every column."""
-        from rich.console import Console
         from rich.table import Table as Screen
 
         from nasbench1shot1.architecture import Architecture
         from nasbench1shot1.registry import search_space
         from nasbench1shot1.tables.table import load_table
-        from nasbench1shot1.wording import counted
+        from nasbench1shot1.wording import counted, literal_console
 
         table = load_table(self.table)
         item: Any = Architecture.parse(self.what) if ":" in self.what else self.what
@@ -48,7 +47,7 @@ class Query:
             screen.add_row(name, *shown)
         for row in _regrets(table, item, self.epochs):
             screen.add_row(*row)
-        console = Console(highlight=False)
+        console = literal_console()
         console.print(screen)
         if metrics.fidelity:
             console.print(metrics.fidelity, soft_wrap=True)

@@ -11,6 +11,7 @@ import tyro
 
 from nasbench1shot1.errors import InvalidInputError, UserError
 from nasbench1shot1.one_shot_search.config import SearchConfig
+from nasbench1shot1.paths import as_path
 
 Own = TypeVar("Own")
 
@@ -71,7 +72,7 @@ class Search(Generic[Own]):
             raise InvalidInputError("--resume continues with the seeds of the group: remove --seeds")
         if self.seeds is not None:
             search_seeds(parse_seeds(self.seeds), **where, **given)
-        elif self.resume is not None and (self.resume.expanduser() / SEEDS).exists():
+        elif self.resume is not None and (self.resume / SEEDS).exists():
             search_seeds([], **where, **given)
         else:
             search(**where, **given)
@@ -97,7 +98,7 @@ def _recorded_optimizer(resume: str | None) -> str | None:
 
     if not resume:
         return None
-    folder = Path(resume).expanduser()
+    folder = as_path(resume, "--resume")
     with suppress(UserError, OSError, KeyError, TypeError):
         if (folder / SEEDS).is_file():
             return str(read_object(folder / SEEDS)["options"]["optimizer"])

@@ -96,8 +96,9 @@ class Statistics:
 
 
 def _show(table: "Table", answers: dict[str, dict[str, Any]], refusals: dict[str, str], out: Path) -> None:
-    from rich.console import Console
     from rich.table import Table as Screen
+
+    from nasbench1shot1.wording import literal_console
 
     screen = Screen(title=f"table {table.id}", title_justify="left", show_lines=True)
     screen.add_column("analysis", no_wrap=True)
@@ -105,11 +106,11 @@ def _show(table: "Table", answers: dict[str, dict[str, Any]], refusals: dict[str
     for name, answer in answers.items():
         kind = "predicted" if answer["predicted"] else "measured"
         screen.add_row(name, f"{answer['headline']}\n{answer['rows']:,} {kind} rows, {answer['quantity']}")
-    console = Console(highlight=False)
+    console = literal_console()
     console.print(screen)
     for name, sentence in refusals.items():
-        console.print(f"Not answered, {name}: {sentence}", soft_wrap=True, markup=False)
-    console.print(f"Written to {out}", soft_wrap=True, markup=False)
+        console.print(f"Not answered, {name}: {sentence}", soft_wrap=True)
+    console.print(f"Written to {out}", soft_wrap=True)
 
 
 def _without_nan(value: Any) -> Any:

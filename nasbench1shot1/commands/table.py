@@ -170,12 +170,11 @@ def _say_how_to_use(folder: Path) -> None:
 
 
 def _show(info: dict[str, Any]) -> None:
-    from rich.console import Console
     from rich.table import Table as Screen
 
-    from nasbench1shot1.wording import counted
+    from nasbench1shot1.wording import counted, literal_console
 
-    console = Console(highlight=False, soft_wrap=True)
+    console = literal_console(soft_wrap=True)
     epochs = ", ".join(map(str, info["epochs"]))
     cells, repeats = counted(info["rows"], "cell"), counted(info["repeats"], "repeat")
     console.print(f"Table {info['id']}: {cells}, budgets of {epochs} epochs, {repeats} of each")

@@ -34,13 +34,12 @@ class Train(TrainingConfig):
 
     def run(self) -> None:
         """Train."""
-        from rich.console import Console
-
         from nasbench1shot1.cell_training.training import train_cell
         from nasbench1shot1.tables.table import load_table
+        from nasbench1shot1.wording import literal_console
 
         given = {name: getattr(self, name) for name in OPTIONS if name in self.named}
-        table, console = load_table(self.table), Console()
+        table, console = load_table(self.table), literal_console()
         training = train_cell(self.what, out=self.out, resume=self.resume, table=table, console=console, **given)
         compare(training, table, console)
 

@@ -8,7 +8,7 @@ from nasbench1shot1.errors import UserError, unknown_name
 from nasbench1shot1.files import read_json
 from nasbench1shot1.images.archives import CLASSES
 from nasbench1shot1.images.sample import SAMPLE, read_sample
-from nasbench1shot1.images.sources import OFFICIAL_NAME, SAMPLE_NAME, imported_names, read_npz
+from nasbench1shot1.images.sources import OFFICIAL_NAME, SAMPLE_NAME, imported_names, read_images
 from nasbench1shot1.images.store import (
     CIFAR10_MEAN,
     CIFAR10_STD,
@@ -18,6 +18,7 @@ from nasbench1shot1.images.store import (
     read_columns,
     verify_columns,
 )
+from nasbench1shot1.paths import as_path
 
 if TYPE_CHECKING:
     import torch
@@ -79,9 +80,9 @@ def load_images(name_or_path: str | Path, verify: bool = True) -> ImageSet:
         raise UserError(
             "CIFAR-10 is not here: run `nb1shot1 data download`, or use the carried sample by --scale quick"
         )
-    path = Path(name).expanduser()
+    path = as_path(name, "images")
     if path.suffix == ".npz" and path.is_file():
-        columns = read_npz(path)
+        columns = read_images(path)
         return _image_set(path.stem, columns, content_sha256(columns))
     raise unknown_name("image set", name, {SAMPLE_NAME, OFFICIAL_NAME, *imported_names()})
 

@@ -6,6 +6,7 @@ those, whichever Python and numpy wrote the file. Format: https://www.cs.toronto
 """
 
 import pickletools
+import struct
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ import numpy as np
 from nasbench1shot1.errors import DamagedFileError
 
 PIXELS = 3 * 32 * 32
+_MOST_OPCODES = 300_000  # a batch has some 50,000
 _INTEGERS = {"INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4"}
 _FLAGS = {"NEWTRUE", "NEWFALSE", *_INTEGERS}
 _BOOKKEEPING = {"MARK", "APPEND", "APPENDS", "FRAME", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT"}
@@ -33,7 +35,7 @@ def read_python_batch(content: bytes, where: str) -> tuple[np.ndarray, np.ndarra
     """
     try:
         tokens = list(_tokens(content))
-    except ValueError as error:  # UnicodeDecodeError, too, is one
+    except (ValueError, IndexError, struct.error, OverflowError, MemoryError) as error:
         raise DamagedFileError(f"{where} is not a whole pickle: download or copy it again") from error
     labels = _labels(tokens)
     pixels = _pixels(tokens, len(labels))
@@ -43,7 +45,9 @@ def read_python_batch(content: bytes, where: str) -> tuple[np.ndarray, np.ndarra
 
 
 def _tokens(content: bytes) -> Iterator[_Token]:
-    for opcode, value, _ in pickletools.genops(content):
+    for number, (opcode, value, _) in enumerate(pickletools.genops(content)):
+        if number == _MOST_OPCODES:  # 64 MB of them would take a minute and 5 GB
+            raise ValueError(f"more than {_MOST_OPCODES} opcodes")
         if opcode.name not in _BOOKKEEPING:
             yield _Token(opcode.name, value)
 

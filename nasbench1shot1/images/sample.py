@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from nasbench1shot1.errors import DamagedFileError
-from nasbench1shot1.files import PACKAGE_DATA, read_json, replacing, sha256, write_json
+from nasbench1shot1.files import PACKAGE_DATA, read_json, read_npz, replacing, sha256, write_json
 from nasbench1shot1.images.store import Columns, content_sha256
 
 SAMPLE = PACKAGE_DATA / "cifar10_sample.npz"
@@ -56,12 +56,12 @@ def read_sample(path: Path = SAMPLE) -> tuple[Columns, str]:
     Raises DamagedFileError where the file or its .json is missing or is not what was written.
     """
     known = read_json(path.with_suffix(".json"))
-    if not path.is_file() or sha256(path) != known.get("file_sha256"):
+    if not isinstance(known, dict) or not path.is_file() or sha256(path) != known.get("file_sha256"):
         raise DamagedFileError(f"{path} is damaged (its SHA-256 is not the recorded one): install the package again")
-    with np.load(path, allow_pickle=False) as file:
-        stream, offset = file["webp"].tobytes(), file["strip_offset"].tolist()
-        images = np.concatenate([_decode(stream[start:stop]) for start, stop in pairwise(offset)])
-        return _columns(images, file["labels"], file["train_index"]), str(known["sha256"])
+    arrays = read_npz(path, "install the package again")
+    stream, offset = arrays["webp"].tobytes(), arrays["strip_offset"].tolist()
+    images = np.concatenate([_decode(stream[start:stop]) for start, stop in pairwise(offset)])
+    return _columns(images, arrays["labels"], arrays["train_index"]), str(known["sha256"])
 
 
 def _columns(images: np.ndarray, labels: np.ndarray, index: np.ndarray) -> Columns:

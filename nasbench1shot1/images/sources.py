@@ -1,8 +1,7 @@
 """Getting images in: the official CIFAR-10 from a file, a folder or the net, and anybody's .npz of 32 × 32 images."""
 
 import re
-import zipfile
-import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +9,11 @@ import numpy as np
 
 from nasbench1shot1.downloads import fetch
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError
-from nasbench1shot1.files import sha256
+from nasbench1shot1.files import read_npz, sha256
 from nasbench1shot1.images.archives import CLASSES, read_official
 from nasbench1shot1.images.store import TRAINING_IMAGES, Columns, images_folder, write_columns
+from nasbench1shot1.paths import as_path
+from nasbench1shot1.wording import to_stderr
 
 HOME = "https://www.cs.toronto.edu/~kriz"
 # As published on HOME/cifar.html there stand MD5s; these SHA-256 of the same files are also Keras's and others'.
@@ -23,26 +24,41 @@ CHECKSUMS = {
 SAMPLE_NAME, OFFICIAL_NAME = "cifar10-sample", "cifar10"
 
 
-def import_images(path: str | Path, name: str | None = None) -> Path:
+def import_images(path: str | Path, name: str | None = None, *, report: Callable[[str], None] = to_stderr) -> Path:
     """Import an image set once, so that `load_images(name)` finds it; returns the folder that now holds it.
 
-    `path`: the official CIFAR-10 (python or binary version; .tar.gz or folder), or an .npz as `read_npz` takes it.
+    `path`: the official CIFAR-10 (python or binary version; .tar.gz or folder), or an .npz as `read_images` takes it.
     `name`: "cifar10" for the official set if not given, else the .npz's stem.
+    `report`: receives one line if `path` is meant to be the official CIFAR-10 but does not have the SHA-256 of one of
+    the two published archives; standard error if not given. meta.json records it as `official` and `file_sha256`.
     Raises InvalidInputError for a bad path or name, DamagedFileError for a file that is not what it should be, and
     UserError where it cannot be written; in each case nothing has changed.
     """
-    path = Path(path).expanduser()
+    path = as_path(path, "path")
     if not path.exists():
-        raise InvalidInputError(f"there is no file or folder {path}: give the path of CIFAR-10 or of an .npz")
+        raise InvalidInputError(f"there is no file or folder '{path}': give the path of CIFAR-10 or of an .npz")
     is_npz = path.suffix == ".npz"
     name = _checked_name(name or (path.stem if is_npz else OFFICIAL_NAME))
-    columns = read_npz(path) if is_npz else _official_columns(path)
+    columns = read_images(path) if is_npz else _official_columns(path)
     if name == OFFICIAL_NAME and not columns.is_whole:
         raise InvalidInputError(
             f"{path} is not the whole of CIFAR-10, for which the name 'cifar10' is kept: use --name"
         )
-    official = path.is_file() and sha256(path) in CHECKSUMS.values()
-    return write_columns(name, columns, path.name, official)
+    digest = sha256(path) if path.is_file() else None
+    official = digest in CHECKSUMS.values()
+    folder = write_columns(name, columns, path.name, official, digest)
+    if not (official or is_npz):
+        report(_unverified(path, digest))
+    return folder
+
+
+def _unverified(path: Path, digest: str | None) -> str:
+    """The line for images that are meant to be the official ones and may be others."""
+    why = f"its SHA-256 is {digest}" if digest else "a folder has no SHA-256 to compare"
+    return (
+        f"warning: '{path}' is not one of the two official archives of CIFAR-10 ({why}): its images were imported "
+        "unverified; `nb1shot1 data download` imports verified ones"
+    )
 
 
 def download_images(mirror: str | None = None, progress: Any = False) -> Path:
@@ -68,18 +84,14 @@ def download_images(mirror: str | None = None, progress: Any = False) -> Path:
     return folder
 
 
-def read_npz(path: Path) -> Columns:
+def read_images(path: Path) -> Columns:
     """The image set in an .npz.
 
     Arrays: `images` uint8 (N, 32, 32, 3) RGB and `labels` integers 0 to 9 (N,); optional `is_test` bool (N,) and
     `train_index` integers (N,), the canonical training index (−1 where unknown). Training images are put in
     canonical order where it is known. Raises DamagedFileError for anything else.
     """
-    try:
-        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
-            arrays = {key: file[key] for key in file.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error, AttributeError, KeyError) as error:
-        raise DamagedFileError(f"{path} cannot be read as an .npz of plain arrays: write it again") from error
+    arrays = read_npz(path, "write it again")
     if problem := _problem(arrays):
         raise DamagedFileError(f"{path} holds no images that can be used: {problem}")
     rows = len(arrays["images"])

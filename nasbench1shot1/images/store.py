@@ -4,13 +4,14 @@ A folder NB1SHOT1_DATA/images/NAME holds one .npy per column and meta.json; it a
 """
 
 import hashlib
+import math
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from nasbench1shot1.errors import DamagedFileError
-from nasbench1shot1.files import data_folder, read_json, replacing, replacing_folder, write_json
+from nasbench1shot1.files import data_folder, read_json, read_npy_header, replacing, replacing_folder, write_json
 from nasbench1shot1.images.archives import CLASSES
 
 TRAINING_IMAGES = 50_000
@@ -51,19 +52,21 @@ def images_folder() -> Path:
     return data_folder() / "images"
 
 
-def write_columns(name: str, columns: Columns, source: str, official: bool) -> Path:
+def write_columns(name: str, columns: Columns, source: str, official: bool, file_sha256: str | None = None) -> Path:
     """Keep an image set under a name, in place of one of that name; returns its folder.
 
-    `source` and `official` (is it the known archive, by checksum?) are written into meta.json.
+    `source`, `official` (is it a known archive, by checksum?) and `file_sha256` (of the file that the images came
+    from; None for a folder) are written into meta.json.
     Raises UserError where it cannot be written; then nothing has changed.
     """
     folder = images_folder() / name
     with replacing_folder(folder) as beside:
         for column_name, column in columns._asdict().items():
             _write_array(beside / f"{column_name}.npy", column)
-        meta = {"name": name, "source": source, "official": official, "sha256": content_sha256(columns)}
+        meta = {"name": name, "source": source, "official": official, "file_sha256": file_sha256}
         counts = {"training_images": len(columns.images), "test_images": len(columns.test_images)}
-        write_json(beside / "meta.json", {"format": 1, **meta, **counts, "whole": columns.is_whole})
+        content = {**counts, "whole": columns.is_whole, "sha256": content_sha256(columns)}
+        write_json(beside / "meta.json", {"format": 1, **meta, **content})
     return folder
 
 
@@ -75,14 +78,16 @@ def read_columns(folder: Path) -> tuple[Columns, dict[str, Any]]:
     """
     meta = read_json(folder / "meta.json")
     try:
-        columns = Columns(*(np.load(folder / f"{name}.npy", mmap_mode="c") for name in Columns._fields))
-        found = [(len(column), column.shape[1:], column.dtype.str) for column in columns]
         expected = _layout(meta["training_images"], meta["test_images"])
+        found = [_layout_of(folder / f"{name}.npy") for name in Columns._fields]
         meta["sha256"].encode()
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError) as error:
+        if found != expected:
+            raise ValueError("meta.json says otherwise")
+        columns = Columns(*(np.load(folder / f"{name}.npy", mmap_mode="c") for name in Columns._fields))
+    except Exception as error:  # on damaged headers numpy raises SyntaxError, TokenError, MemoryError and others
         raise damaged(folder) from error
-    labels = np.concatenate([columns.labels, columns.test_labels]) if found == expected else None
-    if labels is None or ((labels < 0) | (labels >= CLASSES)).any():
+    labels = np.concatenate([columns.labels, columns.test_labels])
+    if ((labels < 0) | (labels >= CLASSES)).any():
         raise damaged(folder)
     return columns, meta
 
@@ -101,6 +106,15 @@ def damaged(folder: Path) -> DamagedFileError:
 def _layout(train: int, test: int) -> list[tuple[int, tuple[int, ...], str]]:
     pixels = (32, 32, 3)
     return [(train, pixels, "|u1"), (train, (), "<i8"), (train, (), "<i8"), (test, pixels, "|u1"), (test, (), "<i8")]
+
+
+def _layout_of(path: Path) -> tuple[int, tuple[int, ...], str]:
+    """Rows, shape of a row and dtype that the header of an .npy file claims; raises if the file holds less or more."""
+    with path.open("rb") as file:
+        (rows, *row), is_fortran, dtype = read_npy_header(file)
+        if is_fortran or path.stat().st_size - file.tell() != rows * math.prod(row) * dtype.itemsize:
+            raise ValueError(f"{path} has another size than its header claims")
+    return rows, tuple(row), dtype.str
 
 
 def _write_array(path: Path, array: np.ndarray) -> None:

@@ -15,6 +15,7 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.files import replacing
 from nasbench1shot1.one_shot_search.config import FACTS, SearchConfig
+from nasbench1shot1.paths import as_path
 from nasbench1shot1.runs.folder import CONFIG, SUMMARY, damaged
 from nasbench1shot1.runs.lock import FolderLock
 from nasbench1shot1.runs.options import recorded_options
@@ -168,7 +169,7 @@ def load_run(folder: str | Path) -> Run:
 
     Raises InvalidInputError where there is no search, DamagedFileError where its configuration is damaged.
     """
-    path = Path(folder).expanduser()
+    path = as_path(folder, "folder")
     if (path / SEEDS).is_file():
         raise InvalidInputError(
             f"'{path}' holds a run for each of several seeds: name one of them, such as {path}/seed-0"

@@ -9,6 +9,7 @@ from nasbench1shot1.files import write_json
 from nasbench1shot1.one_shot_search.config import FACTS
 from nasbench1shot1.one_shot_search.options import SearchOptions, recorded_search, search_options
 from nasbench1shot1.one_shot_search.record import FIGURE, Run, SearchWriter, load_run
+from nasbench1shot1.paths import as_path
 from nasbench1shot1.registry import check_at_hand, search_space
 from nasbench1shot1.runs.compute import cpu_threads
 from nasbench1shot1.runs.description import description, updated
@@ -60,9 +61,9 @@ def search(
     if resume is not None:
         if out is not None:
             raise InvalidInputError("--resume continues in the run's own folder: remove --out")
-        return resume_search(Path(resume).expanduser(), given, console, allow_module)
+        return resume_search(as_path(resume, "--resume"), given, console, allow_module)
     wanted = search_options(given)
-    folder = Path(out).expanduser() if out else default_folder(wanted, wanted.common.seed)
+    folder = as_path(out, "--out") if out else default_folder(wanted, wanted.common.seed)
     return start_search(wanted, folder, console)
 
 
@@ -151,7 +152,8 @@ def _check_covers(table: "Table", name: str) -> None:
     """Refuse a space without relaxation, and a table that lacks cells of it, before a search prefers one."""
     import numpy as np
 
-    from nasbench1shot1.registry import one_shot
+    from nasbench1shot1.paths import as_path
+from nasbench1shot1.registry import one_shot
 
     space, rng = one_shot(search_space(name)), np.random.default_rng(0)
     try:

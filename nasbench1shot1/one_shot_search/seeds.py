@@ -10,6 +10,7 @@ from nasbench1shot1.files import write_json
 from nasbench1shot1.one_shot_search.options import SearchOptions, search_options
 from nasbench1shot1.one_shot_search.record import FIGURE, SEEDS, Run
 from nasbench1shot1.one_shot_search.searching import default_folder, resume_search, start_search
+from nasbench1shot1.paths import as_path
 from nasbench1shot1.registry import check_at_hand
 from nasbench1shot1.runs.folder import CONFIG, read_object
 from nasbench1shot1.runs.lifecycle import locked_folder
@@ -34,7 +35,7 @@ def search_seeds(
     run; no seeds are given then, and of the options only `epochs`. Other arguments and errors as in `search`.
     """
     if resume is not None:
-        folder, wanted = _group_to_resume(Path(resume).expanduser(), seeds, out, options, allow_module)
+        folder, wanted = _group_to_resume(as_path(resume, "--resume"), seeds, out, options, allow_module)
     else:
         folder, wanted = _new_group(seeds, out, options)
     with locked_folder(folder):
@@ -88,7 +89,7 @@ def _new_group(
     if len(set(seeds)) < len(seeds):
         raise InvalidInputError(f"seeds {list(seeds)} repeat one: give each seed once")
     wanted = [search_options({**options, "seed": seed}) for seed in seeds]
-    folder = Path(out).expanduser() if out else default_folder(wanted[0], "seeds")
+    folder = as_path(out, "--out") if out else default_folder(wanted[0], "seeds")
     _check_is_free(folder)
     return folder, wanted
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.paths import as_path
 from nasbench1shot1.runs.description import read_description
 from nasbench1shot1.runs.record import RunRecord
 
@@ -28,7 +29,7 @@ def open_run(folder: str | Path) -> Any:
         InvalidInputError: the folder is not a run folder, or its kind is unknown to this version.
         DamagedFileError: its configuration is damaged.
     """
-    path = Path(folder).expanduser()
+    path = as_path(folder, "folder")
     kind, _ = read_description(path)
     if kind not in KINDS:
         raise InvalidInputError(

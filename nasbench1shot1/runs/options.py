@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 import numpy as np
 
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, unknown_name
+from nasbench1shot1.paths import as_path
 
 T = TypeVar("T")
 _WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
@@ -135,7 +136,9 @@ def check_range(name: str, value: float | None, least: float, most: float = math
 
 def absolute_file(images: str | None) -> str | None:
     """Return an image file's absolute path, so that a run can be resumed from anywhere; a name stays a name."""
-    path = Path(images or "").expanduser()
+    if images is None:
+        return None
+    path = as_path(images, "--images")
     return str(path.absolute()) if path.is_file() else images
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
 from nasbench1shot1.errors import InvalidInputError, UserError
+from nasbench1shot1.paths import as_path
 from nasbench1shot1.runs.description import read_description
 from nasbench1shot1.runs.folder import ENVIRONMENT, METRICS, SUMMARY, as_json_line, damaged, read_lines, read_object
 
@@ -46,7 +47,7 @@ class RunRecord:
             InvalidInputError: the folder is not a run folder, or one of another kind.
             DamagedFileError: its configuration is damaged.
         """
-        path = Path(folder).expanduser()
+        path = as_path(folder, "folder")
         kind, config = read_description(path)
         if kind != cls.KIND:
             raise InvalidInputError(f"'{path}' is a {kind}, not a {cls.KIND}: open it with nb.open_run")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.files import PACKAGE_DATA, data_folder
 from nasbench1shot1.folder_swap import is_there
+from nasbench1shot1.paths import as_path
 
 if TYPE_CHECKING:
     from nasbench1shot1.tables.folder import TableFolder
@@ -28,8 +29,8 @@ def as_recorded(named: str | None) -> str:
         named: a folder or a name; if not given, what NB1SHOT1_TABLE says, else "embedded". A carried table's name
             comes before a folder of that name (write ./embedded), a folder before an imported table's name.
     """
-    asked = named or os.environ.get("NB1SHOT1_TABLE") or EMBEDDED
-    path = Path(asked).expanduser()
+    asked, option = (named, "table") if named else (os.environ.get("NB1SHOT1_TABLE") or EMBEDDED, "NB1SHOT1_TABLE")
+    path = as_path(asked, option)
     return str(path.absolute()) if asked not in CARRIED and is_there(path) else asked
 
 
@@ -38,8 +39,8 @@ def named_table(named: str | Path | None) -> "Path | TableFolder":
 
     Raises InvalidInputError where there is neither such a folder nor such a name.
     """
-    if isinstance(named, Path) and is_there(named.expanduser()):  # a Path is a folder, whatever it is called
-        return _folder(named.expanduser())
+    if isinstance(named, Path) and is_there(path := as_path(named, "table")):  # a folder, whatever it is called
+        return _folder(path)
     asked = as_recorded(None if named is None else str(named))
     if asked == EMBEDDED:
         return PACKAGE_DATA / "table"
@@ -48,7 +49,7 @@ def named_table(named: str | Path | None) -> "Path | TableFolder":
         from nasbench1shot1.tables.measured_sample import sample_columns
 
         return table_in_memory(*sample_columns())
-    for path in (Path(asked).expanduser(), tables_folder() / asked):
+    for path in (as_path(asked, "table"), tables_folder() / asked):
         if is_there(path):
             return _folder(path)
     if asked.endswith(".tfrecord"):

@@ -8,7 +8,7 @@ import pytest
 from image_builders import ROWS, official_files, write_tar
 from rich.console import Console
 
-from nasbench1shot1.commands.data import Download, Import
+from nasbench1shot1.commands.data import Download, Import, Info
 from nasbench1shot1.download_bar import DownloadBar
 from nasbench1shot1.errors import InvalidInputError, UserError
 from nasbench1shot1.images import sources
@@ -86,6 +86,8 @@ def test_commands_say_what_takes_time_before_it_does(
     first, last = capsys.readouterr().out.splitlines()
     assert first.startswith(f"importing {archive} (")
     assert last == f"imported as cifar10 into {folder}"
+    Info().run()
+    assert "from cifar-10-python.tar.gz (an official archive, by its SHA-256)" in capsys.readouterr().out
     with pytest.raises(InvalidInputError, match="no file"):
         Import(tmp_path / "none.npz").run()
     assert capsys.readouterr().out == ""

@@ -121,7 +121,9 @@ def test_archives_cut_anywhere(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"root:x:0:0:root:/root:/bin/sh\n", b"<html>not found</html>" * 1000])
 def test_what_is_no_archive_ends_in_one_line(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "passwd").write_bytes(content)
-    with pytest.raises(DamagedFileError, match=r"passwd cannot be read as a whole archive \(it is no \.tar") as caught:
+    with pytest.raises(
+        DamagedFileError, match=r"passwd cannot be read as a whole archive \(it is not a \.tar"
+    ) as caught:
         import_images(tmp_path / "passwd", "x")
     assert "\n" not in str(caught.value)
     assert not images_folder().exists()

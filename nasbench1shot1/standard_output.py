@@ -1,0 +1,101 @@
+"""Standard output that is closed, full, a pipe without a reader, or of an encoding that lacks our characters."""
+
+import codecs
+import errno
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TextIO
+
+from nasbench1shot1.errors import UserError, shortened
+
+NOT_WRITTEN = 2
+READER_LEFT = 1  # as rich exits there
+_IN_ASCII = {
+    "–": "-",
+    "−": "-",
+    "…": "...",
+    "×": "x",
+    "·": ".",
+    "≠": "!=",
+    "≤": "<=",
+    "≥": ">=",
+    "→": "->",
+    "Λ": "Lambda",
+}
+_OF_A_STREAM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+
+
+@contextmanager
+def usable_output() -> Iterator[None]:
+    """Run a command's body: whatever is wrong with a standard stream or a file ends in one sentence, no traceback.
+
+    Exits with 1 where the reader of a pipe has left, and with 2 where output or a file cannot be written or read.
+    A closed stream is replaced by the null device. Characters that the encoding lacks are written in ASCII.
+    """
+    _open_closed_streams()
+    _degrade(sys.stdout)
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        _silence(sys.stdout)
+        sys.exit(READER_LEFT)
+    except OSError as error:
+        if (sentence := _sentence(error)) is None:
+            raise
+        _silence(sys.stdout)  # else Python writes what is left when it ends, and fails again
+        tell(sentence)
+        sys.exit(NOT_WRITTEN)
+
+
+def tell(sentence: str) -> None:
+    """Print a line to standard error, if it can be."""
+    try:
+        print(f"nb1shot1: {sentence}", file=sys.stderr, flush=True)
+    except OSError:
+        _silence(sys.stderr)
+
+
+def _sentence(error: OSError) -> str | None:
+    """What to say of an error that nothing nearer to its cause has caught; None for what is a fault of the program."""
+    why = error.strerror or error
+    if error.filename is not None:
+        name = os.fsdecode(error.filename) if isinstance(error.filename, bytes) else str(error.filename)
+        return str(
+            UserError(f"cannot use '{shortened(name, 200)}' ({why}): check the path, its permissions and the disk")
+        )
+    if error.errno in _OF_A_STREAM:  # files are written by files.replacing, which says which it was
+        return f"cannot write the output ({why}): redirect it to another place"
+    return None
+
+
+def _open_closed_streams() -> None:
+    """Open the null device where a stream is closed: else the next file that is opened would take its descriptor."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115
+
+
+def _degrade(stream: TextIO) -> None:
+    codecs.register_error("nb1shot1", _in_ascii)
+    if reconfigure := getattr(stream, "reconfigure", None):
+        reconfigure(errors="nb1shot1")
+
+
+def _in_ascii(error: UnicodeError) -> tuple[str | bytes, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    characters = error.object[error.start : error.end]
+    escaped = (_IN_ASCII.get(c) or c.encode("ascii", "backslashreplace").decode() for c in characters)
+    return "".join(escaped), error.end
+
+
+def _silence(stream: TextIO) -> None:
+    with suppress(OSError, ValueError):  # a stream of a test may have no descriptor
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, stream.fileno())
+        os.close(null)

@@ -1,0 +1,167 @@
+"""Standard output that is closed, full, left by its reader, or of another encoding; text that looks like markup."""
+
+import errno
+import io
+import sys
+from pathlib import Path
+
+import pytest
+from command_line import command
+from rich.console import Console
+
+from nasbench1shot1.cli import main
+from nasbench1shot1.download_bar import DownloadBar
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.standard_output import usable_output
+from nasbench1shot1.wording import literal_console, sayer
+
+CELL = "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"
+QUICK = ["--scale", "quick", "--channels", "2", "--cells", "1", "--images-per-half", "40", "--batch-size", "20"]
+
+
+@pytest.mark.parametrize(("arguments", "text"), [(["query", CELL], "regret in s1"), (["search", "--help"], "Lambda")])
+def test_an_encoding_that_lacks_characters(arguments: list[str], text: str) -> None:
+    done = command(*arguments, environment={"PYTHONIOENCODING": "ascii"})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert text in done.stdout
+
+
+@pytest.mark.parametrize("arguments", [["query", CELL], ["query", "--help"], ["--version"]], ids=" ".join)
+def test_a_full_disk_behind_the_output(arguments: list[str]) -> None:
+    done = command(*arguments, redirected="> /dev/full")
+    assert done.returncode == 2
+    assert done.stderr == "nb1shot1: cannot write the output (No space left on device): redirect it to another place\n"
+
+
+@pytest.mark.parametrize("arguments", [["query", CELL], ["query", "--help"]], ids=" ".join)
+@pytest.mark.parametrize("redirected", [">&-", "| true"])
+def test_closed_output(arguments: list[str], redirected: str) -> None:
+    done = command(*arguments, redirected=redirected)
+    assert done.returncode == (0 if redirected == ">&-" else 1)
+    assert done.stderr == ""
+
+
+def test_an_error_where_standard_error_is_closed_or_full() -> None:
+    for redirected in ("2>&-", "2> /dev/full"):
+        done = command("nonsense", redirected=redirected)
+        assert (done.returncode, done.stdout) == (2, "")
+
+
+def test_markup_in_a_folders_name_is_printed_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    main(["search", *QUICK, "--epochs", "1", "--out", "[a]/[/red]:smile:"])
+    assert "Picture: [a]/[/red]:smile:/regret.png" in capsys.readouterr().out
+
+
+def test_markup_in_tables_and_bars_is_printed_as_it_is() -> None:
+    from rich.table import Table
+
+    screen = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdout", screen)
+        table = Table("[/red] and more", title="[a] :smile:")
+        table.add_row("[b]")
+        literal_console().print(table)
+        sayer(Console())("[c] [/red] :smile:")
+    shown = screen.getvalue()
+    assert all(text in shown for text in ("[/red]", "[a] :smile:", "[b]", "[c] [/red] :smile:"))
+    screen = io.StringIO()
+    with DownloadBar("[/red]", Console(file=screen, force_terminal=True, width=100)) as bar:
+        bar.total = 1
+    assert "[/red]" in screen.getvalue()
+
+
+def refuse(error: Exception) -> None:
+    with usable_output():
+        raise error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        PermissionError(errno.EACCES, "Permission denied", "/locked/x"),
+        OSError(errno.ENAMETOOLONG, "File name too long", "x" * 10_000),
+        NotADirectoryError(errno.ENOTDIR, "Not a directory", b"file/\xff"),
+    ],
+)
+def test_a_stray_error_about_a_file_is_one_sentence(error: OSError, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        refuse(error)
+    said = capsys.readouterr().err
+    assert stop.value.code == 2
+    assert said.startswith("nb1shot1: cannot use '") and f"({error.strerror}): check" in said
+    assert len(said) < 400 and said[:-1].isprintable()
+
+
+@pytest.mark.parametrize("error", [KeyError("x"), OSError("of nothing"), InvalidInputError("x"), RuntimeError()])
+def test_faults_of_the_program_keep_their_traceback(error: Exception) -> None:
+    with pytest.raises(type(error)):
+        refuse(error)
+
+
+UNUSABLE = ["~nosuchuser/x", "a" * 300, "x" * 70_000, "\udcff", ""]
+PATHS = [
+    ["search", *QUICK, "--out"],
+    ["search", "--resume"],
+    ["search", *QUICK, "--table"],
+    ["train", CELL, "--out"],
+    ["train", "--resume"],
+    ["report"],
+    ["query", CELL, "--table"],
+    ["table", "import"],
+    ["table", "import", "file", "--out"],
+    ["table", "build", "--out"],
+    ["data", "import"],
+    ["statistics", "--out"],
+    ["reproduce", "figure2", "--dry-run", "--out"],
+]
+
+
+@pytest.mark.parametrize("arguments", PATHS, ids=" ".join)
+def test_unusable_paths_are_one_sentence(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for value in UNUSABLE:
+        with pytest.raises(SystemExit) as stop:
+            main([*arguments, value])
+        out, said = capsys.readouterr()
+        assert (stop.value.code, out) == (2, "")
+        assert said.startswith("nb1shot1: ") and said.count("\n") == 1 and len(said) < 700
+        assert value[:20] in said or "\\udcff" in said
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("variable", "arguments"), [("NB1SHOT1_TABLE", ["table"]), ("NB1SHOT1_DATA", ["data"])])
+def test_unusable_paths_in_the_environment(
+    variable: str, arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for value in UNUSABLE[:-1]:
+        monkeypatch.setenv(variable, value)
+        with pytest.raises(SystemExit) as stop:
+            main([*arguments, "info"])
+        assert stop.value.code == 2
+        assert capsys.readouterr().err.startswith(f"nb1shot1: {variable} '")
+
+
+@pytest.mark.parametrize("arguments", [["search", "--out="], ["search", "--out", ""], ["query", ""]])
+def test_empty_arguments_are_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 2
+    assert ("an argument is ''" if arguments[0] == "query" else "--out is ''") in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["{}"], ["search", "--{}"], ["search", "--epochs", "{}"], ["search", "--space", "{}"], ["query", "{}"],
+     ["search", "--seeds", "{}"], ["data", "import", "file", "--name", "{}"], ["statistics", "{}"]],
+    ids=" ".join,
+)  # fmt: skip
+def test_long_arguments_are_not_repeated_in_full(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main([word.replace("{}", "y" * 70_000) for word in arguments])
+    assert stop.value.code == 2
+    assert len(capsys.readouterr().err) < 4_100

@@ -1,0 +1,246 @@
+"""Image files that are damaged or made to harm: one sentence, in bounded time and memory; never other pixels."""
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import random
+import struct
+import tarfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from image_builders import ROWS, made_images, official_files, write_tar
+
+from nasbench1shot1.errors import DamagedFileError, InvalidInputError
+from nasbench1shot1.images import archives
+from nasbench1shot1.images.archives import read_official
+from nasbench1shot1.images.image_set import describe_images, load_images
+from nasbench1shot1.images.pickles import read_python_batch
+from nasbench1shot1.images.sources import import_images
+from nasbench1shot1.images.store import images_folder
+
+pytestmark = pytest.mark.usefixtures("home")
+HEADER = 10
+"""Bytes that a gzip file starts with: its time, its system; no checksum protects them, and no pixel is in them."""
+
+
+def unpacked_tar(members: list[tuple[tarfile.TarInfo, bytes]]) -> bytes:
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        for member, content in members:
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+    return file.getvalue()
+
+
+def official_tar(pax_headers: dict[str, str] | None = None) -> bytes:
+    files, members = official_files("binary", ROWS)[0], []
+    for name, content in files.items():
+        member = tarfile.TarInfo(name)
+        member.pax_headers = pax_headers or {}
+        members.append((member, content))
+    return unpacked_tar(members)
+
+
+@pytest.mark.usefixtures("small_archives")
+@pytest.mark.parametrize("compress", [lambda tar: gzip.compress(tar, 6, mtime=0), bz2.compress, lzma.compress])
+def test_a_flipped_bit_anywhere_is_refused(compress: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    whole, path, rng = compress(official_tar()), tmp_path / "cifar-10-binary.tar.gz", random.Random(0)
+    path.write_bytes(whole)
+    read_official(path)
+    for _ in range(25):
+        flipped = bytearray(whole)
+        flipped[rng.randrange(HEADER, len(whole))] ^= 1 << rng.randrange(8)
+        path.write_bytes(flipped)
+        with pytest.raises(DamagedFileError, match="cifar-10-binary"):
+            read_official(path)
+
+
+@pytest.mark.usefixtures("small_archives")
+def test_a_flipped_bit_of_the_checksum_itself_is_refused(tmp_path: Path) -> None:
+    whole, path = gzip.compress(official_tar(), 6), tmp_path / "cifar.tar.gz"
+    for place in (-8, -4):  # CRC and length
+        flipped = bytearray(whole)
+        flipped[place] ^= 1
+        path.write_bytes(flipped)
+        with pytest.raises(DamagedFileError, match="cut short or damaged"):
+            import_images(path)
+    assert not images_folder().exists()
+
+
+@pytest.mark.usefixtures("small_archives")
+@pytest.mark.parametrize(
+    "header",
+    [
+        {"GNU.sparse.size": "x"},
+        {"GNU.sparse.map": "1,"},
+        {"GNU.sparse.major": "1", "GNU.sparse.minor": "0"},
+        {"size": "-512"},
+        {"size": str(10**18)},
+    ],
+)
+def test_pax_headers_that_tarfile_stumbles_over(header: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "odd.tar").write_bytes(official_tar(header))
+    with pytest.raises(DamagedFileError, match=r"odd\.tar"):
+        read_official(tmp_path / "odd.tar")
+
+
+@pytest.mark.usefixtures("small_archives")
+def test_changed_tar_headers_end_in_one_sentence_or_change_nothing(tmp_path: Path) -> None:
+    whole, path, rng = official_tar({"comment": "x"}), tmp_path / "odd.tar", random.Random(0)
+    path.write_bytes(whole)
+    expected = read_official(path)
+    headers = [place for place in range(0, len(whole), 512) if whole[place + 257 : place + 262] == b"ustar"]
+    for _ in range(300):
+        changed, place = bytearray(whole), rng.choice(headers)
+        for _ in range(rng.randrange(1, 6)):
+            changed[place + rng.randrange(512)] = rng.randrange(256)
+        changed[place + 148 : place + 156] = b" " * 8
+        changed[place + 148 : place + 156] = b"%06o\0 " % sum(changed[place : place + 512])  # its checksum holds
+        path.write_bytes(changed)
+        try:
+            read = read_official(path)
+        except DamagedFileError:
+            continue
+        for batch, wanted in zip(read, expected, strict=True):
+            assert all(map(np.array_equal, batch, wanted))
+
+
+def test_headers_in_a_chain_without_end(tmp_path: Path) -> None:
+    link = tarfile.TarInfo("././@LongLink")
+    link.type = tarfile.GNUTYPE_LONGNAME
+    (tmp_path / "chain.tar").write_bytes(unpacked_tar([(link, b"x")] * 5_000))
+    with pytest.raises(DamagedFileError, match=r"chain\.tar"):
+        read_official(tmp_path / "chain.tar")
+
+
+@pytest.mark.parametrize("limit", ["_LARGEST_ARCHIVE", "_LARGEST", "_LARGEST_DESCRIPTION", "_MOST_MEMBERS"])
+def test_archives_larger_than_cifar10_are_not_read_on(
+    limit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    zeros = bytes(8 * 2**20)
+    contents = {
+        "_LARGEST_ARCHIVE": official_tar() + zeros,
+        "_LARGEST": unpacked_tar([(tarfile.TarInfo("large"), zeros)]),
+        "_LARGEST_DESCRIPTION": official_tar({"comment": "x" * 2**20}),
+        "_MOST_MEMBERS": unpacked_tar([(tarfile.TarInfo(str(i)), b"") for i in range(200)]),
+    }
+    monkeypatch.setattr(archives, limit, {"_MOST_MEMBERS": 100}.get(limit, 2**20))
+    monkeypatch.setattr("nasbench1shot1.images.archives.ROWS_PER_BATCH", ROWS)
+    (tmp_path / "bomb.tar.gz").write_bytes(gzip.compress(contents[limit], 1))
+    with pytest.raises(DamagedFileError, match=r"bomb\.tar\.gz"):
+        read_official(tmp_path / "bomb.tar.gz")
+
+
+def test_a_batch_in_a_folder_larger_than_any(tmp_path: Path) -> None:
+    with (tmp_path / "data_batch_1").open("wb") as file:
+        file.truncate(2**40)
+    with pytest.raises(DamagedFileError, match="too large"):
+        read_official(tmp_path)
+
+
+def test_what_is_neither_file_nor_folder() -> None:
+    with pytest.raises(DamagedFileError, match="/dev/full is not a file or a folder"):
+        import_images("/dev/full")
+
+
+@pytest.mark.parametrize("content", [b"0" * 350_000, b"(" * 350_000, b"\x8e" + b"\xff" * 8])
+def test_pickles_that_fill_memory_or_break_off(content: bytes) -> None:
+    with pytest.raises(DamagedFileError, match="x is not a whole pickle"):
+        read_python_batch(content, "x")
+
+
+@pytest.mark.usefixtures("small_archives")
+@pytest.mark.parametrize("form", ["archive", "folder"])
+def test_images_that_are_not_the_official_ones_are_reported_and_recorded(
+    form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files, _ = official_files("python", ROWS)
+    path = write_tar(tmp_path / "cifar.tar.gz", files)
+    if form == "folder":
+        with tarfile.open(path) as tar:
+            tar.extractall(tmp_path / "unpacked", filter="data")
+        path = tmp_path / "unpacked" / "cifar-10-batches-py"
+    lines: list[str] = []
+    folder = import_images(path, "mine", report=lines.append)
+    meta = json.loads((folder / "meta.json").read_text())
+    assert len(lines) == 1 and lines[0].startswith(f"warning: '{path}' is not one of the two official archives")
+    assert meta["official"] is False
+    assert (meta["file_sha256"] or "a folder has no SHA-256") in lines[0]
+    assert capsys.readouterr().err == ""
+    import_images(path, "mine")
+    assert capsys.readouterr().err == lines[0] + "\n"
+    assert [row["official"] for row in describe_images()] == [False, False]
+
+
+@pytest.fixture
+def npz(tmp_path: Path) -> Path:
+    images, labels = made_images(8)
+    np.savez_compressed(tmp_path / "mine.npz", images=images, labels=labels)
+    return tmp_path / "mine.npz"
+
+
+@pytest.mark.parametrize("flag", [0x01, 0x20, 0x40])  # encrypted; patched; strongly encrypted
+def test_flipped_flag_bits_of_an_npz(flag: int, npz: Path) -> None:
+    content = bytearray(npz.read_bytes())
+    content[content.index(b"PK\x03\x04") + 6] |= flag
+    content[content.index(b"PK\x01\x02") + 8] |= flag
+    npz.write_bytes(content)
+    for read in (import_images, load_images):
+        with pytest.raises(DamagedFileError, match=r"mine\.npz cannot be read as an \.npz"):
+            read(npz)
+    assert not images_folder().exists()
+
+
+def npy_header(shape: str) -> bytes:
+    text = f"{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode()
+
+
+CLAIMS = ["(1000000000000, 32, 32, 3)", "(-1, 32, 32, 3)", "(" * 100, "(8, 32, 32, 3" + " " * 40 + "'", "()"]
+
+
+@pytest.mark.parametrize("shape", CLAIMS)
+def test_an_npz_that_claims_what_it_does_not_hold(shape: str, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("images.npy", npy_header(shape))
+        archive.writestr("labels.npy", npy_header("(0,)"))
+    with pytest.raises(DamagedFileError, match=r"a\.npz"):
+        import_images(tmp_path / "a.npz")
+
+
+@pytest.mark.parametrize("shape", CLAIMS)
+@pytest.mark.parametrize("column", ["images", "test_images"])
+def test_columns_that_claim_what_they_do_not_hold(column: str, shape: str, npz: Path) -> None:
+    file = import_images(npz) / f"{column}.npy"
+    file.write_bytes(npy_header(shape) + file.read_bytes()[128:])
+    for read in (lambda: load_images("mine", verify=False), describe_images):
+        with pytest.raises(DamagedFileError, match="are damaged"):
+            read()
+
+
+@pytest.mark.parametrize("content", ["[" * 100_000, "null", '{"training_images": null}'])
+def test_damaged_descriptions(content: str, npz: Path) -> None:
+    (import_images(npz) / "meta.json").write_text(content)
+    with pytest.raises(DamagedFileError):
+        load_images("mine")
+
+
+@pytest.mark.parametrize("value", ["~nosuchuser/x.npz", "a" * 300 + ".npz", "\udcff.npz", "a\0.npz", ""])
+def test_unusable_paths_of_images(value: str) -> None:
+    for read in (import_images, load_images):
+        with pytest.raises(InvalidInputError, match="is not a usable path"):
+            read(value)
+
+
+@pytest.mark.parametrize("folder", ["~nosuchuser/x", "a" * 300, "\udcff"])
+def test_unusable_data_folders(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NB1SHOT1_DATA", folder)
+    for read in (lambda: load_images("mine"), describe_images, images_folder):
+        with pytest.raises(InvalidInputError, match=r"^NB1SHOT1_DATA '"):
+            read()

@@ -1,0 +1,28 @@
+"""Messages of errors: one line of bounded length, whatever value is in them."""
+
+import pickle
+
+from nasbench1shot1.api.statistics import UnknownCellError
+from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError, unknown_name
+
+
+def test_a_message_is_one_printable_line() -> None:
+    assert str(UserError("'a\nb\x1b[2J\udcff\0' Λ – fine")) == "'a\\nb\\x1b[2J\\udcff\\x00' Λ – fine"
+    assert str(UnknownCellError("no 'x'")) == "no 'x'"
+
+
+def test_long_values_are_not_repeated_in_full() -> None:
+    said = str(InvalidInputError(f"--table '{'x' * 70_000}' is not a table: give another"))
+    assert said.startswith("--table 'xxx") and said.endswith("xxx' is not a table: give another")
+    assert len(said) < 600
+    assert str(UserError(said)) == said
+    assert len(str(DamagedFileError("x y " * 20_000))) <= 4_000
+    assert str(UserError("x" * 500)) == "x" * 500
+    said = str(unknown_name("option", "--" + "a" * 70_000, ["--out", "--table"]))
+    assert said.startswith("unknown option '--aaaaa") and said.endswith("(known: --out, --table)")
+    assert len(said) < 250
+
+
+def test_errors_travel_between_processes() -> None:
+    error = InvalidInputError("a sentence\n")
+    assert str(pickle.loads(pickle.dumps(error))) == str(error) == "a sentence\\n"  # noqa: S301

@@ -1,0 +1,60 @@
+"""Paths as users give them: usable, or refused in one sentence."""
+
+from pathlib import Path
+
+import pytest
+
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.paths import as_path
+
+UNUSABLE = {
+    "~nosuchuser/x": "no such user's home folder",
+    "a" * 300: "File name too long",
+    "a/" * 3000: "File name too long",
+    "not-utf-8-\udcff": "it is not UTF-8",
+    "a\0b": "null byte",
+    "": "it is empty",
+}
+
+
+@pytest.mark.parametrize("value", UNUSABLE)
+def test_unusable_paths_are_refused_with_the_options_name_and_the_value(value: str) -> None:
+    with pytest.raises(InvalidInputError, match=UNUSABLE[value]) as refusal:
+        as_path(value, "--out")
+    said = str(refusal.value)
+    assert said.startswith("--out '") and said.endswith(": give another") and said.isprintable()
+    assert len(said) < 400
+
+
+@pytest.mark.parametrize("value", [3, b"bytes", None])
+def test_what_is_not_text_is_refused(value: object) -> None:
+    with pytest.raises(InvalidInputError, match="out '"):
+        as_path(value, "out")  # type: ignore[arg-type]
+
+
+def test_symbolic_links_in_a_circle_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "circle").symlink_to("circle")
+    with pytest.raises(InvalidInputError, match="symbolic links"):
+        as_path(tmp_path / "circle", "--out")
+
+
+def test_a_folder_without_permission_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "stat", refuse)  # root, as whom tests often run, may look everywhere
+    with pytest.raises(InvalidInputError, match="Permission denied"):
+        as_path(tmp_path / "locked" / "x", "--out")
+
+
+def test_other_paths_are_returned_whether_there_is_such_a_file_or_not(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for path in (
+        tmp_path,
+        tmp_path / "missing" / "x",
+        tmp_path / "file" / "x",
+        Path("/dev/full"),
+        tmp_path / "[/red] ü",
+    ):
+        assert as_path(path, "--out") == as_path(str(path), "--out") == path
+    assert as_path("~/x", "--out") == Path.home() / "x"
