@@ -11,8 +11,7 @@ from torch.nn import functional as F
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import InvalidInputError, unknown_name
 from nasbench1shot1.layers import BATCH_NORM_EPSILON, BatchNorm2d, ConvBNReLU, initialise
-from nasbench1shot1.registry import one_shot
-from nasbench1shot1.space import OneShotSpace, SearchSpace, Weights, check_keys
+from nasbench1shot1.space import OneShotSpace, SearchSpace, Weights, as_one_shot, check_keys
 from nasbench1shot1.supernets.presets import Preset, as_preset
 
 CELLS = {"choice-block": "nasbench1shot1.supernets.choice_blocks:ChoiceBlockCell"}
@@ -78,7 +77,7 @@ class Supernet(nn.Module):
         super().__init__()
         if channels < 1 or cells < 1:
             raise InvalidInputError(f"a supernet needs at least 1 channel and 1 cell, not {channels} and {cells}")
-        self.space, self.preset = one_shot(space), as_preset(preset)
+        self.space, self.preset = as_one_shot(space), as_preset(preset)
         self.stem = ConvBNReLU(3, channels, 3, self.preset.batch_norm_momentum)
         self._halved_before = {cells // 3, 2 * cells // 3} - {0}
         self._mixing_shapes = self.space.mixing_shapes()

@@ -31,7 +31,7 @@ from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.images.image_set import ImageSet
 from nasbench1shot1.one_shot_search.config import SCALES, defaults, make_config
 from nasbench1shot1.one_shot_search.loop import batch_pairs, train_epoch, weight_step
-from nasbench1shot1.one_shot_search.shared_weights import SharedWeights
+from nasbench1shot1.one_shot_search.shared_weights import shared_weights
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Mixing, OneShotOptimizer
 from nasbench1shot1.runs.options import option_names
@@ -215,7 +215,7 @@ class OptimizerStepsConformance:
         rows: list[int] = []
         scored: list[int] = []
         begin_epoch(state, 1)
-        shared = SharedWeights(state, 1)
+        shared = shared_weights(state, 1)
         _ = shared.reference  # of the weight half, which a method never asks for: fetched before this is watched
 
         def batch(images: ImageSet, wanted: torch.Tensor, real: Any = ImageSet.batch) -> Any:

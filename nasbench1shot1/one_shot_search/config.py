@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 from nasbench1shot1.errors import InvalidInputError, UserError, unknown_name
 from nasbench1shot1.runs.compute import MOST_THREADS, PRECISIONS, default_threads, resolve_device
 from nasbench1shot1.runs.options import absolute_file, check_range, flag, has_simple_type, option_names, typed_options
-from nasbench1shot1.supernets.presets import PRESETS
+from nasbench1shot1.supernets.presets import BATCH_NORMS, PRESETS
 from nasbench1shot1.tables.names import as_recorded
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ FACTS = ("space_id", "table_id", "images_sha256", "weight_images", "architecture
 RESERVED = {"out", "resume", "seeds", "console", "help", "named", "kind", "grown", *FACTS}
 """Names that no option of an optimizer can have: `nb.search`, the command line or config.json use them otherwise."""
 
-BATCH_NORMS = ("batch", "running", "recalibrated")
 PERTURBATIONS = ("none", "random", "adversarial")
 
 

@@ -17,6 +17,9 @@ from nasbench1shot1.runs.folder import CONFIG, METRICS, SUMMARY, FolderWriter, d
 
 if TYPE_CHECKING:
     import pandas
+    from torch import Tensor
+
+    from nasbench1shot1.supernet import Supernet
 
 
 PARAMETERS, FIGURE, WEIGHTS, SEEDS = "architecture_parameters.npz", "regret.png", "weights", "seeds.json"
@@ -128,6 +131,12 @@ class Run:
     def architecture_parameters(self) -> dict[str, NDArray[np.float32]]:
         """Raw Λ: for every key of the space's `mixing_shapes()` an array (epochs + 1, …)."""
         return _parameters(self.folder / PARAMETERS)
+
+    def supernet(self, epoch: int) -> "tuple[Supernet, dict[str, Tensor]]":
+        """Return the network with the weights kept of an epoch, and that epoch's Λ (`kept_weights.supernet_of`)."""
+        from nasbench1shot1.one_shot_search.kept_weights import supernet_of
+
+        return supernet_of(self, epoch)
 
     @property
     def is_finished(self) -> bool:

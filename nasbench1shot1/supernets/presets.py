@@ -8,6 +8,9 @@ from typing import Literal
 
 from nasbench1shot1.errors import unknown_name
 
+BATCH_NORMS = ("batch", "running", "recalibrated")
+"""Statistics that one-shot errors can be measured with (docs/optimizers.md, evaluation batch-norm)."""
+
 
 @dataclass(frozen=True)
 class Preset:

@@ -13,12 +13,12 @@ import torch
 from nasbench1shot1.conformance.optimizer import OptimizerConformance
 from nasbench1shot1.conformance.optimizer_steps import OptimizerStepsConformance
 from nasbench1shot1.conformance.tiny_search import random_images, tiny_search, tiny_state
-from nasbench1shot1.one_shot_search.shared_weights import SharedWeights
 from nasbench1shot1.optimizer import Mixing, SearchStep
 from nasbench1shot1.optimizers.darts import DARTS
 from nasbench1shot1.optimizers.random_ws import RandomWS
 from nasbench1shot1.registry import BUILT_IN
 from nasbench1shot1.supernet import to_tensors
+from nasbench1shot1.supernets.shared_weights import SharedWeights
 
 SELECTION = {"candidates": 6, "candidate_batches": 1, "finalists": 2}
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -136,7 +136,7 @@ class ScoresUnannounced(RandomWS):
 
 class ScoresWhatTheWeightsTrainOn(RandomWS):
     def end_epoch(self, shared: SharedWeights) -> None:
-        rows = torch.from_numpy(shared._state.split.weights)
+        rows = torch.from_numpy(shared._split.weights)
         self.chosen = min((self.sample() for _ in range(3)), key=lambda arch: shared.errors([arch], rows)[0])
 
 

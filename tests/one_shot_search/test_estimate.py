@@ -7,7 +7,7 @@ from tiny_search import tiny_state
 
 from nasbench1shot1.one_shot_search import estimate, hessian
 from nasbench1shot1.one_shot_search.hessian import MOST_ITERATIONS
-from nasbench1shot1.one_shot_search.shared_weights import SharedWeights
+from nasbench1shot1.one_shot_search.shared_weights import shared_weights
 
 
 @pytest.fixture(autouse=True)
@@ -23,12 +23,13 @@ def a_tick_a_look(monkeypatch):
 )
 def test_the_images_that_a_selection_passes_are_counted_each_at_the_price_of_one(optimizer, options, batch_norm):
     state = tiny_state(optimizer=optimizer, evaluation_batch_norm=batch_norm, **options)
-    shared, timed = SharedWeights(state, 0), 2 * state.config.batch_size
+    shared, timed = shared_weights(state, 0), 2 * state.config.batch_size
     wanted = 0.0
     for architectures, images in state.method.scorings(state.config.batch_size, len(state.split.architecture)):
         together = min(architectures, 2)
         wanted += shared.images_passed(architectures, images) / shared.images_passed(together, timed)
-    assert estimate._seconds_to_choose(state) == pytest.approx(wanted)
+    scorings = state.method.scorings(state.config.batch_size, len(state.split.architecture))
+    assert estimate._seconds_to_score(state, scorings) == pytest.approx(wanted)
     assert (wanted > 0) is (optimizer != "darts")
 
 
