@@ -81,7 +81,7 @@ class Supernet(nn.Module):
         self.stem = ConvBNReLU(3, channels, 3, self.preset.batch_norm_momentum)
         self._halved_before = {cells // 3, 2 * cells // 3} - {0}
         self._mixing_shapes = self.space.mixing_shapes()
-        self._cell_class = _cell_class(self.space)
+        self._cell_class = cell_class(self.space)
         self.cells = nn.ModuleList()
         width = channels
         for i in range(cells):
@@ -192,8 +192,8 @@ class Supernet(nn.Module):
         return tensors
 
 
-def _cell_class(space: OneShotSpace) -> Any:
-    """The class that `cell_kind` names (a `SupernetCell`)."""
+def cell_class(space: OneShotSpace) -> Any:
+    """Return the class that a space's `cell_kind` names (a `SupernetCell`); raises InvalidInputError if it cannot."""
     module, colon, name = CELLS.get(space.cell_kind, space.cell_kind).partition(":")
     if not colon:
         raise unknown_name("kind of cell", space.cell_kind, [*CELLS, "module:Class"])

@@ -19,6 +19,7 @@ from nasbench1shot1.images.image_set import ImageSet, load_images
 from nasbench1shot1.images.splits import Split, split
 from nasbench1shot1.layers import other_buffers, unchanged_statistics
 from nasbench1shot1.one_shot_search.config import SearchConfig
+from nasbench1shot1.one_shot_search.memory import check_fits
 from nasbench1shot1.optimizer import Batch, Mixing, OneShotOptimizer, SearchStep
 from nasbench1shot1.runs.checkpoints import taking_up
 from nasbench1shot1.supernet import Supernet
@@ -142,6 +143,7 @@ def begin(config: SearchConfig) -> SearchState:
     """
     preset, device = PRESETS[config.preset], torch.device(config.device)
     space = registry.one_shot(registry.search_space(config.space))
+    check_fits(config, space)
     images = load_images(config.images)
     halves = split(
         images,
