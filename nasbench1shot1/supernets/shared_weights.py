@@ -169,7 +169,8 @@ class SharedWeights:
         labels = batch.labels.repeat(len(group))
         losses = F.cross_entropy(logits, labels, reduction="none")
         found = torch.stack([(logits.argmax(dim=1) != labels).double(), losses.double()])
-        return found.unflatten(1, (len(group), -1)).sum(dim=2)
+        sums: Tensor = found.unflatten(1, (len(group), -1)).sum(dim=2)
+        return sums
 
     def _statistics(self, groups: int, measured: GroupStatistics | None) -> AbstractContextManager[object]:
         if measured is not None:

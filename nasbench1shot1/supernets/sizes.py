@@ -28,7 +28,7 @@ class SupernetSize(NamedTuple):
 
 
 class _Cells(NamedTuple):
-    count: int
+    number: int
     in_channels: int
     channels: int
     side: int
@@ -45,8 +45,8 @@ def supernet_size(
     activations, width = 0, channels
     for alike in _alike(space, channels, cells, preset, partial_channels):
         cell = _cell(space, alike, preset, partial_channels)
-        parameters += alike.count * sum(of.numel() for of in cell.parameters())
-        activations += alike.count * alike.in_channels * alike.side**2
+        parameters += alike.number * sum(of.numel() for of in cell.parameters())
+        activations += alike.number * alike.in_channels * alike.side**2
         width, channels = int(cell.out_channels), alike.channels  # type: ignore[arg-type]
     parameters += width * channels + channels * classes + classes
     return SupernetSize(parameters, activations)
