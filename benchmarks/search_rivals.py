@@ -14,12 +14,12 @@ from published_networks import PublishedENAS, PublishedSampledSearch, PublishedS
 
 import nasbench1shot1 as nb
 from nasbench1shot1.one_shot_search.loop import batch_pairs, weight_step
-from nasbench1shot1.one_shot_search.one_shot_error import EVALUATION_BATCH, RECALIBRATION_BATCHES
 from nasbench1shot1.one_shot_search.options import search_options
-from nasbench1shot1.one_shot_search.shared_weights import SharedWeights
+from nasbench1shot1.one_shot_search.shared_weights import shared_weights
 from nasbench1shot1.one_shot_search.state import begin
 from nasbench1shot1.optimizer import Batch
 from nasbench1shot1.optimizers.sampling import SamplingOptimizer
+from nasbench1shot1.supernets.shared_weights import MIXED_BATCH, REFERENCE_IMAGES, SharedWeights
 
 IMAGES = 20_000  # of a half
 EPOCHS = 50
@@ -57,7 +57,7 @@ class Ours:
         self.net.train()
         self.method.begin_epoch(1, EPOCHS, self.state.generator("optimizer", 1))
         self.batches = itertools.chain.from_iterable(batch_pairs(self.state, epoch) for epoch in itertools.count(1))
-        self.images = random_pair(job, EVALUATION_BATCH, "ours", torch.Generator().manual_seed(0))[0].images
+        self.images = random_pair(job, MIXED_BATCH, "ours", torch.Generator().manual_seed(0))[0].images
 
     def search_step(self, weight_batch, architecture_batch):
         """A step of Λ, where there is one, and one of the weights."""
@@ -70,7 +70,7 @@ class Ours:
 
     @torch.no_grad()
     def evaluation_batch(self):
-        """One batch of the one-shot error, or of the passes that recalibrate batch-norm for it."""
+        """One batch of the one-shot error, or of the reference images that its batch-norm is recalibrated on."""
         self.net.eval()
         self.state.logits(self.method.evaluation_mixing(), self.images)
         self.net.train()
@@ -82,7 +82,7 @@ class Ours:
 
     def how_often(self, size):
         """Every action of an epoch of 20,000 images by its name."""
-        steps, evaluations = -(-IMAGES // size), -(-IMAGES // EVALUATION_BATCH) + RECALIBRATION_BATCHES
+        steps, evaluations = -(-IMAGES // size), -(-(IMAGES + REFERENCE_IMAGES) // MIXED_BATCH)
         often = {"search_step": steps, "next_batches": steps}
         return often if self.is_sampling else {**often, "evaluation_batch": evaluations}
 
@@ -102,7 +102,7 @@ class Ours:
     def answering(self, job, architectures, images):
         """Seconds in which so many architectures are scored on so many images."""
         several, most = (128, 640) if job.device.startswith("cuda") else (8, 128)
-        shared, together = SharedWeights(self.state, 1), min(architectures, several)
+        shared, together = shared_weights(self.state, 1), min(architectures, several)
         rows = shared.rows(min(images, most), torch.Generator().manual_seed(0))
         drawn = [self.net.space.sample(np.random.default_rng(number)) for number in range(several)]
 
@@ -123,7 +123,7 @@ class Recorder(SharedWeights):
     """Shared weights that only note what they are asked, (architectures, images), and answer at random."""
 
     def __init__(self, state):
-        super().__init__(state, 1)
+        super().__init__(state.net, state.images, state.split, epoch=1, batch_size=state.config.batch_size)
         self.questions, self.rng = collections.Counter(), np.random.default_rng(0)
 
     def errors(self, architectures, rows=None):

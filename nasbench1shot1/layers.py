@@ -1,8 +1,7 @@
 """Supernet primitives: the layers that every cell is made of."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -12,57 +11,25 @@ from torch.nn import functional as F
 BATCH_NORM_EPSILON = 1e-5  # NAS-Bench-101's
 
 
-@dataclass(frozen=True)
-class Groups:
-    """How a batch is normalised in which several sub-networks, or a reference and what is scored, lie together.
-
-    Attributes:
-        size: so many consecutive images make a group, which has statistics of its own.
-        reference: the first images of each group, whose mean and variance are the group's.
-    """
-
-    size: int
-    reference: int
-
-
 class BatchNorm2d(nn.BatchNorm2d):
-    """PyTorch's, which under `grouped_statistics` takes mean and variance from parts of the batch."""
+    """PyTorch's batch-norm, which can also leave its running statistics alone, or take other statistics."""
 
-    groups: Groups | None = None
+    other_statistics: "Callable[[BatchNorm2d, Tensor], Tensor] | None" = None
     updates_statistics = True
 
     def forward(self, x: Tensor) -> Tensor:
-        """(N, C, H, W) → (N, C, H, W); with `groups`, N is a multiple of their size, and nothing is kept."""
-        if self.groups is None and (self.updates_statistics or not self.training):
+        """(N, C, H, W) → (N, C, H, W); with `other_statistics`, these normalise, and no buffer changes."""
+        if self.other_statistics is not None:
+            return self.other_statistics(self, x)
+        if self.updates_statistics or not self.training:
             return super().forward(x)
-        if self.groups is None:
-            return F.batch_norm(x, None, None, self.weight, self.bias, training=True, eps=self.eps)
-        if x.is_cuda:
-            grouped: Tensor = x.unflatten(0, (-1, self.groups.size))
-            return self._all_groups(grouped, self.groups.reference).flatten(0, 1)
-        parts = [self._one_group(group, self.groups.reference) for group in x.split(self.groups.size)]
-        return torch.cat(parts) if parts[1:] else parts[0]
-
-    def _one_group(self, x: Tensor, reference: int) -> Tensor:
-        """A group alone, by PyTorch's own kernels: on a CPU four times as fast as `_all_groups`."""
-        parameters = (self.weight, self.bias)
-        _, mean, inverse = torch.native_batch_norm(x[:reference], *parameters, None, None, True, 0.0, self.eps)
-        return F.batch_norm(x, mean, inverse.pow(-2) - self.eps, *parameters, training=False, eps=self.eps)
-
-    def _all_groups(self, x: Tensor, reference: int) -> Tensor:
-        """(G, size, C, H, W), all groups in the same few kernels, which a GPU launches faster than G times as many."""
-        variance, mean = torch.var_mean(x[:, :reference].float(), dim=(1, 3, 4), correction=0, keepdim=True)
-        scale = torch.rsqrt(variance + self.eps)
-        if self.affine:
-            scale = scale * self.weight[:, None, None]
-        shift = -mean * scale if not self.affine else self.bias[:, None, None] - mean * scale
-        return (x.float() * scale + shift).to(x.dtype)
+        return F.batch_norm(x, None, None, self.weight, self.bias, training=True, eps=self.eps)
 
 
 @contextmanager
-def grouped_statistics(module: nn.Module, groups: Groups) -> Iterator[None]:
-    """Within it, every `BatchNorm2d` of a module normalises by groups and leaves its running statistics alone."""
-    with _norms_with(module, "groups", groups, None):
+def normalised_by(module: nn.Module, statistics: Callable[[BatchNorm2d, Tensor], Tensor]) -> Iterator[None]:
+    """Within it, every `BatchNorm2d` of a module calls `statistics(layer, x)` in place of normalising by itself."""
+    with _norms_with(module, "other_statistics", statistics, None):
         yield
 
 

@@ -1,7 +1,7 @@
 """What a one-shot optimizer is: it owns the architecture parameters Λ and turns them into mixing weights."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -9,67 +9,14 @@ import torch
 from torch import Tensor
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.registry import one_shot
-from nasbench1shot1.space import OneShotSpace
+from nasbench1shot1.space import OneShotSpace, as_one_shot
+from nasbench1shot1.supernets.passes import Batch as Batch
+from nasbench1shot1.supernets.passes import Mixing as Mixing
 
 if TYPE_CHECKING:
-    from nasbench1shot1.one_shot_search.shared_weights import SharedWeights
+    from nasbench1shot1.supernets.shared_weights import SharedWeights
 
 INITIAL_SPREAD = 1e-3  # standard deviation of the initial Λ, as published
-
-
-@dataclass(frozen=True)
-class Mixing:
-    """What one forward pass of the supernet is given: mixing weights, or an architecture, or both.
-
-    Attributes:
-        weights: a tensor for every key of `space.mixing_shapes()`; a tuple of such, for cells in turns; None where
-            `path` is computed unweighted.
-        operations: the sampled operation of every block, as Python integers, where only those are computed (a tuple
-            of such where `weights` is one).
-        path: the architecture to which the pass is restricted: only its live blocks, operations and edges.
-    """
-
-    weights: Mapping[str, Tensor] | tuple[Mapping[str, Tensor], ...] | None = None
-    operations: tuple[int, ...] | tuple[tuple[int, ...], ...] | None = None
-    path: Architecture | None = None
-
-    def arguments(self) -> tuple[Any, ...]:
-        """What `Supernet.forward` takes after the images."""
-        return (self.path,) if self.weights is None else (self.weights, self.operations, self.path)
-
-    @property
-    def is_sampled(self) -> bool:
-        """Whether something is chosen on the host, which a compiled supernet would be compiled anew for."""
-        return self.operations is not None or self.path is not None
-
-    def tensors(self) -> list[Tensor]:
-        """All mixing weights, in a fixed order."""
-        of_cells = self.weights if isinstance(self.weights, tuple) else (self.weights or {},)
-        return [tensor for weights in of_cells for tensor in weights.values()]
-
-    def unstacked(self) -> "Mixing":
-        """From weights and operations with a leading axis of samples, one of each for the cells in turns."""
-        assert isinstance(self.weights, Mapping)
-        parts = zip(*(value.unbind() for value in self.weights.values()), strict=True)
-        weights = tuple(dict(zip(self.weights, part, strict=True)) for part in parts)
-        operations: Any = self.operations and tuple(tuple(sample) for sample in self.operations)  # type: ignore[arg-type]
-        return Mixing(weights, operations)
-
-    def with_tensors(self, tensors: Iterator[Tensor]) -> "Mixing":
-        """The same with other mixing weights, in the order of `tensors()`."""
-        if isinstance(self.weights, tuple):
-            cells = tuple({key: next(tensors) for key in weights} for weights in self.weights)
-            return Mixing(cells, self.operations, self.path)
-        return Mixing({key: next(tensors) for key in self.weights or {}}, self.operations, self.path)
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Normalised images (N, 3, H, W) and their labels (N,)."""
-
-    images: Tensor
-    labels: Tensor
 
 
 @dataclass(frozen=True)
@@ -109,8 +56,8 @@ class Hyperparameters:
 class OneShotOptimizer(ABC):
     """A one-shot method. For every epoch the search loop calls `begin_epoch`; for every step `architecture_step`, then
     `mixing` for the weight step; after the steps `end_epoch`; then, also before training (epoch 0), `choose`,
-    `evaluation_mixing` and `architecture`. While the weights are warmed up, `architecture_step` and `end_epoch` are
-    left out.
+    `evaluation_mixing` and `architecture`. After the last `choose` comes `end_search`. While the weights are warmed up,
+    `architecture_step` and `end_epoch` are left out.
 
     Attributes:
         space: the search space.
@@ -130,7 +77,7 @@ class OneShotOptimizer(ABC):
         self, space: OneShotSpace, hyperparameters: Any, generator: torch.Generator, device: torch.device
     ) -> None:
         """Draw Λ from `generator`, a CPU one, so that every device starts from the same values."""
-        self.space, self.hyperparameters = one_shot(space), hyperparameters
+        self.space, self.hyperparameters = as_one_shot(space), hyperparameters
         self.parameters = {
             key: (INITIAL_SPREAD * torch.randn(shape, generator=generator)).to(device).requires_grad_()
             for key, shape in self.space.mixing_shapes().items()
@@ -159,6 +106,15 @@ class OneShotOptimizer(ABC):
     def choose(self, shared: "SharedWeights") -> None:  # noqa: B027
         """Choose the architecture of this epoch, where that takes the shared weights' own word."""
 
+    def end_search(self, shared: "SharedWeights") -> None:  # noqa: B027
+        """Choose the architecture that the search returns, for methods that do more than prefer one after each epoch.
+
+        Called once, after `choose` in the last epoch; `architecture`, `parameters` and `evaluation_mixing` then give
+        what is recorded for that epoch. The loop undoes its effects with `load_state_dict` before it writes the
+        checkpoint, so that a finished search can be continued for more epochs. It is not called where a search stops
+        early. It may change only what `load_state_dict` restores.
+        """
+
     def evaluation_mixing(self) -> Mixing:
         """The mixing weights that the one-shot validation error is measured with."""
         return self.mixing()
@@ -169,6 +125,10 @@ class OneShotOptimizer(ABC):
 
     def scorings(self, batch_size: int, architecture_images: int) -> Sequence[tuple[int, int]]:
         """What `end_epoch` and `choose` score in an epoch, for estimates of time: (architectures, images of each)."""
+        return ()
+
+    def scorings_at_end(self, batch_size: int, architecture_images: int) -> Sequence[tuple[int, int]]:
+        """What `end_search` scores, for estimates of time: (architectures or mixings, images of each)."""
         return ()
 
     @abstractmethod

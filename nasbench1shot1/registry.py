@@ -55,18 +55,15 @@ def search_space(name: str) -> "SearchSpace":
 
 
 def one_shot(space: "SearchSpace") -> "OneShotSpace":
-    """The same space, if it has the relaxation that a supernet and a one-shot search need.
+    """Return the space itself if it has the relaxation that supernets and one-shot searches need.
 
-    Raises InvalidInputError naming the spaces that have it.
+    Raises InvalidInputError naming the registered spaces that have one.
     """
-    from nasbench1shot1.space import OneShotSpace
+    from nasbench1shot1.space import OneShotSpace, without_relaxation
 
     if isinstance(space, OneShotSpace):
         return space
-    raise InvalidInputError(
-        f"{getattr(space, 'name', repr(space))} has no mixing weights, which a supernet and a one-shot search need: "
-        f"choose {', '.join(_one_shot_names())}"
-    )
+    raise without_relaxation(space, f"choose {', '.join(_one_shot_names())}")
 
 
 def _one_shot_names() -> list[str]:

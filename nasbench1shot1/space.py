@@ -192,6 +192,22 @@ class OneShotSpace(SearchSpace):
         return arrays
 
 
+def as_one_shot(space: SearchSpace) -> OneShotSpace:
+    """Return the space itself if it has the relaxation that supernets and one-shot optimizers need.
+
+    Raises InvalidInputError if it does not; `registry.one_shot` also names the registered spaces that have one.
+    """
+    if isinstance(space, OneShotSpace):
+        return space
+    raise without_relaxation(space, "give an nb.OneShotSpace")
+
+
+def without_relaxation(space: SearchSpace, advice: str) -> InvalidInputError:
+    """Return the error for a space that no one-shot method can search; `advice` says what to do instead."""
+    name = getattr(space, "name", repr(space))
+    return InvalidInputError(f"{name} has no mixing weights, which a supernet and a one-shot search need: {advice}")
+
+
 def check_keys(of: str, mixing: Weights, shapes: Mapping[str, tuple[int, ...]]) -> None:
     """Raise InvalidInputError unless mixing weights (a mapping or an nn.ParameterDict) have the keys of `shapes`."""
     given = set(mixing.keys()) if hasattr(mixing, "keys") else {f"a {type(mixing).__name__}"}

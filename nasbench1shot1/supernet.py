@@ -11,8 +11,7 @@ from torch.nn import functional as F
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import InvalidInputError, unknown_name
 from nasbench1shot1.layers import BATCH_NORM_EPSILON, BatchNorm2d, ConvBNReLU, initialise
-from nasbench1shot1.registry import one_shot
-from nasbench1shot1.space import OneShotSpace, SearchSpace, Weights, check_keys
+from nasbench1shot1.space import OneShotSpace, SearchSpace, Weights, as_one_shot, check_keys
 from nasbench1shot1.supernets.presets import Preset, as_preset
 
 CELLS = {"choice-block": "nasbench1shot1.supernets.choice_blocks:ChoiceBlockCell"}
@@ -78,11 +77,11 @@ class Supernet(nn.Module):
         super().__init__()
         if channels < 1 or cells < 1:
             raise InvalidInputError(f"a supernet needs at least 1 channel and 1 cell, not {channels} and {cells}")
-        self.space, self.preset = one_shot(space), as_preset(preset)
+        self.space, self.preset = as_one_shot(space), as_preset(preset)
         self.stem = ConvBNReLU(3, channels, 3, self.preset.batch_norm_momentum)
         self._halved_before = {cells // 3, 2 * cells // 3} - {0}
         self._mixing_shapes = self.space.mixing_shapes()
-        self._cell_class = _cell_class(self.space)
+        self._cell_class = cell_class(self.space)
         self.cells = nn.ModuleList()
         width = channels
         for i in range(cells):
@@ -193,8 +192,8 @@ class Supernet(nn.Module):
         return tensors
 
 
-def _cell_class(space: OneShotSpace) -> Any:
-    """The class that `cell_kind` names (a `SupernetCell`)."""
+def cell_class(space: OneShotSpace) -> Any:
+    """Return the class that a space's `cell_kind` names (a `SupernetCell`); raises InvalidInputError if it cannot."""
     module, colon, name = CELLS.get(space.cell_kind, space.cell_kind).partition(":")
     if not colon:
         raise unknown_name("kind of cell", space.cell_kind, [*CELLS, "module:Class"])

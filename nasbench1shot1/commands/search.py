@@ -57,7 +57,7 @@ class Search(Generic[Own]):
         method = optimizer(name)
         check_options(method, flags)
         common, own = help_defaults(method, name)
-        return cls[method.Hyperparameters], cls(common=common, own=own)  # type: ignore[index, arg-type, return-value]
+        return cls[method.Hyperparameters], cls(common=common, own=own)  # type: ignore[index, arg-type]
 
     def run(self) -> None:
         """Search."""

@@ -32,7 +32,7 @@ from nasbench1shot1.images.image_set import ImageSet
 from nasbench1shot1.one_shot_search.config import SCALES
 from nasbench1shot1.one_shot_search.loop import batch_pairs, train_epoch, weight_step
 from nasbench1shot1.one_shot_search.options import defaults, search_options
-from nasbench1shot1.one_shot_search.shared_weights import SharedWeights
+from nasbench1shot1.one_shot_search.shared_weights import shared_weights
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Mixing, OneShotOptimizer
 from nasbench1shot1.space import Choice
@@ -214,22 +214,24 @@ class OptimizerStepsConformance:
         rows: list[int] = []
         scored: list[int] = []
         begin_epoch(state, 1)
-        shared = SharedWeights(state, 1)
+        shared = shared_weights(state, 1)
         _ = shared.reference  # of the weight half, which a method never asks for: fetched before this is watched
 
         def batch(images: ImageSet, wanted: torch.Tensor, real: Any = ImageSet.batch) -> Any:
             rows.extend(wanted.tolist())
             return real(images, wanted)
 
-        def errors(architectures: Any, wanted: Any = None, real: Any = shared.errors) -> Any:
-            scored.append(len(architectures) * (IMAGES_PER_HALF if wanted is None else len(wanted)))
-            return real(architectures, wanted)
+        def scores(passes: Any, wanted: Any = None, real: Any = shared.scores) -> Any:
+            scored.append(len(passes) * (IMAGES_PER_HALF if wanted is None else len(wanted)))
+            return real(passes, wanted)
 
-        with patch.object(ImageSet, "batch", batch), patch.object(shared, "errors", errors):
+        with patch.object(ImageSet, "batch", batch), patch.object(shared, "scores", scores):
             state.method.end_epoch(shared)
             state.method.choose(shared)
+            state.method.end_search(shared)
         assert set(rows) <= set(state.split.architecture.tolist())
-        scorings = state.method.scorings(state.config.batch_size, IMAGES_PER_HALF)
+        sizes = (state.config.batch_size, IMAGES_PER_HALF)
+        scorings = [*state.method.scorings(*sizes), *state.method.scorings_at_end(*sizes)]
         announced = sum(architectures * images for architectures, images in scorings)
         assert sum(scored) <= announced
         assert bool(scored) is bool(announced)
@@ -258,12 +260,26 @@ class OptimizerStepsConformance:
         before, generator = global_states(), torch.Generator().manual_seed(0)
         type(state.method)(state.net.space, state.method.hyperparameters, generator, state.method.device)
         assert len(list(mixings(state))) == 4
+        state.method.end_search(shared_weights(state, 1))
         assert same(global_states(), before)
 
     def test_a_fresh_one_that_takes_up_its_state_goes_on_alike(self, given: dict[str, Any], state: SearchState) -> None:
         train_and_choose(state, 1)
         fresh = tiny_state({**given, "seed": 1}).method
         fresh.load_state_dict(stored(state.method.state_dict()))
+        assert same(go_on(state, state.method), go_on(state, fresh))
+
+    def test_its_state_undoes_the_end_of_a_search(self, given: dict[str, Any], state: SearchState) -> None:
+        """So that a finished search can be continued for more epochs; the supernet stays as it is anyway."""
+        train_and_choose(state, 1)
+        before, weights = stored(state.method.state_dict()), deepcopy(state.net.state_dict())
+        state.method.end_search(shared_weights(state, 1))
+        final = state.method.architecture()
+        assert state.net.space[state.net.space.index(final)] == final
+        assert same(state.net.state_dict(), weights)
+        state.method.load_state_dict(deepcopy(before))  # an Adam that loads moments goes on moving the very tensors
+        fresh = tiny_state({**given, "seed": 1}).method
+        fresh.load_state_dict(before)
         assert same(go_on(state, state.method), go_on(state, fresh))
 
     def test_a_state_that_lacks_something_is_refused(self, state: SearchState) -> None:

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from nasbench1shot1.conformance.mixings import uniform
 from nasbench1shot1.one_shot_search.loop import batch_pairs, train_epoch
-from nasbench1shot1.one_shot_search.shared_weights import SharedWeights
+from nasbench1shot1.one_shot_search.shared_weights import shared_weights
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Batch, Mixing, OneShotOptimizer
 
@@ -36,7 +36,7 @@ def train_and_choose(state: SearchState, epoch: int) -> None:
     """A whole epoch but for measuring and recording; nothing is trained in epoch 0."""
     if epoch > 0:
         train_epoch(state, epoch, Nobody())
-    state.method.choose(SharedWeights(state, epoch))
+    state.method.choose(shared_weights(state, epoch))
     state.epoch = epoch
 
 
@@ -75,7 +75,7 @@ def learn(state: SearchState, learning_rate: float) -> tuple[Any, Any]:
     begin_epoch(state, 1)
     for weight_batch, architecture_batch in batch_pairs(state, 1):
         state.method.architecture_step(state.step(weight_batch, architecture_batch))
-    state.method.end_epoch(shared := SharedWeights(state, 1))
+    state.method.end_epoch(shared := shared_weights(state, 1))
     learned = deepcopy(state.method.state_dict())
     state.method.choose(shared)
     return learned, _standing(state.method)
@@ -89,7 +89,7 @@ def go_on(state: SearchState, method: OneShotOptimizer) -> tuple[Any, ...]:
         method.architecture_step(state.step(weight_batch, architecture_batch))
         mixing = method.mixing()
         drawn.append((mixing.tensors(), mixing.operations, str(mixing.path)))
-    method.end_epoch(shared := SharedWeights(state, 2))
+    method.end_epoch(shared := shared_weights(state, 2))
     method.choose(shared)
     return drawn, _standing(method)
 

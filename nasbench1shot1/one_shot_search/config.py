@@ -4,12 +4,12 @@ An optimizer adds options of its own (`OneShotOptimizer.Hyperparameters`); `opti
 """
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.runs.compute import MOST_THREADS, default_threads, resolve_device
 from nasbench1shot1.runs.options import Range, absolute_file, check_ranges
-from nasbench1shot1.supernets.presets import PRESETS
+from nasbench1shot1.supernets.presets import PRESETS, BatchNormMode
 from nasbench1shot1.tables.names import as_recorded
 
 SCALES: dict[str, dict[str, Any]] = {
@@ -22,9 +22,6 @@ one for two CPU cores and minutes.
 
 FACTS = {"space_id": str, "table_id": str, "images_sha256": str, "weight_images": int, "architecture_images": int}
 """What config.json holds beside the options, with types: what the run was made with."""
-
-BatchNormMode = Literal["batch", "running", "recalibrated"]
-BATCH_NORMS: tuple[str, ...] = get_args(BatchNormMode)
 
 
 @dataclass(frozen=True, kw_only=True)

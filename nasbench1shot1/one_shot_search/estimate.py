@@ -1,89 +1,114 @@
-"""How long an epoch of a search will take, from a few timed steps on the machine it will run on."""
+"""How long a search will take, from a few timed steps on the machine it will run on."""
 
 import time
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 import torch
+from torch import Tensor
 
+from nasbench1shot1.images.batches import epoch_generator
 from nasbench1shot1.one_shot_search.hessian import MOST_ITERATIONS, dominant_eigenvalue
-from nasbench1shot1.one_shot_search.loop import train_epoch
-from nasbench1shot1.one_shot_search.one_shot_error import EVALUATION_BATCH, RECALIBRATION_BATCHES
+from nasbench1shot1.one_shot_search.loop import training_steps
 from nasbench1shot1.one_shot_search.options import SearchOptions
-from nasbench1shot1.one_shot_search.shared_weights import SharedWeights
+from nasbench1shot1.one_shot_search.shared_weights import shared_weights
 from nasbench1shot1.one_shot_search.state import SearchState, begin
 from nasbench1shot1.runs.compute import cpu_threads
+from nasbench1shot1.supernet import Supernet
 
 TIMED_STEPS = 2  # after one that is not timed, as the first of a process or on a GPU is slower
-
-
-class _Enough(Exception):
-    """Ends an epoch once enough of its steps are timed."""
-
-
-class _Stopwatch:
-    """Notes when every step of an epoch ends."""
-
-    def __init__(self, synchronise: bool) -> None:
-        self._synchronise, self.times = synchronise, [time.perf_counter()]
-
-    def step(self, epoch: int, loss: float | None) -> None:
-        """Note the time, when the device has done what it was given."""
-        _wait_for_device(self._synchronise)
-        self.times.append(time.perf_counter())
-        if len(self.times) > 1 + TIMED_STEPS:
-            raise _Enough
-
-    def epoch_done(self, line: dict[str, object]) -> None:
-        """Nothing to note."""
-
-    def seconds_per_step(self) -> float:
-        """The mean, without the first step if there is another."""
-        first = min(1, len(self.times) - 2)
-        return (self.times[-1] - self.times[first]) / (len(self.times) - 1 - first)
+TIMED_IMAGES = 128  # of the one-shot error
 
 
 def seconds_per_epoch(options: SearchOptions) -> float:
-    """How long an epoch of a search with these resolved options will take; nothing is recorded.
+    """Estimate how long an epoch of a search with these resolved options takes; nothing is recorded.
 
     Raises UserError where the search could not begin: images that are missing, for one.
     """
     config = options.common
     with cpu_threads(config.threads):
-        state = begin(options)
-        steps = -(-len(state.split.weights) // config.batch_size)
-        afterwards = (_seconds_to_evaluate, _seconds_to_choose, _seconds_of_the_eigenvalue)
-        return steps * _seconds_per_step(state) + sum(seconds(state) for seconds in afterwards)
+        return _seconds_per_epoch(begin(options))
+
+
+def expected_seconds(state: SearchState, epochs: int) -> float:
+    """Estimate how long so many more epochs of a search take, the last one included. The search does not change."""
+    with _rehearsal(state) as rehearsed:
+        at_end = rehearsed.method.scorings_at_end(state.config.batch_size, len(state.split.architecture))
+        return epochs * _seconds_per_epoch(rehearsed) + _seconds_to_score(rehearsed, at_end)
+
+
+@contextmanager
+def _rehearsal(state: SearchState) -> Iterator[SearchState]:
+    """Give a search to try things on: its method and SGD are copies, and the network is restored afterwards.
+
+    A second network would need its memory, and a compiled one would be compiled again.
+    """
+    config, method, net = state.config, state.method, state.net
+    generator = epoch_generator(config.seed, "expectation", 0)
+    copied_method = type(method)(net.space, method.hyperparameters, generator, method.device)
+    copied_method.load_state_dict(deepcopy(method.state_dict()))
+    copied_sgd = torch.optim.SGD(net.parameters(), config.learning_rate, config.momentum)
+    copied_sgd.load_state_dict(deepcopy(state.weight_optimizer.state_dict()))
+    was_training, before = net.training, {name: tensor.clone() for name, tensor in _tensors(net)}
+    gradients = [parameter.grad for parameter in net.parameters()]
+    for parameter in net.parameters():
+        parameter.grad = None
+    try:
+        yield replace(state, method=copied_method, weight_optimizer=copied_sgd, eigenvalues=list(state.eigenvalues))
+    finally:
+        for name, tensor in _tensors(net):
+            tensor.copy_(before[name])
+        for parameter, gradient in zip(net.parameters(), gradients, strict=True):
+            parameter.grad = gradient
+        net.train(was_training)
+
+
+def _tensors(net: Supernet) -> Iterator[tuple[str, Tensor]]:
+    """All weights and buffers of a network, by name, outside of autograd."""
+    yield from ((name, parameter.data) for name, parameter in net.named_parameters())
+    yield from net.named_buffers()
+
+
+def _seconds_per_epoch(state: SearchState) -> float:
+    """The same on a search that may change."""
+    half, size = len(state.split.architecture), state.config.batch_size
+    steps = -(-len(state.split.weights) // size)
+    seconds = steps * _seconds_per_step(state) + _seconds_to_evaluate(state)
+    return seconds + _seconds_to_score(state, state.method.scorings(size, half)) + _seconds_of_the_eigenvalue(state)
 
 
 def _seconds_per_step(state: SearchState) -> float:
-    stopwatch = _Stopwatch(state.images.images.is_cuda)
-    with suppress(_Enough):
-        train_epoch(state, state.config.epochs, stopwatch)  # the last epoch, in which nothing is warmed up
-    return stopwatch.seconds_per_step()
+    """The mean over a few steps of the last epoch, in which nothing is warmed up; the first is left out if possible."""
+    is_cuda, times = state.images.images.is_cuda, [time.perf_counter()]
+    for _ in islice(training_steps(state, state.config.epochs), 1 + TIMED_STEPS):
+        _wait_for_device(is_cuda)
+        times.append(time.perf_counter())
+    first = min(1, len(times) - 2)
+    return (times[-1] - times[first]) / (len(times) - 1 - first)
 
 
 def _seconds_to_evaluate(state: SearchState) -> float:
-    """Of the one-shot error: forward passes over the architecture half, and over some images to recalibrate."""
-    half = len(state.split.architecture)
-    rows = torch.from_numpy(state.split.architecture[:EVALUATION_BATCH])
-    batch = state.images_of(rows, state.augmentation(1), None)
-    state.net.eval()
-    started = time.perf_counter()
+    """Of the one-shot error: passes over the architecture half, and over the reference images of batch-norm."""
+    shared, half = shared_weights(state, 0), state.split.architecture
+    rows = torch.from_numpy(half[:TIMED_IMAGES])
     with torch.no_grad():
-        state.logits(state.method.evaluation_mixing(), batch.images, compiled=False)
-    _wait_for_device(batch.images.is_cuda)
-    passes = half + min(RECALIBRATION_BATCHES * EVALUATION_BATCH, len(state.split.weights))
-    return (time.perf_counter() - started) / len(rows) * passes
+        mixing = state.method.evaluation_mixing()
+    started = time.perf_counter()
+    shared.scores([mixing], rows)
+    seconds = time.perf_counter() - started
+    return seconds / shared.images_passed(1, len(rows)) * shared.images_passed(1, len(half))
 
 
-def _seconds_to_choose(state: SearchState) -> float:
+def _seconds_to_score(state: SearchState, scorings: Sequence[tuple[int, int]]) -> float:
     """Of methods that select by the shared weights: all the images that then pass through the network.
 
     On a GPU several architectures pass together, so that a pass of one is timed apart.
     """
-    shared, rng = SharedWeights(state, 0), np.random.default_rng(0)
-    scorings = state.method.scorings(state.config.batch_size, len(state.split.architecture))
+    shared, rng = shared_weights(state, 0), np.random.default_rng(0)
     some = [state.net.space.sample(rng) for _ in range(32 if state.images.images.is_cuda else 2)]
     rows = shared.rows(2 * state.config.batch_size, state.generator("expectation", 0))
 

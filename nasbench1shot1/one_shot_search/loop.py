@@ -2,21 +2,23 @@
 
 import time
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.evaluator import score
 from nasbench1shot1.images.batches import batches, endless_batches
 from nasbench1shot1.one_shot_search.early_stopping import returned_epoch
 from nasbench1shot1.one_shot_search.hessian import dominant_eigenvalue
 from nasbench1shot1.one_shot_search.one_shot_error import one_shot_error
 from nasbench1shot1.one_shot_search.perturbation import Perturbation
-from nasbench1shot1.one_shot_search.record import WEIGHTS, SearchWriter
-from nasbench1shot1.one_shot_search.shared_weights import SharedWeights
+from nasbench1shot1.one_shot_search.record import WEIGHTS, Parameters, SearchWriter
+from nasbench1shot1.one_shot_search.shared_weights import shared_weights
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Batch, Mixing
 from nasbench1shot1.runs.checkpoints import save_checkpoint
@@ -36,12 +38,29 @@ class Reporter(Protocol):
         """An epoch is recorded."""
 
 
+class Step(NamedTuple):
+    """What a training step leaves: its mean loss (), how many answers were wrong (), of how many images."""
+
+    loss: Tensor
+    wrong: Tensor
+    images: int
+
+
 @dataclass(frozen=True)
 class Training:
     """Means over the weight half during an epoch; None before training."""
 
     loss: float | None
     error: float | None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a method prefers after an epoch, its Λ, and the supernet's error on the architecture half, a fraction."""
+
+    one_shot_error: float
+    architecture: Architecture
+    parameters: Parameters
 
 
 def run_search(state: SearchState, table: Table, writer: SearchWriter, reporter: Reporter) -> None:
@@ -55,39 +74,71 @@ def run_search(state: SearchState, table: Table, writer: SearchWriter, reporter:
             return
         started = time.perf_counter()
         training = train_epoch(state, epoch, reporter) if epoch > 0 else Training(None, None)
-        state.method.choose(SharedWeights(state, epoch))
-        error = one_shot_error(state, epoch)
-        check_network(state.net, _advice(epoch))  # the last step of an epoch may have done it
-        check_finite(state.method.parameters.values(), "an architecture parameter", _advice(epoch, "--architecture"))
+        outcome = evaluate(state, epoch)
         state.eigenvalues.append(_eigenvalue(state, epoch))
         state.search_seconds += time.perf_counter() - started
         state.epoch = epoch
-        line = epoch_line(state, table, training, error)
-        record_epoch(state, writer, line)
+        line = epoch_line(state, table, training, outcome)
+        record_epoch(state, writer, line, outcome.parameters)
         reporter.epoch_done(line)
 
 
+def evaluate(state: SearchState, epoch: int) -> Outcome:
+    """Let the method choose an architecture, and measure the one-shot error.
+
+    After the last epoch the method also ends the search. That is undone once its outcome is known: the checkpoint holds
+    a search that can be continued for more epochs.
+    """
+    shared = shared_weights(state, epoch)
+    state.method.choose(shared)
+    if epoch < state.config.epochs:
+        return _outcome(state, epoch)
+    before = deepcopy(state.method.state_dict())
+    state.method.end_search(shared)
+    outcome = _outcome(state, epoch)
+    state.method.load_state_dict(before)
+    return outcome
+
+
+def _outcome(state: SearchState, epoch: int) -> Outcome:
+    error, method = one_shot_error(state, epoch), state.method
+    check_network(state.net, _advice(epoch))  # the last step of an epoch may have done it
+    finite(error, "the one-shot validation loss", _advice(epoch))
+    check_finite(method.parameters.values(), "an architecture parameter", _advice(epoch, "--architecture"))
+    parameters = {key: value.detach().cpu().numpy().astype(np.float32) for key, value in method.parameters.items()}
+    return Outcome(error, method.architecture(), parameters)
+
+
 def train_epoch(state: SearchState, epoch: int, reporter: Reporter) -> Training:
-    """One pass over the weight half; before every weight step, one step of Λ on a batch of the architecture half."""
+    """Make one pass over the weight half, then move what the method moves once an epoch."""
+    device = state.images.images.device
+    loss_sum, wrong, seen = torch.zeros((), device=device), torch.zeros((), device=device), 0
+    for number, step in enumerate(training_steps(state, epoch), start=1):
+        loss_sum += step.loss * step.images
+        wrong += step.wrong
+        seen += step.images
+        reporter.step(epoch, _mean(loss_sum, seen, epoch) if number % CHECK_EVERY == 0 else None)
+    if epoch > state.config.warm_start_epochs:
+        state.method.end_epoch(shared_weights(state, epoch))
+    return Training(_mean(loss_sum, seen, epoch), wrong.item() / seen)
+
+
+def training_steps(state: SearchState, epoch: int) -> Iterator[Step]:
+    """Begin an epoch and train step by step; before every weight step, Λ moves on a batch of the architecture half.
+
+    While the weights warm up, Λ stays.
+    """
     for group in state.weight_optimizer.param_groups:
         group["lr"] = state.learning_rate(epoch)
     state.net.train()
     state.method.begin_epoch(epoch, state.config.epochs, state.generator("optimizer", epoch))
     perturb = Perturbation(state, epoch)
     is_warm = epoch > state.config.warm_start_epochs
-    device = state.images.images.device
-    loss_sum, wrong, seen = torch.zeros((), device=device), torch.zeros((), device=device), 0
-    for step, (weight_batch, architecture_batch) in enumerate(batch_pairs(state, epoch), start=1):
+    for weight_batch, architecture_batch in batch_pairs(state, epoch):
         if is_warm:
             state.method.architecture_step(state.step(weight_batch, architecture_batch))
         loss, logits = weight_step(state, weight_batch, perturb)
-        loss_sum += loss * len(weight_batch.labels)
-        wrong += (logits.argmax(dim=1) != weight_batch.labels).sum()
-        seen += len(weight_batch.labels)
-        reporter.step(epoch, _mean(loss_sum, seen, epoch) if step % CHECK_EVERY == 0 else None)
-    if is_warm:
-        state.method.end_epoch(SharedWeights(state, epoch))
-    return Training(_mean(loss_sum, seen, epoch), wrong.item() / seen)
+        yield Step(loss, (logits.argmax(dim=1) != weight_batch.labels).sum(), len(weight_batch.labels))
 
 
 def weight_step(
@@ -121,25 +172,21 @@ def batch_pairs(state: SearchState, epoch: int) -> Iterator[tuple[Batch, Batch]]
         yield weight_batch, state.images_of(architecture_rows, augment, drawn if augmented else None)
 
 
-def epoch_line(state: SearchState, table: Table, training: Training, one_shot_valid_error: float) -> dict[str, object]:
+def epoch_line(state: SearchState, table: Table, training: Training, outcome: Outcome) -> dict[str, object]:
     """The line of metrics.jsonl for the state's epoch; fields as in `record.FIELDS`."""
-    arch = state.method.architecture()
     return {
         "epoch": state.epoch,
         "train_loss": training.loss,
         "train_error": training.error,
-        "one_shot_valid_error": one_shot_valid_error,
-        "architecture": str(arch),
-        **score(arch, table).fields(state.search_seconds),
+        "one_shot_valid_error": outcome.one_shot_error,
+        "architecture": str(outcome.architecture),
+        **score(outcome.architecture, table).fields(state.search_seconds),
         "hessian_eigenvalue": state.eigenvalues[-1],
     }
 
 
-def record_epoch(state: SearchState, writer: SearchWriter, line: dict[str, object]) -> None:
+def record_epoch(state: SearchState, writer: SearchWriter, line: dict[str, object], parameters: Parameters) -> None:
     """Write the epoch down; the checkpoint comes last and makes it count."""
-    parameters = {
-        key: value.detach().cpu().numpy().astype(np.float32) for key, value in state.method.parameters.items()
-    }
     writer.append(line, parameters)
     every = state.config.keep_weights_every
     if every and state.epoch and state.epoch % every == 0:

@@ -23,7 +23,9 @@ from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.runs.writer import RunWriter
 
 if TYPE_CHECKING:
-    pass
+    from torch import Tensor
+
+    from nasbench1shot1.supernet import Supernet
 
 PARAMETERS, FIGURE, WEIGHTS, SEEDS = "architecture_parameters.npz", "regret.png", "weights", "seeds.json"
 
@@ -91,7 +93,7 @@ class Run(RunRecord):
 
     def are_complete(self, lines: Sequence[Mapping[str, Any]]) -> bool:
         """Return whether these are as many lines as the summary counts epochs."""
-        return len(lines) == self.summary.get("searched_epochs", len(lines) - 1) + 1
+        return len(lines) == int(self.summary.get("searched_epochs", len(lines) - 1)) + 1
 
     @cached_property
     def architectures(self) -> list[Architecture]:
@@ -109,6 +111,12 @@ class Run(RunRecord):
         if recorded not in (None, _digest(_by_epoch(stored))):
             raise damaged(self.folder / PARAMETERS, f"its values are not those that {SUMMARY} summarises")
         return stored
+
+    def supernet(self, epoch: int) -> "tuple[Supernet, dict[str, Tensor]]":
+        """Return the network with the weights kept of an epoch, and that epoch's Λ (`kept_weights.supernet_of`)."""
+        from nasbench1shot1.one_shot_search.kept_weights import supernet_of
+
+        return supernet_of(self, epoch)
 
 
 class SearchWriter(RunWriter[Run]):

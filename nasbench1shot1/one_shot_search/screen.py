@@ -10,7 +10,7 @@ from rich.console import Console
 from nasbench1shot1.errors import UserError
 from nasbench1shot1.images.store import TRAINING_IMAGES
 from nasbench1shot1.one_shot_search.early_stopping import returned_epoch
-from nasbench1shot1.one_shot_search.estimate import seconds_per_epoch
+from nasbench1shot1.one_shot_search.estimate import expected_seconds
 from nasbench1shot1.one_shot_search.options import non_default_options
 from nasbench1shot1.one_shot_search.progress import SearchProgress
 from nasbench1shot1.one_shot_search.record import FIGURE, Run
@@ -52,7 +52,7 @@ def announce(state: SearchState, table: Table, folder: Path, console: Console | 
     if table.name == "nb101-embedded":
         say("Its values are estimates, test accuracy predicted; papers need official data.")
     if config.scale == "full" and config.device == "cpu":
-        say(f"Without a GPU this takes {duration(left * seconds_per_epoch(state.options))}.")
+        say(f"Without a GPU this takes {duration(expected_seconds(state, left))}.")
     return console
 
 

@@ -10,7 +10,7 @@ from nasbench1shot1.one_shot_search.config import FACTS
 from nasbench1shot1.one_shot_search.options import SearchOptions, recorded_search, search_options
 from nasbench1shot1.one_shot_search.record import FIGURE, Run, SearchWriter, load_run
 from nasbench1shot1.paths import as_path
-from nasbench1shot1.registry import check_at_hand, search_space
+from nasbench1shot1.registry import check_at_hand, one_shot, search_space
 from nasbench1shot1.runs.compute import cpu_threads
 from nasbench1shot1.runs.description import description, updated
 from nasbench1shot1.runs.folder import CONFIG, SUMMARY, check_facts
@@ -151,9 +151,6 @@ def _record_growth(folder: Path, recorded: Mapping[str, Any], epochs: int, epoch
 def _check_covers(table: "Table", name: str) -> None:
     """Refuse a space without relaxation, and a table that lacks cells of it, before a search prefers one."""
     import numpy as np
-
-    from nasbench1shot1.paths import as_path
-from nasbench1shot1.registry import one_shot
 
     space, rng = one_shot(search_space(name)), np.random.default_rng(0)
     try:

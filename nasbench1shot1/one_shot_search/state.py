@@ -19,10 +19,12 @@ from nasbench1shot1.images.image_set import ImageSet, load_images
 from nasbench1shot1.images.splits import Split, split
 from nasbench1shot1.layers import other_buffers, unchanged_statistics
 from nasbench1shot1.one_shot_search.config import SearchConfig
+from nasbench1shot1.one_shot_search.memory import check_fits
 from nasbench1shot1.one_shot_search.options import SearchOptions
 from nasbench1shot1.optimizer import Batch, Mixing, OneShotOptimizer, SearchStep
 from nasbench1shot1.runs.checkpoints import taking_up
 from nasbench1shot1.supernet import Supernet
+from nasbench1shot1.supernets.passes import class_scores
 from nasbench1shot1.supernets.presets import PRESETS, Preset
 
 
@@ -79,14 +81,7 @@ class SearchState:
             raise InvalidInputError(
                 f"{self.config.optimizer} gave a {type(mixing).__name__} as its mixing: let it return a Mixing(weights)"
             )
-        forward = self.net if compiled and not mixing.is_sampled else self.net.forward
-        with self._autocast(images):
-            logits: Tensor = forward(images, *mixing.arguments())
-        return logits.float()
-
-    def _autocast(self, images: Tensor) -> torch.autocast:
-        enabled = self.config.precision == "bfloat16"
-        return torch.autocast(images.device.type, dtype=torch.bfloat16, enabled=enabled)
+        return class_scores(self.net, mixing, images, self.config.precision, compiled)
 
     def step(self, weight_batch: Batch, architecture_batch: Batch) -> SearchStep:
         """What an optimizer may use to move Λ."""
@@ -160,6 +155,7 @@ def begin(options: SearchOptions) -> SearchState:
     config = options.common
     preset, device = PRESETS[config.preset], torch.device(config.device)
     space = registry.one_shot(registry.search_space(config.space))
+    check_fits(config, space)
     images = load_images(config.images)
     halves = split(
         images,

@@ -10,13 +10,14 @@ from nasbench1shot1.errors import InvalidInputError, RunStoppedError
 from nasbench1shot1.files import write_error
 from nasbench1shot1.runs.folder import CONFIG, ENVIRONMENT, METRICS, read_lines
 from nasbench1shot1.runs.lock import LOCK, FolderLock, locked
+from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.runs.writer import RunWriter
 
 Writer = TypeVar("Writer", bound=RunWriter)  # type: ignore[type-arg]
 
 
 @contextmanager
-def new_run(folder: Path, writer: type[Writer], kind: type) -> Iterator[Writer]:
+def new_run(folder: Path, writer: type[Writer], kind: type[RunRecord]) -> Iterator[Writer]:
     """Make the folder of a new run and hold its lock.
 
     Where something fails before the first line of metrics, or is stopped before the options are written, the folder is
@@ -42,7 +43,7 @@ def new_run(folder: Path, writer: type[Writer], kind: type) -> Iterator[Writer]:
 
 
 @contextmanager
-def existing_run(folder: Path, writer: type[Writer], kind: type) -> Iterator[Writer]:
+def existing_run(folder: Path, writer: type[Writer], kind: type[RunRecord]) -> Iterator[Writer]:
     """Hold the lock of a run's folder, to resume the run; arguments and errors as those of `new_run`."""
     with locked(folder) as lock, _stoppable(folder, kind):
         yield writer(folder, lock, kind)
@@ -107,7 +108,7 @@ def _empty(folder: Path) -> None:
 
 
 @contextmanager
-def _stoppable(folder: Path, kind: type) -> Iterator[None]:
+def _stoppable(folder: Path, kind: type[RunRecord]) -> Iterator[None]:
     """Tell the command that resumes the run where Ctrl-C ends it."""
     try:
         yield

@@ -4,9 +4,13 @@ docs/presets.md explains every switch and shows what it changes.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from nasbench1shot1.errors import unknown_name
+
+BatchNormMode = Literal["batch", "running", "recalibrated"]
+BATCH_NORMS: tuple[str, ...] = get_args(BatchNormMode)
+"""Statistics that one-shot errors can be measured with (docs/optimizers.md, evaluation batch-norm)."""
 
 
 @dataclass(frozen=True)
@@ -24,8 +28,8 @@ class Preset:
         split: "20k/20k" leaves the 10,000 images on which NAS-Bench-101 validates untouched; "25k/25k" searches on
             them too.
         augment_architecture_half: whether the half that trains Λ and measures the one-shot error is augmented.
-        evaluation_batch_norm: statistics that the one-shot error is measured with: "recalibrated" on the weight
-            half under the present weights, or the "running" ones.
+        evaluation_batch_norm: statistics that the one-shot error is measured with: "recalibrated" on reference images
+            of the weight half, passed through what is measured, or the "running" ones.
         cutout_ramp: whether the cutout probability grows linearly over the search, as was meant, or is constant.
     """
 

@@ -9,16 +9,18 @@ from typing import Any
 
 import pytest
 import torch
+from ending_methods import EvolvesAtTheEnd, PerturbsAtTheEnd
 
+from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.conformance.optimizer import OptimizerConformance
 from nasbench1shot1.conformance.optimizer_steps import OptimizerStepsConformance
 from nasbench1shot1.conformance.tiny_search import random_images, tiny_search, tiny_state
-from nasbench1shot1.one_shot_search.shared_weights import SharedWeights
-from nasbench1shot1.optimizer import Mixing, SearchStep
+from nasbench1shot1.optimizer import Mixing, OneShotOptimizer, SearchStep
 from nasbench1shot1.optimizers.darts import DARTS
 from nasbench1shot1.optimizers.random_ws import RandomWS
 from nasbench1shot1.registry import BUILT_IN
 from nasbench1shot1.supernet import to_tensors
+from nasbench1shot1.supernets.shared_weights import SharedWeights
 
 SELECTION = {"candidates": 6, "candidate_batches": 1, "finalists": 2}
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -64,6 +66,23 @@ class TestMixtures(OptimizerStepsConformance):
     @pytest.fixture
     def options(self, mixture: dict[str, Any]) -> dict[str, Any]:
         return mixture
+
+    @pytest.fixture
+    def space(self) -> str:
+        return "s3"
+
+
+class TestEndings(OptimizerStepsConformance):
+    """Methods that choose the final architecture by more than argmax."""
+
+    @pytest.fixture(params=[EvolvesAtTheEnd, PerturbsAtTheEnd])
+    def optimizer(self, request: pytest.FixtureRequest) -> type[OneShotOptimizer]:
+        method: type[OneShotOptimizer] = request.param
+        return method
+
+    @pytest.fixture
+    def options(self, optimizer: type[OneShotOptimizer]) -> dict[str, Any]:
+        return SELECTION if issubclass(optimizer, RandomWS) else {}
 
     @pytest.fixture
     def space(self) -> str:
@@ -136,8 +155,20 @@ class ScoresUnannounced(RandomWS):
 
 class ScoresWhatTheWeightsTrainOn(RandomWS):
     def end_epoch(self, shared: SharedWeights) -> None:
-        rows = torch.from_numpy(shared._state.split.weights)
+        rows = torch.from_numpy(shared._split.weights)
         self.chosen = min((self.sample() for _ in range(3)), key=lambda arch: shared.errors([arch], rows)[0])
+
+
+class EndsForGood(RandomWS):
+    """Goes on with the architecture that it ended with, although its state was put back."""
+
+    has_ended = False
+
+    def end_search(self, shared: SharedWeights) -> None:
+        self.has_ended = True
+
+    def sample(self) -> Architecture:
+        return self.chosen if self.has_ended else super().sample()
 
 
 @pytest.mark.parametrize(
@@ -154,6 +185,7 @@ class ScoresWhatTheWeightsTrainOn(RandomWS):
         (DrawsFromTheGlobalGenerator, "test_all_that_it_draws_comes_from_its_generators"),
         (ForgetsItsMoments, "test_a_fresh_one_that_takes_up_its_state_goes_on_alike"),
         (KeepsWhatIsLacking, "test_a_state_that_lacks_something_is_refused"),
+        (EndsForGood, "test_its_state_undoes_the_end_of_a_search"),
         (ScoresUnannounced, "test_it_scores_images_of_the_architecture_half_and_no_more_than_it_announces"),
         (ScoresWhatTheWeightsTrainOn, "test_it_scores_images_of_the_architecture_half_and_no_more_than_it_announces"),
     ],

@@ -7,8 +7,8 @@ from nasbench1shot1.experiments.reproduction import worker
 from nasbench1shot1.one_shot_search import loop
 
 
-def record_and_stall(state, writer, line, real=loop.record_epoch):
-    real(state, writer, line)
+def record_and_stall(state, writer, line, parameters, real=loop.record_epoch):
+    real(state, writer, line, parameters)
     if line["epoch"] == 1:
         time.sleep(3600)
 

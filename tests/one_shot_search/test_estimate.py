@@ -1,13 +1,16 @@
 """How long an epoch will take, under a clock that ticks once at every look."""
 
+from copy import deepcopy
 from itertools import count
 
 import pytest
 from tiny_search import tiny_state
 
-from nasbench1shot1.one_shot_search import estimate, hessian
+from nasbench1shot1.conformance.search_steps import Nobody
+from nasbench1shot1.conformance.tiny_search import same
+from nasbench1shot1.one_shot_search import estimate, hessian, loop
 from nasbench1shot1.one_shot_search.hessian import MOST_ITERATIONS
-from nasbench1shot1.one_shot_search.shared_weights import SharedWeights
+from nasbench1shot1.one_shot_search.shared_weights import shared_weights
 
 
 @pytest.fixture(autouse=True)
@@ -23,12 +26,13 @@ def a_tick_a_look(monkeypatch):
 )
 def test_the_images_that_a_selection_passes_are_counted_each_at_the_price_of_one(optimizer, options, batch_norm):
     state = tiny_state(optimizer=optimizer, evaluation_batch_norm=batch_norm, **options)
-    shared, timed = SharedWeights(state, 0), 2 * state.config.batch_size
+    shared, timed = shared_weights(state, 0), 2 * state.config.batch_size
     wanted = 0.0
     for architectures, images in state.method.scorings(state.config.batch_size, len(state.split.architecture)):
         together = min(architectures, 2)
         wanted += shared.images_passed(architectures, images) / shared.images_passed(together, timed)
-    assert estimate._seconds_to_choose(state) == pytest.approx(wanted)
+    scorings = state.method.scorings(state.config.batch_size, len(state.split.architecture))
+    assert estimate._seconds_to_score(state, scorings) == pytest.approx(wanted)
     assert (wanted > 0) is (optimizer != "darts")
 
 
@@ -67,3 +71,53 @@ def test_every_method_gets_an_estimate_and_nothing_is_searched(optimizer):
     partial = {"channels": 4} if optimizer == "pc-darts" else {}
     config = tiny_state(optimizer=optimizer, **options, **partial).config
     assert 0 < estimate.seconds_per_epoch(config) < float("inf")
+
+
+def searched_on(state, epoch: int):
+    """All that an epoch leaves: weights, momentum, method and what it prefers."""
+    outcome = loop.evaluate(state, 0) if epoch == 0 else None
+    training = loop.train_epoch(state, epoch, Nobody()) if epoch else None
+    outcome = outcome or loop.evaluate(state, epoch)
+    moved = (state.net.state_dict(), state.weight_optimizer.state_dict(), state.method.state_dict())
+    return deepcopy(moved), [outcome.one_shot_error, str(outcome.architecture), outcome.parameters, training]
+
+
+@pytest.mark.parametrize("optimizer", ["darts", "darts-second-order", "gdas", "pc-darts", "snas", "random-ws", "enas"])
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_search_that_was_estimated_is_one_that_was_not_bit_for_bit(optimizer, begun):
+    """Before its first epoch, and between two."""
+    few = {"candidates": 3, "finalists": 2, "controller_steps": 2}
+    options = {name: value for name, value in few.items() if optimizer == "enas" or name != "controller_steps"}
+    options = options if optimizer in ("random-ws", "enas") else {"hessian_eigenvalue": True}
+    partial = {"channels": 4} if optimizer == "pc-darts" else {}
+    found = []
+    for estimates in (False, True):
+        state = tiny_state(optimizer=optimizer, **options, **partial)
+        if begun:
+            searched_on(state, 1)
+        if estimates:
+            was_training, before = state.net.training, deepcopy(state.net.state_dict())
+            assert 0 < estimate.expected_seconds(state, 2) < float("inf")
+            assert state.net.training is was_training
+            assert same(state.net.state_dict(), before)
+            assert begun or all(parameter.grad is None for parameter in state.net.parameters())
+        found.append([searched_on(state, epoch) for epoch in ((2, 3) if begun else (0, 1))])
+    assert same(*found)
+
+
+def test_only_a_few_steps_are_made_and_no_second_network(monkeypatch):
+    state, steps = tiny_state(batch_size=4), []
+    real = loop.weight_step
+    monkeypatch.setattr(loop, "weight_step", lambda *arguments: steps.append(arguments) or real(*arguments))
+    monkeypatch.setattr(estimate, "begin", None)
+    estimate.expected_seconds(state, 2)
+    assert len(steps) == 1 + estimate.TIMED_STEPS
+
+
+def test_a_failure_leaves_the_search_as_it_was(monkeypatch):
+    state = tiny_state()
+    before = deepcopy(state.net.state_dict())
+    monkeypatch.setattr(estimate, "_seconds_to_evaluate", lambda state: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        estimate.expected_seconds(state, 2)
+    assert same(state.net.state_dict(), before)

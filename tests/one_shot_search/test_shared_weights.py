@@ -1,5 +1,7 @@
 """Scoring architectures by shared weights: each option of batch-norm, against each architecture on its own."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 import torch
@@ -7,23 +9,28 @@ from naive_supernet import naive_forward
 from tiny_search import generator, tiny_state
 from torch import nn
 
+from nasbench1shot1.images.augment import Augmentation
 from nasbench1shot1.images.batches import batches
-from nasbench1shot1.layers import BatchNorm2d, Groups, grouped_statistics
+from nasbench1shot1.layers import BatchNorm2d
 from nasbench1shot1.one_shot_search import one_shot_error as one_shot
-from nasbench1shot1.one_shot_search import shared_weights
-from nasbench1shot1.one_shot_search.config import BATCH_NORMS
-from nasbench1shot1.one_shot_search.shared_weights import SharedWeights
+from nasbench1shot1.one_shot_search.shared_weights import shared_weights
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Mixing
+from nasbench1shot1.supernet import Supernet
+from nasbench1shot1.supernets import group_statistics
+from nasbench1shot1.supernets import shared_weights as scoring
+from nasbench1shot1.supernets.group_statistics import fixed_statistics, measured_statistics
+from nasbench1shot1.supernets.presets import BATCH_NORMS
+from nasbench1shot1.supernets.shared_weights import SharedWeights
 
 REFERENCE, AT_ONCE, IMAGES, CELLS = 16, 24, 60, 2
 
 
 @pytest.fixture(autouse=True)
 def few_images(monkeypatch):
-    monkeypatch.setattr(shared_weights, "REFERENCE_IMAGES", REFERENCE)
-    monkeypatch.setattr(shared_weights, "SCORED_AT_ONCE", AT_ONCE)
-    monkeypatch.setattr(one_shot, "EVALUATION_BATCH", AT_ONCE)
+    monkeypatch.setattr(scoring, "REFERENCE_IMAGES", REFERENCE)
+    monkeypatch.setattr(scoring, "PATH_BATCH", AT_ONCE)
+    monkeypatch.setattr(scoring, "MIXED_BATCH", AT_ONCE)
 
 
 def state_of(batch_norm: str | None = None, optimizer: str = "random-ws", **options) -> SearchState:
@@ -85,7 +92,7 @@ def test_errors_are_those_of_each_architecture_alone(space, batch_norm):
     architectures, rows = sampled(state), torch.from_numpy(state.split.architecture)
     before = {name: value.clone() for name, value in state.net.state_dict().items()}
     state.net.train()
-    shared = SharedWeights(state, 2)
+    shared = shared_weights(state, 2)
     found = shared.errors(architectures)
     assert found.dtype == np.float64
     assert np.array_equal(found, naive_errors(state, architectures, batch_norm, rows))
@@ -99,23 +106,29 @@ def test_errors_are_those_of_each_architecture_alone(space, batch_norm):
     assert all(torch.equal(value, before[name]) for name, value in state.net.state_dict().items())
     assert all(value.grad is None for value in state.net.parameters())
     assert all(layer.training for layer in state.net.modules())
-    assert all(layer.groups is None for layer in state.net.modules() if isinstance(layer, BatchNorm2d))
+    assert all(layer.other_statistics is None for layer in state.net.modules() if isinstance(layer, BatchNorm2d))
 
 
 @pytest.mark.parametrize("batch_norm", BATCH_NORMS)
 def test_several_architectures_in_one_pass_are_each_alone(batch_norm, monkeypatch):
+    """As on a GPU: there the groups of a batch are normalised by the same kernels."""
     state = state_of(batch_norm)
-    architectures, shared = sampled(state, 5), SharedWeights(state, 2)
-    images = torch.cat([reference_images(state, 2), reference_images(state, 1)]).double()
     state.net.double()
-    groups = Groups(len(images), REFERENCE if batch_norm == "recalibrated" else len(images))
-    with torch.no_grad(), shared._statistics(groups):
-        together = shared._logits(architectures, images).unflatten(0, (5, -1))
-        alone = [shared._logits([arch], images) for arch in architectures]
-        torch.testing.assert_close(together, torch.stack(alone), rtol=1e-6, atol=1e-6)
-        monkeypatch.setattr(BatchNorm2d, "_one_group", lambda self, x, n: self._all_groups(x[None], n)[0])
-        as_on_gpu = shared._logits(architectures, images).unflatten(0, (5, -1))
-    torch.testing.assert_close(as_on_gpu, together, rtol=1e-4, atol=1e-5)  # float32 statistics
+    architectures, shared = sampled(state, 5), shared_weights(state, 2)
+    monkeypatch.setattr(
+        Augmentation, "normalise", lambda self, images, real=Augmentation.normalise: real(self, images).double()
+    )
+    alone = shared.scores(architectures)
+    groups = [architectures[:3], architectures[3:]]
+    monkeypatch.setattr(
+        SharedWeights, "_groups", lambda *_: [[Mixing(path=arch) for arch in group] for group in groups]
+    )
+    together = shared.scores(architectures)
+    np.testing.assert_allclose(together.losses, alone.losses, rtol=1e-6)
+    assert np.array_equal(together.errors, alone.errors)
+    monkeypatch.setattr(group_statistics, "_all_at_once", lambda x: True)
+    as_on_gpu = shared.scores(architectures)
+    np.testing.assert_allclose(as_on_gpu.losses, alone.losses, rtol=1e-3)  # float32 statistics
 
 
 @pytest.mark.parametrize("preset", ["corrected", "original"])
@@ -124,7 +137,7 @@ def test_all_architectures_of_a_call_see_the_same_images(preset):
     errors = []
     for order in (1, -1):
         state = state_of(preset=preset)
-        shared = SharedWeights(state, 2)
+        shared = shared_weights(state, 2)
         errors.append(shared.errors(sampled(state)[::order])[::order])
     assert np.array_equal(*errors)
     again = shared.errors(sampled(state))
@@ -138,42 +151,41 @@ def test_a_failure_leaves_the_supernet_as_it_was(monkeypatch):
     def fail(*_, **__):
         raise RuntimeError("no memory")
 
-    monkeypatch.setattr(type(state), "logits", fail)
+    monkeypatch.setattr(Supernet, "forward", fail)
     with pytest.raises(RuntimeError, match="no memory"):
-        SharedWeights(state, 2).errors(sampled(state))
+        shared_weights(state, 2).errors(sampled(state))
     assert state.net.training
-    assert all(layer.groups is None for layer in state.net.modules() if isinstance(layer, BatchNorm2d))
+    assert all(layer.other_statistics is None for layer in state.net.modules() if isinstance(layer, BatchNorm2d))
 
 
 @pytest.mark.parametrize("batch_norm", BATCH_NORMS)
 @pytest.mark.parametrize("images", [3, AT_ONCE, AT_ONCE + 1])
 def test_the_images_that_it_says_pass_through_the_network_do(batch_norm, images, monkeypatch):
     state, passed = state_of(batch_norm), []
-    real = type(state).logits
+    real = Supernet.forward
 
-    def counted(self, mixing, images, *rest, **named):
+    def counted(self, images, *rest, **named):
         passed.append(len(images))
-        return real(self, mixing, images, *rest, **named)
+        return real(self, images, *rest, **named)
 
-    monkeypatch.setattr(type(state), "logits", counted)
-    shared = SharedWeights(state, 2)
+    monkeypatch.setattr(Supernet, "forward", counted)
+    shared = shared_weights(state, 2)
     shared.errors(sampled(state, 3), shared.rows(images, generator(0)))
     assert sum(passed) == shared.images_passed(3, images)
 
 
 @pytest.mark.parametrize(("space", "blocks"), [("s1", 4), ("s3", 5)])
 def test_what_passes_together_on_a_gpu_is_bounded_by_the_widest_map(space, blocks):
-    shared = SharedWeights(state_of(space=space, channels=16), 2)
-    images = torch.empty(512, 3, 32, 32)
-    widest = blocks * 16 * 32 * 32 * 4 * len(images)
-    together = shared._at_once_on_gpu(images)
+    shared = shared_weights(state_of(space=space, channels=16), 2)
+    widest = blocks * 16 * 32 * 32 * 4 * 512
+    together = shared._at_once_on_gpu(512)
     assert together * widest <= 2**29 < (together + 1) * widest
-    assert shared._at_once_on_gpu(torch.empty(30_000, 3, 32, 32)) == 1
+    assert shared._at_once_on_gpu(30_000) == 1
 
 
 def test_rows_are_drawn_from_the_architecture_half_without_repetition():
     state = state_of()
-    shared, half = SharedWeights(state, 0), set(state.split.architecture.tolist())
+    shared, half = shared_weights(state, 0), set(state.split.architecture.tolist())
     assert shared.batch_size == 20
     for images in (1, 30, IMAGES):
         rows = shared.rows(images, generator(3)).tolist()
@@ -196,42 +208,54 @@ def norm_of(affine: bool, channels: int = 3) -> BatchNorm2d:
     return layer
 
 
+@pytest.mark.parametrize("together", [False, True])
 @pytest.mark.parametrize("memory_format", [torch.contiguous_format, torch.channels_last])
 @pytest.mark.parametrize("affine", [True, False])
-def test_each_group_is_normalised_as_pytorch_does_alone(affine, memory_format):
+def test_each_group_is_normalised_as_pytorch_does_alone(affine, memory_format, together, monkeypatch):
+    monkeypatch.setattr(group_statistics, "_all_at_once", lambda x: together)
     layer = norm_of(affine)
     x = (3 + 2 * torch.randn(12, 3, 4, 5, generator=generator(0), dtype=torch.float64)).to(memory_format=memory_format)
     before = {name: value.clone() for name, value in layer.state_dict().items()}
     alone = [nn.functional.batch_norm(part, None, None, layer.weight, layer.bias, training=True) for part in x.split(4)]
-    with grouped_statistics(layer, Groups(4, 4)):
-        torch.testing.assert_close(layer(x), torch.cat(alone), rtol=1e-10, atol=1e-10)
-    grouped = layer._all_groups(x.unflatten(0, (-1, 4)), 4).flatten(0, 1)
-    torch.testing.assert_close(grouped, torch.cat(alone), rtol=1e-5, atol=1e-5)  # its statistics are float32
-    assert layer.groups is None
+    tolerance = 1e-5 if together else 1e-10  # its statistics are float32
+    with measured_statistics(layer, groups=3):
+        torch.testing.assert_close(layer(x), torch.cat(alone).to(x), rtol=tolerance, atol=tolerance)
+    assert layer.other_statistics is None
     assert all(torch.equal(value, before[name]) for name, value in layer.state_dict().items())
 
 
+@pytest.mark.parametrize("together", [False, True])
 @pytest.mark.parametrize("affine", [True, False])
-def test_a_group_takes_the_biased_statistics_of_its_reference(affine):
+def test_later_passes_take_the_biased_statistics_of_the_measured_one(affine, together, monkeypatch):
+    """Group by group, and call by call where a layer is called twice in a pass."""
+    monkeypatch.setattr(group_statistics, "_all_at_once", lambda x: together)
     layer = norm_of(affine)
-    x = 3 + 2 * torch.randn(12, 3, 4, 5, generator=generator(0), dtype=torch.float64)
-    wanted = []
-    for group in x.split(6):
-        mean, variance = group[:2].mean(dim=(0, 2, 3)), group[:2].var(dim=(0, 2, 3), correction=0)
-        wanted.append(nn.functional.batch_norm(group, mean, variance, layer.weight, layer.bias, eps=layer.eps))
-    with grouped_statistics(layer, Groups(6, 2)):
-        torch.testing.assert_close(layer(x), torch.cat(wanted), rtol=1e-9, atol=1e-9)
-    grouped = layer._all_groups(x.unflatten(0, (-1, 6)), 2).flatten(0, 1)
-    torch.testing.assert_close(grouped, torch.cat(wanted), rtol=1e-5, atol=1e-5)
-    of_reference = nn.functional.batch_norm(x[:2], None, None, layer.weight, layer.bias, training=True)
-    torch.testing.assert_close(torch.cat(wanted)[:2], of_reference, rtol=1e-9, atol=1e-9)
+    references = [3 + 2 * torch.randn(4, 3, 4, 5, generator=generator(i), dtype=torch.float64) for i in (0, 1)]
+    scored = torch.randn(6, 3, 4, 5, generator=generator(2), dtype=torch.float64)
+    with measured_statistics(layer, groups=2) as statistics:
+        for reference in references:
+            layer(reference)
+    for _ in range(2):  # passes
+        with fixed_statistics(layer, statistics):
+            found = [layer(scored) for _ in references]
+        for reference, normalised in zip(references, found, strict=True):
+            wanted = []
+            for of_reference, part in zip(reference.split(2), scored.split(3), strict=True):
+                mean, variance = of_reference.mean(dim=(0, 2, 3)), of_reference.var(dim=(0, 2, 3), correction=0)
+                wanted.append(nn.functional.batch_norm(part, mean, variance, layer.weight, layer.bias, eps=layer.eps))
+            tolerance = 1e-5 if together else 1e-9
+            torch.testing.assert_close(normalised, torch.cat(wanted), rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_groups_keep_the_dtype_and_a_channel_without_variance(dtype):
+@pytest.mark.parametrize("together", [False, True])
+def test_groups_keep_the_dtype_and_a_channel_without_variance(dtype, together, monkeypatch):
+    monkeypatch.setattr(group_statistics, "_all_at_once", lambda x: together)
     layer = BatchNorm2d(2)
     x = torch.full((4, 2, 3, 3), 1.5, dtype=dtype)
-    with grouped_statistics(layer, Groups(2, 1)):
+    with measured_statistics(layer, groups=2) as statistics:
+        layer(x)
+    with fixed_statistics(layer, statistics):
         found = layer(x)
     assert found.dtype == dtype
     torch.testing.assert_close(found.float(), torch.zeros(4, 2, 3, 3), rtol=0, atol=1e-2)
@@ -240,7 +264,7 @@ def test_groups_keep_the_dtype_and_a_channel_without_variance(dtype):
 # The one-shot error ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("batch_norm", ["batch", "running"])
+@pytest.mark.parametrize("batch_norm", BATCH_NORMS)
 def test_the_one_shot_error_is_that_of_the_supernet_under_its_mixing_weights(batch_norm):
     state = state_of(batch_norm, optimizer="darts")
     before = {name: value.clone() for name, value in state.net.state_dict().items()}
@@ -248,30 +272,40 @@ def test_the_one_shot_error_is_that_of_the_supernet_under_its_mixing_weights(bat
     wrong = 0
     for rows in torch.from_numpy(state.split.architecture).split(AT_ONCE):
         batch = state.images_of(rows, state.augmentation(2), None)
-        wrong += (naive_answers(state, mixing, batch.images, batch_norm, None) != batch.labels).sum().item()
+        wrong += (
+            (naive_answers(state, mixing, batch.images, batch_norm, reference_images(state, 2)) != batch.labels)
+            .sum()
+            .item()
+        )
     assert one_shot.one_shot_error(state, 2) == wrong / IMAGES
     assert all(torch.equal(value, before[name]) for name, value in state.net.state_dict().items())
 
 
-def test_recalibrated_statistics_are_plain_means_over_batches_of_the_weight_half():
-    state = state_of("recalibrated", optimizer="darts")
-    momentum = state.net.stem.bn.momentum
-    stem = state.net.stem.conv
-    one_shot.one_shot_error(state, 2)
-    shuffled = batches(state.split.weights, AT_ONCE, state.generator("recalibration", 2), drop_last=True)
-    seen = [stem(state.images_of(rows, state.augmentation(2), None).images) for rows in shuffled]
-    assert len(seen) == 2
-    means = torch.stack([of.mean(dim=(0, 2, 3)) for of in seen]).mean(dim=0)
-    variances = torch.stack([of.var(dim=(0, 2, 3)) for of in seen]).mean(dim=0)
-    torch.testing.assert_close(state.net.stem.bn.running_mean, means.detach(), rtol=1e-4, atol=1e-5)
-    torch.testing.assert_close(state.net.stem.bn.running_var, variances.detach(), rtol=1e-4, atol=1e-5)
-    assert state.net.stem.bn.momentum == momentum
-    mixing = {key: value.detach() for key, value in state.method.evaluation_mixing().weights.items()}
-    wrong = 0
-    for rows in torch.from_numpy(state.split.architecture).split(AT_ONCE):
-        batch = state.images_of(rows, state.augmentation(2), None)
-        wrong += (naive_answers(state, mixing, batch.images, "running", None) != batch.labels).sum().item()
-    assert one_shot.one_shot_error(state, 2) == wrong / IMAGES
+@pytest.mark.parametrize("batch_norm", BATCH_NORMS)
+@pytest.mark.parametrize("space", ["s1", "s3"])
+def test_the_curve_the_selection_and_the_shared_weights_agree_about_an_architecture(space, batch_norm):
+    """Whichever way the architecture is asked about: alone, as one of several, or by its mixing weights."""
+    state = state_of(batch_norm, space=space)
+    first, *others = sampled(state)
+    one_hot = Mixing({key: torch.as_tensor(of) for key, of in state.net.space.one_hot(first).items()})
+    with patch.object(state.method, "evaluation_mixing", return_value=Mixing(path=first)):
+        of_the_curve = one_shot.one_shot_error(state, 2)
+    with patch.object(state.method, "evaluation_mixing", return_value=one_hot):
+        as_mixture = one_shot.one_shot_error(state, 2)
+    shared, scores = shared_weights(state, 2), shared_weights(state, 2).scores([*others, one_hot, first])
+    assert of_the_curve == as_mixture == shared.errors([first])[0] == shared.errors([*others, first])[-1]
+    assert of_the_curve == scores.errors[-1] == scores.errors[-2]
+    assert scores.losses[-1] == pytest.approx(scores.losses[-2], rel=1e-5)
+
+
+def test_recalibrated_scores_of_an_image_depend_on_no_other_image(monkeypatch):
+    state = state_of("recalibrated")
+    architectures, rows = sampled(state), torch.from_numpy(state.split.architecture)
+    whole = shared_weights(state, 2).scores(architectures, rows)
+    parts = [shared_weights(state, 2).scores(architectures, part) for part in rows.split(7)]
+    weights = np.array([len(part) for part in rows.split(7)]) / len(rows)
+    np.testing.assert_allclose(weights @ [part.errors for part in parts], whole.errors, rtol=1e-12)
+    np.testing.assert_allclose(weights @ [part.losses for part in parts], whole.losses, rtol=1e-5)
 
 
 @pytest.mark.parametrize("batch_norm", BATCH_NORMS)
@@ -279,7 +313,7 @@ def test_that_of_a_sampling_method_is_its_chosen_architectures(batch_norm):
     state = state_of(batch_norm)
     chosen = state.method.architecture()
     assert state.method.evaluation_mixing() == Mixing(path=chosen)
-    assert one_shot.one_shot_error(state, 2) == SharedWeights(state, 2).errors([chosen])[0]
+    assert one_shot.one_shot_error(state, 2) == shared_weights(state, 2).errors([chosen])[0]
 
 
 def test_the_presets_choose_the_statistics_unless_the_user_does():
@@ -292,6 +326,6 @@ def test_the_presets_choose_the_statistics_unless_the_user_does():
 def test_scoring_takes_the_precision_of_the_search(precision, dtype):
     state, seen = state_of("batch", precision=precision), set()
     state.net.cells[0].register_forward_hook(lambda cell, inputs, output: seen.add(output.dtype))
-    errors = SharedWeights(state, 2).errors(sampled(state))
+    errors = shared_weights(state, 2).errors(sampled(state))
     assert seen == {dtype}
-    assert np.abs(errors - SharedWeights(state_of("batch"), 2).errors(sampled(state))).max() < 0.1
+    assert np.abs(errors - shared_weights(state_of("batch"), 2).errors(sampled(state))).max() < 0.1

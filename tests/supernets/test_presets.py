@@ -45,17 +45,8 @@ def test_recalibration_forgets_and_running_statistics_stay():
     for buffer in statistics(corrected):
         buffer.fill_(7.0)
     assert one_shot_error(corrected, epoch=1) == error
+    assert all(buffer.eq(7).all() for buffer in statistics(corrected))
     original = state("original")
     before = [buffer.clone() for buffer in statistics(original)]
     one_shot_error(original, epoch=1)
     assert all(torch.equal(a, b) for a, b in zip(before, statistics(original), strict=True))
-
-
-def test_recalibrated_statistics_are_the_plain_mean_over_the_weight_half():
-    searching = state("corrected")
-    one_shot_error(searching, epoch=1)
-    pixels, _ = searching.images.batch(torch.from_numpy(searching.split.weights))
-    images = searching.augmentation(1).normalise(pixels)
-    with torch.no_grad():
-        mean = searching.net.stem.conv(images).mean(dim=(0, 2, 3))
-    torch.testing.assert_close(searching.net.stem.bn.running_mean, mean, rtol=1e-4, atol=1e-6)

@@ -11,11 +11,11 @@ import numpy as np
 import torch
 
 import nasbench1shot1 as nb
-from nasbench1shot1.one_shot_search.shared_weights import SharedWeights
 from nasbench1shot1.optimizer import Hyperparameters, Mixing
 from nasbench1shot1.runs.options import check_range
 from nasbench1shot1.space import OneShotSpace
 from nasbench1shot1.supernet import to_tensors
+from nasbench1shot1.supernets.shared_weights import SharedWeights
 
 
 @dataclass(frozen=True, kw_only=True)

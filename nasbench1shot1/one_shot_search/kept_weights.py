@@ -1,0 +1,75 @@
+"""The supernet of a recorded search, with the weights of an epoch that it kept."""
+
+import re
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from nasbench1shot1 import registry
+from nasbench1shot1.errors import DamagedFileError, InvalidInputError
+from nasbench1shot1.one_shot_search.record import WEIGHTS
+from nasbench1shot1.runs.checkpoints import load_checkpoint
+from nasbench1shot1.supernet import Supernet
+
+if TYPE_CHECKING:
+    from nasbench1shot1.one_shot_search.record import Run
+
+
+def supernet_of(run: "Run", epoch: int) -> tuple[Supernet, dict[str, Tensor]]:
+    """Return a run's network as it was after an epoch, on the CPU and in evaluation mode, and Λ after that epoch.
+
+    Batch-norm's running statistics are those that training left behind.
+
+    Args:
+        run: of a search with `--keep-weights-every`.
+        epoch: one of `kept_epochs(run)`.
+
+    Raises:
+        InvalidInputError: the run did not keep this epoch's weights; the message names the epochs that it kept.
+        DamagedFileError: the file does not hold the weights of this run's network at that epoch.
+    """
+    if epoch not in (kept := kept_epochs(run)):
+        raise _not_kept(run, epoch, kept)
+    path = run.folder / WEIGHTS / f"epoch-{epoch:03d}.pt"
+    content, config = load_checkpoint(path), run.config
+    try:
+        weights = content["supernet"]
+        net = Supernet(
+            registry.one_shot(registry.search_space(config["space"])),
+            config["channels"],
+            config["cells"],
+            config["preset"],
+            classes=len(weights["classifier.bias"]),
+            partial_channels=config["partial_channels"],
+        )
+        net.load_state_dict(weights)
+        is_of_epoch = content["epoch"] == epoch
+        parameters = {key: torch.from_numpy(of[epoch]) for key, of in run.architecture_parameters.items()}
+    except (KeyError, IndexError, TypeError, RuntimeError) as error:
+        raise _does_not_fit(run, path.name) from error
+    if not is_of_epoch:
+        raise _does_not_fit(run, path.name)
+    return net.eval(), parameters
+
+
+def kept_epochs(run: "Run") -> list[int]:
+    """List the epochs whose weights a run kept, ascending."""
+    names = [path.stem for path in (run.folder / WEIGHTS).glob("epoch-*.pt")]
+    return sorted(int(found[1]) for name in names if (found := re.fullmatch(r"epoch-(\d+)", name)))
+
+
+def _not_kept(run: "Run", epoch: int, kept: list[int]) -> InvalidInputError:
+    if not kept:
+        return InvalidInputError(
+            f"'{run.folder}' kept no supernet weights: search again with --keep-weights-every 1 (or every N epochs)"
+        )
+    return InvalidInputError(
+        f"'{run.folder}' did not keep the weights of epoch '{epoch}': choose from {', '.join(map(str, kept))}"
+    )
+
+
+def _does_not_fit(run: "Run", name: str) -> DamagedFileError:
+    return DamagedFileError(
+        f"'{run.folder / WEIGHTS / name}' does not hold the weights of this run at that epoch: restore the file"
+    )

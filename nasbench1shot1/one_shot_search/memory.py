@@ -1,0 +1,33 @@
+"""Whether a search fits into memory, told before its network is built."""
+
+from nasbench1shot1.one_shot_search.config import SearchConfig
+from nasbench1shot1.runs.memory import check_memory
+from nasbench1shot1.space import OneShotSpace
+from nasbench1shot1.supernets.presets import PRESETS
+from nasbench1shot1.supernets.sizes import supernet_size
+
+COPIES = 3  # weights, gradients and momentum; the checkpoint needs as much again while it is written
+MOST_CHANNELS = 10**6  # more are not counted exactly: no memory holds so many
+
+
+def check_fits(config: SearchConfig, space: OneShotSpace) -> None:
+    """Refuse a supernet that the memory of its device cannot hold while it trains.
+
+    Only what every method keeps is counted: weights, gradients, momentum and every cell's input for backpropagation.
+    So a search that passes may still run out of memory.
+
+    Raises InvalidInputError with the estimate; also where channels cannot be divided by `partial_channels`.
+    """
+    k = config.partial_channels
+    channels = config.channels if config.channels % k else min(config.channels, max(MOST_CHANNELS // k, 1) * k)
+    size = supernet_size(space, channels, config.cells, PRESETS[config.preset], partial_channels=k)
+    numbers = 2 if config.precision == "bfloat16" else 4  # bytes of an activation; all else is float32
+    needed = 4 * COPIES * size.parameters + numbers * config.batch_size * size.activations
+    at_least = "" if channels == config.channels else "at least "
+    check_memory(
+        needed,
+        config.device,
+        f"--channels '{config.channels}' and --cells '{config.cells}' give a supernet of {at_least}{size.parameters:,} "
+        f"parameters, which with gradients, momentum and the feature maps of {config.batch_size} images needs",
+        "lower --channels, --cells or --batch-size",
+    )

@@ -1,0 +1,85 @@
+"""What a forward pass of a supernet is given: images, and what to compute on them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from nasbench1shot1.architecture import Architecture
+
+if TYPE_CHECKING:
+    from nasbench1shot1.supernet import Supernet
+
+
+@dataclass(frozen=True)
+class Mixing:
+    """What one forward pass of the supernet is given: mixing weights, or an architecture, or both.
+
+    Attributes:
+        weights: a tensor for every key of `space.mixing_shapes()`; a tuple of such, for cells in turns; None where
+            `path` is computed unweighted.
+        operations: the sampled operation of every block, as Python integers, where only those are computed (a tuple
+            of such where `weights` is one).
+        path: the architecture to which the pass is restricted: only its live blocks, operations and edges.
+    """
+
+    weights: Mapping[str, Tensor] | tuple[Mapping[str, Tensor], ...] | None = None
+    operations: tuple[int, ...] | tuple[tuple[int, ...], ...] | None = None
+    path: Architecture | None = None
+
+    def arguments(self) -> tuple[Any, ...]:
+        """What `Supernet.forward` takes after the images."""
+        return (self.path,) if self.weights is None else (self.weights, self.operations, self.path)
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether something is chosen on the host, which a compiled supernet would be compiled anew for."""
+        return self.operations is not None or self.path is not None
+
+    def tensors(self) -> list[Tensor]:
+        """All mixing weights, in a fixed order."""
+        of_cells = self.weights if isinstance(self.weights, tuple) else (self.weights or {},)
+        return [tensor for weights in of_cells for tensor in weights.values()]
+
+    def unstacked(self) -> "Mixing":
+        """From weights and operations with a leading axis of samples, one of each for the cells in turns."""
+        assert isinstance(self.weights, Mapping)
+        parts = zip(*(value.unbind() for value in self.weights.values()), strict=True)
+        weights = tuple(dict(zip(self.weights, part, strict=True)) for part in parts)
+        operations: Any = self.operations and tuple(tuple(sample) for sample in self.operations)  # type: ignore[arg-type]
+        return Mixing(weights, operations)
+
+    def with_tensors(self, tensors: Iterator[Tensor]) -> "Mixing":
+        """The same with other mixing weights, in the order of `tensors()`."""
+        if isinstance(self.weights, tuple):
+            cells = tuple({key: next(tensors) for key in weights} for weights in self.weights)
+            return Mixing(cells, self.operations, self.path)
+        return Mixing({key: next(tensors) for key in self.weights or {}}, self.operations, self.path)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Normalised images (N, 3, H, W) and their labels (N,)."""
+
+    images: Tensor
+    labels: Tensor
+
+
+def class_scores(
+    net: "Supernet", mixing: Mixing, images: Tensor, precision: str = "float32", compiled: bool = False
+) -> Tensor:
+    """Return the supernet's class scores, (N, classes) float32.
+
+    Args:
+        net: a supernet.
+        mixing: what to compute.
+        images: (N, 3, H, W), normalised.
+        precision: "float32", or "bfloat16" for a pass under autocast.
+        compiled: whether to use the compiled forward pass of a network that has one.
+    """
+    forward = net if compiled and not mixing.is_sampled else net.forward
+    with torch.autocast(images.device.type, dtype=torch.bfloat16, enabled=precision == "bfloat16"):
+        logits: Tensor = forward(images, *mixing.arguments())
+    return logits.float()

@@ -1,0 +1,136 @@
+"""Methods that choose the final architecture when the search is over: recorded, killed, resumed and continued."""
+
+import json
+import shutil
+from typing import NamedTuple
+from unittest.mock import patch
+
+import pytest
+from ending_methods import MUTANTS, EvolvesAtTheEnd, PerturbsAtTheEnd
+from rich.console import Console
+from tiny_search import search, tiny_state
+
+import nasbench1shot1 as nb
+from nasbench1shot1.conformance.tiny_search import differences, same
+from nasbench1shot1.errors import SearchStoppedError
+from nasbench1shot1.one_shot_search import estimate, loop
+from nasbench1shot1.optimizer import OneShotOptimizer
+from nasbench1shot1.runs.checkpoints import load_checkpoint
+
+METHODS = [EvolvesAtTheEnd, PerturbsAtTheEnd]
+SHORT = {"epochs": 2, "cells": 2}
+SMALL = {
+    EvolvesAtTheEnd: {**SHORT, "candidates": 4, "candidate_batches": 1, "finalists": 2},
+    PerturbsAtTheEnd: {**SHORT, "space": "s3"},
+}
+
+
+def searched(out, method, **options):
+    return search(out, optimizer=method, **{**SMALL[method], **options})
+
+
+def without_hook(method):
+    """The method as it would be without its `end_search`."""
+    return patch.object(method, "end_search", OneShotOptimizer.end_search)
+
+
+class Ended(NamedTuple):
+    """A whole search, the same without the hook, and what each call of the hook saw: preferred before and after, and
+    the error of the latter.
+    """
+
+    method: type[OneShotOptimizer]
+    run: nb.Run
+    plain: nb.Run
+    calls: list[tuple[str, str, float]]
+
+
+@pytest.fixture(scope="module", params=METHODS)
+def ended(request, tmp_path_factory) -> Ended:
+    method, folder, calls, real = request.param, tmp_path_factory.mktemp("ended"), [], request.param.end_search
+
+    def noted(self, shared):
+        before = str(self.architecture())
+        real(self, shared)
+        error = shared.scores([self.evaluation_mixing()]).errors[0]
+        calls.append((before, str(self.architecture()), error))
+
+    with patch.object(method, "end_search", noted):
+        run = searched(folder / "run", method)
+    with without_hook(method):
+        return Ended(method, run, searched(folder / "plain", method), calls)
+
+
+def test_the_last_epochs_record_has_the_architecture_finally_chosen_and_its_error(ended):
+    run, plain = ended.run, ended.plain
+    [(before, after, error)] = ended.calls
+    assert run.lines[-1]["architecture"] == run.summary["architecture"] == after != before
+    assert run.lines[-1]["one_shot_valid_error"] == error
+    seconds = {"search_seconds": 0, "simulated_seconds": 0}
+    assert [{**line, **seconds} for line in plain.lines[:-1]] == [{**line, **seconds} for line in run.lines[:-1]]
+    assert plain.lines[-1]["architecture"] == before
+    if ended.method is EvolvesAtTheEnd:  # whose Λ marks what it chose
+        one_hot = nb.search_space("s1").one_hot(run.architectures[-1])
+        assert all((one_hot[key] == of[-1]).all() for key, of in run.architecture_parameters.items())
+
+
+def test_killed_while_the_search_ends_and_resumed_it_is_the_unbroken_run(ended, tmp_path):
+    method, real = ended.method, ended.method.end_search
+
+    def interrupted(self, shared):
+        real(self, shared)
+        raise KeyboardInterrupt
+
+    with patch.object(method, "end_search", interrupted), pytest.raises(SearchStoppedError):
+        searched(tmp_path / "run", method)
+    assert len(nb.load_run(tmp_path / "run").lines) == 2
+    assert differences(ended.run, nb.search(resume=tmp_path / "run", console=Console(quiet=True))) == []
+
+
+def test_a_finished_search_is_continued_from_what_was_searched(ended, tmp_path):
+    """More epochs train what would have been trained had the search not ended; only the last architecture differs."""
+    run, plain = ended.run, ended.plain
+    assert differences(run, plain) and not [name for name in differences(run, plain) if "checkpoint" in name]
+    folders = [shutil.copytree(of.folder, tmp_path / name) for of, name in ((run, "grown"), (plain, "plain"))]
+    grown = nb.search(resume=folders[0], epochs=4, console=Console(quiet=True))
+    with without_hook(ended.method):
+        plain = nb.search(resume=folders[1], epochs=4, console=Console(quiet=True))
+    assert grown.lines[2]["architecture"] == run.lines[2]["architecture"]
+    assert grown.lines[3]["architecture"] == plain.lines[3]["architecture"]
+    assert grown.lines[3]["one_shot_valid_error"] == plain.lines[3]["one_shot_valid_error"]
+    ours, theirs = (load_checkpoint(of.folder / "checkpoint.pt") for of in (grown, plain))
+    assert same(ours["supernet"], theirs["supernet"])
+    assert same(ours["method"], theirs["method"])
+
+
+def test_a_finished_search_that_is_resumed_stays_as_it_is(ended, tmp_path):
+    run = nb.load_run(shutil.copytree(ended.run.folder, tmp_path / "run"))
+    lines = (run.folder / "metrics.jsonl").read_bytes()
+    with patch.object(ended.method, "end_search", side_effect=AssertionError):
+        again = nb.search(resume=run.folder, console=Console(quiet=True))
+    assert (run.folder / "metrics.jsonl").read_bytes() == lines
+    assert json.dumps(again.summary) == json.dumps(run.summary)
+
+
+def test_a_search_that_stops_early_is_not_ended(tmp_path, monkeypatch):
+    monkeypatch.setattr(loop, "returned_epoch", lambda eigenvalues: 1 if len(eigenvalues) > 2 else None)
+    monkeypatch.setattr(loop, "dominant_eigenvalue", lambda *_: 1.0)
+    options = {"epochs": 4, "hessian_eigenvalue": True, "early_stopping": True}
+    with patch.object(PerturbsAtTheEnd, "end_search", side_effect=AssertionError):
+        run = searched(tmp_path / "run", PerturbsAtTheEnd, **options)
+    assert len(run.lines) == 3
+
+
+def test_the_eigenvalue_of_the_last_epoch_is_that_of_the_search(tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr(loop, "dominant_eigenvalue", lambda state, epoch: seen.append(state.method.final) or 1.0)
+    searched(tmp_path / "run", PerturbsAtTheEnd, hessian_eigenvalue=True)
+    assert seen == [None] * len(seen) and len(seen) == 2
+
+
+def test_what_it_scores_at_the_end_is_expected_once(monkeypatch):
+    name = f"{EvolvesAtTheEnd.__module__}:{EvolvesAtTheEnd.__qualname__}"
+    state = tiny_state(optimizer=name, **SMALL[EvolvesAtTheEnd])
+    monkeypatch.setattr(estimate, "_seconds_per_epoch", lambda state: 100.0)
+    monkeypatch.setattr(estimate, "_seconds_to_score", lambda state, scorings: float(sum(a * n for a, n in scorings)))
+    assert estimate.expected_seconds(state, 3) == 300 + (1 + MUTANTS) * 40

@@ -1,0 +1,75 @@
+"""Supernets with the weights that a run kept of an epoch."""
+
+import shutil
+
+import pytest
+import torch
+from tiny_search import search
+
+import nasbench1shot1 as nb
+from nasbench1shot1.one_shot_search import loop
+from nasbench1shot1.one_shot_search.kept_weights import kept_epochs, supernet_of
+from nasbench1shot1.registry import BUILT_IN
+
+FEW = {"candidates": 3, "candidate_batches": 1, "finalists": 2}
+OPTIONS = {"random-ws": FEW, "enas": {**FEW, "controller_steps": 2}, "pc-darts": {"channels": 4}}
+
+
+@pytest.mark.parametrize("optimizer", BUILT_IN["optimizers"])
+def test_the_network_is_the_searchs_at_that_epoch_bit_for_bit(optimizer, tmp_path, monkeypatch):
+    images = torch.randn(4, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    space, seen, real = nb.search_space("s1"), {}, loop.record_epoch
+    paths = [space[0], space[9000]]
+
+    def logits(net):
+        uniform = {key: torch.full(shape, 0.3) for key, shape in space.mixing_shapes().items()}
+        with torch.no_grad():
+            return [net.eval()(images, mixing) for mixing in (uniform, *paths)]
+
+    def record(state, *recorded):
+        seen[state.epoch] = logits(state.net)
+        real(state, *recorded)
+
+    monkeypatch.setattr(loop, "record_epoch", record)
+    preset = "original" if optimizer == "gdas" else "corrected"
+    options = {"epochs": 3, "cells": 3, "keep_weights_every": 2, "preset": preset, **OPTIONS.get(optimizer, {})}
+    run = search(tmp_path / "run", optimizer=optimizer, **options)
+    assert kept_epochs(run) == [2]
+    net, parameters = run.supernet(2)
+    assert not net.training
+    assert all(torch.equal(*both) for both in zip(logits(net), seen[2], strict=True))
+    assert not all(torch.equal(*both) for both in zip(logits(net), seen[3], strict=True))
+    assert set(parameters) == set(space.mixing_shapes())
+    assert all(torch.equal(of, torch.from_numpy(run.architecture_parameters[key][2])) for key, of in parameters.items())
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return search(tmp_path_factory.mktemp("kept") / "run", epochs=3, keep_weights_every=1)
+
+
+@pytest.mark.parametrize("epoch", [0, 4, -1])
+def test_another_epoch_is_refused_with_those_that_are_kept(run, epoch):
+    with pytest.raises(nb.InvalidInputError, match=f"did not keep the weights of epoch '{epoch}': choose from 1, 2, 3"):
+        supernet_of(run, epoch)
+
+
+def test_a_run_that_kept_none_says_how_to_keep_them(run, tmp_path):
+    copy = nb.load_run(shutil.copytree(run.folder, tmp_path / "run"))
+    shutil.rmtree(copy.folder / "weights")
+    with pytest.raises(nb.InvalidInputError, match="kept no supernet weights: search again with --keep-weights-every"):
+        copy.supernet(1)
+
+
+@pytest.mark.parametrize("damage", ["another epoch", "another network", "no checkpoint"])
+def test_weights_that_are_not_the_runs_are_refused(run, tmp_path, damage):
+    copy = nb.load_run(shutil.copytree(run.folder, tmp_path / "run"))
+    kept = copy.folder / "weights" / "epoch-002.pt"
+    if damage == "another epoch":
+        shutil.copy(kept.with_name("epoch-001.pt"), kept)
+    elif damage == "another network":
+        copy.config["channels"] = 4
+    else:
+        kept.write_bytes(b"nothing")
+    with pytest.raises(nb.DamagedFileError):
+        copy.supernet(2)

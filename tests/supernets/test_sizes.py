@@ -1,0 +1,43 @@
+"""The size of a supernet, counted without building it, against supernets that are built."""
+
+import pytest
+import torch
+from torch import nn
+
+import nasbench1shot1 as nb
+from nasbench1shot1.supernets.presets import PRESETS
+from nasbench1shot1.supernets.sizes import supernet_size
+
+
+@pytest.mark.parametrize("space", ["s1", "s2", "s3"])
+@pytest.mark.parametrize("cells", [1, 2, 3, 4, 7, 9])
+@pytest.mark.parametrize(("channels", "partial"), [(1, 1), (4, 1), (4, 2)])
+def test_parameters_and_inputs_of_cells_are_counted_as_built(space, cells, channels, partial):
+    preset, space = PRESETS["corrected"], nb.search_space(space)
+    net = nb.Supernet(space, channels, cells, preset, classes=7, partial_channels=partial)
+    given = []
+    for cell in net.cells:
+        cell.register_forward_pre_hook(lambda cell, inputs: given.append(inputs[0].numel()))
+    with torch.no_grad():
+        net.eval()(torch.zeros(1, 3, 32, 32), space[0])
+    size = supernet_size(space, channels, cells, preset, 7, partial)
+    assert size == (sum(parameter.numel() for parameter in net.parameters()), sum(given))
+
+
+def test_a_step_keeps_at_least_what_is_counted_even_of_a_single_path():
+    net, kept = nb.Supernet(nb.search_space("s3"), 4, 9), {}
+
+    def pack(tensor):
+        kept[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        logits = net(torch.randn(5, 3, 32, 32), net.space[0])
+        nn.functional.cross_entropy(logits, torch.zeros(5, dtype=torch.int64))
+    assert sum(kept.values()) > 4 * 5 * supernet_size(net.space, 4, 9, PRESETS["corrected"]).activations
+
+
+def test_a_million_cells_are_counted_at_once():
+    space, preset = nb.search_space("s1"), PRESETS["corrected"]
+    few, more, most = (supernet_size(space, 2, 3 * n, preset).parameters for n in (2, 3, 333_333))
+    assert most - few == (333_333 - 2) * (more - few)
