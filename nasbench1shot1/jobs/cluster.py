@@ -1,0 +1,119 @@
+"""Jobs on an existing dask cluster, each in a process of its own beside the worker that starts it."""
+
+import socket
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from nasbench1shot1.errors import InvalidInputError, UserError
+from nasbench1shot1.jobs.job import Job
+from nasbench1shot1.jobs.process import JobStoppedError, run_in_process
+
+if TYPE_CHECKING:
+    from distributed import Client, Worker
+
+    from nasbench1shot1.jobs.workers import Workers
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+CONNECTS_WITHIN = 15.0  # seconds
+PATIENCE = 120.0  # seconds that a job waits for a folder which a lost worker's process still holds
+GPU = "GPU"
+"""Name of the resource that a worker with a GPU declares: `dask worker … --resources GPU=1`."""
+
+
+@contextmanager
+def dask_cluster(
+    address: str, connects_within: float = CONNECTS_WITHIN, patience: float = PATIENCE
+) -> "Iterator[Workers]":
+    """Run jobs on the workers of a dask scheduler; each worker runs as many at once as it has threads.
+
+    A job whose worker is lost is given to another worker, which resumes it. Leaving the context cancels what still
+    runs: workers end the processes of cancelled jobs.
+
+    Args:
+        address: the scheduler's address, "tcp://host:8786".
+        connects_within: seconds after which a scheduler that does not answer is given up.
+        patience: seconds that a job waits for a folder which another process still holds.
+
+    Raises:
+        UserError: dask is not installed, or the scheduler does not answer.
+    """
+    client = _connect(address, connects_within)
+    workers = _Cluster(client, patience)
+    try:
+        yield workers
+    finally:
+        workers.executor.shutdown(wait=False)
+        client.close()
+
+
+def _connect(address: str, seconds: float) -> "Client":
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise UserError('--scheduler needs dask: pip install "nasbench1shot1[cluster]"') from error
+    try:
+        return Client(address, timeout=seconds, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        raise InvalidInputError(
+            f"no dask scheduler answers at '{address}': check --scheduler, and that dask scheduler runs there"
+        ) from error
+
+
+class _Cluster:
+    """The workers of a cluster, as `workers.Workers`."""
+
+    def __init__(self, client: "Client", patience: float) -> None:
+        self._client, self._patience = client, patience
+        self.executor: Any = client.get_executor(pure=False)
+
+    @property
+    def count(self) -> int:
+        """Number of jobs that the present workers run at the same time; at least 1."""
+        return max(sum(self._client.nthreads().values()), 1)
+
+    def submit(self, job: Job) -> "Future[str | None]":
+        """Queue a job on the scheduler."""
+        run = partial(_run, folder=Path.cwd() / job.folder, patience=self._patience)
+        needs = {"resources": {GPU: 1}} if job.gpu and self._declares_gpus() else {}
+        future: Future[str | None] = self.executor.submit(run, job, **needs)
+        return future
+
+    def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Return what a function returns on one of the workers."""
+        result: T = self.executor.submit(partial(function, *args, **kwargs)).result()
+        return result
+
+    def _declares_gpus(self) -> bool:
+        workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
+        return any(GPU in worker["resources"] for worker in workers)
+
+
+def _run(job: Job, folder: Path, patience: float) -> str | None:
+    """Run a job on the dask worker that calls this, until it ends or is no longer wanted."""
+    from distributed import Reschedule, get_worker
+
+    job = replace(job, folder=folder)
+    if not job.log.parent.is_dir():
+        return (
+            f"{job.log.parent} does not exist on the worker's machine {socket.gethostname()}: workers and command need "
+            "the same file system"
+        )
+    worker = get_worker()
+    key = worker.get_current_task()
+    try:
+        return run_in_process(job, {}, worker.state.nthreads, lambda: not _is_wanted(worker, key), patience)
+    except JobStoppedError:
+        raise Reschedule() from None  # for another worker, unless it was cancelled: then nobody asks
+
+
+def _is_wanted(worker: "Worker", key: object) -> bool:
+    """Return whether the worker is in service and the scheduler has not withdrawn the task."""
+    task = worker.state.tasks.get(key)  # type: ignore[call-overload]
+    return worker.status.name in ("running", "paused") and task is not None and task.state == "executing"
