@@ -1,8 +1,9 @@
 """Jobs on an existing dask cluster, each in a process of its own beside the worker that starts it."""
 
+import asyncio
 import socket
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -58,12 +59,29 @@ def _connect(address: str, seconds: float) -> "Client":
         from distributed import Client
     except ImportError as error:
         raise UserError('--scheduler needs dask: pip install "nasbench1shot1[cluster]"') from error
-    try:
+    try:  # first by hand: Client hangs on a server that is not dask's, and for 30 s more after it has failed
+        with ThreadPoolExecutor(1) as thread:  # this one may run an event loop already, as in a notebook
+            thread.submit(asyncio.run, asyncio.wait_for(_greet(address), seconds)).result()
         return Client(address, timeout=seconds, set_as_default=False)
-    except (OSError, ValueError, TypeError) as error:
+    except Exception as error:  # what is not a scheduler can answer anything
         raise InvalidInputError(
             f"no dask scheduler answers at '{address}': check --scheduler, and that dask scheduler runs there"
         ) from error
+
+
+async def _greet(address: str) -> None:
+    """Raise some exception unless a dask scheduler answers."""
+    from distributed.comm import connect
+    from distributed.security import Security
+
+    comm = await connect(address, **Security().get_connection_args("client"))
+    try:
+        await comm.write({"op": "identity", "reply": True})
+        answer = await comm.read()
+        if answer["type"] != "Scheduler":
+            raise ValueError(f"{address} is a {answer['type']}")
+    finally:
+        comm.abort()
 
 
 class _Cluster:
@@ -76,7 +94,8 @@ class _Cluster:
     @property
     def count(self) -> int:
         """Number of jobs that the present workers run at the same time; at least 1."""
-        return max(sum(self._client.nthreads().values()), 1)
+        threads: dict[str, int] = self._client.nthreads()
+        return max(sum(threads.values()), 1)
 
     def submit(self, job: Job) -> "Future[str | None]":
         """Queue a job on the scheduler."""

@@ -80,6 +80,11 @@ def _failure(job: Job, code: int) -> str | None:
         return f"its process was killed by signal {-code}{hint}"
     if code > 0:
         return _last_line(job)
+    return missing_result(job)
+
+
+def missing_result(job: Job) -> str | None:
+    """Return what is wrong with a job that raised nothing but did not finish its run; None if it did."""
     return None if job.is_finished else f"it ended without writing {SUMMARY}"
 
 

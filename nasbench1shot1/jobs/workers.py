@@ -12,7 +12,7 @@ from typing import ParamSpec, Protocol, TypeVar
 
 from nasbench1shot1.errors import InvalidInputError, UserError
 from nasbench1shot1.jobs.job import Job, run_to_its_end
-from nasbench1shot1.jobs.process import run_in_process, usable_cores
+from nasbench1shot1.jobs.process import missing_result, run_in_process, usable_cores
 from nasbench1shot1.runs.options import check_range
 
 P = ParamSpec("P")
@@ -74,7 +74,7 @@ def _run_here(job: Job) -> str | None:
             run_to_its_end(job.command, job.folder, job.options)
         except UserError as error:
             return str(error)
-    return None
+    return missing_result(job)
 
 
 @contextmanager
