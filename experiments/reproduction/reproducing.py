@@ -71,6 +71,8 @@ def reproduce(
     check_is_of(folder, name)
     with open_workers(scheduler, workers, options.get("device", "auto"), options.get("threads", 1)) as places:
         given = _with_absolute_paths(options)
+        if scheduler is not None:
+            sayer(console)(f"Planning on a worker of {scheduler} …")
         jobs = jobs_of(figure, scale, folder, given, seeds, lambda wanted: places.call(resolved, wanted))
         check_recorded(jobs, options)
         _check_images(jobs, places)

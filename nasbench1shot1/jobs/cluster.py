@@ -3,7 +3,7 @@
 import asyncio
 import socket
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from nasbench1shot1.errors import InvalidInputError, UserError
 from nasbench1shot1.jobs.job import Job
-from nasbench1shot1.jobs.process import JobStoppedError, run_in_process
+from nasbench1shot1.jobs.process import JobStoppedError, in_one_line, run_in_process
 
 if TYPE_CHECKING:
     from distributed import Client, Worker
@@ -71,7 +71,7 @@ def _connect(address: str, seconds: float) -> "Client":
 
 async def _greet(address: str) -> None:
     """Raise some exception unless a dask scheduler answers."""
-    from distributed.comm import connect
+    from distributed.comm.core import connect
     from distributed.security import Security
 
     comm = await connect(address, **Security().get_connection_args("client"))
@@ -99,14 +99,23 @@ class _Cluster:
 
     def submit(self, job: Job) -> "Future[str | None]":
         """Queue a job on the scheduler."""
+        job.make_parent()  # a worker that does not see it has another file system
         run = partial(_run, folder=Path.cwd() / job.folder, patience=self._patience)
         needs = {"resources": {GPU: 1}} if job.gpu and self._declares_gpus() else {}
         future: Future[str | None] = self.executor.submit(run, job, **needs)
         return future
 
     def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Return what a function returns on one of the workers."""
-        result: T = self.executor.submit(partial(function, *args, **kwargs)).result()
+        """Return what a function returns on one of the workers; raises its UserError, or one that names its error."""
+        try:
+            result: T = self.executor.submit(partial(function, *args, **kwargs)).result()
+        except UserError:
+            raise
+        except (Exception, CancelledError) as error:
+            raise UserError(
+                f"a worker of the dask cluster failed ({in_one_line(error)}): check that scheduler and workers run, "
+                "with the same packages as this command"
+            ) from error
         return result
 
     def _declares_gpus(self) -> bool:

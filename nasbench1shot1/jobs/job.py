@@ -6,6 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from nasbench1shot1.files import write_error
 from nasbench1shot1.jobs.folders import is_finished, is_started
 
 
@@ -34,6 +35,13 @@ class Job:
     def log(self) -> Path:
         """The file beside the folder that receives what the job prints."""
         return self.folder.with_name(self.folder.name + ".log")
+
+    def make_parent(self) -> None:
+        """Make the folder that the run's folder and its log are in; raises UserError where that cannot be written."""
+        try:
+            self.log.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise write_error(self.log.parent, error) from error
 
     @property
     def is_finished(self) -> bool:

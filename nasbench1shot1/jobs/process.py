@@ -88,6 +88,11 @@ def missing_result(job: Job) -> str | None:
     return None if job.is_finished else f"it ended without writing {SUMMARY}"
 
 
+def in_one_line(error: BaseException) -> str:
+    """Return an error's type and the first line of its message, as the last line of a traceback has them."""
+    return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+
+
 def _last_line(job: Job) -> str:
     lines = job.log.read_text(encoding="utf-8", errors="replace").split("\n")
     last = next((line for line in reversed(lines) if line.strip()), "it printed nothing")

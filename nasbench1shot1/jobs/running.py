@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 
 from nasbench1shot1.jobs.folders import LOOK_EVERY
 from nasbench1shot1.jobs.job import Job
+from nasbench1shot1.jobs.process import in_one_line
 from nasbench1shot1.jobs.workers import Workers
 
 J = TypeVar("J", bound=Job)
@@ -50,7 +51,6 @@ def run_jobs(jobs: Sequence[J], workers: Workers, watcher: Watcher[J] | None = N
     for job in jobs:
         if job.is_finished:
             continue
-        job.log.parent.mkdir(parents=True, exist_ok=True)  # a worker that does not see it has another file system
         future = workers.submit(job)
         if future.done():
             conclude(future, job)
@@ -67,7 +67,7 @@ def _failure(future: "Future[str | None]", job: Job) -> str | None:
     if future.cancelled():
         return "it was cancelled, or the connection to its scheduler was lost"
     if error := future.exception():
-        return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+        return in_one_line(error)
     return future.result() or _missing(job)
 
 

@@ -43,6 +43,7 @@ class _LocalWorkers:
     count: int
 
     def submit(self, job: Job) -> "Future[str | None]":
+        job.make_parent()
         return self.executor.submit(self.run, job)
 
     def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

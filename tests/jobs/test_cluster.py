@@ -1,5 +1,7 @@
 """Jobs on a dask cluster of two worker processes on this machine: the same results, and lost workers."""
 
+import os
+import signal
 import socket
 import sys
 import time
@@ -8,8 +10,8 @@ from contextlib import suppress
 
 import pytest
 import stalling_search
-from dask_workers import kill_worker, two_workers
 from light_run import LINES, attempts, light_job, wait_for_lines
+from local_cluster import dask_workers, kill_worker
 from same_search import assert_same_search
 from tiny_search import TINY, search
 
@@ -24,7 +26,7 @@ from nasbench1shot1.runs.folder import METRICS, FolderWriter, read_lines
 
 @pytest.fixture(scope="module")
 def cluster():
-    with two_workers(resources={"GPU": 1}) as opened:
+    with dask_workers(2, resources={"GPU": 1}) as opened:
         yield opened
 
 
@@ -67,6 +69,21 @@ def test_a_killed_workers_search_ends_on_another_worker_as_if_unbroken(tmp_path,
     assert_same_search(nb.load_run(job.folder), search(tmp_path / "unbroken", epochs=2))
 
 
+def test_a_retired_workers_job_ends_on_another_worker(tmp_path, cluster, workers):
+    """As at the end of a worker's --lifetime, before Slurm's time limit."""
+    job = light_job(tmp_path, "one", stall=True)
+
+    class Retire(Watcher):
+        def tick(self, waiting):
+            if waiting and len(read_lines(job.folder / METRICS)) == 2 and len(attempts(job)) == 1:
+                os.kill(attempts(job)[0]["parent"], signal.SIGTERM)
+
+    assert run_jobs([job], workers, Retire()) == {}
+    first, second = attempts(job)
+    assert first["parent"] != second["parent"]
+    assert len(read_lines(job.folder / METRICS)) == LINES
+
+
 def test_leaving_a_cluster_ends_what_runs_there(tmp_path, cluster):
     job = light_job(tmp_path, "one", stall=True)
     with dask_cluster(cluster.scheduler_address) as workers:
@@ -93,6 +110,8 @@ def test_a_machine_with_another_file_system_is_named(tmp_path):
 def test_errors_of_a_call_on_a_worker_are_its_own(workers):
     with pytest.raises(nb.InvalidInputError, match="unknown device 'cpux'"):
         workers.call(resolve_device, "cpux")
+    with pytest.raises(nb.UserError, match=r"a worker of the dask cluster failed \(ValueError: invalid literal"):
+        workers.call(int, "x")
 
 
 REFUSED = "no dask scheduler answers at '{}': check --scheduler, and that dask scheduler runs there"

@@ -1,4 +1,4 @@
-"""A dask cluster on this machine: two worker processes, one job each at a time."""
+"""A dask cluster on this machine: worker processes that run one job each at a time."""
 
 import os
 import signal
@@ -9,8 +9,8 @@ from distributed import LocalCluster
 
 
 @contextmanager
-def two_workers(**options: object) -> Iterator[LocalCluster]:
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, **options) as cluster:
+def dask_workers(count: int, **options: object) -> Iterator[LocalCluster]:
+    with LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None, **options) as cluster:
         yield cluster
 
 
