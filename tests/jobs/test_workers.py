@@ -1,11 +1,9 @@
-"""Jobs in this process and in processes on this machine; a cluster's are in test_cluster.py."""
+"""Jobs in this process and in processes on this machine; test_cluster.py has those of a cluster, and whole searches."""
 
 import os
 
 import pytest
 from light_run import LINES, attempts, light_job, wait_for_lines
-from same_search import assert_same_search
-from tiny_search import TINY
 
 import nasbench1shot1 as nb
 from nasbench1shot1.jobs import process, running
@@ -14,8 +12,6 @@ from nasbench1shot1.jobs.process import usable_cores
 from nasbench1shot1.jobs.running import Watcher, run_jobs
 from nasbench1shot1.jobs.workers import SerialExecutor, _LocalWorkers, open_workers, places, this_machine, this_process
 from nasbench1shot1.runs.folder import METRICS, FolderWriter, read_lines
-
-SEARCH = "nasbench1shot1.one_shot_search.searching:search"
 
 
 class Ends(Watcher):
@@ -125,15 +121,6 @@ def test_threads_are_the_jobs_own_or_a_share_of_the_cores(tmp_path, monkeypatch)
 def test_bad_options_are_refused(options, sentence):
     with pytest.raises(nb.InvalidInputError, match=sentence):
         open_workers(*options)
-
-
-def test_a_search_is_the_same_in_this_process_and_in_another(tmp_path):
-    options = {**TINY, "epochs": 1}
-    jobs = [Job(name=n, command=SEARCH, folder=tmp_path / n, options=options, threads=1) for n in ("here", "there")]
-    for job, opened in zip(jobs, (this_process(), this_machine([{}])), strict=True):
-        with opened as workers:
-            assert run_jobs([job], workers) == {}
-    assert_same_search(*(nb.load_run(job.folder) for job in jobs))
 
 
 def test_searches_are_spread_over_cores_or_over_gpus(monkeypatch):
