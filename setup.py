@@ -20,6 +20,8 @@ CORE = [
 ]
 # What fits the embedded table; a user never needs it, only `nb1shot1 table build`.
 TABLE = ["lightgbm>=4.5", "scipy>=1.12"]
+# Runs many jobs on the workers of a dask scheduler (docs/jobs.md).
+CLUSTER = ["distributed>=2025.7"]
 # Only for a test that TensorFlow's reader of the official files and this package's yield the same records.
 TENSORFLOW = ["tensorflow-cpu>=2.16"]
 DEV = [
@@ -47,6 +49,7 @@ setup(
         "nasbench1shot1.cell_training",
         "nasbench1shot1.commands",
         "nasbench1shot1.images",
+        "nasbench1shot1.jobs",
         "nasbench1shot1.nasbench101",
         "nasbench1shot1.one_shot_search",
         "nasbench1shot1.runs",
@@ -66,9 +69,10 @@ setup(
     install_requires=CORE,
     extras_require={
         "table": TABLE,
+        "cluster": CLUSTER,
         "tensorflow": TENSORFLOW,
-        "dev": [*DEV, *TABLE],
-        "all": [*TABLE, *TENSORFLOW],
+        "dev": [*DEV, *TABLE, *CLUSTER],
+        "all": [*TABLE, *CLUSTER, *TENSORFLOW],
     },
     entry_points={"console_scripts": ["nb1shot1 = nasbench1shot1.cli:main"]},
 )

@@ -27,6 +27,7 @@ PAGES = (
     "docs/darts.md",
     "docs/darts_second_order.md",
     "docs/gdas.md",
+    "docs/jobs.md",
     "docs/pc_darts.md",
     "docs/random_ws.md",
     "docs/reproduce.md",

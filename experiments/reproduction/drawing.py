@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pandas
 
 from nasbench1shot1.experiments.reproduction.figures import SCALES, Curve, Panel, PaperFigure
-from nasbench1shot1.experiments.reproduction.jobs import Job
+from nasbench1shot1.experiments.reproduction.jobs import FigureJob
 from nasbench1shot1.experiments.rescoring import rescore
 from nasbench1shot1.one_shot_search.record import Run, load_run
 from nasbench1shot1.one_shot_search.regret_curve import CURVES, anytime_regret, provenance, scale_text, table_text
@@ -44,7 +44,7 @@ class Result:
         return frame
 
 
-def results(figure: PaperFigure, jobs: Sequence[Job], table: Table) -> list[Result]:
+def results(figure: PaperFigure, jobs: Sequence[FigureJob], table: Table) -> list[Result]:
     """Every curve that has a finished search, in the figure's order, scored on `table`.
 
     Raises OutOfDomainError if the table lacks an architecture.

@@ -3,7 +3,7 @@
 import heapq
 from collections.abc import Mapping, Sequence
 
-from nasbench1shot1.experiments.reproduction.jobs import Job
+from nasbench1shot1.experiments.reproduction.jobs import FigureJob
 from nasbench1shot1.one_shot_search.options import search_options
 
 START_UP = 5.0  # seconds until a process of its own searches, and to draw its picture at the end; seen on two CPU cores
@@ -12,12 +12,12 @@ Kind = tuple[str, str]
 """Optimizer and space, on which the cost of an epoch depends within one figure."""
 
 
-def kind_of(job: Job) -> Kind:
+def kind_of(job: FigureJob) -> Kind:
     """What the cost of the job's epochs depends on."""
     return str(job.options["optimizer"]), str(job.options["space"])
 
 
-def measure(jobs: Sequence[Job]) -> dict[Kind, float]:
+def measure(jobs: Sequence[FigureJob]) -> dict[Kind, float]:
     """Seconds per epoch for every kind among the jobs; a GPU's memory is free again afterwards."""
     import torch
 
@@ -29,7 +29,7 @@ def measure(jobs: Sequence[Job]) -> dict[Kind, float]:
     return per_epoch
 
 
-def seconds_left(job: Job, per_epoch: Mapping[Kind, float], done: int) -> float:
+def seconds_left(job: FigureJob, per_epoch: Mapping[Kind, float], done: int) -> float:
     """What is left of a search after that many epochs, its process's start included."""
     return START_UP + (job.epochs - done) * per_epoch[kind_of(job)]
 

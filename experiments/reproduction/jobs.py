@@ -1,7 +1,7 @@
 """From a figure to the searches that it takes: one job for every curve and seed, each with a folder of its own."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from pathlib import Path
@@ -9,52 +9,38 @@ from typing import Any
 
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, unknown_name
 from nasbench1shot1.experiments.reproduction.figures import FIGURES, OTHER_FIGURES, SCALES, PaperFigure
+from nasbench1shot1.jobs.folders import is_started
+from nasbench1shot1.jobs.job import Job
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.record import load_run
-from nasbench1shot1.runs.folder import CONFIG, METRICS
+from nasbench1shot1.runs.folder import METRICS
 from nasbench1shot1.runs.options import flag
 
 # A finished search is scored anew on the table in use. Where it was computed only matters if somebody asks for it.
 _FREE = ("table", "device")
 
 
-@dataclass(frozen=True)
-class Job:
-    """One search of a figure.
+SEARCH = "nasbench1shot1.one_shot_search.searching:search"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FigureJob(Job):
+    """One search of a figure; its options are resolved.
 
     Attributes:
-        panel, curve: keys of where it belongs.
-        folder: of its run.
-        options: of the search, all of them, resolved.
+        panel, curve: keys of where it belongs; the name is "s1/darts/seed-0".
     """
 
     panel: str
     curve: str
-    folder: Path
-    options: Mapping[str, Any]
-
-    @property
-    def name(self) -> str:
-        """What the screen calls it: "s1/darts/seed-0"."""
-        return f"{self.panel}/{self.curve}/seed-{self.options['seed']}"
 
     @property
     def epochs(self) -> int:
-        """Epochs of the search."""
+        """Number of epochs of the search."""
         return int(self.options["epochs"])
 
-    @property
-    def log(self) -> Path:
-        """Where its process writes what it has to say."""
-        return self.folder.with_name(self.folder.name + ".log")
-
-    @property
-    def is_finished(self) -> bool:
-        """Whether the search ran to its last epoch."""
-        return (self.folder / CONFIG).is_file() and load_run(self.folder).is_finished
-
     def epochs_done(self) -> int:
-        """Epochs on record; a process that is writing may be one ahead."""
+        """Return the number of epochs on record; a process that is writing may be one ahead."""
         try:
             lines = (self.folder / METRICS).read_bytes().count(b"\n")
         except FileNotFoundError:
@@ -104,9 +90,25 @@ def _fits(panel: str, curve: str, only: Sequence[str]) -> bool:
     return any(fnmatch(name, pattern) for pattern in only for name in (panel, curve, f"{panel}/{curve}"))
 
 
+Options = Mapping[str, Any]
+
+
+def resolved(options: Sequence[Options]) -> list[dict[str, Any]]:
+    """Return the options of several searches with every default filled in for the machine that this runs on.
+
+    Raises InvalidInputError for an unknown option or a value out of range.
+    """
+    return [search_options(each).as_dict() for each in options]
+
+
 def jobs_of(
-    figure: PaperFigure, scale: str, out: Path, given: Mapping[str, Any], seeds: Sequence[int] | None = None
-) -> list[Job]:
+    figure: PaperFigure,
+    scale: str,
+    out: Path,
+    given: Options,
+    seeds: Sequence[int] | None = None,
+    resolve: Callable[[Sequence[Options]], list[dict[str, Any]]] = resolved,
+) -> list[FigureJob]:
     """The searches of a figure, all curves of the first seed first, so that a stopped figure has something of each.
 
     Args:
@@ -115,6 +117,7 @@ def jobs_of(
         out: the figure's folder.
         given: options for all searches, which win over the figure's own.
         seeds: the scale's if not given.
+        resolve: fills in defaults; on a cluster, a worker's, whose device is not this machine's.
 
     Raises:
         InvalidInputError: an unknown scale or option, a value out of range, or seeds that are none or not distinct.
@@ -125,18 +128,31 @@ def jobs_of(
         raise unknown_name("scale", scale, SCALES)
     size = SCALES[scale]
     common = {**size.options, "epochs": figure.epochs_at(scale), "threads": 1}
-    jobs = []
+    places, wanted = [], []
     for seed in size.seeds if seeds is None else seeds:
         for panel, curve in figure.pairs():
             own = {**panel.options, **curve.options}
             by_optimizer = size.by_optimizer.get(own["optimizer"], {})
-            options = {**common, **by_optimizer, **own, **given, "seed": seed}
-            folder = out / panel.key / curve.key / f"seed-{seed}"
-            jobs.append(Job(panel.key, curve.key, folder, search_options(options).as_dict()))
-    return jobs
+            places.append((panel.key, curve.key))
+            wanted.append({**common, **by_optimizer, **own, **given, "seed": seed})
+    return [_job(*place, out, options) for place, options in zip(places, resolve(wanted), strict=True)]
 
 
-def check_recorded(jobs: Sequence[Job], given: Mapping[str, Any]) -> None:
+def _job(panel: str, curve: str, out: Path, options: Options) -> FigureJob:
+    name = f"{panel}/{curve}/seed-{options['seed']}"
+    return FigureJob(
+        name=name,
+        command=SEARCH,
+        folder=out / name,
+        options=options,
+        threads=options["threads"],
+        gpu=options["device"].startswith("cuda"),
+        panel=panel,
+        curve=curve,
+    )
+
+
+def check_recorded(jobs: Sequence[FigureJob], given: Options) -> None:
     """Refuse a folder whose run was searched with other options than the figure's, or has lost some of its epochs.
 
     Raises:
@@ -153,7 +169,7 @@ def check_recorded(jobs: Sequence[Job], given: Mapping[str, Any]) -> None:
                 )
 
 
-def _check_whole(job: Job) -> None:
+def _check_whole(job: FigureJob) -> None:
     run = load_run(job.folder)
     wanted = int(run.summary.get("searched_epochs", job.epochs)) + 1
     if len(run.lines) != wanted:
@@ -163,8 +179,8 @@ def _check_whole(job: Job) -> None:
         )
 
 
-def _differences(job: Job) -> Iterator[tuple[str, Any, Any]]:
-    if not (job.folder / CONFIG).is_file():
+def _differences(job: FigureJob) -> Iterator[tuple[str, Any, Any]]:
+    if not is_started(job.folder):
         return
     recorded = load_run(job.folder).config
     for name, wanted in job.options.items():

@@ -12,26 +12,24 @@ from rich.table import Table as Screen
 
 from nasbench1shot1.experiments.reproduction.drawing import ERROR, REGRET, Result
 from nasbench1shot1.experiments.reproduction.expectation import Kind, seconds_left
-from nasbench1shot1.experiments.reproduction.jobs import Job
+from nasbench1shot1.experiments.reproduction.jobs import FigureJob
+from nasbench1shot1.jobs.running import Watcher
 from nasbench1shot1.one_shot_search.record import load_run
 from nasbench1shot1.wording import counted, duration, percent, sayer
 
 
-class FigureProgress:
-    """Watches the searches of a figure: a bar over all their epochs, and a line for each that ends.
+class FigureProgress(Watcher[FigureJob]):
+    """Watches the searches of a figure: a bar over all their epochs, and a line for each that ends."""
 
-    Attributes:
-        failures: why searches ended early, by job name.
-    """
-
-    def __init__(self, jobs: Sequence[Job], per_epoch: Mapping[Kind, float], workers: int, console: Console) -> None:
+    def __init__(
+        self, jobs: Sequence[FigureJob], per_epoch: Mapping[Kind, float], workers: int, console: Console
+    ) -> None:
         self._jobs, self._per_epoch, self._workers = list(jobs), per_epoch, workers
         self._say = sayer(console)
         self._done = {job.name: job.epochs_done() for job in jobs}
         self._expected = self._work_left(jobs)
         self._ended: set[str] = set()
         self._epochs = sum(job.epochs for job in jobs)
-        self.failures: dict[str, str] = {}
         columns = (TextColumn("{task.description}"), BarColumn(bar_width=14), TimeElapsedColumn())
         self._bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
         self._task = self._bar.add_task("", total=self._epochs)
@@ -47,14 +45,14 @@ class FigureProgress:
     ) -> None:
         self._bar.stop()
 
-    def tick(self, running: Sequence[Job]) -> None:
+    def tick(self, waiting: Sequence[FigureJob]) -> None:
         """Move the bar to the epochs that are on record now."""
-        self._done |= {job.name: job.epochs_done() for job in running}
+        self._done |= {job.name: job.epochs_done() for job in waiting}
         done = sum(self._done.values())
         text = f"epoch {done}/{self._epochs}, search {len(self._ended)}/{len(self._jobs)}"
         self._bar.update(self._task, completed=done, description=f"{text}, left: {duration(self.seconds_left())}")
 
-    def finished(self, job: Job) -> None:
+    def finished(self, job: FigureJob) -> None:
         """Say what came out of a search."""
         self._ended.add(job.name)
         self._done[job.name] = job.epochs
@@ -62,10 +60,9 @@ class FigureProgress:
         source = "" if summary["test_measured"] else " (predicted)"
         self._line(job, f"test regret {percent(summary[REGRET])}{source}, {summary['search_seconds']:.0f} s")
 
-    def failed(self, job: Job, sentence: str) -> None:
+    def failed(self, job: FigureJob, sentence: str) -> None:
         """Say why a search ended early."""
         self._ended.add(job.name)
-        self.failures[job.name] = sentence
         self._line(job, f"FAILED: {sentence}")
 
     def seconds_left(self) -> float:
@@ -74,23 +71,23 @@ class FigureProgress:
         elapsed, done = time.monotonic() - self._started, (self._expected - left) / self._workers
         return left / self._workers * (elapsed / done if done > 0 else 1)
 
-    def _work_left(self, jobs: Sequence[Job]) -> float:
+    def _work_left(self, jobs: Sequence[FigureJob]) -> float:
         return sum(seconds_left(job, self._per_epoch, self._done[job.name]) for job in jobs)
 
-    def _line(self, job: Job, text: str) -> None:
+    def _line(self, job: FigureJob, text: str) -> None:
         self._say(f"{len(self._ended):>3}/{len(self._jobs)}  {job.name}: {text}")
 
 
-def list_jobs(jobs: Sequence[Job], per_epoch: Mapping[Kind, float], console: Console) -> None:
+def list_jobs(jobs: Sequence[FigureJob], per_epoch: Mapping[Kind, float], console: Console) -> None:
     """Print every curve with the state of its searches and how long one of them takes."""
-    say, curves = sayer(console), dict[tuple[str, str], list[Job]]()
+    say, curves = sayer(console), dict[tuple[str, str], list[FigureJob]]()
     for job in jobs:
         curves.setdefault((job.panel, job.curve), []).append(job)
     for (panel, curve), own in curves.items():
         say(f"{panel}/{curve} × {counted(len(own), 'seed')}: {_state(own, per_epoch)}")
 
 
-def _state(jobs: Sequence[Job], per_epoch: Mapping[Kind, float]) -> str:
+def _state(jobs: Sequence[FigureJob], per_epoch: Mapping[Kind, float]) -> str:
     """Of a curve's searches, in words."""
     epochs, done = sum(job.epochs for job in jobs), sum(job.epochs_done() for job in jobs)
     if all(job.is_finished for job in jobs):

@@ -32,7 +32,10 @@ class Reproduce:
     seeds: str | None = None
     """0-5, or 1,3,8; full: 0-5, quick: 0-1 if not given."""
     workers: int | None = None
-    """Searches at once; one per GPU, or as many as there are cores for their threads, if not given."""
+    """Number of searches at the same time. Default: one per GPU, or as many as the cores have room for."""
+    scheduler: str | None = None
+    """Address of a dask scheduler, for example tcp://host:8786, whose workers run the searches. Default: this machine.
+    """
     dry_run: bool = False
     """List the curves and how long they would take, and stop."""
     epochs: int | None = None
@@ -70,6 +73,7 @@ class Reproduce:
             only=() if self.only is None else self.only.split(","),
             seeds=parse_seeds(self.seeds) if self.seeds else None,
             workers=self.workers,
+            scheduler=self.scheduler,
             dry_run=self.dry_run,
             **{name: getattr(self, name) for name in GIVEN if name in self.named},
         )

@@ -14,7 +14,6 @@ from nasbench1shot1.experiments.reproduction.expectation import makespan
 from nasbench1shot1.experiments.reproduction.figures import FIGURES, OTHER_FIGURES
 from nasbench1shot1.experiments.reproduction.jobs import figure_named, jobs_of
 from nasbench1shot1.experiments.reproduction.outputs import stem
-from nasbench1shot1.experiments.reproduction.pool import places, usable_cores
 from nasbench1shot1.experiments.reproduction.reproducing import reproduce as reproduce_figure
 from nasbench1shot1.experiments.reproduction.screen import FigureProgress
 
@@ -242,21 +241,6 @@ def test_the_time_of_several_workers_is_that_of_the_last_to_end():
     assert makespan([2], 4) == 2
 
 
-def test_searches_are_spread_over_cores_or_over_gpus(monkeypatch):
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    assert places(None, "cpu", 1, 0) == [{}] * usable_cores()
-    assert places(None, "cpu", 10**6, 0) == [{}]
-    assert places(3, "cpu", 1, 0) == [{}] * 3
-    assert places(None, "cuda", 1, 2) == [{"CUDA_VISIBLE_DEVICES": "0"}, {"CUDA_VISIBLE_DEVICES": "1"}]
-    three = [place["CUDA_VISIBLE_DEVICES"] for place in places(3, "cuda", 1, 2)]
-    assert three == ["0", "1", "0"]
-    assert places(None, "cuda:1", 1, 2) == [{}]
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
-    assert [place["CUDA_VISIBLE_DEVICES"] for place in places(None, "cuda", 1, 2)] == ["5", "7"]
-    with pytest.raises(nb.InvalidInputError, match="--workers must be at least 1"):
-        places(0, "cpu", 1, 0)
-
-
 def test_the_estimate_is_corrected_by_how_long_the_work_took(tmp_path, monkeypatch):
     """Two workers, 4 searches of 2 epochs, 10 s an epoch expected and 5 s to start: 50 s; in truth twice as long."""
     shrink(monkeypatch)
@@ -273,6 +257,5 @@ def test_the_estimate_is_corrected_by_how_long_the_work_took(tmp_path, monkeypat
         watcher.tick(jobs[:2])
         assert watcher.seconds_left() == pytest.approx(2 * 40)
         watcher.failed(jobs[0], "no reason")
-        assert watcher.failures == {jobs[0].name: "no reason"}
     assert "epoch 2/8, search 0/4, left: about 1 min" in said.getvalue()
     assert f"1/4  {jobs[0].name}: FAILED: no reason" in said.getvalue()

@@ -1,27 +1,29 @@
 """A figure from the command line to its picture: processes, kills, failures, and going on."""
 
-import fcntl
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas
 import pytest
+import stalling_search
 from matplotlib.text import Text
 from rich.console import Console
 from tiny_figures import ARGUMENTS, DRIVER, JOBS, ONLY, STEM, TINY, reproduce, shrink
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
-from nasbench1shot1.experiments.reproduction import pool
 from nasbench1shot1.experiments.reproduction.drawing import as_table, draw, results
 from nasbench1shot1.experiments.reproduction.figures import FIGURES, Curve, Panel, PaperFigure
 from nasbench1shot1.experiments.reproduction.jobs import figure_named, jobs_of
+from nasbench1shot1.jobs import process, workers
+from nasbench1shot1.jobs.folders import wait_until_free
 
 EPOCHS = ("--epochs", "3")
 
@@ -44,10 +46,10 @@ def tiny(monkeypatch) -> None:
 def no_process(monkeypatch) -> None:
     """Let no search be started."""
 
-    def refuse(job, place):
+    def refuse(self, job):
         raise AssertionError(f"{job.name} was started")
 
-    monkeypatch.setattr(pool, "_start", refuse)
+    monkeypatch.setattr(workers._LocalWorkers, "submit", refuse)
 
 
 def without_seconds(run: nb.Run) -> list[dict]:
@@ -266,10 +268,7 @@ def lines_of(out: Path, name: str) -> int:
 def wait_until_nobody_writes(out: Path) -> None:
     """The lock of a run's folder is free once its process is gone; without this, resuming could be refused."""
     for name in JOBS:
-        if (out / name).exists():
-            descriptor = os.open(out / name, os.O_RDONLY)
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            os.close(descriptor)
+        wait_until_free(out / name, 60)
 
 
 def test_killed_with_its_processes_and_gone_on_is_the_unbroken_figure(finished, tiny, tmp_path):
@@ -300,22 +299,20 @@ def test_a_second_command_is_refused_and_ctrl_c_says_how_to_go_on(tiny, no_proce
 
 
 def test_a_killed_search_does_not_stop_the_others_and_is_tried_again(finished, tiny, tmp_path, monkeypatch, capsys):
-    out, real = with_the_first_to_do(finished, tmp_path / "figure"), pool._start
+    out, real = with_the_first_to_do(finished, tmp_path / "figure"), process.start
 
-    def start_and_kill_the_first(job, place):
+    def start_and_kill_the_first(job, *args):
         if job.name != JOBS[0]:
-            return real(job, place)
-        with pytest.MonkeyPatch.context() as of_the_first:
-            of_the_first.setattr(pool, "WORKER", "stalling_worker")
-            running = real(job, place)
+            return real(job, *args)
+        running = real(replace(job, command=stalling_search.COMMAND), *args)
         while lines_of(out, job.name) < 2:
-            assert running.process.poll() is None
+            assert running.poll() is None
             time.sleep(0.01)
-        running.process.kill()
+        running.kill()
         return running
 
     with monkeypatch.context() as patch, pytest.raises(SystemExit) as stopped:
-        patch.setattr(pool, "_start", start_and_kill_the_first)
+        patch.setattr(process, "start", start_and_kill_the_first)
         reproduce(out, *EPOCHS)
     output = capsys.readouterr()
     assert stopped.value.code == 2

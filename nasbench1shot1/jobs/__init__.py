@@ -1,0 +1,1 @@
+"""Many runs: in this process, in processes on this machine, or on a dask cluster, behind `concurrent.futures`."""

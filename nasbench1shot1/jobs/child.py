@@ -1,0 +1,38 @@
+"""The process of one job, `python -m nasbench1shot1.jobs.child JOB-AS-JSON`, which ends when its parent does.
+
+The parent holds the other end of standard input. When the parent is gone, however it ended, this process ends too. A
+killed run can be resumed, and no orphan keeps a folder locked.
+"""
+
+import json
+import os
+import sys
+import threading
+from pathlib import Path
+
+from nasbench1shot1.errors import UserError
+from nasbench1shot1.jobs.folders import wait_until_free
+from nasbench1shot1.jobs.job import run_to_its_end
+
+
+def main(arguments: list[str]) -> None:
+    """Run the job; after a UserError, the last line of standard error is its sentence, and the exit code is 2."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    job = json.loads(arguments[0])
+    folder = Path(job["folder"])
+    try:
+        wait_until_free(folder, job["patience"])
+        run_to_its_end(job["command"], folder, job["options"])
+    except UserError as error:
+        print(f"nb1shot1: {error}", file=sys.stderr)
+        sys.exit(2)
+
+
+def _end_with_parent() -> None:
+    while os.read(0, 1):  # not sys.stdin: its lock would be held when the interpreter ends
+        pass
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

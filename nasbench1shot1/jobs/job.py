@@ -1,0 +1,64 @@
+"""One run among many: what to call, in which folder, and what it needs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from nasbench1shot1.files import write_error
+from nasbench1shot1.jobs.folders import is_finished, is_started
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """A run described so that any process can start or resume it; picklable.
+
+    Attributes:
+        name: what screens and errors call the job.
+        command: "module:function". A new run is `function(out=folder, **options)`, a stopped one is
+            `function(resume=folder)`; `nasbench1shot1.one_shot_search.searching:search` is one.
+        folder: the run's folder, which workers must see under the same path.
+        options: keyword arguments of a new run, as JSON values.
+        threads: number of CPU threads. Default: the cores of the machine divided by its number of workers.
+        gpu: whether the job computes on a GPU.
+    """
+
+    name: str
+    command: str
+    folder: Path
+    options: Mapping[str, Any] = field(default_factory=dict)
+    threads: int | None = None
+    gpu: bool = False
+
+    @property
+    def log(self) -> Path:
+        """The file beside the folder that receives what the job prints."""
+        return self.folder.with_name(self.folder.name + ".log")
+
+    def make_parent(self) -> None:
+        """Make the folder that the run's folder and its log are in; raises UserError where that cannot be written."""
+        try:
+            self.log.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise write_error(self.log.parent, error) from error
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the run reached its end."""
+        return is_finished(self.folder)
+
+
+def run_to_its_end(command: str, folder: Path, options: Mapping[str, Any]) -> None:
+    """Start the run in `folder`, resume it if it was stopped, or return at once if it is finished.
+
+    Arguments are those of `Job`. Raises what the command raises.
+    """
+    if is_finished(folder):
+        return
+    module, _, name = command.partition(":")
+    function = getattr(import_module(module), name)
+    if is_started(folder):
+        function(resume=folder)
+    else:
+        function(out=folder, **options)

@@ -1,0 +1,99 @@
+"""A job in a process of its own, watched by the thread that waits for it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+
+from nasbench1shot1.jobs.folders import LOOK_EVERY
+from nasbench1shot1.jobs.job import Job
+from nasbench1shot1.runs.folder import SUMMARY
+
+CHILD = "nasbench1shot1.jobs.child"
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+"""Environment variables that set the number of CPU threads."""
+
+
+class JobStoppedError(Exception):
+    """The job's process was ended because nobody wants its result any more."""
+
+
+def usable_cores() -> int:
+    """Return the number of CPU cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def run_in_process(
+    job: Job, environment: Mapping[str, str], workers: int, is_stopped: Callable[[], bool], patience: float = 0
+) -> str | None:
+    """Run a job in a new process and wait for its end.
+
+    Args:
+        job: what to run.
+        environment: environment variables for the process, beside this process's own.
+        workers: number of jobs that run on this machine at the same time.
+        is_stopped: polled several times a second; once it returns True, the process is killed.
+        patience: seconds to wait for a folder that another process, perhaps a lost worker's, still holds.
+
+    Returns:
+        Why the job failed, as a sentence; None after success.
+
+    Raises:
+        JobStoppedError: `is_stopped` returned True.
+    """
+    threads = job.threads or max(usable_cores() // workers, 1)
+    process = start(job, {**dict.fromkeys(THREADS, str(threads)), **environment}, patience)
+    try:
+        while process.poll() is None:
+            if is_stopped():
+                raise JobStoppedError(job.name)
+            time.sleep(LOOK_EVERY)
+    finally:
+        process.kill()
+        process.wait()
+        if process.stdin:
+            process.stdin.close()
+    return _failure(job, process.returncode)
+
+
+def start(job: Job, environment: Mapping[str, str], patience: float) -> "subprocess.Popen[bytes]":
+    """Start the job's process, which ends when this one does; what it prints is appended to the job's log."""
+    own = {**os.environ, **environment, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    described = {"command": job.command, "folder": str(job.folder), "options": dict(job.options), "patience": patience}
+    with job.log.open("ab") as log:
+        return subprocess.Popen(  # a group of its own, so that Ctrl-C reaches only the parent, which then ends it
+            [sys.executable, "-m", CHILD, json.dumps(described)],
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=log,
+            env=own,
+            process_group=0,
+        )
+
+
+def _failure(job: Job, code: int) -> str | None:
+    if code < 0:
+        hint = "; too little memory for so many --workers, perhaps" if -code == signal.SIGKILL else ""
+        return f"its process was killed by signal {-code}{hint}"
+    if code > 0:
+        return _last_line(job)
+    return missing_result(job)
+
+
+def missing_result(job: Job) -> str | None:
+    """Return what is wrong with a job that raised nothing but did not finish its run; None if it did."""
+    return None if job.is_finished else f"it ended without writing {SUMMARY}"
+
+
+def in_one_line(error: BaseException) -> str:
+    """Return an error's type and the first line of its message, as the last line of a traceback has them."""
+    return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+
+
+def _last_line(job: Job) -> str:
+    lines = job.log.read_text(encoding="utf-8", errors="replace").split("\n")
+    last = next((line for line in reversed(lines) if line.strip()), "it printed nothing")
+    return last.removeprefix("nb1shot1: ").strip()

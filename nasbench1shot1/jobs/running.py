@@ -1,0 +1,81 @@
+"""All jobs of a task to their ends, whoever runs them."""
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from typing import Generic, TypeVar
+
+from nasbench1shot1.jobs.folders import LOOK_EVERY
+from nasbench1shot1.jobs.job import Job
+from nasbench1shot1.jobs.process import in_one_line
+from nasbench1shot1.jobs.workers import Workers
+
+J = TypeVar("J", bound=Job)
+
+TICK_EVERY = 1.0  # seconds
+APPEARS_WITHIN = 60.0  # seconds until a shared file system shows what another machine wrote; NFS caches that long
+
+
+class Watcher(Generic[J]):
+    """Is told how jobs proceed; each method does nothing unless overridden."""
+
+    def tick(self, waiting: Sequence[J]) -> None:
+        """Called about once a second with the jobs that have not ended, running or queued."""
+
+    def finished(self, job: J) -> None:
+        """Called when a job reached its end."""
+
+    def failed(self, job: J, sentence: str) -> None:
+        """Called when a job ended early; the sentence says why."""
+
+
+def run_jobs(jobs: Sequence[J], workers: Workers, watcher: Watcher[J] | None = None) -> dict[str, str]:
+    """Run all jobs, started in their order; finished ones are skipped, stopped ones resumed.
+
+    A job that fails does not stop the others. Whatever ends this call early, an interruption too, leaves runs that can
+    be resumed; leaving the workers' context ends what still runs.
+
+    Returns:
+        Why jobs failed, by name.
+    """
+    watcher, failures = watcher or Watcher[J](), dict[str, str]()
+    waiting = dict[Future[str | None], J]()
+
+    def conclude(future: "Future[str | None]", job: J) -> None:
+        if sentence := _failure(future, job):
+            failures[job.name] = sentence
+            watcher.failed(job, sentence)
+        else:
+            watcher.finished(job)
+
+    for job in jobs:
+        if job.is_finished:
+            continue
+        future = workers.submit(job)
+        if future.done():
+            conclude(future, job)
+        else:
+            waiting[future] = job
+    while waiting:
+        for future in wait(waiting, TICK_EVERY, FIRST_COMPLETED).done:
+            conclude(future, waiting.pop(future))
+        watcher.tick(list(waiting.values()))
+    return failures
+
+
+def _failure(future: "Future[str | None]", job: Job) -> str | None:
+    if future.cancelled():
+        return "it was cancelled, or the connection to its scheduler was lost"
+    if error := future.exception():
+        return in_one_line(error)
+    return future.result() or _missing(job)
+
+
+def _missing(job: Job) -> str | None:
+    """Return what is wrong if the finished run does not appear here."""
+    deadline = time.monotonic() + APPEARS_WITHIN
+    while not job.is_finished:
+        if time.monotonic() > deadline:
+            return f"its worker reported its end, but {job.folder} holds no finished run on this machine"
+        time.sleep(LOOK_EVERY)
+    return None

@@ -1,0 +1,151 @@
+"""Where jobs run: in this process, or in processes on this machine; `cluster` has a third place."""
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import ParamSpec, Protocol, TypeVar
+
+from nasbench1shot1.errors import InvalidInputError, UserError
+from nasbench1shot1.jobs.job import Job, run_to_its_end
+from nasbench1shot1.jobs.process import missing_result, run_in_process, usable_cores
+from nasbench1shot1.runs.options import check_range
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+Place = Mapping[str, str]
+"""Environment variables that say where a process computes."""
+
+
+class Workers(Protocol):
+    """Whatever runs jobs: a standard executor, and the function that it is given for each job."""
+
+    @property
+    def count(self) -> int:
+        """Number of jobs that run at the same time; at least 1."""
+
+    def submit(self, job: Job) -> "Future[str | None]":
+        """Start a job, or queue it; the future holds why it failed, None after success."""
+
+    def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Return what a function returns on the machine that jobs run on."""
+
+
+@dataclass(frozen=True)
+class _LocalWorkers:
+    executor: Executor
+    run: Callable[[Job], str | None]
+    count: int
+
+    def submit(self, job: Job) -> "Future[str | None]":
+        job.make_parent()
+        return self.executor.submit(self.run, job)
+
+    def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return function(*args, **kwargs)
+
+
+class SerialExecutor(Executor):
+    """Runs each call in the calling thread, before `submit` returns."""
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
+        """Return a future that is already done."""
+        future = Future[T]()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:  # not KeyboardInterrupt, which ends the caller as well
+            future.set_exception(error)
+        return future
+
+
+@contextmanager
+def this_process() -> Iterator[Workers]:
+    """Run jobs one after another in this process; what they print goes to their logs."""
+    yield _LocalWorkers(SerialExecutor(), _run_here, 1)
+
+
+def _run_here(job: Job) -> str | None:
+    with job.log.open("a", encoding="utf-8") as log, contextlib.redirect_stdout(log), contextlib.redirect_stderr(log):
+        try:
+            run_to_its_end(job.command, job.folder, job.options)
+        except UserError as error:
+            return str(error)
+    return missing_result(job)
+
+
+@contextmanager
+def this_machine(where: Sequence[Place]) -> Iterator[Workers]:
+    """Run jobs on this machine, each in a process of its own, as many at once as there are places.
+
+    Leaving the context ends the processes that still run; their runs can be resumed.
+    """
+    free, stop = SimpleQueue[Place](), threading.Event()
+    for place in where:
+        free.put(place)
+
+    def run(job: Job) -> str | None:
+        place = free.get_nowait()  # there are as many threads as places
+        try:
+            return run_in_process(job, place, len(where), stop.is_set)
+        finally:
+            free.put(place)
+
+    with ThreadPoolExecutor(len(where)) as executor:
+        try:
+            yield _LocalWorkers(executor, run, len(where))
+        finally:
+            stop.set()
+            executor.shutdown(cancel_futures=True)
+
+
+def places(workers: int | None, device: str, threads: int, gpus: int) -> list[Place]:
+    """Return where jobs compute on this machine, one entry for each that runs at the same time.
+
+    Args:
+        workers: number of jobs at the same time. Default: one per GPU, or as many as the cores have room for.
+        device: resolved device: "cpu", "cuda" (divided among the GPUs) or "cuda:1" (taken as it is).
+        threads: CPU threads of each job.
+        gpus: number of GPUs that PyTorch sees.
+
+    Raises:
+        InvalidInputError: fewer than one worker or thread.
+    """
+    check_range("workers", workers, 1)
+    check_range("threads", threads, 1)
+    if device != "cuda":
+        return [{}] * (workers or (max(usable_cores() // threads, 1) if device == "cpu" else 1))
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+    numbers = visible[:gpus] if visible != [""] else [str(number) for number in range(gpus)]
+    return [{"CUDA_VISIBLE_DEVICES": numbers[i % len(numbers)]} for i in range(workers or len(numbers))]
+
+
+def open_workers(
+    scheduler: str | None, workers: int | None, device: str, threads: int
+) -> AbstractContextManager[Workers]:
+    """Return the workers that a command's options ask for: a dask cluster's, or processes on this machine.
+
+    Args:
+        scheduler: address of a dask scheduler. Default: this machine.
+        workers, threads: as in `places`.
+        device: "auto", "cpu", "cuda" or "cuda:1".
+
+    Raises:
+        InvalidInputError: a value out of range, an unknown device, or both a scheduler and a number of workers.
+        UserError: on entering, a scheduler that does not answer.
+    """
+    if scheduler is not None:
+        from nasbench1shot1.jobs.cluster import dask_cluster
+
+        if workers is not None:
+            raise InvalidInputError("--workers does not apply to a cluster, which has its own workers: remove it")
+        return dask_cluster(scheduler)
+    import torch
+
+    from nasbench1shot1.runs.compute import resolve_device
+
+    return this_machine(places(workers, resolve_device(device), threads, torch.cuda.device_count()))

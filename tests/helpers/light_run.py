@@ -1,0 +1,76 @@
+"""A run without torch, for tests of jobs: it appends drawn numbers to metrics.jsonl, and goes on where it stopped."""
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nasbench1shot1.errors import UserError
+from nasbench1shot1.jobs.job import Job
+from nasbench1shot1.runs.description import COMMON, description
+from nasbench1shot1.runs.folder import METRICS, read_lines
+from nasbench1shot1.runs.lifecycle import existing_run, new_run
+from nasbench1shot1.runs.record import RunRecord
+from nasbench1shot1.runs.writer import RunWriter
+
+COMMAND = "light_run:run"
+LINES = 4
+
+
+class LightRun(RunRecord):
+    KIND, COMMAND, FIELDS = "light run", "nothing", {"value": float}
+
+
+class LightWriter(RunWriter[LightRun]):
+    pass
+
+
+def run(out: Any = None, resume: Any = None, **options: Any) -> None:
+    """Draw `LINES` numbers from `seed`. Options for a new run: `fail`, `crash`, `stall` after two lines."""
+    folder, begin = Path(resume or out), existing_run if resume else new_run
+    with begin(folder, LightWriter, LightRun) as writer:
+        if resume is None:
+            writer.describe(description(LightRun.KIND, {COMMON: options}, {}), {})
+        writer.read(len(read_lines(folder / METRICS)))
+        note(folder)
+        print("drawing")
+        for index in range(len(read_lines(folder / METRICS)), LINES):
+            drawn = np.random.default_rng((LightRun.open(folder).config["seed"], index)).random()
+            writer.append_line({"value": drawn})
+            if index == 1 and resume is None:
+                misbehave(**options)
+        writer.finish({})
+
+
+def misbehave(seed: int, fail: str = "", crash: bool = False, stall: bool = False) -> None:
+    if fail:
+        raise UserError(fail)
+    if crash:
+        os.abort()
+    while stall:
+        time.sleep(60)
+
+
+def note(folder: Path) -> None:
+    """Append who runs this, and where, to `attempts`."""
+    seen = {name: os.environ.get(name) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "CUDA_VISIBLE_DEVICES")}
+    with (folder / "attempts").open("a") as file:
+        file.write(json.dumps({"process": os.getpid(), "parent": os.getppid(), **seen}) + "\n")
+
+
+def attempts(job: Job) -> list[dict[str, Any]]:
+    return read_lines(job.folder / "attempts")
+
+
+def light_job(folder: Path, name: str, **options: Any) -> Job:
+    threads, gpu = options.pop("threads", 1), options.pop("gpu", False)
+    options = {"seed": 0, **options}
+    return Job(name=name, command=COMMAND, folder=folder / name, options=options, threads=threads, gpu=gpu)
+
+
+def wait_for_lines(folder: Path, count: int) -> None:
+    while len(read_lines(folder / METRICS)) < count:
+        time.sleep(0.02)

@@ -1,0 +1,20 @@
+"""A dask cluster on this machine: worker processes that run one job each at a time."""
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from distributed import LocalCluster
+
+
+@contextmanager
+def dask_workers(count: int, **options: object) -> Iterator[LocalCluster]:
+    with LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None, **options) as cluster:
+        yield cluster
+
+
+def kill_worker(process: int, cluster: LocalCluster) -> None:
+    """SIGKILL a worker's process; it must be one of the cluster's."""
+    assert process in {nanny.pid for nanny in cluster.workers.values()}
+    os.kill(process, signal.SIGKILL)

@@ -1,0 +1,32 @@
+"""A search that stalls once epoch 1 is recorded, unless it is resumed: a test can kill it there for certain."""
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import nasbench1shot1 as nb
+from nasbench1shot1.one_shot_search import loop
+
+COMMAND = "stalling_search:search"
+"""What a job calls."""
+
+
+def search(out: Any = None, resume: Any = None, **options: Any) -> nb.Run:
+    """`nb.search`, for a process of its own."""
+    with Path(out or resume).with_suffix(".parents").open("a") as file:
+        file.write(f"{os.getppid()}\n")
+    if resume is None:
+        loop.record_epoch = record_and_stall
+    return nb.search(out=out, resume=resume, **options)
+
+
+def record_and_stall(state, writer, line, parameters, real=loop.record_epoch):
+    real(state, writer, line, parameters)
+    if line["epoch"] == 1:
+        time.sleep(3600)
+
+
+def parents(folder: Path) -> list[int]:
+    """The processes that started each attempt at the search."""
+    return [int(line) for line in folder.with_suffix(".parents").read_text().split()]

@@ -1,0 +1,161 @@
+"""Jobs on a dask cluster of two worker processes on this machine: the same results, and lost workers."""
+
+import os
+import signal
+import socket
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+
+import pytest
+import stalling_search
+from light_run import LINES, attempts, light_job, wait_for_lines
+from local_cluster import dask_workers, kill_worker
+from same_search import assert_same_search
+from tiny_search import TINY
+
+import nasbench1shot1 as nb
+from nasbench1shot1 import cli
+from nasbench1shot1.jobs.cluster import _run, dask_cluster
+from nasbench1shot1.jobs.job import Job
+from nasbench1shot1.jobs.running import Watcher, run_jobs
+from nasbench1shot1.jobs.workers import this_process
+from nasbench1shot1.runs.compute import resolve_device
+from nasbench1shot1.runs.folder import METRICS, read_lines
+from nasbench1shot1.runs.lock import locked
+
+SEARCH = "nasbench1shot1.one_shot_search.searching:search"
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with dask_workers(2, resources={"GPU": 1}) as opened:
+        yield opened
+
+
+@pytest.fixture
+def workers(cluster):
+    with dask_cluster(cluster.scheduler_address) as opened:
+        yield opened
+
+
+def test_jobs_on_a_cluster_are_skipped_resumed_and_reported_as_on_one_machine(tmp_path, workers):
+    jobs = [light_job(tmp_path, "stopped", fail="stop"), light_job(tmp_path, "crashed", crash=True)]
+    assert run_jobs(jobs, workers) == {"stopped": "stop", "crashed": "its process was killed by signal 6"}
+    jobs = [jobs[0], light_job(tmp_path, "bad", fail="a bad day"), light_job(tmp_path, "gpu", gpu=True)]
+    assert run_jobs(jobs, workers) == {"bad": "a bad day"}
+    assert run_jobs(jobs[::2], workers) == {}
+    assert [len(attempts(job)) for job in jobs] == [2, 1, 1]
+    assert [len(read_lines(job.folder / METRICS)) for job in jobs] == [LINES, 2, LINES]
+
+
+def test_a_killed_workers_search_ends_on_another_worker_as_if_unbroken(tmp_path, cluster, workers):
+    job = Job(
+        name="search",
+        command=stalling_search.COMMAND,
+        folder=tmp_path / "search",
+        options={**TINY, "epochs": 2},
+        threads=1,
+    )
+    killed = []
+
+    class Kill(Watcher):
+        def tick(self, waiting):
+            if waiting and not killed and len(read_lines(job.folder / METRICS)) == 2:
+                killed.extend(stalling_search.parents(job.folder))
+                kill_worker(killed[0], cluster)
+
+    assert run_jobs([job], workers, Kill()) == {}
+    first, second = stalling_search.parents(job.folder)  # it ran twice, and no more
+    assert [first] == killed
+    assert first != second
+    unbroken = replace(job, command=SEARCH, folder=tmp_path / "unbroken")
+    with this_process() as here:
+        assert run_jobs([unbroken], here) == {}
+    assert_same_search(*(nb.load_run(each.folder) for each in (job, unbroken)))
+
+
+def test_a_retired_workers_job_ends_on_another_worker(tmp_path, cluster, workers):
+    """As at the end of a worker's --lifetime, before Slurm's time limit."""
+    job = light_job(tmp_path, "one", stall=True)
+
+    retired = []
+
+    class Retire(Watcher):
+        def tick(self, waiting):
+            if waiting and not retired and len(read_lines(job.folder / METRICS)) == 2:
+                retired.append(attempts(job)[0]["parent"])
+                os.kill(retired[0], signal.SIGTERM)
+
+    assert run_jobs([job], workers, Retire()) == {}
+    first, second = attempts(job)
+    assert [first["parent"]] == retired != [second["parent"]]
+    assert len(read_lines(job.folder / METRICS)) == LINES
+
+
+def test_leaving_a_cluster_ends_what_runs_there(tmp_path, cluster):
+    job = light_job(tmp_path, "one", stall=True)
+    with dask_cluster(cluster.scheduler_address) as workers:
+        workers.submit(job)
+        wait_for_lines(job.folder, 2)
+    wait_until_nobody_holds(job)  # this returns
+    assert len(attempts(job)) == 1
+
+
+def wait_until_nobody_holds(job: Job) -> None:
+    while True:
+        try:
+            with locked(job.folder):
+                return
+        except nb.InvalidInputError:
+            time.sleep(0.02)
+
+
+def test_a_machine_with_another_file_system_is_named(tmp_path):
+    sentence = _run(light_job(tmp_path / "elsewhere", "one"), tmp_path / "elsewhere" / "one", 0)
+    assert f"{tmp_path / 'elsewhere'} does not exist on the worker's machine {socket.gethostname()}" in sentence
+
+
+def test_errors_of_a_call_on_a_worker_are_its_own(workers):
+    with pytest.raises(nb.InvalidInputError, match="unknown device 'cpux'"):
+        workers.call(resolve_device, "cpux")
+    with pytest.raises(nb.UserError, match=r"a worker of the dask cluster failed \(ValueError: invalid literal"):
+        workers.call(int, "x")
+
+
+REFUSED = "no dask scheduler answers at '{}': check --scheduler, and that dask scheduler runs there"
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nonsense", "", "ftp://x", "tcp://127.0.0.1:99999"])
+def test_a_scheduler_that_does_not_answer_is_given_up(address):
+    with pytest.raises(nb.InvalidInputError, match=REFUSED.format(address)), dask_cluster(address, connects_within=0.5):
+        pass
+
+
+@pytest.mark.parametrize("answer", [b"", b"HTTP/1.0 400 Bad Request\r\n\r\n" * 10])
+def test_a_server_that_keeps_silent_or_is_no_scheduler_is_given_up(answer):
+    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(1) as thread:
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        replied = thread.submit(reply, server, answer)
+        with pytest.raises(nb.InvalidInputError, match=REFUSED.format(address)):
+            dask_cluster(address, connects_within=1).__enter__()
+        replied.result()
+
+
+def reply(server: socket.socket, answer: bytes) -> None:
+    with server.accept()[0] as connection, suppress(OSError):  # the other side may be gone before
+        connection.sendall(answer)
+        while connection.recv(1000):
+            pass
+
+
+def test_without_dask_the_command_says_what_to_install(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["reproduce", "figure12", "--scale", "quick", "--scheduler", "tcp://127.0.0.1:9"])
+    assert stopped.value.code == 2
+    assert capsys.readouterr() == ("", 'nb1shot1: --scheduler needs dask: pip install "nasbench1shot1[cluster]"\n')
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,54 @@
+"""What a job is: picklable, and started, resumed or left alone as its folder says."""
+
+import pickle
+from dataclasses import FrozenInstanceError
+
+import pytest
+from light_run import LINES, attempts, light_job
+
+from nasbench1shot1.errors import InvalidInputError, UserError
+from nasbench1shot1.jobs import folders
+from nasbench1shot1.jobs.folders import wait_until_free
+from nasbench1shot1.jobs.job import run_to_its_end
+from nasbench1shot1.runs.folder import METRICS, read_lines
+from nasbench1shot1.runs.lock import locked
+
+
+def test_a_job_is_frozen_and_picklable(tmp_path):
+    job = light_job(tmp_path, "one", seed=3)
+    assert pickle.loads(pickle.dumps(job)) == job  # noqa: S301
+    assert job.log == tmp_path / "one.log"
+    with pytest.raises(FrozenInstanceError):
+        job.folder = tmp_path
+
+
+def test_a_run_is_started_then_resumed_then_left_alone(tmp_path):
+    job = light_job(tmp_path, "one", fail="stopped here")
+    with pytest.raises(UserError, match="stopped here"):
+        run_to_its_end(job.command, job.folder, job.options)
+    assert (len(read_lines(job.folder / METRICS)), job.is_finished) == (2, False)
+    run_to_its_end(job.command, job.folder, {"seed": "of another run"})  # what is recorded counts
+    assert (len(read_lines(job.folder / METRICS)), job.is_finished) == (LINES, True)
+    run_to_its_end("nowhere:nothing", job.folder, job.options)
+    assert len(attempts(job)) == 2
+
+
+def test_a_folder_that_a_lost_worker_still_holds_is_waited_for(tmp_path, monkeypatch):
+    (tmp_path / "run").mkdir()
+    holder = locked(tmp_path / "run")
+    holder.__enter__()
+    wait_until_free(tmp_path / "run", 0.01)  # bounded
+    monkeypatch.setattr(folders.time, "sleep", lambda seconds: holder.__exit__(None, None, None))
+    wait_until_free(tmp_path / "run", 60)
+    with locked(tmp_path / "run"):
+        pass
+    wait_until_free(tmp_path / "not there", 60)
+
+
+def test_a_folder_that_stays_held_is_refused(tmp_path):
+    job = light_job(tmp_path, "one")
+    job.folder.mkdir()
+    with locked(job.folder), pytest.raises(InvalidInputError, match="another process writes into"):
+        wait_until_free(job.folder, 0.01)
+        run_to_its_end(job.command, job.folder, job.options)
+    assert not job.folder.exists() or not list(job.folder.iterdir())

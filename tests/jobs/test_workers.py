@@ -1,0 +1,139 @@
+"""Jobs in this process and in processes on this machine; test_cluster.py has those of a cluster, and whole searches."""
+
+import os
+
+import pytest
+from light_run import LINES, attempts, light_job, wait_for_lines
+
+import nasbench1shot1 as nb
+from nasbench1shot1.jobs import process, running
+from nasbench1shot1.jobs.job import Job
+from nasbench1shot1.jobs.process import usable_cores
+from nasbench1shot1.jobs.running import Watcher, run_jobs
+from nasbench1shot1.jobs.workers import SerialExecutor, _LocalWorkers, open_workers, places, this_machine, this_process
+from nasbench1shot1.runs.folder import METRICS, read_lines
+from nasbench1shot1.runs.lock import locked
+
+
+class Ends(Watcher):
+    def __init__(self):
+        self.ends = []
+
+    def finished(self, job):
+        self.ends.append(job.name)
+
+    def failed(self, job, sentence):
+        self.ends.append((job.name, sentence))
+
+
+class Interrupt(Watcher):
+    def tick(self, waiting):
+        wait_for_lines(waiting[0].folder, 2)
+        raise KeyboardInterrupt
+
+
+@pytest.fixture(params=["this process", "this machine"])
+def workers(request):
+    with this_process() if request.param == "this process" else this_machine([{}, {}]) as opened:
+        yield opened
+
+
+def test_finished_jobs_are_skipped_stopped_ones_resumed_and_failures_stop_nothing(tmp_path, workers):
+    jobs = [light_job(tmp_path, "finished"), light_job(tmp_path, "stopped", fail="stop")]
+    run_jobs(jobs, workers)
+    jobs += [light_job(tmp_path, "bad", fail="a bad day"), light_job(tmp_path, "new", seed=1)]
+    watcher = Ends()
+    assert run_jobs(jobs, workers, watcher) == {"bad": "a bad day"}
+    assert sorted(watcher.ends, key=str) == [("bad", "a bad day"), "new", "stopped"]
+    assert [len(attempts(job)) for job in jobs] == [1, 2, 1, 1]
+    assert [job.is_finished for job in jobs] == [True, True, False, True]
+    assert [len(read_lines(job.folder / METRICS)) for job in jobs] == [LINES, LINES, 2, LINES]
+
+
+def test_an_error_of_the_program_is_reported_by_its_last_line(tmp_path, workers):
+    jobs = [Job(name="typo", command="light_run:walk", folder=tmp_path / "typo"), light_job(tmp_path, "new")]
+    failures = run_jobs(jobs, workers)
+    assert list(failures) == ["typo"]
+    assert failures["typo"] == "AttributeError: module 'light_run' has no attribute 'walk'"
+
+
+def test_what_a_job_prints_is_in_its_log(tmp_path, workers, capfd):
+    job = light_job(tmp_path, "one")
+    run_jobs([job], workers)
+    assert job.log.read_text() == "drawing\n"
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_crashed_process_and_one_without_result_are_reported(tmp_path):
+    jobs = [
+        light_job(tmp_path, "crashed", crash=True),
+        Job(name="idle", command="builtins:dict", folder=tmp_path / "idle"),
+        light_job(tmp_path, "calm"),
+    ]
+    with this_machine([{}]) as workers:
+        assert run_jobs(jobs, workers) == {
+            "crashed": "its process was killed by signal 6",
+            "idle": "it ended without writing summary.json",
+        }
+    assert jobs[2].is_finished
+
+
+def test_a_run_that_does_not_appear_here_is_reported(tmp_path, monkeypatch):
+    """As where a worker has another file system."""
+    monkeypatch.setattr(running, "APPEARS_WITHIN", 0.0)
+    elsewhere = _LocalWorkers(SerialExecutor(), lambda job: None, 1)
+    assert run_jobs([light_job(tmp_path, "idle")], elsewhere) == {
+        "idle": f"its worker reported its end, but {tmp_path / 'idle'} holds no finished run on this machine"
+    }
+
+
+def test_leaving_ends_the_processes_and_what_they_did_is_resumed(tmp_path):
+    jobs = [light_job(tmp_path, name, stall=True) for name in ("a", "b")]
+    with pytest.raises(KeyboardInterrupt), this_machine([{}]) as workers:
+        run_jobs(jobs, workers, Interrupt())
+    assert not jobs[1].folder.exists()
+    with locked(jobs[0].folder):  # free at once: its process is gone
+        pass
+    with this_process() as workers:
+        assert run_jobs(jobs[:1], workers) == {}
+    assert len(read_lines(jobs[0].folder / METRICS)) == LINES
+
+
+def test_threads_are_the_jobs_own_or_a_share_of_the_cores(tmp_path, monkeypatch):
+    monkeypatch.setattr(process, "usable_cores", lambda: 6)
+    jobs = [light_job(tmp_path, "own", threads=1), light_job(tmp_path, "share", threads=None)]
+    with this_machine([{"CUDA_VISIBLE_DEVICES": "5"}, {"CUDA_VISIBLE_DEVICES": "5"}]) as workers:
+        assert run_jobs(jobs, workers) == {}
+    seen = [attempts(job)[0] for job in jobs]
+    assert [each["OMP_NUM_THREADS"] for each in seen] == [each["MKL_NUM_THREADS"] for each in seen] == ["1", "3"]
+    assert {each["CUDA_VISIBLE_DEVICES"] for each in seen} == {"5"}
+    assert {each["parent"] for each in seen} == {os.getpid()}
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ((None, 0, "cpu", 1), "--workers must be at least 1, not 0"),
+        ((None, None, "cpu", 0), "--threads must be at least 1, not 0"),
+        ((None, None, "cpux", 1), "unknown device 'cpux'"),
+        (("tcp://host:1", 2, "cpu", 1), "--workers does not apply to a cluster"),
+    ],
+)
+def test_bad_options_are_refused(options, sentence):
+    with pytest.raises(nb.InvalidInputError, match=sentence):
+        open_workers(*options)
+
+
+def test_searches_are_spread_over_cores_or_over_gpus(monkeypatch):
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    assert places(None, "cpu", 1, 0) == [{}] * usable_cores()
+    assert places(None, "cpu", 10**6, 0) == [{}]
+    assert places(3, "cpu", 1, 0) == [{}] * 3
+    assert places(None, "cuda", 1, 2) == [{"CUDA_VISIBLE_DEVICES": "0"}, {"CUDA_VISIBLE_DEVICES": "1"}]
+    three = [place["CUDA_VISIBLE_DEVICES"] for place in places(3, "cuda", 1, 2)]
+    assert three == ["0", "1", "0"]
+    assert places(None, "cuda:1", 1, 2) == [{}]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
+    assert [place["CUDA_VISIBLE_DEVICES"] for place in places(None, "cuda", 1, 2)] == ["5", "7"]
+    with pytest.raises(nb.InvalidInputError, match="--workers must be at least 1"):
+        places(0, "cpu", 1, 0)
