@@ -49,11 +49,12 @@ def recalibrate(state: SearchState, mixing: Mixing, epoch: int) -> None:
     momenta = [layer.momentum for layer in norms]
     for layer in norms:
         layer.reset_running_stats()
-        layer.momentum = None  # PyTorch's way of asking for a plain mean
     state.net.train()
     size = min(EVALUATION_BATCH, len(state.split.weights))
     shuffled = batches(state.split.weights, size, state.generator("recalibration", epoch), drop_last=True)
-    for _, rows in zip(range(RECALIBRATION_BATCHES), shuffled, strict=False):
+    for number, rows in zip(range(1, RECALIBRATION_BATCHES + 1), shuffled, strict=False):
+        for layer in norms:
+            layer.momentum = 1 / number  # a plain mean, as without momentum, which reads its counter on the host
         pixels, _ = state.images.batch(rows)
         state.logits(mixing, augment.normalise(pixels), compiled=False)  # a plain mean breaks a compiled graph
     for layer, momentum in zip(norms, momenta, strict=True):

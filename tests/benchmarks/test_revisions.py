@@ -4,17 +4,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
+from revisions import revision
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
-
-
-@pytest.fixture
-def revision(monkeypatch):
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-    from revisions import revision
-
-    return revision
 
 
 def git(folder, *arguments):
@@ -23,21 +15,21 @@ def git(folder, *arguments):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def test_the_revision_of_a_checkout_is_its_commit(revision, tmp_path):
+def test_the_revision_of_a_checkout_is_its_commit(tmp_path):
     git(tmp_path, "init", "-q")
     assert revision(tmp_path) is None  # nothing is committed yet
     git(tmp_path, "commit", "-q", "--allow-empty", "-m", "Begin")
     assert git(tmp_path, "rev-parse", "HEAD").startswith(revision(str(tmp_path)))
 
 
-def test_an_unpacked_archive_has_no_revision_even_inside_a_checkout(revision, tmp_path):
+def test_an_unpacked_archive_has_no_revision_even_inside_a_checkout(tmp_path):
     git(tmp_path, "init", "-q")
     git(tmp_path, "commit", "-q", "--allow-empty", "-m", "Begin")
     (archive := tmp_path / "nasbench-1shot1-master").mkdir()
     assert revision(archive) is None
 
 
-def test_a_checkout_without_git_installed_has_no_revision(revision, tmp_path, monkeypatch):
+def test_a_checkout_without_git_installed_has_no_revision(tmp_path, monkeypatch):
     git(tmp_path, "init", "-q")
     monkeypatch.setenv("PATH", str(tmp_path))
     assert revision(tmp_path) is None
