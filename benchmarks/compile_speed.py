@@ -15,6 +15,7 @@ import os
 import platform
 import resource
 import statistics
+import sys
 import time
 from dataclasses import replace
 from datetime import date
@@ -86,7 +87,7 @@ def about(options):
     settings = {name: getattr(options, name) for name in ("channels", "cells", "batch_size", "threads", "rounds")}
     return {
         "date": str(date.today()),
-        "command": "python benchmarks/compile_speed.py",
+        "command": " ".join(["python benchmarks/compile_speed.py", *sys.argv[1:]]),
         "machine": f"{platform.machine()}, {os.cpu_count()} CPUs, Python {platform.python_version()}",
         "torch": torch.__version__,
         "settings": settings,

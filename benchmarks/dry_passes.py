@@ -30,7 +30,6 @@ class Size:
     channels: int = 16
     cells: int = 9
     batch_size: int = 96
-    precision: str = "float32"
 
 
 class Failure(Exception):

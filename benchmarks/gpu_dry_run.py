@@ -10,7 +10,7 @@ host that is not documented (`dry_passes.COPIES`). `--device meta` leaves fake C
 
 A pass is mixing weights, supernet and loss on one batch. A method that samples architectures is counted as the mean of
 several passes. What is read on the host from tensors without data makes every block of GDAS, ours and the published
-one, compute conv3x3, the most expensive operation.
+one, compute conv3x3, the most expensive operation. Everything is in float32: PyTorch disables autocast without a GPU.
 """
 
 import argparse
@@ -56,7 +56,7 @@ def published_counts(optimizer, space, device, size):
         for owner in (torch.Tensor, nn.Module):
             stack.enter_context(patch.object(owner, "cuda", lambda self, *_, **__: self.to(there)))
         name, sizes = PUBLISHED.get(optimizer, "darts"), (size.channels, size.cells)
-        search = kind(name, nb.search_space(space), *sizes, there, size.precision)
+        search = kind(name, nb.search_space(space), *sizes, there)
         images = torch.zeros(size.batch_size, 3, 32, 32).to(there)
         labels = torch.zeros(size.batch_size, dtype=torch.int64).to(there)
 
@@ -138,7 +138,6 @@ def parsed():
     parser.add_argument("--channels", type=int, default=16)
     parser.add_argument("--cells", type=int, default=9)
     parser.add_argument("--batch-size", type=int, default=96)
-    parser.add_argument("--precision", choices=("float32", "bfloat16"), default="float32")
     parser.add_argument("--out", type=Path, help=f"write the results to this file, for example {RESULT.name}")
     return parser.parse_args()
 
@@ -152,7 +151,7 @@ def main():
         )
     if options.peer:
         load_peer(options.peer, torch.device("cuda"))
-    size = Size(options.channels, options.cells, options.batch_size, options.precision)
+    size = Size(options.channels, options.cells, options.batch_size)
     devices = ("cuda", "meta") if options.device == "cuda" else ("meta",)
     rows = []
     try:
