@@ -21,6 +21,8 @@ from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 
+from revisions import revision
+
 RESULT = Path(__file__).parent / "results" / "optimizer_speed.json"
 OPTIMIZERS = ("darts", "darts-second-order", "gdas", "pc-darts", "snas", "random-ws", "enas")
 
@@ -121,15 +123,10 @@ def about(options):
     return {
         "date": str(date.today()),
         "command": f"python benchmarks/optimizer_speed.py {spoken}".strip(),
-        "peer": commit(options.peer) if options.peer else None,
+        "peer": revision(options.peer) if options.peer else None,
         "machine": f"{platform.machine()}, {os.cpu_count()} CPUs, Python {platform.python_version()}",
         "torch": version("torch"),
     }
-
-
-def commit(peer):
-    asked = ["git", "-C", peer, "rev-parse", "--short", "HEAD"]
-    return subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def settings(job):

@@ -17,7 +17,6 @@ import os
 import platform
 import random
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -27,6 +26,7 @@ from datetime import date
 from pathlib import Path
 
 import numpy as np
+from revisions import revision
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import api
@@ -57,7 +57,7 @@ def main():
             "what": "clients and tests of the published nasbench package, run with nasbench1shot1.api",
             "date": str(date.today()),
             "command": f"benchmarks/published_clients.py --peer PEER --rounds {options.rounds} --specs {options.specs}",
-            "peer": commit(options.peer),
+            "peer": revision(options.peer),
             "machine": f"{platform.machine()}, Python {platform.python_version()}, numpy {np.__version__}",
             "published_tests": published_tests(options.peer),
             "example": example(options.peer, file),
@@ -67,12 +67,6 @@ def main():
     print(json.dumps(result, indent=1))
     if options.out:
         options.out.write_text(json.dumps(result, indent=1) + "\n")
-
-
-def commit(peer):
-    """Which version of google-research/nasbench the checkout is."""
-    asked = ["git", "-C", str(peer), "rev-parse", "--short", "HEAD"]
-    return subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def generated(path):

@@ -14,6 +14,7 @@ import time
 
 import torch
 from published_networks import load_peer, published_network
+from revisions import revision
 from torch import nn
 
 import nasbench1shot1 as nb
@@ -85,6 +86,7 @@ def measure(options, device):
     if options.peer:
         counts = [sum(p.numel() for p in net.parameters()) for net, _ in rivals.values()]
         assert counts[0] == counts[1], f"not the same network: {counts} parameters"
+        result["peer_revision"] = revision(options.peer)
         result["ratio"] = round(medians["published"] / medians["ours"], 2)
         pairs = zip(seconds["published"], seconds["ours"], strict=True)
         result["ratio_of_each_round"] = [round(theirs / ours, 2) for theirs, ours in pairs]

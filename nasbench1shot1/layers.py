@@ -97,10 +97,36 @@ def broadcastable(weights: Tensor, x: Tensor) -> Sequence[Tensor]:
 
 def weighted_sum(weights: Tensor, tensors: Sequence[Tensor]) -> Tensor:
     """Σ wᵢ tᵢ of k equally shaped tensors (N, C, H, W); weights (k,) or, one set per sample, (N, k)."""
-    if weights.dim() == 1 and not weights.is_cuda and not torch.compiler.is_compiling():
-        weighted: Tensor = _WeightedSum.apply(weights, *tensors)  # type: ignore[no-untyped-call]
-        return weighted
-    return _plain_weighted_sum(weights, *tensors)
+    if weights.dim() > 1 or torch.compiler.is_compiling():
+        return _plain_weighted_sum(weights, *tensors)
+    kind = _WeightedSumOnHost if _on_host(weights) else _WeightedSumOnDevice
+    weighted: Tensor = kind.apply(weights, *tensors)  # type: ignore[no-untyped-call]
+    return weighted
+
+
+def weighted_concatenation(weights: Tensor, shortcut: Tensor, tensors: Sequence[Tensor]) -> Tensor:
+    """w₀ · shortcut + the concatenation of all wᵢ tᵢ, (N, k · C, H, W), of k tensors (N, C, H, W).
+
+    Weights are (k + 1,) or, one set per sample, (N, k + 1).
+    """
+    if not _on_host(weights):
+        return _weighted_concatenation_on_device(weights, shortcut, tensors)
+    first, *others = broadcastable(weights, shortcut)
+    weighted = [weight * tensor for weight, tensor in zip(others, tensors, strict=True)]
+    return first * shortcut + torch.cat(weighted, dim=1)
+
+
+def _weighted_concatenation_on_device(weights: Tensor, shortcut: Tensor, tensors: Sequence[Tensor]) -> Tensor:
+    """`weighted_concatenation` with four kernels, however many tensors; a CPU gains nothing by it."""
+    joined = torch.cat(tuple(tensors), dim=1)
+    of_channels = weights[..., 1:].to(joined.dtype).repeat_interleave(tensors[0].shape[1], dim=-1)
+    first = broadcastable(weights, shortcut)[0]
+    return torch.addcmul(first * shortcut, of_channels[..., None, None], joined)
+
+
+def _on_host(weights: Tensor) -> bool:
+    """Whether to read weights as Python numbers costs nothing."""
+    return weights.device.type == "cpu"
 
 
 def _plain_weighted_sum(weights: Tensor, *tensors: Tensor) -> Tensor:
@@ -112,20 +138,10 @@ def _plain_weighted_sum(weights: Tensor, *tensors: Tensor) -> Tensor:
 
 
 class _WeightedSum(torch.autograd.Function):
-    """`weighted_sum` of weights (k,) on a CPU, with fewer passes over memory.
+    """`weighted_sum` of weights (k,) with fewer passes over memory; what both kinds have in common.
 
-    On two cores it makes a step of Λ 1.3 times as fast (benchmarks/README.md). On a GPU, reading the weights as
-    Python numbers would wait for the device, so the plain sum is used there. Under torch.func, `vmap` takes the plain
-    sum too, as weights that differ along a batch are no Python numbers.
+    Under torch.func, `vmap` takes the plain sum, as weights that differ along a batch are not scalars.
     """
-
-    @staticmethod
-    def forward(weights: Tensor, *tensors: Tensor) -> Tensor:
-        first, *others = weights.tolist()
-        total: Tensor = tensors[0] * first
-        for weight, tensor in zip(others, tensors[1:], strict=True):
-            total.add_(tensor, alpha=weight)
-        return total
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
@@ -141,15 +157,53 @@ class _WeightedSum(torch.autograd.Function):
         weights, *tensors = ctx.saved_tensors
         return _plain_weighted_sum(of_weights, *tensors) + _plain_weighted_sum(weights, *of_tensors)
 
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+    @classmethod
+    def backward(cls, ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         weights, *tensors = ctx.saved_tensors
         if torch.is_grad_enabled():  # somebody differentiates twice: only tensor operations keep the graph
             return torch.stack([(gradient * t).sum() for t in tensors]), *[gradient * w for w in weights.unbind()]
         of_weights = None
         if ctx.needs_input_grad[0]:
             of_weights = torch.stack([_dot(gradient, t) for t in tensors]).to(weights.dtype)
-        return of_weights, *[gradient * weight for weight in weights.tolist()]
+        return of_weights, *cls.multiples(gradient, weights)
+
+    @staticmethod
+    def multiples(gradient: Tensor, weights: Tensor) -> Sequence[Tensor]:
+        """The gradient times each weight."""
+        raise NotImplementedError
+
+
+class _WeightedSumOnHost(_WeightedSum):
+    """On a CPU, with the weights as Python numbers: a step of Λ is 1.3 times as fast (benchmarks/README.md)."""
+
+    @staticmethod
+    def forward(weights: Tensor, *tensors: Tensor) -> Tensor:
+        first, *others = weights.tolist()
+        total: Tensor = tensors[0] * first
+        for weight, tensor in zip(others, tensors[1:], strict=True):
+            total.add_(tensor, alpha=weight)
+        return total
+
+    @staticmethod
+    def multiples(gradient: Tensor, weights: Tensor) -> Sequence[Tensor]:
+        return [gradient * weight for weight in weights.tolist()]
+
+
+class _WeightedSumOnDevice(_WeightedSum):
+    """Elsewhere, with the weights where they are: to read them as Python numbers would wait for the device."""
+
+    @staticmethod
+    def forward(weights: Tensor, *tensors: Tensor) -> Tensor:
+        first, *others = weights.unbind()
+        total: Tensor = tensors[0] * first
+        for weight, tensor in zip(others, tensors[1:], strict=True):
+            total.addcmul_(tensor, weight)
+        return total
+
+    @staticmethod
+    def multiples(gradient: Tensor, weights: Tensor) -> Sequence[Tensor]:
+        """All in one kernel, which reads the gradient once."""
+        return (gradient * weights.to(gradient.dtype).view(-1, *[1] * gradient.dim())).unbind()
 
 
 def _dot(a: Tensor, b: Tensor) -> Tensor:

@@ -9,7 +9,14 @@ from torch.nn import functional as F
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.layers import ConvBNReLU, broadcastable, interleaved, max_pool_3x3, weighted_sum
+from nasbench1shot1.layers import (
+    ConvBNReLU,
+    broadcastable,
+    interleaved,
+    max_pool_3x3,
+    weighted_concatenation,
+    weighted_sum,
+)
 from nasbench1shot1.nasbench101.cell import OPERATIONS
 from nasbench1shot1.supernets.presets import Preset
 
@@ -103,10 +110,7 @@ class ChoiceBlockCell(nn.Module):
             mixed = weighted_sum(mixing[key], inputs) if key else _plain_sum(inputs)
             of_block = mixing["operations"][..., b, :]
             outputs.append(block(mixed, of_block, None if operations is None else operations[b]))
-        weight_in, *weights_of_blocks = broadcastable(mixing["output_edges"], x)
-        weighted = [weight * output for weight, output in zip(weights_of_blocks, outputs, strict=True)]
-        out: Tensor = weight_in * shortcut + torch.cat(weighted, dim=1)
-        return out
+        return weighted_concatenation(mixing["output_edges"], shortcut, outputs)
 
     def _path(self, x: Tensor, path: Architecture, mixing: Mapping[str, Tensor] | None) -> Tensor:
         """Only the blocks from which a way leads to the output, their operations, and the projections they read."""

@@ -5,10 +5,9 @@ import pytest
 import torch
 from naive_supernet import naive_forward
 from small_supernets import SPACES, images, random_mixing, small
-from torch.func import functional_call, grad, jacrev, jvp, stack_module_state, vmap
+from torch.func import functional_call, grad, stack_module_state, vmap
 
 import nasbench1shot1 as nb
-from nasbench1shot1.layers import weighted_sum
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
 from nasbench1shot1.supernet import to_tensors
 from nasbench1shot1.supernets.presets import PRESETS
@@ -273,45 +272,6 @@ def test_one_hot_arrays_become_tensors():
     space = nb.search_space("s2")
     tensors = to_tensors(space.one_hot(space[7]))
     assert space.discretise(tensors) == space[7]
-
-
-def test_the_weighted_sum_has_right_first_and_second_derivatives():
-    generator = torch.Generator().manual_seed(0)
-    tensors = [torch.randn(2, 3, 2, 2, generator=generator, dtype=torch.float64).requires_grad_() for _ in range(3)]
-    weights = torch.randn(3, generator=generator, dtype=torch.float64).requires_grad_()
-    assert torch.autograd.gradcheck(lambda w, *ts: weighted_sum(w, ts), (weights, *tensors))
-    assert torch.autograd.gradgradcheck(lambda w, *ts: weighted_sum(w, ts), (weights, *tensors))
-    per_sample = torch.randn(2, 3, generator=generator, dtype=torch.float64).requires_grad_()
-    assert torch.autograd.gradcheck(lambda w, *ts: weighted_sum(w, ts), (per_sample, *tensors))
-
-
-def _sum_of_cubes(weights, *tensors):
-    return (weighted_sum(weights, tensors) ** 3).sum()
-
-
-def _written_out(weights, *tensors):
-    return (sum(weight * tensor for weight, tensor in zip(weights, tensors, strict=True)) ** 3).sum()
-
-
-@pytest.mark.parametrize(
-    "transform",
-    [
-        grad,
-        jacrev,
-        lambda f: grad(lambda w, *ts: grad(f)(w, *ts).pow(2).sum()),
-        lambda f: lambda w, *ts: jvp(lambda w: f(w, *ts), (w,), (w.cos(),))[1],
-        lambda f: lambda w, *ts: vmap(f, (0, None, None))(torch.stack([w, -w]), *ts),
-        lambda f: lambda w, *ts: vmap(f, (None, 1, None))(w, torch.stack([ts[0], -ts[0]], 1), ts[1]),
-        lambda f: lambda w, *ts: vmap(grad(f), (0, None, None))(torch.stack([w, -w]), *ts),
-        lambda f: lambda w, *ts: grad(lambda w: vmap(f, (0, None, None))(torch.stack([w, -w]), *ts).sum())(w),
-    ],
-)
-@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")  # torch's own, in jvp
-def test_the_weighted_sum_under_torch_func(transform):
-    generator = torch.Generator().manual_seed(0)
-    tensors = [torch.randn(2, 3, 2, 2, generator=generator, dtype=torch.float64) for _ in range(2)]
-    weights = torch.randn(2, generator=generator, dtype=torch.float64)
-    torch.testing.assert_close(transform(_sum_of_cubes)(weights, *tensors), transform(_written_out)(weights, *tensors))
 
 
 def test_mixing_weights_are_vmapped_over():
