@@ -9,7 +9,6 @@ from nasbench1shot1.images.batches import batches
 from nasbench1shot1.layers import Groups, grouped_statistics
 from nasbench1shot1.one_shot_search.shared_weights import SharedWeights
 from nasbench1shot1.one_shot_search.state import SearchState
-from nasbench1shot1.optimizer import Mixing
 
 EVALUATION_BATCH = 128  # larger ones leave a CPU's cache
 RECALIBRATION_BATCHES = 8  # 1,024 images
@@ -19,27 +18,28 @@ RECALIBRATION_BATCHES = 8  # 1,024 images
 def one_shot_error(state: SearchState, epoch: int) -> float:
     """The error of the supernet as searched on the whole architecture half, a fraction.
 
-    Of a method that samples architectures, that of the architecture it chose.
+    Of a method that samples architectures, that of the architecture it chose. Every batch has mixing weights of its
+    own: where a method evaluates with noise, it draws anew for each, as the published GDAS does.
     """
-    mixing = state.method.evaluation_mixing()
-    if mixing.weights is None and mixing.path is not None:
-        return float(SharedWeights(state, epoch).errors([mixing.path])[0])
+    chosen = state.method.evaluation_mixing()
+    if chosen.weights is None and chosen.path is not None:
+        return float(SharedWeights(state, epoch).errors([chosen.path])[0])
     if state.config.evaluation_batch_norm == "recalibrated":
-        recalibrate(state, mixing, epoch)
+        recalibrate(state, epoch)
     of_batch = state.config.evaluation_batch_norm == "batch"
     state.net.eval()
     augment = state.augmentation(max(epoch, 1))
     drawn = state.generator("evaluation", epoch) if state.preset.augment_architecture_half else None
     wrong = torch.zeros((), dtype=torch.int64, device=state.images.images.device)
     for rows in torch.from_numpy(state.split.architecture).split(EVALUATION_BATCH):
-        batch = state.images_of(rows, augment, drawn)
+        batch, mixing = state.images_of(rows, augment, drawn), state.method.evaluation_mixing()
         with grouped_statistics(state.net, Groups(len(rows), len(rows))) if of_batch else nullcontext():
             wrong += (state.logits(mixing, batch.images, not of_batch).argmax(dim=1) != batch.labels).sum()
     return wrong.item() / len(state.split.architecture)
 
 
 @torch.no_grad()
-def recalibrate(state: SearchState, mixing: Mixing, epoch: int) -> None:
+def recalibrate(state: SearchState, epoch: int) -> None:
     """Replace batch-norm's running statistics by plain means over some batches of the weight half, un-augmented.
 
     Running statistics with NAS-Bench-101's momentum of 0.003 need hundreds of steps to forget where they began.
@@ -55,6 +55,7 @@ def recalibrate(state: SearchState, mixing: Mixing, epoch: int) -> None:
     shuffled = batches(state.split.weights, size, state.generator("recalibration", epoch), drop_last=True)
     for _, rows in zip(range(RECALIBRATION_BATCHES), shuffled, strict=False):
         pixels, _ = state.images.batch(rows)
+        mixing = state.method.evaluation_mixing()
         state.logits(mixing, augment.normalise(pixels), compiled=False)  # a plain mean breaks a compiled graph
     for layer, momentum in zip(norms, momenta, strict=True):
         layer.momentum = momentum
