@@ -36,6 +36,7 @@ RESERVED = {"out", "resume", "seeds", "console", "help", "named", "kind", "grown
 
 BATCH_NORMS = ("batch", "running", "recalibrated")
 PERTURBATIONS = ("none", "random", "adversarial")
+CUTOUT_SCHEDULES = ("linear", "constant")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +86,10 @@ class SearchConfig:
     cutout_length: int = 16
     """Side of the cutout square, pixels."""
     cutout_probability: float = 0.0
-    """Probability of cutout in the last epoch; it grows to that linearly (preset original: constant)."""
+    """Probability of cutout in the last epoch; --cutout-schedule sets that of the epochs before."""
+    cutout_schedule: str | None = None
+    """linear: cutout's probability grows from 0 in the first epoch; constant. Default: linear (preset original:
+    constant)."""
     evaluation_batch_norm: str | None = None
     """Statistics that one-shot errors are measured with: batch, running or recalibrated; the preset's if not given."""
     hessian_eigenvalue: bool = False
@@ -116,6 +120,7 @@ class SearchConfig:
             ("preset", self.preset, PRESETS),
             ("precision", self.precision, PRECISIONS),
             ("perturbation", self.perturbation, PERTURBATIONS),
+            ("cutout schedule", self.cutout_schedule or CUTOUT_SCHEDULES[0], CUTOUT_SCHEDULES),
             ("evaluation batch-norm", self.evaluation_batch_norm or BATCH_NORMS[0], BATCH_NORMS),
         ):
             if value not in known:
