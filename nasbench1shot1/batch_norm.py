@@ -1,8 +1,8 @@
 """Batch-norm in training mode whose statistics hardly round, for a CPU, float32 and channels_last.
 
 PyTorch's kernel for that memory format adds up all pixels of a channel one after the other: of 100,000 pixels, the
-variance errs by up to 6e-4 of itself, and with it the gradient of Λ by up to 1 %. The statistics below cost the same
-(benchmarks/README.md, "Rounding").
+variance errs by up to 6e-4 of itself, and with it the gradient of Λ by up to 1 %. The statistics below cost about
+the same (benchmarks/README.md, "Rounding").
 """
 
 from functools import cache
@@ -13,12 +13,14 @@ from torch import Tensor
 from torch.nn import functional as F
 
 TERMS = 1024  # pixels that are added up one after the other, at least
+LARGE = 2**19  # elements; in smaller tensors the overhead of a few more kernels shows, and the error is small
 
 
 def sums_are_long(x: Tensor) -> bool:
     """Return whether PyTorch's own kernel would add up many pixels of x (N, C, H, W) one after the other."""
     one_after_the_other = x.device.type == "cpu" and x.dtype == torch.float32 and x.stride(1) == 1
-    return one_after_the_other and _pixels(x) >= 2 * TERMS and not torch.compiler.is_compiling()
+    is_large = x.numel() > LARGE and _pixels(x) >= 2 * TERMS
+    return one_after_the_other and is_large and not torch.compiler.is_compiling()
 
 
 def accurate_batch_norm(
