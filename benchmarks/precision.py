@@ -3,8 +3,9 @@
     python benchmarks/precision.py
 
 Three ways of batch-norm: PyTorch's kernel for channels_last ("native"), its kernel for contiguous memory
-("contiguous"), and `nasbench1shot1.batch_norm` in channels_last, in tensors of any size ("accurate"). Cost: a search step of DARTS (one step of Λ,
-one weight step) under "native" and under "accurate" in turns; CPU time of the process, one thread.
+("contiguous"), and `nasbench1shot1.batch_norm` in channels_last, in tensors of any size ("accurate"). Cost: a search
+step of DARTS (one step of Λ, one weight step) under "native" and under "accurate" in turns; CPU time of the process,
+one thread.
 """
 
 import argparse
