@@ -10,11 +10,11 @@ import torch
 from kernel_counts import DeviceFault, dry_device
 
 from nasbench1shot1.images.augment import Augmentation
-from nasbench1shot1.one_shot_search.config import make_config
 from nasbench1shot1.one_shot_search.loop import batch_pairs, weight_step
 from nasbench1shot1.one_shot_search.one_shot_error import one_shot_error
+from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.perturbation import Perturbation
-from nasbench1shot1.one_shot_search.shared_weights import SharedWeights
+from nasbench1shot1.one_shot_search.shared_weights import shared_weights
 from nasbench1shot1.one_shot_search.state import begin
 
 SAMPLED = ("random-ws", "enas")
@@ -44,9 +44,10 @@ def dry_search(optimizer, space, device, size, preset="corrected"):
         options |= {**FEW, **({"controller_steps": 2} if optimizer == "enas" else {})}
     if preset == "original":  # one draw a pass, as the corrected preset has: the published 9 change what is computed
         options |= {"draws": 1} if optimizer == "gdas" else {}
-    config = make_config({**options, "device": "cpu", "images_per_half": IMAGES_PER_HALF}).resolved()
+    options = search_options({**options, "device": "cpu", "images_per_half": IMAGES_PER_HALF})
+    config = replace(options.common, device=device)
     with dry_device(device) as counter:
-        state = begin(replace(config, device=device))
+        state = begin(replace(options, common=config))
         state.net.train()
         state.method.begin_epoch(1, config.epochs, state.generator("optimizer", 1))
         counter.reset()
@@ -85,7 +86,7 @@ def augmented(state, rows):
 
 def select(state):
     """What a sampling method does after an epoch: the controller's steps, and the selection by shared weights."""
-    shared = SharedWeights(state, 1)
+    shared = shared_weights(state, 1)
     state.method.end_epoch(shared)
     state.method.choose(shared)
 

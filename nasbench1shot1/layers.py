@@ -8,6 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from nasbench1shot1.batch_norm import accurate_batch_norm, sums_are_long
+
 BATCH_NORM_EPSILON = 1e-5  # NAS-Bench-101's
 
 
@@ -21,9 +23,29 @@ class BatchNorm2d(nn.BatchNorm2d):
         """(N, C, H, W) → (N, C, H, W); with `other_statistics`, these normalise, and no buffer changes."""
         if self.other_statistics is not None:
             return self.other_statistics(self, x)
+        if self.training and sums_are_long(x):
+            return self._accurate(x)
         if self.updates_statistics or not self.training:
             return super().forward(x)
         return F.batch_norm(x, None, None, self.weight, self.bias, training=True, eps=self.eps)
+
+    def _accurate(self, x: Tensor) -> Tensor:
+        """PyTorch's result in training mode, with less rounding error."""
+        output, mean, variance = accurate_batch_norm(x, self.weight, self.bias, self.eps)
+        if self.updates_statistics:
+            self._update_statistics(mean, variance, len(x) * x[0, 0].numel())
+        return output
+
+    @torch.no_grad()
+    def _update_statistics(self, mean: Tensor, variance: Tensor, pixels: int) -> None:
+        """Move the running statistics as PyTorch does: a plain mean over batches where `momentum` is None."""
+        assert self.running_mean is not None
+        assert self.running_var is not None
+        assert self.num_batches_tracked is not None
+        self.num_batches_tracked.add_(1)
+        share = 1 / float(self.num_batches_tracked) if self.momentum is None else self.momentum
+        self.running_mean.mul_(1 - share).add_(mean, alpha=share)
+        self.running_var.mul_(1 - share).add_(variance, alpha=share * pixels / (pixels - 1))
 
 
 @contextmanager

@@ -93,6 +93,11 @@ class OneShotOptimizer(ABC):
         """Whether mixing weights depend on Λ ever more steeply, so that a Hessian by Λ grows by that alone."""
         return False
 
+    @property
+    def evaluates_with_noise(self) -> bool:
+        """Whether `evaluation_mixing` draws, so that the one-shot error takes another one for every batch."""
+        return False
+
     @abstractmethod
     def mixing(self) -> Mixing:
         """The mixing weights of one training pass, differentiable with respect to Λ; methods that sample draw here."""

@@ -44,11 +44,13 @@ class SupernetCell(Protocol):
 
 
 class Supernet(nn.Module):
-    """NAS-Bench-101's skeleton around shared cells: stem, three stacks of cells, global average, classifier.
+    """Shared cells in a skeleton like NAS-Bench-101's: stem, three stacks of cells, head, global average, classifier.
 
     It owns no architecture parameters: it applies the mixing weights it is given. All cells are given the same.
     Between stacks the image is halved and the channels double (NAS-Bench-1Shot1, section 3; NAS-Bench-101,
-    section 2.1). One parameter tensor stands behind every projection and operation.
+    section 2.1). The head (ReLU, 1×1 convolution, batch-norm without parameters) reduces the width of the last cell
+    before the average. It is that of the published supernet; NAS-Bench-101's networks have none. One parameter tensor
+    stands behind every projection and operation.
 
     Args:
         space: the search space; its `mixing_shapes()` are what `forward` expects.

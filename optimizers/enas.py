@@ -30,7 +30,7 @@ UNFAVOURED = "conv1x1-bn-relu"
 
 @dataclass(frozen=True, kw_only=True)
 class ENASHyperparameters(SamplingHyperparameters):
-    """The controller and how it learns; its values are the published code's."""
+    """The controller and how it learns; most values are those of the published NAS-Bench-1Shot1 code (docs/enas.md)."""
 
     candidates: int = 100
     """Architectures that the controller draws and the shared weights score after every epoch."""

@@ -83,6 +83,11 @@ class GradientOptimizer(OneShotOptimizer):
         """Whether the temperature falls."""
         return self.hyperparameters.temperature_min < self.hyperparameters.temperature_max
 
+    @property
+    def evaluates_with_noise(self) -> bool:
+        """Whether the option `evaluation_noise` is set."""
+        return self.hyperparameters.evaluation_noise
+
     def begin_epoch(self, epoch: int, epochs: int, generator: torch.Generator) -> None:
         """Set the temperature of the epoch."""
         super().begin_epoch(epoch, epochs, generator)

@@ -184,5 +184,5 @@ def _differences(job: FigureJob) -> Iterator[tuple[str, Any, Any]]:
         return
     recorded = load_run(job.folder).config
     for name, wanted in job.options.items():
-        if name not in recorded or recorded[name] != wanted:
+        if recorded.get(name) != wanted:  # an option that is newer than the folder is None there
             yield name, wanted, recorded.get(name)

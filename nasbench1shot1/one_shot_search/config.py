@@ -71,7 +71,9 @@ class SearchConfig:
     cutout_length: Annotated[int, Range(0)] = 16
     """Side of the cutout square, pixels."""
     cutout_probability: Annotated[float, Range(0, 1)] = 0.0
-    """Probability of cutout in the last epoch; it grows to that linearly (preset original: constant)."""
+    """Probability of cutout in the last epoch; --cutout-schedule sets that of the epochs before."""
+    cutout_schedule: Literal["linear", "constant"] | None = None
+    """linear: cutout's probability grows from 0 in the first epoch. Default: linear (preset original: constant)."""
     evaluation_batch_norm: BatchNormMode | None = None
     """Batch-norm statistics that one-shot errors are measured with. Default: the preset's."""
     hessian_eigenvalue: bool = False

@@ -2,16 +2,24 @@
 
 import math
 
+import torch
+
 from nasbench1shot1.one_shot_search.shared_weights import shared_weights
 from nasbench1shot1.one_shot_search.state import SearchState
+from nasbench1shot1.supernets.shared_weights import MIXED_BATCH
 
 
 def one_shot_error(state: SearchState, epoch: int) -> float:
     """Return the error of the supernet as searched on the whole architecture half, a fraction.
 
     For a method that samples architectures, this is the error of the architecture that it chose. The error is measured
-    as `SharedWeights` measures any other; nothing of the supernet changes. It is NaN where the supernet's loss is not
-    a finite number: the weights have diverged then.
+    as `SharedWeights` measures any other; nothing of the supernet changes. Where a method evaluates with noise, it
+    draws mixing weights anew for every batch, as the published GDAS does. The error is NaN where the supernet's loss is
+    not a finite number: the weights have diverged then.
     """
-    scores = shared_weights(state, epoch).scores([state.method.evaluation_mixing()])
-    return float(scores.errors[0]) if math.isfinite(scores.losses[0]) else math.nan
+    shared, half = shared_weights(state, epoch), torch.from_numpy(state.split.architecture)
+    parts = half.split(MIXED_BATCH) if state.method.evaluates_with_noise else (half,)
+    scores = [shared.scores([state.method.evaluation_mixing()], rows) for rows in parts]
+    if not all(math.isfinite(score.losses[0]) for score in scores):
+        return math.nan
+    return sum(float(score.errors[0]) * len(rows) for score, rows in zip(scores, parts, strict=True)) / len(half)

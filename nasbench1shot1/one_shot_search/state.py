@@ -96,8 +96,8 @@ class SearchState:
 
     def augmentation(self, epoch: int) -> Augmentation:
         """How training images are augmented in an epoch."""
-        probability = self.config.cutout_probability
-        if self.preset.cutout_ramp:
+        probability, schedule = self.config.cutout_probability, self.config.cutout_schedule
+        if self.preset.cutout_ramp if schedule is None else schedule == "linear":
             probability *= (epoch - 1) / max(self.config.epochs - 1, 1)
         return Augmentation(
             cutout_length=self.config.cutout_length,

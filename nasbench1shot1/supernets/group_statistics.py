@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from nasbench1shot1.batch_norm import statistics, sums_are_long
 from nasbench1shot1.layers import BatchNorm2d, normalised_by
 
 Moments = tuple[Tensor, Tensor]
@@ -57,12 +58,16 @@ def moments(layer: BatchNorm2d, x: Tensor, groups: int) -> Moments:
     if _all_at_once(x):
         variance, mean = torch.var_mean(x.unflatten(0, (groups, -1)).float(), dim=(1, 3, 4), correction=0)
         return mean, variance
-    found = [
-        torch.native_batch_norm(part, layer.weight, layer.bias, None, None, True, 0.0, layer.eps)
-        for part in x.chunk(groups)
-    ]
-    variances = [inverse.pow(-2) - layer.eps for _, _, inverse in found]
-    return torch.stack([mean for _, mean, _ in found]), torch.stack(variances)
+    means, variances = zip(*(_of_one_group(layer, part) for part in x.chunk(groups)), strict=True)
+    return torch.stack(means), torch.stack(variances)
+
+
+def _of_one_group(layer: BatchNorm2d, x: Tensor) -> Moments:
+    """The mean and the biased variance of every channel, (C,) each, by PyTorch's own kernel for a CPU."""
+    if sums_are_long(x):
+        return statistics(x)
+    _, mean, inverse = torch.native_batch_norm(x, layer.weight, layer.bias, None, None, True, 0.0, layer.eps)
+    return mean, inverse.pow(-2) - layer.eps
 
 
 def normalised(layer: BatchNorm2d, x: Tensor, means: Tensor, variances: Tensor) -> Tensor:

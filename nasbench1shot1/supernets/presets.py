@@ -30,7 +30,8 @@ class Preset:
         augment_architecture_half: whether the half that trains Λ and measures the one-shot error is augmented.
         evaluation_batch_norm: statistics that the one-shot error is measured with: "recalibrated" on reference images
             of the weight half, passed through what is measured, or the "running" ones.
-        cutout_ramp: whether the cutout probability grows linearly over the search, as was meant, or is constant.
+        cutout_ramp: whether the cutout probability grows linearly over the search, as the published code of DARTS means
+            it to, or is constant, as it is in all published runs.
     """
 
     name: str

@@ -1,6 +1,7 @@
 """The paper's figures as data, the plan of their searches, how long they take, and what is drawn."""
 
 import io
+from unittest.mock import Mock
 
 import pytest
 from conftest import CHECKOUT
@@ -9,13 +10,16 @@ from tiny_figures import ONLY, reproduce, shrink
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
-from nasbench1shot1.experiments.reproduction import screen
+from nasbench1shot1.experiments.reproduction import jobs, screen
 from nasbench1shot1.experiments.reproduction.expectation import makespan
 from nasbench1shot1.experiments.reproduction.figures import FIGURES, OTHER_FIGURES
 from nasbench1shot1.experiments.reproduction.jobs import figure_named, jobs_of
 from nasbench1shot1.experiments.reproduction.outputs import stem
 from nasbench1shot1.experiments.reproduction.reproducing import reproduce as reproduce_figure
 from nasbench1shot1.experiments.reproduction.screen import FigureProgress
+from nasbench1shot1.files import read_json, write_json
+from nasbench1shot1.one_shot_search.options import search_options
+from nasbench1shot1.one_shot_search.state import begin
 
 # Panels, curves in each, epochs, searches with six seeds: NAS-Bench-1Shot1, section 5 and appendix.
 PAPER = {
@@ -68,6 +72,30 @@ def test_every_figure_compares_what_the_paper_compares():
         assert (values(name, "optimizer"), values(name, "space")) == ({method}, {"s1", "s2"})
     for name in ("figure9", "figure10", "figure11"):
         assert values(name, "cutout_probability") == {0.0, 1.0}
+
+
+@pytest.mark.parametrize("preset", ["corrected", "original"])
+@pytest.mark.parametrize("name", ["figure9", "figure10", "figure11"])
+def test_cutout_has_its_published_constant_probability(name, preset, tmp_path):
+    """Published, no schedule of cutout ever takes effect (DARTS), or there is none (GDAS, PC-DARTS)."""
+    for job in jobs_of(figure_named(name), "quick", tmp_path, {"preset": preset, "channels": 4, "cells": 1}, [0]):
+        state = begin(search_options(job.options))
+        probabilities = {state.augmentation(epoch).cutout_probability for epoch in range(1, job.epochs + 1)}
+        assert probabilities == {1.0 if job.curve == "cutout" else 0.0}
+
+
+def test_a_folder_from_before_an_option_existed_goes_on_unless_the_figure_sets_it(tmp_path, monkeypatch):
+    both = jobs_of(figure_named("figure9", ["darts"]), "quick", tmp_path, {}, [0])
+    for job in both:
+        older = {name: value for name, value in job.options.items() if name != "cutout_schedule"}
+        write_json(job.folder / "config.json", older)
+    monkeypatch.setattr(
+        jobs, "load_run", lambda folder: Mock(config=read_json(folder / "config.json"), is_finished=False)
+    )
+    without, with_cutout = both
+    jobs.check_recorded([without], {})
+    with pytest.raises(nb.InvalidInputError, match="with --cutout-schedule None, and the figure asks for constant"):
+        jobs.check_recorded([with_cutout], {})
 
 
 def test_the_full_scale_is_the_papers_setting(tmp_path):

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.one_shot_search.loop import batch_pairs, one_shot_error
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.state import SearchState, begin
@@ -37,6 +38,19 @@ def test_cutout_grows_or_stays(preset, probabilities):
     searching = state(preset, cutout_probability=0.6)
     found = [searching.augmentation(epoch).cutout_probability for epoch in (1, 2, 3, 4)]
     assert found == pytest.approx(probabilities)
+
+
+@pytest.mark.parametrize("preset", ["corrected", "original"])
+@pytest.mark.parametrize(("schedule", "probabilities"), [("linear", [0, 0.2, 0.4, 0.6]), ("constant", [0.6] * 4)])
+def test_a_given_cutout_schedule_wins_over_the_presets(preset, schedule, probabilities):
+    searching = state(preset, cutout_probability=0.6, cutout_schedule=schedule)
+    found = [searching.augmentation(epoch).cutout_probability for epoch in (1, 2, 3, 4)]
+    assert found == pytest.approx(probabilities)
+
+
+def test_an_unknown_cutout_schedule_is_refused():
+    with pytest.raises(InvalidInputError, match="unknown cutout schedule 'constnat'; did you mean 'constant'"):
+        state("corrected", cutout_schedule="constnat")
 
 
 def test_recalibration_forgets_and_running_statistics_stay():
