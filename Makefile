@@ -19,6 +19,7 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	cd docs && $(abspath $(BIN))/mypy --config-file ../pyproject.toml  # elsewhere, so that it reads the installed package
+	cd docs && $(abspath $(BIN))/lint-imports --no-logo --no-cache --config ../pyproject.toml
 
 bench: $(VENV)/.dev  ## the benchmarks that need nothing but this machine
 	$(BIN)/python benchmarks/supernet_speed.py

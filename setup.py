@@ -26,6 +26,7 @@ CLUSTER = ["distributed>=2025.7"]
 TENSORFLOW = ["tensorflow-cpu>=2.16"]
 DEV = [
     "hypothesis>=6.100",
+    "import-linter>=2.6",
     "mypy>=1.11",
     "pandas-stubs",
     "pytest>=8",
@@ -48,8 +49,10 @@ setup(
         "nasbench1shot1.api",
         "nasbench1shot1.cell_training",
         "nasbench1shot1.commands",
+        "nasbench1shot1.ground",
         "nasbench1shot1.images",
         "nasbench1shot1.jobs",
+        "nasbench1shot1.layers",
         "nasbench1shot1.nasbench101",
         "nasbench1shot1.one_shot_search",
         "nasbench1shot1.runs",
@@ -57,6 +60,7 @@ setup(
         "nasbench1shot1.table_building",
         "nasbench1shot1.table_import",
         "nasbench1shot1.tables",
+        "nasbench1shot1.weight_sharing",
         *(f"nasbench1shot1.{folder}" for folder in DATA),
     ],
     package_dir={

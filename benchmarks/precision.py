@@ -3,9 +3,9 @@
     python benchmarks/precision.py
 
 Three ways of batch-norm: PyTorch's kernel for channels_last ("native"), its kernel for contiguous memory
-("contiguous"), and `nasbench1shot1.batch_norm` in channels_last, in tensors of any size ("accurate"). Cost: a search
-step of DARTS (one step of Λ, one weight step) under "native" and under "accurate" in turns; CPU time of the process,
-one thread.
+("contiguous"), and `nasbench1shot1.layers.batch_norm` in channels_last, in tensors of any size ("accurate"). Cost: a
+search step of DARTS (one step of Λ, one weight step) under "native" and under "accurate" in turns; CPU
+time of the process, one thread.
 """
 
 import argparse
@@ -22,7 +22,8 @@ from pathlib import Path
 import torch
 from torch.nn import functional as F
 
-from nasbench1shot1 import batch_norm, layers
+from nasbench1shot1 import layers
+from nasbench1shot1.layers import batch_norm
 from nasbench1shot1.one_shot_search.loop import batch_pairs, weight_step
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.state import begin

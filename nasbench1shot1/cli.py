@@ -11,8 +11,8 @@ from importlib import import_module
 from typing import Any, get_origin
 
 from nasbench1shot1.errors import InvalidInputError, UserError, shortened, unknown_name
-from nasbench1shot1.paths import with_usable_paths
-from nasbench1shot1.standard_output import tell, usable_output
+from nasbench1shot1.ground.paths import with_usable_paths
+from nasbench1shot1.ground.standard_output import tell, usable_output
 
 INTERRUPTED = 130  # what a shell reports for a process that Ctrl-C ended
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from nasbench1shot1.errors import DamagedFileError, UserError
-from nasbench1shot1.folder_swap import NEW, name_aside, put_in_place, remove_leftovers
-from nasbench1shot1.paths import as_path
+from nasbench1shot1.ground.folder_swap import NEW, name_aside, put_in_place, remove_leftovers
+from nasbench1shot1.ground.paths import as_path
 
 if TYPE_CHECKING:
     import zipfile

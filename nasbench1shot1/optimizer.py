@@ -10,11 +10,11 @@ from torch import Tensor
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.space import OneShotSpace, as_one_shot
-from nasbench1shot1.supernets.passes import Batch as Batch
-from nasbench1shot1.supernets.passes import Mixing as Mixing
+from nasbench1shot1.weight_sharing.passes import Batch as Batch
+from nasbench1shot1.weight_sharing.passes import Mixing as Mixing
 
 if TYPE_CHECKING:
-    from nasbench1shot1.supernets.shared_weights import SharedWeights
+    from nasbench1shot1.weight_sharing.shared_weights import SharedWeights
 
 INITIAL_SPREAD = 1e-3  # standard deviation of the initial Λ, as published
 

@@ -20,7 +20,7 @@ from nasbench1shot1.runs.options import check_range, flag
 from nasbench1shot1.space import OneShotSpace
 
 if TYPE_CHECKING:
-    from nasbench1shot1.supernets.shared_weights import SharedWeights
+    from nasbench1shot1.weight_sharing.shared_weights import SharedWeights
 
 BETAS, EPSILON = (0.1, 0.999), 1e-3  # of the controller's Adam, as published
 DRAWN_AT_ONCE = 64  # architectures; one by one, each takes the controller ten times as long

@@ -16,7 +16,7 @@ from nasbench1shot1.space import OneShotSpace
 from nasbench1shot1.supernet import to_tensors
 
 if TYPE_CHECKING:
-    from nasbench1shot1.supernets.shared_weights import SharedWeights
+    from nasbench1shot1.weight_sharing.shared_weights import SharedWeights
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ one for every node's parents (spaces of choice blocks) or for every possible edg
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import InvalidInputError, unknown_name
@@ -13,11 +13,32 @@ from nasbench1shot1.nasbench101.encoding import MAX_VERTICES, OPERATIONS
 if TYPE_CHECKING:
     from ConfigSpace import Configuration, ConfigurationSpace
 
-    from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
-    from nasbench1shot1.search_spaces.nasbench101 import NASBench101Space
+
+class Named(Protocol):
+    """What configurations need to know of any space."""
+
+    @property
+    def id(self) -> str:
+        """Versioned name of the space."""
+
+    @property
+    def name(self) -> str:
+        """Short name of the space."""
 
 
-def configuration_space(space: "ChoiceBlockSpace") -> "ConfigurationSpace":
+class Wirings(Named, Protocol):
+    """What configurations need to know of a space of choice blocks."""
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of choice blocks."""
+
+    @property
+    def n_parents(self) -> tuple[int, ...]:
+        """Number of parents of every block and of the output."""
+
+
+def configuration_space(space: Wirings) -> "ConfigurationSpace":
     """Categoricals `choice_block_{i}_op` and `choice_block_{i}_parents` ("0,2"); number n + 1 is the output."""
     from ConfigSpace import Categorical, ConfigurationSpace
 
@@ -27,7 +48,7 @@ def configuration_space(space: "ChoiceBlockSpace") -> "ConfigurationSpace":
     return configurations
 
 
-def from_configuration(space: "ChoiceBlockSpace", configuration: "Configuration | Mapping[str, Any]") -> Architecture:
+def from_configuration(space: Wirings, configuration: "Configuration | Mapping[str, Any]") -> Architecture:
     """The architecture of a configuration; raises InvalidInputError where a value is missing or unknown."""
     values = dict(configuration)
     operations = _operations(values, space.n_blocks)
@@ -37,7 +58,7 @@ def from_configuration(space: "ChoiceBlockSpace", configuration: "Configuration 
     return Architecture(space.name, parents, operations)
 
 
-def to_configuration(space: "ChoiceBlockSpace", arch: Architecture) -> "Configuration":
+def to_configuration(space: Wirings, arch: Architecture) -> "Configuration":
     """The configuration of an architecture of the space."""
     from ConfigSpace import Configuration
 
@@ -47,7 +68,7 @@ def to_configuration(space: "ChoiceBlockSpace", arch: Architecture) -> "Configur
     return Configuration(configuration_space(space), values=values)
 
 
-def edge_configuration_space(space: "NASBench101Space") -> "ConfigurationSpace":
+def edge_configuration_space(space: Named) -> "ConfigurationSpace":
     """Categoricals `choice_block_{i}_op`, and `edge_{x}_{y}`, 0 or 1, for vertices x < y."""
     from ConfigSpace import Categorical, ConfigurationSpace
 
@@ -57,7 +78,7 @@ def edge_configuration_space(space: "NASBench101Space") -> "ConfigurationSpace":
     return configurations
 
 
-def from_edges(space: "NASBench101Space", configuration: "Configuration | Mapping[str, Any]") -> Architecture:
+def from_edges(space: Named, configuration: "Configuration | Mapping[str, Any]") -> Architecture:
     """The architecture of such a configuration, valid or not; InvalidInputError for a missing or unknown value."""
     values = dict(configuration)
     operations = _operations(values, MAX_VERTICES - 2)
@@ -68,7 +89,7 @@ def from_edges(space: "NASBench101Space", configuration: "Configuration | Mappin
     return Architecture(space.name, parents, operations)
 
 
-def to_edges(space: "NASBench101Space", arch: Architecture) -> "Configuration":
+def to_edges(space: Named, arch: Architecture) -> "Configuration":
     """The configuration of an architecture of the space."""
     from ConfigSpace import Configuration
 
@@ -99,7 +120,7 @@ def _parents_key(node: int) -> str:
     return f"choice_block_{node}_parents"
 
 
-def _parent_choices(space: "ChoiceBlockSpace") -> Iterator[tuple[int, dict[str, tuple[int, ...]]]]:
+def _parent_choices(space: Wirings) -> Iterator[tuple[int, dict[str, tuple[int, ...]]]]:
     """Every node with its choices of parents, by their text."""
     for node, k in enumerate(space.n_parents, start=1):
         yield node, {_text(parents): parents for parents in combinations(range(node), k)}

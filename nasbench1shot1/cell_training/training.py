@@ -7,8 +7,8 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.cell_training.config import PROTOCOL, TrainingConfig, training_config
 from nasbench1shot1.cell_training.record import FACTS, Training, load_training, summarise
 from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.nasbench101.skeleton import as_cell
-from nasbench1shot1.paths import as_path
 from nasbench1shot1.runs.compute import cpu_threads
 from nasbench1shot1.runs.description import COMMON, description
 from nasbench1shot1.runs.folder import CONFIG, check_facts

@@ -37,7 +37,7 @@ class Download:
         """Download, import, and say where it lies."""
         from rich.console import Console
 
-        from nasbench1shot1.download_bar import DownloadBar
+        from nasbench1shot1.ground.download_bar import DownloadBar
         from nasbench1shot1.images.sources import download_images
 
         print("downloading CIFAR-10 (170 MB), then checking and importing it", flush=True)
@@ -57,8 +57,8 @@ class Import:
 
     def run(self) -> None:
         """Import, and say where it lies."""
+        from nasbench1shot1.ground.paths import as_path
         from nasbench1shot1.images.sources import import_images
-        from nasbench1shot1.paths import as_path
 
         if as_path(self.path, "path").exists():
             print(f"importing {self.path} (the whole of CIFAR-10 takes some seconds)", flush=True)

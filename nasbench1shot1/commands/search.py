@@ -10,8 +10,8 @@ from typing import Any, Generic, Self, TypeVar
 import tyro
 
 from nasbench1shot1.errors import InvalidInputError, UserError
+from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.one_shot_search.config import SearchConfig
-from nasbench1shot1.paths import as_path
 
 Own = TypeVar("Own")
 

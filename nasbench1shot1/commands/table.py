@@ -105,7 +105,7 @@ class Download:
         """Download, import, and say where the table lies and how to use it."""
         from rich.console import Console
 
-        from nasbench1shot1.download_bar import DownloadBar
+        from nasbench1shot1.ground.download_bar import DownloadBar
         from nasbench1shot1.table_import.download import download_table
         from nasbench1shot1.table_import.progress import ImportBar
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.errors import UserError, unknown_name
 from nasbench1shot1.files import read_json
+from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.images.archives import CLASSES
 from nasbench1shot1.images.sample import SAMPLE, read_sample
 from nasbench1shot1.images.sources import OFFICIAL_NAME, SAMPLE_NAME, imported_names, read_images
@@ -18,7 +19,6 @@ from nasbench1shot1.images.store import (
     read_columns,
     verify_columns,
 )
-from nasbench1shot1.paths import as_path
 
 if TYPE_CHECKING:
     import torch

@@ -10,9 +10,9 @@ import numpy as np
 from nasbench1shot1.downloads import fetch
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.files import read_npz, sha256
+from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.images.archives import CLASSES, read_official
 from nasbench1shot1.images.store import TRAINING_IMAGES, Columns, images_folder, write_columns
-from nasbench1shot1.paths import as_path
 from nasbench1shot1.wording import to_stderr
 
 HOME = "https://www.cs.toronto.edu/~kriz"

@@ -17,7 +17,7 @@ from nasbench1shot1.jobs.process import JobStoppedError, in_one_line, run_in_pro
 if TYPE_CHECKING:
     from distributed import Client, Worker
 
-    from nasbench1shot1.jobs.workers import Workers
+    from nasbench1shot1.jobs.job import Workers
 
 P = ParamSpec("P")
 T = TypeVar("T")

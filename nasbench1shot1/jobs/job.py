@@ -1,13 +1,17 @@
-"""One run among many: what to call, in which folder, and what it needs."""
+"""One run among many: what to call, in which folder, and what it needs; and what runs such jobs."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 from nasbench1shot1.files import write_error
 from nasbench1shot1.jobs.folders import is_finished, is_started
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +51,20 @@ class Job:
     def is_finished(self) -> bool:
         """Whether the run reached its end."""
         return is_finished(self.folder)
+
+
+class Workers(Protocol):
+    """Whatever runs jobs: a standard executor, and the function that it is given for each job."""
+
+    @property
+    def count(self) -> int:
+        """Number of jobs that run at the same time; at least 1."""
+
+    def submit(self, job: Job) -> "Future[str | None]":
+        """Start a job, or queue it; the future holds why it failed, None after success."""
+
+    def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Return what a function returns on the machine that jobs run on."""
 
 
 def run_to_its_end(command: str, folder: Path, options: Mapping[str, Any]) -> None:

@@ -8,10 +8,11 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import ParamSpec, Protocol, TypeVar
+from typing import ParamSpec, TypeVar
 
 from nasbench1shot1.errors import InvalidInputError, UserError
 from nasbench1shot1.jobs.job import Job, run_to_its_end
+from nasbench1shot1.jobs.job import Workers as Workers
 from nasbench1shot1.jobs.process import missing_result, run_in_process, usable_cores
 from nasbench1shot1.runs.options import check_range
 
@@ -20,20 +21,6 @@ T = TypeVar("T")
 
 Place = Mapping[str, str]
 """Environment variables that say where a process computes."""
-
-
-class Workers(Protocol):
-    """Whatever runs jobs: a standard executor, and the function that it is given for each job."""
-
-    @property
-    def count(self) -> int:
-        """Number of jobs that run at the same time; at least 1."""
-
-    def submit(self, job: Job) -> "Future[str | None]":
-        """Start a job, or queue it; the future holds why it failed, None after success."""
-
-    def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Return what a function returns on the machine that jobs run on."""
 
 
 @dataclass(frozen=True)

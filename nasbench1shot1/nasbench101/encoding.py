@@ -10,16 +10,33 @@ table lists them all, so that a cell is found without its MD5, which takes ten t
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.errors import InvalidInputError
 
-if TYPE_CHECKING:
-    from nasbench1shot1.architecture import Architecture
-    from nasbench1shot1.nasbench101.cell import Cell
+
+class Encoded(Protocol):
+    """A cell, as far as its encoding goes."""
+
+    @property
+    def encoding(self) -> int:
+        """The pruned cell as one integer."""
+
+
+class Wired(Protocol):
+    """What is encoded of an architecture: the parents of every block and of the output, and the blocks' operations."""
+
+    @property
+    def parents(self) -> tuple[tuple[int, ...], ...]:
+        """The ascending parents of block 1, …, block n and the output."""
+
+    @property
+    def operations(self) -> tuple[int, ...]:
+        """The index in `OPERATIONS` of every block's operation."""
+
 
 INPUT, OUTPUT = "input", "output"
 OPERATIONS = ("conv3x3-bn-relu", "conv1x1-bn-relu", "maxpool3x3")
@@ -146,7 +163,7 @@ def _wiring(parents: Parents) -> tuple[int, tuple[int, ...]]:
     return _encode(before, [OPERATIONS[0]] * (last + 1)), tuple(shifts)
 
 
-def encode_architecture(arch: "Architecture") -> int:
+def encode_architecture(arch: Wired) -> int:
     """The encoding of an architecture's cell; raises InvalidInputError as `encode_graph` does."""
     code, shifts = _wiring(arch.parents)
     for operation, shift in zip(arch.operations, shifts, strict=True):
@@ -157,7 +174,7 @@ def encode_architecture(arch: "Architecture") -> int:
 # Many at once ---------------------------------------------------------------------------------------------------
 
 
-def encode_architectures(archs: Sequence["Architecture"]) -> Encodings:
+def encode_architectures(archs: Sequence[Wired]) -> Encodings:
     """The encodings of N architectures of one space, (N,), an order of magnitude faster than one by one.
 
     Raises InvalidInputError as `encode_graph` does.
@@ -174,19 +191,7 @@ def encode_architectures(archs: Sequence["Architecture"]) -> Encodings:
     return codes & np.uint64((1 << 60) - 1)
 
 
-def encode(cell: "Cell") -> int:
-    """The encoding of a cell; raises InvalidInputError as `encode_graph` does."""
-    return cell.encoding
-
-
-def decode(code: int) -> "Cell":
-    """The cell of an encoding."""
-    from nasbench1shot1.nasbench101.cell import Cell
-
-    return Cell.from_encoding(code)
-
-
-def encode_all(cells: Iterable["Cell"]) -> Encodings:
+def encode_all(cells: Iterable[Encoded]) -> Encodings:
     """The encodings of many cells, (N,)."""
     return np.fromiter((cell.encoding for cell in cells), np.uint64)
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.nasbench101.cell import OPERATIONS, Cell
 
@@ -141,8 +140,8 @@ def as_cell(x: Any) -> Cell:
         InvalidInputError: it is none of these, has no path from input to output, or a vertex has an operation that is
             none of `OPERATIONS`.
     """
-    if isinstance(x, Architecture):
-        return x.cell
+    if isinstance(found := getattr(x, "cell", None), Cell):  # an Architecture
+        return found
     if isinstance(x, str):
         raise InvalidInputError(f"'{x}' is text: {_FROM_TEXT}")
     if not hasattr(x, "matrix") or not hasattr(x, "ops"):

@@ -1,22 +1,38 @@
 """The supernet of a recorded search, with the weights of an epoch that it kept."""
 
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any, Protocol
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from nasbench1shot1 import registry
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError
-from nasbench1shot1.one_shot_search.record import WEIGHTS
+from nasbench1shot1.one_shot_search.folder import WEIGHTS
 from nasbench1shot1.runs.checkpoints import load_checkpoint
 from nasbench1shot1.supernet import Supernet
 
-if TYPE_CHECKING:
-    from nasbench1shot1.one_shot_search.record import Run
+
+class KeptRun(Protocol):
+    """What is needed of a search's record (`nb.Run`)."""
+
+    @property
+    def folder(self) -> Path:
+        """Where the run lies."""
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """Every option by its name."""
+
+    @property
+    def architecture_parameters(self) -> dict[str, NDArray[np.float32]]:
+        """Λ after every epoch."""
 
 
-def supernet_of(run: "Run", epoch: int) -> tuple[Supernet, dict[str, Tensor]]:
+def supernet_of(run: KeptRun, epoch: int) -> tuple[Supernet, dict[str, Tensor]]:
     """Return a run's network as it was after an epoch, on the CPU and in evaluation mode, and Λ after that epoch.
 
     Batch-norm's running statistics are those that training left behind.
@@ -53,13 +69,13 @@ def supernet_of(run: "Run", epoch: int) -> tuple[Supernet, dict[str, Tensor]]:
     return net.eval(), parameters
 
 
-def kept_epochs(run: "Run") -> list[int]:
+def kept_epochs(run: KeptRun) -> list[int]:
     """List the epochs whose weights a run kept, ascending."""
     names = [path.stem for path in (run.folder / WEIGHTS).glob("epoch-*.pt")]
     return sorted(int(found[1]) for name in names if (found := re.fullmatch(r"epoch-(\d+)", name)))
 
 
-def _not_kept(run: "Run", epoch: int, kept: list[int]) -> InvalidInputError:
+def _not_kept(run: KeptRun, epoch: int, kept: list[int]) -> InvalidInputError:
     if not kept:
         return InvalidInputError(
             f"'{run.folder}' kept no supernet weights: search again with --keep-weights-every 1 (or every N epochs)"
@@ -69,7 +85,7 @@ def _not_kept(run: "Run", epoch: int, kept: list[int]) -> InvalidInputError:
     )
 
 
-def _does_not_fit(run: "Run", name: str) -> DamagedFileError:
+def _does_not_fit(run: KeptRun, name: str) -> DamagedFileError:
     return DamagedFileError(
         f"'{run.folder / WEIGHTS / name}' does not hold the weights of this run at that epoch: restore the file"
     )

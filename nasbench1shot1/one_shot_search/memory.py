@@ -1,10 +1,10 @@
 """Whether a search fits into memory, told before its network is built."""
 
 from nasbench1shot1.one_shot_search.config import SearchConfig
+from nasbench1shot1.one_shot_search.sizes import supernet_size
 from nasbench1shot1.runs.memory import check_memory
 from nasbench1shot1.space import OneShotSpace
 from nasbench1shot1.supernets.presets import PRESETS
-from nasbench1shot1.supernets.sizes import supernet_size
 
 COPIES = 3  # weights, gradients and momentum; the checkpoint needs as much again while it is written
 MOST_CHANNELS = 10**6  # more are not counted exactly: no memory holds so many

@@ -14,8 +14,12 @@ from numpy.typing import NDArray
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.files import replacing
+from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.one_shot_search.config import FACTS, SearchConfig
-from nasbench1shot1.paths import as_path
+from nasbench1shot1.one_shot_search.folder import FIGURE as FIGURE
+from nasbench1shot1.one_shot_search.folder import PARAMETERS as PARAMETERS
+from nasbench1shot1.one_shot_search.folder import SEEDS as SEEDS
+from nasbench1shot1.one_shot_search.folder import WEIGHTS as WEIGHTS
 from nasbench1shot1.runs.folder import CONFIG, SUMMARY, damaged
 from nasbench1shot1.runs.lock import FolderLock
 from nasbench1shot1.runs.options import recorded_options
@@ -26,8 +30,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from nasbench1shot1.supernet import Supernet
-
-PARAMETERS, FIGURE, WEIGHTS, SEEDS = "architecture_parameters.npz", "regret.png", "weights", "seeds.json"
 
 FIELDS: dict[str, Any] = {
     "epoch": int,

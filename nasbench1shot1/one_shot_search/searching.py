@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.files import write_json
+from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.one_shot_search.config import FACTS
 from nasbench1shot1.one_shot_search.options import SearchOptions, recorded_search, search_options
 from nasbench1shot1.one_shot_search.record import FIGURE, Run, SearchWriter, load_run
-from nasbench1shot1.paths import as_path
 from nasbench1shot1.registry import check_at_hand, one_shot, search_space
 from nasbench1shot1.runs.compute import cpu_threads
 from nasbench1shot1.runs.description import description, updated

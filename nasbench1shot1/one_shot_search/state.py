@@ -24,8 +24,8 @@ from nasbench1shot1.one_shot_search.options import SearchOptions
 from nasbench1shot1.optimizer import Batch, Mixing, OneShotOptimizer, SearchStep
 from nasbench1shot1.runs.checkpoints import taking_up
 from nasbench1shot1.supernet import Supernet
-from nasbench1shot1.supernets.passes import class_scores
 from nasbench1shot1.supernets.presets import PRESETS, Preset
+from nasbench1shot1.weight_sharing.passes import class_scores
 
 
 @dataclass

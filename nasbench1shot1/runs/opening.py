@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.paths import as_path
+from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.runs.description import read_description
 from nasbench1shot1.runs.record import RunRecord
 

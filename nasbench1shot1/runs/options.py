@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 import numpy as np
 
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, unknown_name
-from nasbench1shot1.paths import as_path
+from nasbench1shot1.ground.paths import as_path
 
 T = TypeVar("T")
 _WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}

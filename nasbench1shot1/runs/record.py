@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
 from nasbench1shot1.errors import InvalidInputError, UserError
-from nasbench1shot1.paths import as_path
+from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.runs.description import read_description
 from nasbench1shot1.runs.folder import ENVIRONMENT, METRICS, SUMMARY, as_json_line, damaged, read_lines, read_object
 

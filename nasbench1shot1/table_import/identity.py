@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.files import PACKAGE_DATA
-from nasbench1shot1.nasbench101.encoding import Encodings, decode
+from nasbench1shot1.nasbench101.cell import Cell
+from nasbench1shot1.nasbench101.encoding import Encodings
 from nasbench1shot1.nasbench101.numbering import canonical
 from nasbench1shot1.tables.table import Table, load_table
 
@@ -26,7 +27,7 @@ def first_wrong_hash(hashes: Hashes, cells: Encodings, rows: Iterable[int]) -> i
     Returns:
         The first row whose hash is not its graph's; None if all are.
     """
-    return next((row for row in rows if decode(int(cells[row])).hash != text(hashes[row])), None)
+    return next((row for row in rows if Cell.from_encoding(int(cells[row])).hash != text(hashes[row])), None)
 
 
 def verify_hashes(table: Table, progress: Callable[[str, float], None] = lambda doing, fraction: None) -> None:
@@ -67,7 +68,8 @@ def check_identities(hashes: Hashes, cells: Encodings, source: str, every: int) 
     """
     if (row := first_wrong_hash(hashes, cells, range(0, len(cells), every))) is not None:
         raise InvalidInputError(
-            f"{source}: the hash {text(hashes[row])} is not that of its graph, which has {decode(int(cells[row])).hash}"
+            f"{source}: the hash {text(hashes[row])} is not that of its graph, which has "
+            f"{Cell.from_encoding(int(cells[row])).hash}"
         )
     if pair := two_hashes_of_one_cell(hashes, cells):
         raise InvalidInputError(f"{source}: {pair[0]} and {pair[1]} are two hashes of one cell")

@@ -9,7 +9,7 @@ from typing import Any
 
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.files import locked, read_json, sha256
-from nasbench1shot1.folder_swap import is_there, read_steadily
+from nasbench1shot1.ground.folder_swap import is_there, read_steadily
 from nasbench1shot1.table_import.assembly import EPOCHS, Assembly
 from nasbench1shot1.table_import.records import read_records
 from nasbench1shot1.tables.folder import META, Columns, Meta, check_target, write_table

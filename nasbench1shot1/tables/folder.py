@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.files import check_writable, read_json, replacing, replacing_folder, sha256, write_json
-from nasbench1shot1.folder_swap import read_steadily
+from nasbench1shot1.ground.folder_swap import read_steadily
 from nasbench1shot1.nasbench101.numbering import numberings
 from nasbench1shot1.tables.checks import (
     REMEDY,

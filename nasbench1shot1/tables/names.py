@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.files import PACKAGE_DATA, data_folder
-from nasbench1shot1.folder_swap import is_there
-from nasbench1shot1.paths import as_path
+from nasbench1shot1.ground.folder_swap import is_there
+from nasbench1shot1.ground.paths import as_path
 
 if TYPE_CHECKING:
     from nasbench1shot1.tables.folder import TableFolder

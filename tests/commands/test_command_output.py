@@ -10,9 +10,9 @@ from command_line import command
 from rich.console import Console
 
 from nasbench1shot1.cli import main
-from nasbench1shot1.download_bar import DownloadBar
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.standard_output import usable_output
+from nasbench1shot1.ground.download_bar import DownloadBar
+from nasbench1shot1.ground.standard_output import usable_output
 from nasbench1shot1.wording import literal_console, sayer
 
 CELL = "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from nasbench1shot1.files import PACKAGE_DATA
 from nasbench1shot1.nasbench101.cell import OPERATIONS, Cell
-from nasbench1shot1.nasbench101.encoding import Encodings, decode, encode_all
+from nasbench1shot1.nasbench101.encoding import Encodings, encode_all
 from nasbench1shot1.nasbench101.numbering import canonical, numberings
 
 # Blocks 1 and 2 can change places: two numberings of one cell.
@@ -82,7 +82,7 @@ def test_both_agree_with_trying_every_permutation(n: int, edges: int, inner: lis
     every, positions = numberings(codes)
     assert every.tolist() == sorted({other.encoding for other in cells})
     assert set(positions.tolist()) == {0}
-    assert {decode(code).hash for code in every.tolist()} == {cell.hash}
+    assert {Cell.from_encoding(code).hash for code in every.tolist()} == {cell.hash}
 
 
 def test_cells_of_all_sizes_at_once(embedded: Encodings) -> None:
@@ -93,7 +93,7 @@ def test_cells_of_all_sizes_at_once(embedded: Encodings) -> None:
     shuffled = rng.permutation(len(every))
     assert np.array_equal(canonical(every[shuffled]), embedded[positions[shuffled]])
     for i in rng.integers(len(every), size=100):
-        assert decode(int(every[i])).hash == decode(int(embedded[positions[i]])).hash
+        assert Cell.from_encoding(int(every[i])).hash == Cell.from_encoding(int(embedded[positions[i]])).hash
 
 
 def test_the_input_stays_as_it_was(embedded: Encodings) -> None:

@@ -7,9 +7,9 @@ import nasbench1shot1 as nb
 from nasbench1shot1 import cli
 from nasbench1shot1.one_shot_search import memory
 from nasbench1shot1.one_shot_search.options import search_options
+from nasbench1shot1.one_shot_search.sizes import supernet_size
 from nasbench1shot1.runs import memory as machine
 from nasbench1shot1.supernets.presets import PRESETS
-from nasbench1shot1.supernets.sizes import supernet_size
 
 SPACE = "s1"
 

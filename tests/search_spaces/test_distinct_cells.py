@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 import nasbench1shot1 as nb
 from nasbench1shot1.architecture import live_blocks
 from nasbench1shot1.nasbench101.cell import Cell
-from nasbench1shot1.nasbench101.encoding import decode
 from nasbench1shot1.nasbench101.numbering import canonical
 from nasbench1shot1.search_spaces import distinct_cells as module
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
@@ -104,14 +103,14 @@ def test_hashes_part_cells_as_canonical_encodings_do() -> None:
         codes = encodings(wiring, labellings(len(live_blocks(wiring))))
         hashes = hexadecimal(module.hashes_of(codes))
         numbered = canonical(codes).tolist()
-        assert hashes == [decode(int(code)).hash for code in codes]
+        assert hashes == [Cell.from_encoding(int(code)).hash for code in codes]
         assert len(set(numbered)) == len(set(hashes)) == len(set(zip(numbered, hashes, strict=True)))
 
 
 def test_hashes_of_cells_in_any_order_and_of_any_size() -> None:
     codes = np.concatenate([space_named(name).enumerate_cells()[1][::150] for name in ("s1", "s2", "s3")])
     np.random.default_rng(0).shuffle(codes)
-    assert hexadecimal(module.hashes_of(codes)) == [decode(int(code)).hash for code in codes]
+    assert hexadecimal(module.hashes_of(codes)) == [Cell.from_encoding(int(code)).hash for code in codes]
     assert module.hashes_of(codes[:0]).shape == (0, 16)
 
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import nasbench1shot1 as nb
 from nasbench1shot1.conformance.search_space import SearchSpaceConformance
-from nasbench1shot1.nasbench101.encoding import Encodings, decode
+from nasbench1shot1.nasbench101.cell import Cell
+from nasbench1shot1.nasbench101.encoding import Encodings
 from nasbench1shot1.nasbench101.numbering import canonical, numberings
 from nasbench1shot1.search_spaces import edge_masks
 from nasbench1shot1.search_spaces.distinct_cells import DistinctCells
@@ -133,7 +134,7 @@ def test_equal_encodings_have_equal_hashes_and_no_others(
     some = rng.choice(space.encodings("no_loose_ends"), 2000)
     alike, _ = numberings(rng.choice(codes, 500))
     given_codes = np.concatenate([some, alike])
-    hashes = [decode(int(code)).hash for code in given_codes]
+    hashes = [Cell.from_encoding(int(code)).hash for code in given_codes]
     first_met = canonical(given_codes).tolist()
     pairs = set(zip(first_met, hashes, strict=True))
     assert len(pairs) == len(set(first_met)) == len(set(hashes))

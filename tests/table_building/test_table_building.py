@@ -11,7 +11,7 @@ from nasbench1shot1.commands.table import Build
 from nasbench1shot1.errors import DamagedFileError, UserError
 from nasbench1shot1.files import PACKAGE_DATA
 from nasbench1shot1.nasbench101.cell import OPERATIONS, Cell
-from nasbench1shot1.nasbench101.encoding import Encodings, decode, from_arrays, to_arrays
+from nasbench1shot1.nasbench101.encoding import Encodings, from_arrays, to_arrays
 from nasbench1shot1.nasbench101.numbering import canonical
 from nasbench1shot1.table_building import Settings, build
 from nasbench1shot1.table_building.cell_arrays import CellArrays
@@ -165,7 +165,7 @@ def test_a_source_that_lacks_an_array_is_named(name: str, tmp_path: Path) -> Non
 
 @pytest.fixture
 def few_cells(sample: Sample) -> dict[str, list[Cell]]:
-    measured = [decode(int(code)) for code in sample.encodings[:40]]
+    measured = [Cell.from_encoding(int(code)) for code in sample.encodings[:40]]
     straight = [
         Cell(np.eye(n, k=1, dtype=int), ["input", *[op] * (n - 2), "output"]) for n in (3, 4) for op in OPERATIONS
     ]

@@ -16,7 +16,7 @@ from nasbench1shot1.cli import main
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError
 from nasbench1shot1.files import PACKAGE_DATA
 from nasbench1shot1.nasbench101.cell import Cell
-from nasbench1shot1.nasbench101.encoding import are_possible, decode, is_possible
+from nasbench1shot1.nasbench101.encoding import are_possible, is_possible
 from nasbench1shot1.table_import.identity import verify_hashes
 from nasbench1shot1.tables.description import CHECKSUM, content_sha256
 from nasbench1shot1.tables.folder import write_table
@@ -291,7 +291,7 @@ def test_every_real_cell_can_be(real_cells: Path) -> None:
         code = rng.getrandbits(rng.choice([33, 34, 34, 64]))
         assert are_possible(np.array([code], np.uint64)).tolist() == [is_possible(code)]
         if is_possible(code):
-            matrix, ops = decode(code)._given
+            matrix, ops = Cell.from_encoding(code)._given
             assert len(matrix) == len(ops) == code >> 31
             assert Cell(matrix, ops)._given == (matrix, ops)
 

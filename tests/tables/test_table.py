@@ -20,7 +20,6 @@ from nasbench1shot1.commands.query import Query
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, OutOfDomainError, UserError
 from nasbench1shot1.files import PACKAGE_DATA, replacing_folder
 from nasbench1shot1.nasbench101.cell import OPERATIONS, Cell
-from nasbench1shot1.nasbench101.encoding import encode
 from nasbench1shot1.one_shot_search.regret_curve import table_text
 from nasbench1shot1.tables.folder import Columns, Meta, write_table
 from nasbench1shot1.tables.table import Table, load_table
@@ -39,7 +38,7 @@ def official_shape() -> tuple[Columns, Meta]:
     about: dict[str, Any] = {"epochs": list(EPOCHS), "fidelity": "measured", "images": 9984}
     columns: Columns = {
         "hash": np.array([list(bytes.fromhex(cell.hash)) for cell in CELLS], np.uint8),
-        "cell": np.array([encode(cell) for cell in CELLS], np.uint64),
+        "cell": np.array([cell.encoding for cell in CELLS], np.uint64),
         "trainable_parameters": np.array([10, 20, 30], np.int32),
         "member_s1": np.array([1, 2], np.int32),
         "validation_accuracy": accuracy,
@@ -628,7 +627,9 @@ def test_an_interrupted_swap_leaves_the_old_table(folder: Path, monkeypatch: pyt
         return rename(self, target)
 
     before = load_table(folder).id
-    monkeypatch.setattr("nasbench1shot1.folder_swap._exchanged", lambda new, folder: False)  # in one step, no half
+    monkeypatch.setattr(
+        "nasbench1shot1.ground.folder_swap._exchanged", lambda new, folder: False
+    )  # in one step, no half
     monkeypatch.setattr(Path, "rename", interrupted)
     with pytest.raises(KeyboardInterrupt):
         write_table(folder, *official_shape())

@@ -22,7 +22,7 @@ WRITER = """
 import os, sys
 os.fsync = lambda descriptor: None  # a test need not wait for the disk
 from pathlib import Path
-from nasbench1shot1 import folder_swap
+from nasbench1shot1.ground import folder_swap
 from nasbench1shot1.tables.folder import open_folder, write_table
 if sys.argv[2] == "False":
     folder_swap._exchanged = lambda new, folder: False

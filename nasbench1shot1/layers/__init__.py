@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from nasbench1shot1.batch_norm import accurate_batch_norm, sums_are_long
+from nasbench1shot1.layers.batch_norm import accurate_batch_norm, sums_are_long
 
 BATCH_NORM_EPSILON = 1e-5  # NAS-Bench-101's
 

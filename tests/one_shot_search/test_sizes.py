@@ -5,8 +5,8 @@ import torch
 from torch import nn
 
 import nasbench1shot1 as nb
+from nasbench1shot1.one_shot_search.sizes import supernet_size
 from nasbench1shot1.supernets.presets import PRESETS
-from nasbench1shot1.supernets.sizes import supernet_size
 
 
 @pytest.mark.parametrize("space", ["s1", "s2", "s3"])

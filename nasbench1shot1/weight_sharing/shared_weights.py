@@ -18,9 +18,9 @@ from nasbench1shot1.images.batches import batches, epoch_generator
 from nasbench1shot1.images.image_set import ImageSet
 from nasbench1shot1.images.splits import Split
 from nasbench1shot1.supernet import Supernet, to_tensors
-from nasbench1shot1.supernets.group_statistics import GroupStatistics, fixed_statistics, measured_statistics
-from nasbench1shot1.supernets.passes import Batch, Mixing, class_scores
 from nasbench1shot1.supernets.presets import BATCH_NORMS
+from nasbench1shot1.weight_sharing.group_statistics import GroupStatistics, fixed_statistics, measured_statistics
+from nasbench1shot1.weight_sharing.passes import Batch, Mixing, class_scores
 
 REFERENCE_IMAGES = 128  # of the weight half, not augmented: what "recalibrated" statistics are measured on
 PATH_BATCH = 384  # images scored per pass of one architecture; larger batches leave a CPU's cache

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.paths import as_path
+from nasbench1shot1.ground.paths import as_path
 
 UNUSABLE = {
     "~nosuchuser/x": "no such user's home folder",

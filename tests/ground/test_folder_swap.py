@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from nasbench1shot1 import folder_swap
 from nasbench1shot1.errors import DamagedFileError, UserError
 from nasbench1shot1.files import read_json, replacing_folder
-from nasbench1shot1.folder_swap import is_there, name_aside, read_steadily
+from nasbench1shot1.ground import folder_swap
+from nasbench1shot1.ground.folder_swap import is_there, name_aside, read_steadily
 
 ONE_STEP = pytest.param(True, id="one-step")
 TWO_RENAMES = pytest.param(False, id="two-renames")
@@ -20,7 +20,7 @@ TWO_RENAMES = pytest.param(False, id="two-renames")
 COMMON = """
 import os, signal, sys, time
 from pathlib import Path
-from nasbench1shot1 import folder_swap
+from nasbench1shot1.ground import folder_swap
 from nasbench1shot1.files import replacing_folder
 folder, in_one_step = Path(sys.argv[1]), sys.argv[2] == "True"
 if not in_one_step:

@@ -1,0 +1,1 @@
+"""What files and screens stand on: paths, folders that change places, standard output, a bar for downloads."""
