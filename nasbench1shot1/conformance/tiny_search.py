@@ -81,7 +81,8 @@ def kept_search(folder: Path, options: Mapping[str, Any]) -> Run:
 
 def resumed(folder: Path) -> Run:
     """The run in that folder, gone on with."""
-    return search(resume=folder, console=_silent())
+    method = str(load_run(folder).config["optimizer"])
+    return search(resume=folder, allow_module=method.partition(":")[0], console=_silent())  # the suite's own
 
 
 def killed_search(out: Path, options: Mapping[str, Any], kill: Kill) -> None:

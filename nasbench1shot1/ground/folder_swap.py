@@ -102,7 +102,8 @@ def read_steadily(folder: Path, read: Callable[[Path], Result]) -> Result:
         try:
             result = read(folder)
         except Exception:
-            if attempt == _ATTEMPTS - 1 or _identity(folder) == before:
+            is_same = before is not None and _identity(folder) == before  # None: it was between two renames, perhaps
+            if attempt == _ATTEMPTS - 1 or is_same:
                 raise
             continue
         if _identity(folder) == before:

@@ -9,6 +9,7 @@ from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.weight_sharing.shared_weights import MIXED_BATCH
 
 
+@torch.no_grad()
 def one_shot_error(state: SearchState, epoch: int) -> float:
     """Return the error of the supernet as searched on the whole architecture half, a fraction.
 

@@ -33,6 +33,8 @@ def memory_of(device: str) -> int | None:
     if device != "cpu":
         import torch
 
+        if not device.startswith("cuda") or not torch.cuda.is_available():
+            return None
         return int(torch.cuda.get_device_properties(device).total_memory)
     try:
         lines = [line.split() for line in Path("/proc/meminfo").read_text().splitlines()]

@@ -145,7 +145,7 @@ def test_resuming_a_finished_training_changes_nothing(unbroken, tmp_path):
         (None, {"epochs": 12}, "was started with --epochs 4, not 12: a run keeps its options"),
         (None, {"seed": 1}, "was started with --seed 0, not 1"),
         (None, {"sed": 1}, "did you mean 'seed'"),
-        (None, {"out": "elsewhere"}, "leave out --out"),
+        (None, {"out": "elsewhere"}, "remove --out"),
         ("s1:0|0,1|0,2|1,3|2,4:conv3x3,conv3x3,maxpool3x3,conv3x3", {}, "trains another cell"),
     ],
 )
@@ -179,11 +179,15 @@ def test_two_processes_do_not_write_into_one_folder(unbroken, tmp_path):
     [
         ("checkpoint.pt", lambda data: data[:200], r"checkpoint\.pt is damaged"),
         ("checkpoint.pt", lambda data: b"", r"checkpoint\.pt is damaged"),
-        ("checkpoint.pt", None, r"recorded evaluations but no checkpoint\.pt"),
-        ("metrics.jsonl", lambda data: data.split(b"\n", 1)[0] + b"\n", "lacks lines before it"),
+        ("checkpoint.pt", None, r"recorded lines but no checkpoint\.pt"),
+        (
+            "metrics.jsonl",
+            lambda data: data.split(b"\n", 1)[0] + b"\n",
+            "has 1 lines, but the checkpoint follows line 5",
+        ),
         ("metrics.jsonl", lambda data: b"[]\n" + data, r"metrics\.jsonl is damaged"),
         ("metrics.jsonl", lambda data: data + data, "a line is not that of its step"),
-        ("config.json", lambda data: b"[]", "holds no JSON object"),
+        ("config.json", lambda data: b"[]", "does not hold a JSON object"),
         ("config.json", lambda data: data.replace(b'"momentum"', b'"momentun"'), "lacks 'momentum'"),
         ("config.json", lambda data: data.replace(b'"seed": 0', b'"seed": 1'), r"is of another training \(seed 0"),
         ("config.json", lambda data: data.replace(b'"steps": 20', b'"steps": 21'), "was made with steps 21"),

@@ -59,7 +59,7 @@ def test_the_folder_holds_the_record(trained):
         (15, 3, None),
         (20, 4, "final"),
     ]
-    assert all(tuple(line) == FIELDS for line in trained.lines)
+    assert all(tuple(line) == tuple(FIELDS) for line in trained.lines)
     assert list(trained.metrics.columns) == list(FIELDS)
     assert trained.metrics["test_accuracy"].notna().tolist() == [True, False, True, False, True]
     times = trained.metrics["training_time"]
@@ -211,12 +211,12 @@ def test_a_training_that_fails_before_it_recorded_anything_leaves_no_folder(imag
 
 
 def test_folders_are_told_apart(trained, tmp_path):
-    with pytest.raises(nb.InvalidInputError, match="is no training: it has no"):
+    with pytest.raises(nb.InvalidInputError, match="is not a run folder: config.json is missing"):
         load_training(tmp_path)
-    with pytest.raises(nb.InvalidInputError, match="is no search but a cell training"):
+    with pytest.raises(nb.InvalidInputError, match="is a cell training, not a search"):
         nb.load_run(trained.folder)
     (tmp_path / "config.json").write_text('{"optimizer": "darts"}')
-    with pytest.raises(nb.InvalidInputError, match=r"open it with nb\.load_run"):
+    with pytest.raises(nb.InvalidInputError, match=r"is a search, not a cell training: open it with nb\.open_run"):
         load_training(tmp_path)
 
 
@@ -233,7 +233,7 @@ def test_ctrl_c_names_the_folder_to_resume(images, tmp_path, monkeypatch):
         train(tmp_path / "run", images)
     stopped = load_training(tmp_path / "run")
     assert stopped.initial.step == 1
-    with pytest.raises(nb.UserError, match=f"is not finished: go on with nb1shot1 train --resume {stopped.folder}"):
+    with pytest.raises(nb.UserError, match=f"is not finished: continue with nb1shot1 train --resume {stopped.folder}"):
         _ = stopped.final
     with pytest.raises(nb.UserError, match="is not finished"):
         _ = stopped.summary
@@ -266,7 +266,7 @@ def test_the_page_has_the_protocols_numbers():
 
     page = (CHECKOUT / "docs" / "training.md").read_text()
     assert ", ".join(f"{steps(epochs, 40_000, 256):,}" for epochs in (4, 12, 36, 108)) in page
-    full, quick = (TrainingConfig(scale=scale, device="cpu").resolved() for scale in ("full", "quick"))
+    full, quick = (training_config({"scale": scale, "device": "cpu"}) for scale in ("full", "quick"))
     assert f"| {full.batch_size}; batches run on over the ends of epochs | {quick.batch_size} |" in page
     assert f"| {full.stem_channels} channels, 3 × 3 cells | {quick.stem_channels} channels, 3 × 1 cells |" in page
     assert f"| {full.epochs} (also 4, 12, 36: each a training of its own) | {quick.epochs} |" in page

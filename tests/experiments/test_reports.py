@@ -9,7 +9,7 @@ from rich.console import Console
 import nasbench1shot1 as nb
 from nasbench1shot1.experiments.rescoring import rescore, write_report
 from nasbench1shot1.one_shot_search.regret_curve import anytime_regret, draw_anytime_regret, regret_figure
-from nasbench1shot1.one_shot_search.searching import search_seeds
+from nasbench1shot1.one_shot_search.seeds import search_seeds
 
 TINY = {"scale": "quick", "epochs": 2, "channels": 2, "cells": 1, "images_per_half": 40, "batch_size": 20, "threads": 1}
 

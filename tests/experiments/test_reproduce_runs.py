@@ -174,7 +174,7 @@ def test_a_finished_search_that_lost_epochs_is_refused(finished, tiny, no_proces
         reproduce(out, *EPOCHS)
     said = capsys.readouterr()
     assert stopped.value.code == 2
-    assert f"{out / JOBS[1]} is finished, but its metrics.jsonl has {left} of 4 lines: restore the file, or" in said.err
+    assert f"{metrics} is damaged (its lines are not those that summary.json summarises): restore it, or" in said.err
     assert (said.err.count("\n"), said.out) == (1, "")
 
 

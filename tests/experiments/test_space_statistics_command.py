@@ -97,7 +97,7 @@ def test_the_pages_example_runs():
         (["budget-corelation"], "did you mean 'budget-correlation'?"),
         (["noise-distribution"], "one repeat of each training, whose noise cannot be told"),
         (["isomorphic-copies", "--split", "test"], 'pass split="validation" (--split validation)'),
-        (["cost", "--split", "train"], "--split"),
+        (["cost", "--split", "train"], "unknown split 'train'"),
         (["cost", "--table", "nowhere"], "nowhere"),
         (["cost", "--out", "/proc/statistics"], "cannot write /proc/statistics"),
     ],

@@ -69,7 +69,7 @@ def test_fewer_iterations_of_the_eigenvalue_are_fewer(monkeypatch):
 def test_every_method_gets_an_estimate_and_nothing_is_searched(optimizer):
     options = {"candidates": 3, "finalists": 2} if optimizer in ("random-ws", "enas") else {"hessian_eigenvalue": True}
     partial = {"channels": 4} if optimizer == "pc-darts" else {}
-    config = tiny_state(optimizer=optimizer, **options, **partial).config
+    config = tiny_state(optimizer=optimizer, **options, **partial).options
     assert 0 < estimate.seconds_per_epoch(config) < float("inf")
 
 

@@ -33,7 +33,8 @@ def written(value: object) -> str:
 def resolved(**options: str) -> dict[str, object]:
     config = search_options(options).as_dict()
     batch_norm = {"corrected": "recalibrated", "original": "running"}
-    return {**config, "evaluation_batch_norm": batch_norm[config["preset"]]}
+    of_machine = {name: getattr(SearchConfig, name) for name in ("table", "threads", "device")}
+    return {**config, **of_machine, "evaluation_batch_norm": batch_norm[config["preset"]]}
 
 
 def test_the_table_of_common_options_has_all_of_them_with_their_defaults():
