@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.runs.options import check_ranges
 from nasbench1shot1.space import OneShotSpace, as_one_shot
 from nasbench1shot1.weight_sharing.passes import Batch as Batch
 from nasbench1shot1.weight_sharing.passes import Mixing as Mixing
@@ -50,7 +51,11 @@ class Hyperparameters:
     """
 
     def check(self) -> None:
-        """Raise InvalidInputError for a value that is out of range."""
+        """Raise InvalidInputError for values that contradict each other, or are out of their fields' ranges.
+
+        A range stands beside its field: `population: Annotated[int, Range(2)] = 20` (`runs.options.Range`).
+        """
+        check_ranges(self)
 
 
 class OneShotOptimizer(ABC):

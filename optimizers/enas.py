@@ -2,11 +2,10 @@
 algorithm 5). See docs/enas.md.
 """
 
-import math
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import torch
 from torch import Tensor
@@ -16,7 +15,7 @@ from nasbench1shot1.errors import InvalidInputError, UserError
 from nasbench1shot1.nasbench101.cell import OPERATIONS
 from nasbench1shot1.optimizers.enas_controller import Controller, ControllerSettings, Samples
 from nasbench1shot1.optimizers.sampling import SamplingHyperparameters, SamplingOptimizer
-from nasbench1shot1.runs.options import check_range, flag
+from nasbench1shot1.runs.options import Range
 from nasbench1shot1.space import OneShotSpace
 
 if TYPE_CHECKING:
@@ -32,44 +31,32 @@ UNFAVOURED = "conv1x1-bn-relu"
 class ENASHyperparameters(SamplingHyperparameters):
     """The controller and how it learns; most values are those of the published NAS-Bench-1Shot1 code (docs/enas.md)."""
 
-    candidates: int = 100
+    candidates: Annotated[int, Range(1)] = 100
     """Architectures that the controller draws and the shared weights score after every epoch."""
-    controller_steps: int = 300
+    controller_steps: Annotated[int, Range(0)] = 300
     """Steps of the controller after every epoch, one sampled architecture each (quick scale: 30)."""
-    controller_learning_rate: float = 3.5e-4
+    controller_learning_rate: Annotated[float, Range(0)] = 3.5e-4
     """Learning rate of the controller (Adam)."""
-    controller_entropy_weight: float = 1e-4
+    controller_entropy_weight: Annotated[float, Range(0)] = 1e-4
     """Weight of the controller's entropy, in nats, beside the accuracy, a fraction (preset original: 1e-6)."""
-    controller_baseline_decay: float = 0.99
+    controller_baseline_decay: Annotated[float, Range(0, 1)] = 0.99
     """Weight of the past in the moving average of rewards that serves as the baseline."""
     controller_baseline_from_zero: bool = False
     """Begin that average at 0, as published, instead of at the first reward."""
-    controller_reward_scale: float = 100.0
+    controller_reward_scale: Annotated[float, Range(above=0)] = 100.0
     """What accuracy and weighted entropy are multiplied by; with 1, Adam's epsilon outweighs most gradients."""
-    controller_hidden: int = 64
+    controller_hidden: Annotated[int, Range(1)] = 64
     """Units of the controller's LSTM."""
-    controller_temperature: float = 5.0
+    controller_temperature: Annotated[float, Range(above=0)] = 5.0
     """What the controller's scores are divided by before the tanh."""
-    controller_tanh_constant: float = 2.5
+    controller_tanh_constant: Annotated[float, Range(above=0)] = 2.5
     """Bound of the controller's scores after the tanh."""
-    controller_operation_tanh_reduction: float = 5.0
+    controller_operation_tanh_reduction: Annotated[float, Range(above=0)] = 5.0
     """What that bound is divided by for operations."""
     controller_average_parents: bool = False
     """Average the log-probabilities of a node's parents, as published, instead of taking that of their draw."""
-    controller_operation_bias: float = 0.0
+    controller_operation_bias: Annotated[float, Range(0)] = 0.0
     """Favour conv3x3 and maxpool3x3 by that over 0, conv1x1 under it; published, by accident: 0.25."""
-
-    def check(self) -> None:
-        """Raise InvalidInputError for a value that is out of range."""
-        super().check()
-        for name in ("steps", "learning_rate", "entropy_weight", "operation_bias"):
-            check_range(f"controller_{name}", getattr(self, f"controller_{name}"), 0)
-        check_range("controller_hidden", self.controller_hidden, 1)
-        check_range("controller_baseline_decay", self.controller_baseline_decay, 0, 1)
-        for name in ("reward_scale", "temperature", "tanh_constant", "operation_tanh_reduction"):
-            value = getattr(self, f"controller_{name}")
-            if not 0 < value < math.inf:
-                raise InvalidInputError(f"{flag(f'controller_{name}')} must be more than 0, not {value}")
 
 
 class ENAS(SamplingOptimizer):

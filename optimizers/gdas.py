@@ -1,8 +1,10 @@
 """GDAS (Dong and Yang: Searching for a Robust Neural Architecture in Four GPU Hours, CVPR 2019). See docs/gdas.md."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from nasbench1shot1.optimizers.gradient import GradientHyperparameters, GradientOptimizer
+from nasbench1shot1.runs.options import Range
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,7 +17,7 @@ class GDASHyperparameters(GradientHyperparameters):
     """Temperature of the relaxation in the first epoch; it falls linearly."""
     temperature_min: float = 0.1
     """Temperature of the relaxation at the end."""
-    architecture_grad_clip: float = 5.0
+    architecture_grad_clip: Annotated[float, Range(0)] = 5.0
     """Largest norm of Λ's gradient; 0 is no limit."""
 
 

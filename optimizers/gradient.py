@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
@@ -13,7 +13,7 @@ from nasbench1shot1.errors import InvalidInputError, unknown_name
 from nasbench1shot1.optimizer import Hyperparameters, Mixing, OneShotOptimizer, SearchStep
 from nasbench1shot1.optimizers.relaxation import RELAXATIONS
 from nasbench1shot1.optimizers.updates import UPDATES
-from nasbench1shot1.runs.options import check_range
+from nasbench1shot1.runs.options import Range
 from nasbench1shot1.space import OneShotSpace
 
 
@@ -21,11 +21,11 @@ from nasbench1shot1.space import OneShotSpace
 class GradientHyperparameters(Hyperparameters):
     """What all gradient methods let a user set; each method is a choice of these."""
 
-    architecture_learning_rate: float = 3e-4
+    architecture_learning_rate: Annotated[float, Range(0)] = 3e-4
     """Learning rate of Λ (Adam)."""
-    architecture_weight_decay: float = 1e-3
+    architecture_weight_decay: Annotated[float, Range(0)] = 1e-3
     """Weight decay of Λ (Adam)."""
-    architecture_grad_clip: float = 0.0
+    architecture_grad_clip: Annotated[float, Range(0)] = 0.0
     """Largest norm of Λ's gradient; 0 is no limit."""
     relaxation: str = "softmax"
     """How Λ becomes mixing weights: softmax, gumbel, gumbel-operations or single-path."""
@@ -35,7 +35,7 @@ class GradientHyperparameters(Hyperparameters):
     """Temperature of the relaxation at the end."""
     temperature_ends_after: bool = False
     """The lowest temperature would be that of an epoch after the last, as published, instead of the last's."""
-    draws: int = 1
+    draws: Annotated[int, Range(1)] = 1
     """Samples in a pass: cell i takes sample i modulo their number."""
     evaluation_noise: bool = False
     """Draw for the one-shot error, too, as published, instead of taking the mode."""
@@ -44,9 +44,7 @@ class GradientHyperparameters(Hyperparameters):
 
     def check(self) -> None:
         """Raise InvalidInputError for a value that is out of range."""
-        for name in ("architecture_learning_rate", "architecture_weight_decay", "architecture_grad_clip"):
-            check_range(name, getattr(self, name), 0)
-        check_range("draws", self.draws, 1)
+        super().check()
         for name, known in (("relaxation", RELAXATIONS), ("update", UPDATES)):
             if getattr(self, name) not in known:
                 raise unknown_name(name, getattr(self, name), known)

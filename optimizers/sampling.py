@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import torch
@@ -11,7 +11,7 @@ import torch
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.optimizer import Hyperparameters, Mixing, OneShotOptimizer
-from nasbench1shot1.runs.options import check_range
+from nasbench1shot1.runs.options import Range
 from nasbench1shot1.space import OneShotSpace
 from nasbench1shot1.supernet import to_tensors
 
@@ -23,18 +23,16 @@ if TYPE_CHECKING:
 class SamplingHyperparameters(Hyperparameters):
     """How an epoch's architecture is selected."""
 
-    candidates: int = 1000
+    candidates: Annotated[int, Range(1)] = 1000
     """Architectures that are drawn and scored with the shared weights after every epoch (quick scale: 100)."""
-    candidate_batches: int = 10
+    candidate_batches: Annotated[int, Range(1)] = 10
     """Batches of the architecture half that all candidates are scored on (quick scale: 2)."""
-    finalists: int = 5
+    finalists: Annotated[int, Range(1)] = 5
     """Best candidates that are scored on the whole architecture half; with 1, the best candidate is taken as it is."""
 
     def check(self) -> None:
         """Raise InvalidInputError for a value that is out of range."""
-        check_range("candidates", self.candidates, 1)
-        check_range("candidate_batches", self.candidate_batches, 1)
-        check_range("finalists", self.finalists, 1)
+        super().check()
         if self.finalists > self.candidates:
             raise InvalidInputError(
                 f"--finalists {self.finalists} cannot be more than --candidates {self.candidates}: lower the one or "

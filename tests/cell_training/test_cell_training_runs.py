@@ -211,7 +211,7 @@ def test_a_training_that_fails_before_it_recorded_anything_leaves_no_folder(imag
 
 
 def test_folders_are_told_apart(trained, tmp_path):
-    with pytest.raises(nb.InvalidInputError, match="is not a run folder: config.json is missing"):
+    with pytest.raises(nb.InvalidInputError, match=r"is not a run folder: config\.json is missing"):
         load_training(tmp_path)
     with pytest.raises(nb.InvalidInputError, match="is a cell training, not a search"):
         nb.load_run(trained.folder)

@@ -96,7 +96,7 @@ def test_a_run_is_scored_again_on_another_table_without_touching_it(runs, measur
 
 
 def test_a_report_never_overwrites_a_run(runs, measured_table):
-    with pytest.raises(nb.InvalidInputError, match="a report never changes one"):
+    with pytest.raises(nb.InvalidInputError, match="holds something other than a report"):
         write_report(runs[0], measured_table, runs[0].folder)
 
 
@@ -112,7 +112,7 @@ def test_a_report_keeps_every_digit(runs, tmp_path):
     ("arguments", "sentence"),
     [
         ({"seeds": []}, "give several seeds"),
-        ({"seeds": [0, 1], "seed": 5}, "leave out --seed"),
+        ({"seeds": [0, 1], "seed": 5}, "remove --seed"),
         ({"seeds": [0, 1], "space": "s4"}, "unknown search space 's4'"),
         ({"seeds": [0, 1], "epochs": 0}, "--epochs must be at least 1"),
     ],
@@ -132,7 +132,7 @@ def test_a_group_of_seeds_grows(runs, tmp_path):
 
 
 def test_no_run_and_unfinished_runs_are_refused(runs, tmp_path):
-    with pytest.raises(nb.InvalidInputError, match="is no run"):
+    with pytest.raises(nb.InvalidInputError, match="is not a run folder"):
         nb.load_run(tmp_path)
     with pytest.raises(nb.InvalidInputError, match="no run to draw"):
         anytime_regret([])

@@ -5,14 +5,14 @@ After Yang et al.: CARS: Continuous Evolution for Efficient Neural Architecture 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import torch
 
 import nasbench1shot1 as nb
 from nasbench1shot1.optimizer import Hyperparameters, Mixing
-from nasbench1shot1.runs.options import check_range
+from nasbench1shot1.runs.options import Range, check_range
 from nasbench1shot1.space import OneShotSpace
 from nasbench1shot1.supernet import to_tensors
 from nasbench1shot1.weight_sharing.shared_weights import SharedWeights
@@ -22,14 +22,14 @@ from nasbench1shot1.weight_sharing.shared_weights import SharedWeights
 class PopulationHyperparameters(Hyperparameters):
     """Options of a search with this method, on the command line and in config.json, beside those of every search."""
 
-    population: int = 50
+    population: Annotated[int, Range(2)] = 50
     """Architectures that are alive at a time."""
     replaced: int = 10
     """How many of them, the worst, give way to mutants of the others after every epoch."""
 
     def check(self) -> None:
         """Raise InvalidInputError for a value that is out of range."""
-        check_range("population", self.population, 2)
+        super().check()
         check_range("replaced", self.replaced, 1, self.population - 1)
 
 
