@@ -1,6 +1,7 @@
 """What `import nasbench1shot1` promises: light, complete, in one direction."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -98,3 +99,39 @@ def test_no_pickle_is_loaded_and_no_global_generator_is_seeded():
 def test_unknown_names_are_refused_with_the_closest():
     with pytest.raises(nb.InvalidInputError, match=r"unknown search space 's9'; did you mean 's[123]'"):
         nb.search_space("s9")
+
+
+def documented_folders(heading: str) -> list[str]:
+    """The folders in the first column of a table of CONTRIBUTING.md."""
+    table = (CHECKOUT / "CONTRIBUTING.md").read_text().partition(heading)[2].partition("\n\n")[0]
+    return re.findall(r"^\| `(\w+)/` \|", table, re.MULTILINE)
+
+
+def folders_with(suffix: str, parent: Path) -> set[str]:
+    return {path.name for path in parent.iterdir() if path.is_dir() and any(path.rglob(f"*{suffix}"))}
+
+
+def test_contributing_lists_every_folder_and_no_other():
+    hidden = {path.name for path in CHECKOUT.iterdir() if path.name.startswith((".", "build")) or ".egg" in path.name}
+    top = (folders_with(".py", CHECKOUT) | folders_with(".md", CHECKOUT)) - hidden - {"runs"}
+    assert set(documented_folders("| folder | holds |")) == top
+    listed = documented_folders("| sub-package | holds |")
+    assert listed == sorted(listed)
+    assert set(listed) == folders_with("", CHECKOUT / "nasbench1shot1") - {"__pycache__"}
+
+
+def test_the_root_holds_the_vocabulary_and_no_more():
+    root = {path.stem for path in (CHECKOUT / "nasbench1shot1").glob("*.py")} - {"__init__", "cli"}
+    text = (CHECKOUT / "CONTRIBUTING.md").read_text()
+    paragraph = text.partition("The root of `nasbench1shot1/` holds")[2].partition("Each sub-package")[0]
+    assert set(re.findall(r"`(\w+)`", paragraph)) == root
+
+
+def test_tests_mirror_the_tree():
+    parts = folders_with(".py", CHECKOUT / "nasbench1shot1") | {
+        "search_spaces",
+        "optimizers",
+        "experiments",
+        "benchmarks",
+    }
+    assert folders_with(".py", CHECKOUT / "tests") - {"helpers", "__pycache__"} <= parts

@@ -1,0 +1,88 @@
+"""Groups of seeds: checked before anything is written, and resumed from a record that is what was written."""
+
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from tiny_search import TINY
+
+import nasbench1shot1 as nb
+from nasbench1shot1 import cli
+
+QUIET = Console(quiet=True)
+SMALL = {**TINY, "epochs": 1}
+
+
+@pytest.mark.parametrize("seeds", [[0, -1], [0, "one"], [0, 1.5], [0, True], [1, 1]])
+def test_a_bad_second_seed_is_refused_before_the_first_is_searched(tmp_path, seeds):
+    with pytest.raises(nb.InvalidInputError) as caught:
+        nb.search_seeds(seeds, out=tmp_path / "group", console=QUIET, **SMALL)
+    assert "seed" in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_empty_folder_is_a_new_group(tmp_path):
+    (tmp_path / "group").mkdir()
+    runs = nb.search_seeds([0], out=tmp_path / "group", console=QUIET, **SMALL)
+    assert [run.folder.name for run in runs] == ["seed-0"]
+
+
+DAMAGES = {
+    "mixed types": {"seeds": [0, "1"]},
+    "no seeds": {"seeds": []},
+    "a seed twice": {"seeds": [0, 0]},
+    "seeds as text": {"seeds": "0-1"},
+    "options as a list": {"options": []},
+    "an option of another type": {"options": {"epochs": "one"}},
+    "an unknown option": {"options": {"epoch": 1}},
+    "no optimizer that is known": {"options": {"optimizer": "dart"}},
+}
+
+
+@pytest.fixture(scope="module")
+def group(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("groups") / "group"
+    nb.search_seeds([0], out=folder, console=QUIET, **SMALL)
+    return folder
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
+def test_a_damaged_record_of_a_group_is_refused(group, damage):
+    path = group / "seeds.json"
+    whole = path.read_text()
+    try:
+        content = json.loads(whole)
+        options = damage.get("options")
+        merged = {**content["options"], **options} if isinstance(options, dict) else options
+        path.write_text(json.dumps({**content, **damage, **({} if options is None else {"options": merged})}))
+        with pytest.raises(nb.UserError, match=r"seeds\.json is damaged|unknown optimizer"):
+            nb.search_seeds([], resume=group, console=QUIET)
+        with pytest.raises(SystemExit) as ended:
+            cli.main(["search", "--resume", str(group)])
+        assert ended.value.code == 2
+    finally:
+        path.write_text(whole)
+
+
+def test_a_report_on_a_full_disk_leaves_what_was_there(group, tmp_path, monkeypatch):
+    out = tmp_path / "report"
+    cli.main(["report", str(group), "--out", str(out)])
+    before = {path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+
+    def full(*_):
+        raise nb.UserError("no space left on the disk")
+
+    monkeypatch.setattr("nasbench1shot1.experiments.rescoring.save_figure", full)
+    with pytest.raises(SystemExit):
+        cli.main(["report", str(group), "--out", str(out)])
+    assert {path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
+    assert [path.name for path in tmp_path.iterdir()] == ["report"]
+
+
+def test_a_report_is_not_written_over_anything_else(group, tmp_path, capsys):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(SystemExit):
+        cli.main(["report", str(group), "--out", str(tmp_path)])
+    assert "holds something other than a report" in capsys.readouterr().err
+    assert (tmp_path / "notes.txt").read_text() == "mine"

@@ -1,0 +1,85 @@
+"""The lock of a folder: one process at a time, here or on another machine, and none that a dead process holds."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import nasbench1shot1 as nb
+from nasbench1shot1.runs import lock
+from nasbench1shot1.runs.lock import LOCK, FolderLock, locked
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from nasbench1shot1.runs.lock import locked
+with locked(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+def holder(folder: Path) -> "subprocess.Popen[str]":
+    """Another process, once it holds the lock."""
+    command = [sys.executable, "-c", HOLD, str(folder)]
+    path = {"PYTHONPATH": ":".join(filter(None, sys.path))}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=path)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "held\n"
+    return process
+
+
+def test_a_living_holder_is_refused_and_a_killed_one_is_not_waited_for(tmp_path):
+    process = holder(tmp_path)
+    with pytest.raises(nb.InvalidInputError, match="another process writes into"), locked(tmp_path):
+        pass
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert (tmp_path / LOCK).exists()
+    with locked(tmp_path):
+        assert (tmp_path / LOCK).exists()
+    assert not (tmp_path / LOCK).exists()
+
+
+def on_another_machine(folder: Path) -> None:
+    """Rewrite the lock as if its holder ran elsewhere: its process cannot be looked at from here."""
+    text = (folder / LOCK).read_text()
+    [host] = [line for line in text.splitlines() if line.startswith("host=")]
+    (folder / LOCK).write_text(text.replace(host, "host=elsewhere"))
+
+
+def test_a_holder_on_another_machine_that_gives_no_sign_of_life_is_replaced(tmp_path, monkeypatch):
+    monkeypatch.setattr(lock, "LEASE", 0.5)
+    process = holder_with_lease(tmp_path)
+    process.kill()
+    process.communicate()
+    on_another_machine(tmp_path)
+    with locked(tmp_path):  # after the lease
+        pass
+
+
+def holder_with_lease(folder: Path) -> "subprocess.Popen[str]":
+    """A holder with the shorter lease of this test."""
+    script = HOLD.replace("with locked", "from nasbench1shot1.runs import lock\nlock.LEASE = 0.5\nwith locked")
+    command = [sys.executable, "-c", script, str(folder)]
+    path = {"PYTHONPATH": ":".join(filter(None, sys.path))}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=path)
+    assert process.stdout is not None
+    process.stdout.readline()
+    return process
+
+
+def test_a_process_that_lost_its_lock_writes_nothing_more(tmp_path, monkeypatch):
+    monkeypatch.setattr(lock, "LEASE", 0.3)
+    held = FolderLock(tmp_path)
+    held.acquire()
+    held.check()
+    (tmp_path / LOCK).unlink()  # as when another machine took it
+    with pytest.raises(nb.UserError, match="another process has taken over"):
+        while True:  # until the next refresh notices
+            held.check()
+            time.sleep(0.01)
+    held.release()
