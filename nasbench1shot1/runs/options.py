@@ -82,17 +82,18 @@ def recorded_options(record: type[T], recorded: Mapping[str, Any], where: Path) 
 
     Args:
         record: the dataclass of the options.
-        recorded: at least one value for each of its fields; other keys are ignored.
+        recorded: a value for each of its fields; other keys are ignored. A field whose default is None may be missing,
+            as versions that did not have it yet left it out.
         where: the file, for messages.
 
     Raises:
         DamagedFileError: an option is missing, has a wrong type, or is out of its range.
     """
-    names = option_names(record)
-    if missing := [name for name in names if name not in recorded]:
+    known = {name: recorded[name] for name in option_names(record) if name in recorded}
+    if missing := [field.name for field in fields(record) if field.name not in known and field.default is not None]:  # type: ignore[arg-type]
         raise DamagedFileError(f"{where} lacks '{missing[0]}': restore it, or start a new run")
     try:
-        options = record(**typed_options(record, {name: recorded[name] for name in names}))
+        options = record(**typed_options(record, known))
         check_ranges(options)
     except InvalidInputError as error:
         raise DamagedFileError(f"{where} is damaged ({error}): restore it, or start a new run") from error

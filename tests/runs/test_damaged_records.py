@@ -156,13 +156,15 @@ def test_folders_without_sections_kind_and_digests_are_read_and_resumed(folder):
     path = folder / "config.json"
     content = json.loads(path.read_text())
     flat = {**content.pop("options"), **content.pop("optimizer_options"), **content}
-    del flat["kind"]
+    del flat["kind"], flat["cutout_schedule"]
     path.write_text(json.dumps(flat))
     summary = json.loads((folder / "summary.json").read_text())
     old = {name: value for name, value in summary.items() if not name.endswith("_sha256")}
     (folder / "summary.json").write_text(json.dumps(old))
     run = nb.open_run(folder)
     assert run.config == flat
+    with pytest.raises(nb.InvalidInputError, match="--weight-decay"):
+        nb.search(resume=folder, weight_decay=0.5, console=Console(quiet=True))
     assert len(run.metrics) == TINY["epochs"] + 1
     grown = nb.search(resume=folder, epochs=TINY["epochs"] + 1, console=Console(quiet=True))
     assert grown.config["grown"] == [{"from": 4, "to": 5, "after_epoch": 4}]
