@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from nasbench1shot1.cell_training.config import TrainingConfig
+from nasbench1shot1.cell_training.memory import check_fits
 from nasbench1shot1.cell_training.parts import Parts, parts_of
 from nasbench1shot1.cell_training.rmsprop import TensorFlowRMSProp
 from nasbench1shot1.cell_training.schedule import Stop, learning_rate, stops
@@ -111,6 +112,7 @@ def begin(cell: Cell, config: TrainingConfig) -> TrainingState:
     parts, size = parts_of(images.to(device)), config.batch_size
     parts.check_batch(size)
     every_stop = stops(config.epochs, len(parts.train), size)
+    check_fits(config, cell, images.classes)
     net = _network(cell, config, images.classes).to(device)
     return TrainingState(
         config=config,

@@ -58,12 +58,16 @@ class Skeleton:
 
     def places(self) -> Iterator[CellPlace]:
         """Every cell's place, in the order of the forward pass."""
+        return (place for place, count in self.counted_places() for _ in range(count))
+
+    def counted_places(self) -> Iterator[tuple[CellPlace, int]]:
+        """Every place with the number of consecutive cells that stand in places alike, in the order of the pass."""
         before = self.stem_channels
         for stack in range(self.stacks):
             width = self.stem_channels << stack
-            for i in range(self.cells_per_stack):
-                yield CellPlace(before, width, halves=stack > 0 and i == 0)
-                before = width
+            yield CellPlace(before, width, halves=stack > 0), 1
+            yield CellPlace(width, width, halves=False), self.cells_per_stack - 1
+            before = width
 
 
 def vertex_channels(matrix: Sequence[Sequence[int]], out_channels: int) -> list[int]:
@@ -110,8 +114,8 @@ def parameter_count(x: Any, skeleton: Skeleton | None = None) -> int:
     cell, skeleton = as_cell(x), skeleton or Skeleton()
     matrix = cell.matrix.tolist()
     total = _conv_bn(IMAGE_CHANNELS, skeleton.stem_channels, STEM_KERNEL_SIZE)
-    for place in skeleton.places():
-        total += _of_cell(matrix, cell.ops, place)
+    for place, count in skeleton.counted_places():
+        total += count * _of_cell(matrix, cell.ops, place)
     return total + (skeleton.last_channels + 1) * skeleton.classes
 
 

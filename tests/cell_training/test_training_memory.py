@@ -1,0 +1,31 @@
+"""What cannot fit in memory is refused before anything is built; what fits exactly is not."""
+
+import pytest
+
+import nasbench1shot1 as nb
+from nasbench1shot1.cell_training.config import training_config
+from nasbench1shot1.cell_training.memory import check_fits
+from nasbench1shot1.nasbench101.network import build_network
+from nasbench1shot1.runs import memory as machine
+
+CELL = "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"
+
+
+@pytest.mark.parametrize("option", ["stem_channels", "cells_per_stack"])
+def test_a_million_is_refused_with_the_estimate_and_leaves_nothing(tmp_path, option):
+    with pytest.raises(nb.InvalidInputError, match=r"needs at least [\d,]+ GiB of memory, and this machine has"):
+        nb.train_cell(CELL, out=tmp_path / "run", scale="quick", device="cpu", threads=1, **{option: 10**6})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_boundary_is_what_every_network_needs(monkeypatch):
+    config = training_config({"scale": "quick", "device": "cpu", "threads": 1, "batch_size": 8})
+    cell = nb.Architecture.parse(CELL).cell
+    net = build_network(cell, stem_channels=config.stem_channels, cells_per_stack=config.cells_per_stack)
+    parameters = sum(parameter.numel() for parameter in net.parameters())
+    needed = 16 * parameters + 4 * 8 * config.stem_channels * 32 * 32 * (1 + 1 / 2 + 1 / 4)
+    monkeypatch.setattr(machine, "memory_of", lambda device: needed)
+    check_fits(config, cell, classes=10)
+    monkeypatch.setattr(machine, "memory_of", lambda device: needed - 1)
+    with pytest.raises(nb.InvalidInputError, match="lower --stem-channels"):
+        check_fits(config, cell, classes=10)
