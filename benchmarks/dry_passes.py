@@ -74,7 +74,8 @@ def moved_weights_pass(state, batch):
 
 def perturbed_pass(state, batch):
     """The forward pass of a weight step with random perturbation (SDARTS)."""
-    perturbed = replace(state, config=replace(state.config, perturbation="random"))
+    common = replace(state.config, perturbation="random")
+    perturbed = replace(state, options=replace(state.options, common=common))
     return weight_pass(state, batch, Perturbation(perturbed, 1))
 
 
