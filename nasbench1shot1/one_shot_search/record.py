@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError
-from nasbench1shot1.files import replacing
+from nasbench1shot1.files import read_npz, replacing
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.one_shot_search.config import FACTS, SearchConfig
 from nasbench1shot1.one_shot_search.folder import FIGURE as FIGURE
@@ -203,11 +203,7 @@ def _digest(history: Sequence[Parameters]) -> str:
 
 
 def _parameters(path: Path) -> dict[str, NDArray[np.float32]]:
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            arrays = {key: stored[key] for key in stored.files}
-    except Exception as error:  # a damaged archive can fail in any way
-        raise DamagedFileError(f"{path} is missing or damaged: restore it, or start a new run") from error
+    arrays = read_npz(path, "restore it, or start a new run")
     for key, values in arrays.items():
         if values.ndim < 1 or values.dtype != np.float32 or not np.isfinite(values).all():
             raise damaged(path, f"'{key}' is not made of finite float32 numbers, epoch by epoch")
