@@ -1,7 +1,6 @@
 """From a file in the format of NAS-Bench-101 to a table's folder, once."""
 
 import hashlib
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +14,7 @@ from nasbench1shot1.table_import.records import read_records
 from nasbench1shot1.tables.folder import META, Columns, Meta, check_target, write_table
 from nasbench1shot1.tables.names import CARRIED, tables_folder
 from nasbench1shot1.tables.table import Table, load_table
+from nasbench1shot1.wording import to_stderr
 
 OFFICIAL = {
     "nasbench_only108": "4c39c3936e36a85269881d659e44e61a245babcb72cb374eacacf75d0e5f4fd1",
@@ -26,11 +26,6 @@ VERSION = "1"
 Report = Callable[[str], None]
 Progress = Callable[[str, float | None], None]
 """Is told what is being done, and which fraction of it is done; None where that cannot be said."""
-
-
-def to_stderr(line: str) -> None:
-    """A report where nobody else takes it."""
-    print(line, file=sys.stderr)
 
 
 def import_table(
