@@ -13,8 +13,9 @@ from nasbench1shot1.experiments.reproduction.jobs import FigureJob, check_record
 from nasbench1shot1.experiments.reproduction.outputs import check_is_of, mark, stem
 from nasbench1shot1.experiments.reproduction.screen import FigureProgress, list_jobs, show_results
 from nasbench1shot1.files import check_writable, replacing
+from nasbench1shot1.jobs.job import Workers
 from nasbench1shot1.jobs.running import run_jobs
-from nasbench1shot1.jobs.workers import Workers, open_workers
+from nasbench1shot1.jobs.workers import open_workers
 from nasbench1shot1.one_shot_search.regret_curve import save_figure
 from nasbench1shot1.runs.lock import locked
 from nasbench1shot1.runs.options import absolute_file
