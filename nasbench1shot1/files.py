@@ -92,7 +92,7 @@ def replacing_folder(folder: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def locked(file: Path) -> Iterator[None]:
+def one_at_a_time(file: Path) -> Iterator[None]:
     """Wait until no other process holds this lock, and hold it; on shared file systems, too, where `flock` fails.
 
     The lock is a file that its holder refreshes. One that a killed process of this machine left is taken over at once,

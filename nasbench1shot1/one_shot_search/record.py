@@ -20,9 +20,8 @@ from nasbench1shot1.one_shot_search.folder import FIGURE as FIGURE
 from nasbench1shot1.one_shot_search.folder import PARAMETERS as PARAMETERS
 from nasbench1shot1.one_shot_search.folder import SEEDS as SEEDS
 from nasbench1shot1.one_shot_search.folder import WEIGHTS as WEIGHTS
-from nasbench1shot1.runs.folder import CONFIG, SUMMARY, damaged
+from nasbench1shot1.runs.folder import SUMMARY, damaged
 from nasbench1shot1.runs.lock import FolderLock
-from nasbench1shot1.runs.options import recorded_options
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.runs.writer import RunWriter
 
@@ -66,18 +65,11 @@ class Run(RunRecord):
         config: every option, resolved, and what the search was made with.
     """
 
-    KIND, COMMAND, FIELDS = "search", "search", FIELDS
+    KIND, COMMAND, FIELDS, OPTIONS, FACTS = "search", "search", FIELDS, SearchConfig, FACTS
 
     def __repr__(self) -> str:
         config = self.config
         return f"Run('{self.folder}': {config['optimizer']} on {config['space']}, seed {config['seed']})"
-
-    def check_config(self) -> None:
-        """Raise DamagedFileError where an option that all searches share is missing or has a wrong type."""
-        recorded_options(SearchConfig, self.config, self.folder / CONFIG)
-        for name, kind in FACTS.items():
-            if type(self.config.get(name)) is not kind:
-                raise damaged(self.folder / CONFIG, f"its {name} is missing or impossible")
 
     @classmethod
     def fault(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError
-from nasbench1shot1.files import locked, read_json, sha256
+from nasbench1shot1.files import one_at_a_time, read_json, sha256
 from nasbench1shot1.ground.folder_swap import is_there, read_steadily
 from nasbench1shot1.table_import.assembly import EPOCHS, Assembly
 from nasbench1shot1.table_import.records import read_records
@@ -101,7 +101,7 @@ def open_official(path: str | Path, report: Report = to_stderr, progress: Progre
         return table
     target = tables_folder() / f"{file.stem.lstrip('.')}-{source.key[:8]}"
     report(f"importing {file} into {target}; from now on it is opened there")
-    with locked(target.parent / ".locks" / f"{target.name}.lock"):
+    with one_at_a_time(target.parent / ".locks" / f"{target.name}.lock"):
         if table := _opened(source):  # another process was faster
             return table
         _import_with_bar(file, target, report, progress)
