@@ -9,6 +9,7 @@ from typing import Any
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.files import one_at_a_time, read_json, sha256
 from nasbench1shot1.ground.folder_swap import is_there, read_steadily
+from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.table_import.assembly import EPOCHS, Assembly
 from nasbench1shot1.table_import.records import read_records
 from nasbench1shot1.tables.folder import META, Columns, Meta, check_target, write_table
@@ -53,7 +54,7 @@ def import_table(
         DamagedFileError: a checksum in the file is wrong, or it ends within a record.
         UserError: the file cannot be read, or `out` not be written.
     """
-    file, out = Path(file).expanduser(), Path(out).expanduser()
+    file, out = as_path(file, "file"), as_path(out, "out")
     source = _Source.of(file)
     check_target(out)
     columns, meta = _assembled(source, epochs, report, progress)
@@ -93,7 +94,7 @@ def open_official(path: str | Path, report: Report = to_stderr, progress: Progre
 
     Raises as `import_table` and `load_table` do.
     """
-    file = Path(path).expanduser()
+    file = as_path(path, "path")
     if not file.is_file() and file.suffix != ".tfrecord":
         return load_table(path)
     source = _Source.of(file)
