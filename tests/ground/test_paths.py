@@ -76,7 +76,10 @@ def test_other_paths_are_returned_whether_there_is_such_a_file_or_not(tmp_path: 
     ],
     ids=["import file", "import out", "open", "save", "reproduce"],
 )
-def test_functions_refuse_unusable_paths_in_one_sentence(call: Callable[[str, Path], Any], tmp_path: Path) -> None:
+def test_functions_refuse_unusable_paths_in_one_sentence(
+    call: Callable[[str, Path], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "a.tfrecord").touch()
     with pytest.raises(InvalidInputError, match="is not a usable path"):
         call("~nosuchuser/x.tfrecord", tmp_path / "a.tfrecord")
