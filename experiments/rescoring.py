@@ -9,9 +9,9 @@ import pandas
 
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.evaluator import score
-from nasbench1shot1.files import check_writable, replacing, replacing_folder, write_json
+from nasbench1shot1.files import check_writable, replacing, replacing_folder, save_figure, write_json
 from nasbench1shot1.one_shot_search.record import FIGURE, Run
-from nasbench1shot1.one_shot_search.regret_curve import regret_figure, save_figure
+from nasbench1shot1.one_shot_search.regret_curve import regret_figure
 from nasbench1shot1.one_shot_search.summary import summarise
 from nasbench1shot1.runs.folder import METRICS, SUMMARY, as_json_line
 from nasbench1shot1.runs.record import DIGEST, digest

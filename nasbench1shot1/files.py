@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import zipfile
 
     import numpy as np
+    from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
 PACKAGE_DATA = Path(__file__).parent / "data"
@@ -92,7 +93,7 @@ def replacing_folder(folder: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def locked(file: Path) -> Iterator[None]:
+def one_at_a_time(file: Path) -> Iterator[None]:
     """Wait until no other process holds this lock, and hold it; on shared file systems, too, where `flock` fails.
 
     The lock is a file that its holder refreshes. One that a killed process of this machine left is taken over at once,
@@ -119,6 +120,12 @@ def write_json(path: Path, content: Any) -> None:
     """Write `content` as readable JSON, whole or not at all."""
     with replacing(path) as file:
         file.write((json.dumps(content, indent=2, allow_nan=False) + "\n").encode())
+
+
+def save_figure(figure: "Figure", path: Path) -> None:
+    """Write a figure as PNG, whole or not at all."""
+    with replacing(path) as file:
+        figure.savefig(file, format="png")
 
 
 def read_json(path: Path) -> Any:

@@ -12,10 +12,11 @@ from nasbench1shot1.experiments.reproduction.figures import PaperFigure
 from nasbench1shot1.experiments.reproduction.jobs import FigureJob, check_recorded, figure_named, jobs_of, resolved
 from nasbench1shot1.experiments.reproduction.outputs import check_is_of, mark, stem
 from nasbench1shot1.experiments.reproduction.screen import FigureProgress, list_jobs, show_results
-from nasbench1shot1.files import check_writable, replacing
+from nasbench1shot1.files import check_writable, replacing, save_figure
+from nasbench1shot1.ground.paths import as_path
+from nasbench1shot1.jobs.job import Workers
 from nasbench1shot1.jobs.running import run_jobs
-from nasbench1shot1.jobs.workers import Workers, open_workers
-from nasbench1shot1.one_shot_search.regret_curve import save_figure
+from nasbench1shot1.jobs.workers import open_workers
 from nasbench1shot1.runs.lock import locked
 from nasbench1shot1.runs.options import absolute_file
 from nasbench1shot1.wording import counted, duration, sayer
@@ -64,7 +65,7 @@ def reproduce(
     from nasbench1shot1.tables.table import load_table
 
     console = console or Console()
-    folder = Path(out).expanduser() if out else Path("reproduce") / f"{name}-{scale}"
+    folder = as_path(out, "--out") if out else Path("reproduce") / f"{name}-{scale}"
     if folder.exists() and not folder.is_dir():
         raise InvalidInputError(f"{folder} is a file: choose another --out")
     figure = figure_named(name, only)

@@ -2,13 +2,11 @@
 
 import textwrap
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas
 
 from nasbench1shot1.experiments.space_statistics.values import caption
-from nasbench1shot1.files import replacing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,12 +63,6 @@ def figure_of(panels: "tuple[Any, ...]", frame: pandas.DataFrame) -> "Figure":
             text.remove()
     figure.supxlabel(_wrapped(frame.attrs, 100 * len(panels)), fontsize=7, color=GREY)
     return figure
-
-
-def save(figure: "Figure", path: Path) -> None:
-    """Write a figure as PNG, whole or not at all."""
-    with replacing(path) as file:
-        figure.savefig(file, format="png")
 
 
 def _wrapped(attributes: Mapping[Any, Any], width: int) -> str:

@@ -10,8 +10,6 @@ from typing import Any
 from nasbench1shot1.cell_training.config import TrainingConfig
 from nasbench1shot1.cell_training.schedule import FINAL, HALFWAY, INITIAL
 from nasbench1shot1.nasbench101.cell import Cell
-from nasbench1shot1.runs.folder import CONFIG, damaged
-from nasbench1shot1.runs.options import recorded_options
 from nasbench1shot1.runs.record import RunRecord
 
 ACCURACIES = ("train_accuracy", "validation_accuracy", "test_accuracy")
@@ -69,18 +67,11 @@ class Training(RunRecord):
         config: every option, resolved, and what was trained.
     """
 
-    KIND, COMMAND, FIELDS = "cell training", "train", FIELDS
+    KIND, COMMAND, FIELDS, OPTIONS, FACTS = "cell training", "train", FIELDS, TrainingConfig, FACTS
 
     def __repr__(self) -> str:
         config = self.config
         return f"Training('{self.folder}': {config['cell_hash']}, {config['epochs']} epochs, seed {config['seed']})"
-
-    def check_config(self) -> None:
-        """Raise DamagedFileError where an option or fact is missing or has a wrong type."""
-        recorded_options(TrainingConfig, self.config, self.folder / CONFIG)
-        for name, kind in FACTS.items():
-            if type(self.config.get(name)) is not kind:
-                raise damaged(self.folder / CONFIG, f"its {name} is missing or impossible")
 
     @classmethod
     def fault(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:

@@ -70,8 +70,8 @@ class Statistics:
         """Ask, write CSV and PNG, and return what is to be said of it."""
         import numpy as np
 
-        from nasbench1shot1.experiments.space_statistics.drawing import figure_of, save
-        from nasbench1shot1.files import replacing
+        from nasbench1shot1.experiments.space_statistics.drawing import figure_of
+        from nasbench1shot1.files import replacing, save_figure
 
         options = {
             "split": self._split(analysis, table),
@@ -82,7 +82,7 @@ class Statistics:
         frame = analysis.run(table, options)
         with replacing(out / f"{name}.csv") as file:
             file.write(frame.to_csv(index=False).encode())
-        save(figure_of(analysis.panels, frame), out / f"{name}.png")
+        save_figure(figure_of(analysis.panels, frame), out / f"{name}.png")
         return {"headline": analysis.headline(frame), **{str(name): value for name, value in frame.attrs.items()}}
 
     def _split(self, analysis: "Analysis", table: "Table") -> str | None:

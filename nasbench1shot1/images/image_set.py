@@ -9,13 +9,15 @@ from nasbench1shot1.files import read_json
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.images.archives import CLASSES
 from nasbench1shot1.images.sample import SAMPLE, read_sample
-from nasbench1shot1.images.sources import OFFICIAL_NAME, SAMPLE_NAME, imported_names, read_images
+from nasbench1shot1.images.sources import OFFICIAL_NAME, SAMPLE_NAME, read_images
 from nasbench1shot1.images.store import (
     CIFAR10_MEAN,
     CIFAR10_STD,
     Columns,
     content_sha256,
     images_folder,
+    imported_names,
+    is_imported,
     read_columns,
     verify_columns,
 )
@@ -71,7 +73,7 @@ def load_images(name_or_path: str | Path, verify: bool = True) -> ImageSet:
     name = str(name_or_path)
     if name == SAMPLE_NAME:
         return _image_set(name, *read_sample())
-    if name in imported_names():
+    if is_imported(name):
         columns, meta = read_columns(folder := images_folder() / name)
         if verify:
             verify_columns(folder, columns, meta)

@@ -12,7 +12,7 @@ from nasbench1shot1.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.files import read_npz, sha256
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.images.archives import CLASSES, read_official
-from nasbench1shot1.images.store import TRAINING_IMAGES, Columns, images_folder, write_columns
+from nasbench1shot1.images.store import TRAINING_IMAGES, Columns, write_columns
 from nasbench1shot1.wording import to_stderr
 
 HOME = "https://www.cs.toronto.edu/~kriz"
@@ -148,8 +148,3 @@ def _checked_name(name: str) -> str:
     if name == SAMPLE_NAME:
         raise InvalidInputError(f"'{name}' is the sample that the package carries: choose another name with --name")
     return name
-
-
-def imported_names() -> list[str]:
-    """The names of the imported image sets."""
-    return sorted(meta.parent.name for meta in images_folder().glob("[!.]*/meta.json"))

@@ -5,6 +5,7 @@ A folder NB1SHOT1_DATA/images/NAME holds one .npy per column and meta.json; it a
 
 import hashlib
 import math
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,8 +13,10 @@ import numpy as np
 
 from nasbench1shot1.errors import DamagedFileError
 from nasbench1shot1.files import data_folder, read_json, read_npy_header, replacing, replacing_folder, write_json
+from nasbench1shot1.ground.folder_swap import read_steadily
 from nasbench1shot1.images.archives import CLASSES
 
+META = "meta.json"
 TRAINING_IMAGES = 50_000
 CIFAR10_MEAN = (0.49139968, 0.48215827, 0.44653124)
 CIFAR10_STD = (0.24703233, 0.24348505, 0.26158768)
@@ -52,6 +55,20 @@ def images_folder() -> Path:
     return data_folder() / "images"
 
 
+def is_imported(name: str) -> bool:
+    """Return whether an image set of that name was imported."""
+    if Path(name).name != name or name.startswith("."):
+        return False
+    with suppress(OSError, ValueError):  # no folder can have such a name
+        return read_steadily(images_folder() / name, lambda folder: (folder / META).is_file())
+    return False
+
+
+def imported_names() -> list[str]:
+    """The names of the imported image sets."""
+    return sorted(meta.parent.name for meta in images_folder().glob(f"[!.]*/{META}"))
+
+
 def write_columns(name: str, columns: Columns, source: str, official: bool, file_sha256: str | None = None) -> Path:
     """Keep an image set under a name, in place of one of that name; returns its folder.
 
@@ -66,17 +83,22 @@ def write_columns(name: str, columns: Columns, source: str, official: bool, file
         meta = {"name": name, "source": source, "official": official, "file_sha256": file_sha256}
         counts = {"training_images": len(columns.images), "test_images": len(columns.test_images)}
         content = {**counts, "whole": columns.is_whole, "sha256": content_sha256(columns)}
-        write_json(beside / "meta.json", {"format": 1, **meta, **content})
+        write_json(beside / META, {"format": 1, **meta, **content})
     return folder
 
 
 def read_columns(folder: Path) -> tuple[Columns, dict[str, Any]]:
     """An image set's columns, memory-mapped (copy on write), and its meta.json.
 
+    A set that another process replaces meanwhile is read as it was before or as it is after.
     Raises DamagedFileError where a column is missing, cut short or of another shape than meta.json says, or a label
     is out of range. The pixels are not read: `verify_columns` does that.
     """
-    meta = read_json(folder / "meta.json")
+    return read_steadily(folder, _read)
+
+
+def _read(folder: Path) -> tuple[Columns, dict[str, Any]]:
+    meta = read_json(folder / META)
     try:
         expected = _layout(meta["training_images"], meta["test_images"])
         found = [_layout_of(folder / f"{name}.npy") for name in Columns._fields]

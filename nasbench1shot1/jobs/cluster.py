@@ -11,13 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from nasbench1shot1.errors import InvalidInputError, UserError
-from nasbench1shot1.jobs.job import Job
+from nasbench1shot1.jobs.job import Job, Workers
 from nasbench1shot1.jobs.process import JobStoppedError, in_one_line, run_in_process
 
 if TYPE_CHECKING:
     from distributed import Client, Worker
-
-    from nasbench1shot1.jobs.job import Workers
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -31,7 +29,7 @@ GPU = "GPU"
 @contextmanager
 def dask_cluster(
     address: str, connects_within: float = CONNECTS_WITHIN, patience: float = PATIENCE
-) -> "Iterator[Workers]":
+) -> Iterator[Workers]:
     """Run jobs on the workers of a dask scheduler; each worker runs as many at once as it has threads.
 
     A job whose worker is lost is given to another worker, which resumes it. Leaving the context cancels what still
@@ -85,7 +83,7 @@ async def _greet(address: str) -> None:
 
 
 class _Cluster:
-    """The workers of a cluster, as `workers.Workers`."""
+    """The workers of a cluster, as `job.Workers`."""
 
     def __init__(self, client: "Client", patience: float) -> None:
         self._client, self._patience = client, patience

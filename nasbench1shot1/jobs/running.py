@@ -6,9 +6,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Generic, TypeVar
 
 from nasbench1shot1.jobs.folders import LOOK_EVERY
-from nasbench1shot1.jobs.job import Job
+from nasbench1shot1.jobs.job import Job, Workers
 from nasbench1shot1.jobs.process import in_one_line
-from nasbench1shot1.jobs.workers import Workers
 
 J = TypeVar("J", bound=Job)
 

@@ -11,8 +11,7 @@ from queue import SimpleQueue
 from typing import ParamSpec, TypeVar
 
 from nasbench1shot1.errors import InvalidInputError, UserError
-from nasbench1shot1.jobs.job import Job, run_to_its_end
-from nasbench1shot1.jobs.job import Workers as Workers
+from nasbench1shot1.jobs.job import Job, Workers, run_to_its_end
 from nasbench1shot1.jobs.process import missing_result, run_in_process, usable_cores
 from nasbench1shot1.runs.options import check_range
 

@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from nasbench1shot1.wording import percent
+from nasbench1shot1.wording import percent, sayer
 
 HEADING = "epoch   train loss   one-shot error   test regret   validation regret    time"
 ROW = "{epoch:>5}{loss:>13}{error:>17}{test:>14}{valid:>20}{seconds:>6} s"  # fits 80 columns
@@ -17,7 +17,7 @@ class SearchProgress:
     """Reports a search on a console; a context manager. On what is no terminal, only the epochs' rows appear."""
 
     def __init__(self, epochs: int, steps_per_epoch: int, first_epoch: int, console: Console) -> None:
-        self._console = console
+        self._say = sayer(console)
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=14),
@@ -37,7 +37,7 @@ class SearchProgress:
 
     def __enter__(self) -> "SearchProgress":
         self._bar.start()
-        self._print(HEADING)
+        self._say(HEADING)
         return self
 
     def __exit__(
@@ -65,7 +65,7 @@ class SearchProgress:
         self._bar.update(self._task, completed=line["epoch"] * self._steps)
         self._regret = percent(line["test_regret"])
         loss = line["train_loss"]
-        self._print(
+        self._say(
             ROW.format(
                 epoch=line["epoch"],
                 loss="–" if loss is None else f"{loss:.3f}",
@@ -75,6 +75,3 @@ class SearchProgress:
                 seconds=f"{line['search_seconds']:.0f}",
             )
         )
-
-    def _print(self, text: str) -> None:
-        self._console.print(text, highlight=False, soft_wrap=True)

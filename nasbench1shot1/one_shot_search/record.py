@@ -13,16 +13,15 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError
-from nasbench1shot1.files import replacing
+from nasbench1shot1.files import read_npz, replacing
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.one_shot_search.config import FACTS, SearchConfig
 from nasbench1shot1.one_shot_search.folder import FIGURE as FIGURE
 from nasbench1shot1.one_shot_search.folder import PARAMETERS as PARAMETERS
 from nasbench1shot1.one_shot_search.folder import SEEDS as SEEDS
 from nasbench1shot1.one_shot_search.folder import WEIGHTS as WEIGHTS
-from nasbench1shot1.runs.folder import CONFIG, SUMMARY, damaged
+from nasbench1shot1.runs.folder import SUMMARY, damaged
 from nasbench1shot1.runs.lock import FolderLock
-from nasbench1shot1.runs.options import recorded_options
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.runs.writer import RunWriter
 
@@ -66,18 +65,11 @@ class Run(RunRecord):
         config: every option, resolved, and what the search was made with.
     """
 
-    KIND, COMMAND, FIELDS = "search", "search", FIELDS
+    KIND, COMMAND, FIELDS, OPTIONS, FACTS = "search", "search", FIELDS, SearchConfig, FACTS
 
     def __repr__(self) -> str:
         config = self.config
         return f"Run('{self.folder}': {config['optimizer']} on {config['space']}, seed {config['seed']})"
-
-    def check_config(self) -> None:
-        """Raise DamagedFileError where an option that all searches share is missing or has a wrong type."""
-        recorded_options(SearchConfig, self.config, self.folder / CONFIG)
-        for name, kind in FACTS.items():
-            if type(self.config.get(name)) is not kind:
-                raise damaged(self.folder / CONFIG, f"its {name} is missing or impossible")
 
     @classmethod
     def fault(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
@@ -203,11 +195,7 @@ def _digest(history: Sequence[Parameters]) -> str:
 
 
 def _parameters(path: Path) -> dict[str, NDArray[np.float32]]:
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            arrays = {key: stored[key] for key in stored.files}
-    except Exception as error:  # a damaged archive can fail in any way
-        raise DamagedFileError(f"{path} is missing or damaged: restore it, or start a new run") from error
+    arrays = read_npz(path, "restore it, or start a new run")
     for key, values in arrays.items():
         if values.ndim < 1 or values.dtype != np.float32 or not np.isfinite(values).all():
             raise damaged(path, f"'{key}' is not made of finite float32 numbers, epoch by epoch")

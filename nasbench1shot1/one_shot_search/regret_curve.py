@@ -5,13 +5,11 @@ The question of NAS-Bench-1Shot1's figure 2.
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas
 
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.files import replacing
 from nasbench1shot1.one_shot_search.options import non_default_options
 from nasbench1shot1.one_shot_search.record import Run
 from nasbench1shot1.runs.options import flag
@@ -95,12 +93,6 @@ def regret_figure(
     axes.set_title(f"{config['optimizer']} on {config['space']}, {seeds}\n{scale_text([config])}", fontsize=9)
     figure.supxlabel(table_text(frames, table_id, fidelity), fontsize=7, color="#444444")
     return figure
-
-
-def save_figure(figure: "Figure", path: Path) -> None:
-    """Write a figure as PNG, whole or not at all."""
-    with replacing(path) as file:
-        figure.savefig(file, format="png")
 
 
 def _draw(frame: pandas.DataFrame, curve: str, axes: "Axes", runs: int) -> Any:

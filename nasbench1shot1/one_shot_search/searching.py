@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
-from nasbench1shot1.files import write_json
+from nasbench1shot1.files import save_figure, write_json
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.one_shot_search.config import FACTS
 from nasbench1shot1.one_shot_search.options import SearchOptions, recorded_search, search_options
@@ -171,7 +171,7 @@ def _facts(state: "SearchState", table: "Table") -> dict[str, Any]:
 def _finish(state: "SearchState", table: "Table", writer: SearchWriter, console: "Console | None") -> Run:
     """Search to the end, then write the summary and the picture."""
     from nasbench1shot1.one_shot_search.loop import run_search
-    from nasbench1shot1.one_shot_search.regret_curve import regret_figure, save_figure
+    from nasbench1shot1.one_shot_search.regret_curve import regret_figure
     from nasbench1shot1.one_shot_search.screen import announce, conclude, progress
     from nasbench1shot1.one_shot_search.summary import summarise
 

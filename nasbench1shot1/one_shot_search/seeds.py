@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, RunStoppedError, UserError
-from nasbench1shot1.files import write_json
+from nasbench1shot1.files import save_figure, write_json
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.one_shot_search.options import SearchOptions, search_options
 from nasbench1shot1.one_shot_search.record import FIGURE, SEEDS, Run
@@ -70,7 +70,7 @@ def _seed_run(folder: Path, options: SearchOptions, console: "Console | None") -
 
 
 def _conclude(runs: list[Run], folder: Path, options: SearchOptions, console: "Console | None") -> list[Run]:
-    from nasbench1shot1.one_shot_search.regret_curve import regret_figure, save_figure
+    from nasbench1shot1.one_shot_search.regret_curve import regret_figure
     from nasbench1shot1.one_shot_search.screen import conclude_group
     from nasbench1shot1.tables.table import load_table
 

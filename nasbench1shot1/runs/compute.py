@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from nasbench1shot1.errors import InvalidInputError, unknown_name
 
 MOST_THREADS = 8 * (os.cpu_count() or 1)
-PRECISIONS = ("float32", "bfloat16")
 
 
 def resolve_device(wanted: str) -> str:

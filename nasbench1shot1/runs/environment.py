@@ -33,7 +33,7 @@ def environment(device: str) -> dict[str, Any]:
 
 
 def _commit() -> str | None:
-    checkout = Path(__file__).resolve().parents[1]  # a strict editable install is made of links
+    checkout = Path(__file__).resolve().parents[2]  # a strict editable install is made of links
     if not (checkout / ".git").exists():  # installed: a repository around it would be somebody else's
         return None
     try:

@@ -11,10 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from nasbench1shot1.errors import InvalidInputError, UserError
+from nasbench1shot1.files import LEASE
 
 LOCK = ".lock"
-LEASE = 60.0
-"""Seconds without a refresh after which another machine may take the lock; a holder refreshes every third of that."""
 
 
 class FolderLock:

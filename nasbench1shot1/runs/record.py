@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 from nasbench1shot1.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.runs.description import read_description
-from nasbench1shot1.runs.folder import ENVIRONMENT, METRICS, SUMMARY, as_json_line, damaged, read_lines, read_object
+from nasbench1shot1.runs.folder import (
+    CONFIG,
+    ENVIRONMENT,
+    METRICS,
+    SUMMARY,
+    as_json_line,
+    damaged,
+    read_lines,
+    read_object,
+)
+from nasbench1shot1.runs.options import recorded_options
 
 if TYPE_CHECKING:
     import pandas
@@ -30,11 +40,15 @@ class RunRecord:
         KIND: what `kind` in config.json says.
         COMMAND: the command that starts such runs and resumes them.
         FIELDS: the fields of a line of metrics.jsonl, in order, with their types.
+        OPTIONS: the dataclass of the options that all runs of the kind share.
+        FACTS: what config.json holds beside the options, with types.
     """
 
     KIND: ClassVar[str]
     COMMAND: ClassVar[str]
     FIELDS: ClassVar[Mapping[str, Any]]
+    OPTIONS: ClassVar[type]
+    FACTS: ClassVar[Mapping[str, type]]
 
     folder: Path
     config: dict[str, Any]
@@ -56,7 +70,11 @@ class RunRecord:
         return run
 
     def check_config(self) -> None:
-        """Raise DamagedFileError where something is missing from `config`, or has a wrong type."""
+        """Raise DamagedFileError where a shared option or a fact is missing from `config`, or has a wrong type."""
+        recorded_options(self.OPTIONS, self.config, self.folder / CONFIG)
+        for name, kind in self.FACTS.items():
+            if type(self.config.get(name)) is not kind:
+                raise damaged(self.folder / CONFIG, f"its {name} is missing or impossible")
 
     @classmethod
     def fault(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:

@@ -1,20 +1,21 @@
 """From a file in the format of NAS-Bench-101 to a table's folder, once."""
 
 import hashlib
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError
-from nasbench1shot1.files import locked, read_json, sha256
+from nasbench1shot1.files import one_at_a_time, read_json, sha256
 from nasbench1shot1.ground.folder_swap import is_there, read_steadily
+from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.table_import.assembly import EPOCHS, Assembly
 from nasbench1shot1.table_import.records import read_records
 from nasbench1shot1.tables.folder import META, Columns, Meta, check_target, write_table
 from nasbench1shot1.tables.names import CARRIED, tables_folder
 from nasbench1shot1.tables.table import Table, load_table
+from nasbench1shot1.wording import to_stderr
 
 OFFICIAL = {
     "nasbench_only108": "4c39c3936e36a85269881d659e44e61a245babcb72cb374eacacf75d0e5f4fd1",
@@ -26,11 +27,6 @@ VERSION = "1"
 Report = Callable[[str], None]
 Progress = Callable[[str, float | None], None]
 """Is told what is being done, and which fraction of it is done; None where that cannot be said."""
-
-
-def to_stderr(line: str) -> None:
-    """A report where nobody else takes it."""
-    print(line, file=sys.stderr)
 
 
 def import_table(
@@ -58,7 +54,7 @@ def import_table(
         DamagedFileError: a checksum in the file is wrong, or it ends within a record.
         UserError: the file cannot be read, or `out` not be written.
     """
-    file, out = Path(file).expanduser(), Path(out).expanduser()
+    file, out = as_path(file, "file"), as_path(out, "out")
     source = _Source.of(file)
     check_target(out)
     columns, meta = _assembled(source, epochs, report, progress)
@@ -98,7 +94,7 @@ def open_official(path: str | Path, report: Report = to_stderr, progress: Progre
 
     Raises as `import_table` and `load_table` do.
     """
-    file = Path(path).expanduser()
+    file = as_path(path, "path")
     if not file.is_file() and file.suffix != ".tfrecord":
         return load_table(path)
     source = _Source.of(file)
@@ -106,7 +102,7 @@ def open_official(path: str | Path, report: Report = to_stderr, progress: Progre
         return table
     target = tables_folder() / f"{file.stem.lstrip('.')}-{source.key[:8]}"
     report(f"importing {file} into {target}; from now on it is opened there")
-    with locked(target.parent / ".locks" / f"{target.name}.lock"):
+    with one_at_a_time(target.parent / ".locks" / f"{target.name}.lock"):
         if table := _opened(source):  # another process was faster
             return table
         _import_with_bar(file, target, report, progress)

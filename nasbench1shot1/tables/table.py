@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.errors import InvalidInputError, OutOfDomainError, unknown_name
+from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.nasbench101.encoding import is_possible
 from nasbench1shot1.tables.checks import damaged
@@ -76,7 +77,7 @@ class Table:
 
     def save(self, folder: str | Path) -> None:
         """Write the table into a folder, whole or not at all; raises as `tables.folder.write_table` does."""
-        write_table(Path(folder), self._columns, self._folder.meta)
+        write_table(as_path(folder, "folder"), self._columns, self._folder.meta)
 
     def __len__(self) -> int:
         return len(self._columns["hash"])

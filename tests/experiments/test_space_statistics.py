@@ -23,11 +23,12 @@ from nasbench1shot1.experiments.space_statistics.cost import cost, plot_cost
 from nasbench1shot1.experiments.space_statistics.depth_and_width import depth_and_width, depths_and_widths
 from nasbench1shot1.experiments.space_statistics.distances import cell_distances
 from nasbench1shot1.experiments.space_statistics.distributions import accuracy_distribution, noise_distribution
-from nasbench1shot1.experiments.space_statistics.drawing import figure_of, save
+from nasbench1shot1.experiments.space_statistics.drawing import figure_of
 from nasbench1shot1.experiments.space_statistics.error_distribution import error_distribution
 from nasbench1shot1.experiments.space_statistics.fitness_distance import fitness_distance
 from nasbench1shot1.experiments.space_statistics.operation_replacement import operation_replacement
 from nasbench1shot1.experiments.space_statistics.rank_correlation import kendall, spearman
+from nasbench1shot1.files import save_figure
 from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.nasbench101.encoding import OPERATIONS
 from nasbench1shot1.tables.table import Table, load_table
@@ -336,7 +337,7 @@ def test_every_analysis_of_the_embedded_table_uses_what_is_measured_or_says_pred
         alone = texts(panel(estimated).figure)
         assert "PREDICTED, not measured: 66,111 of 66,111 rows" in alone
         assert "(PREDICTED)" in alone
-    save(figure_of(analysis.panels, estimated), tmp_path / "figure.png")
+    save_figure(figure_of(analysis.panels, estimated), tmp_path / "figure.png")
     assert (tmp_path / "figure.png").stat().st_size > 15_000
 
 
@@ -418,7 +419,7 @@ def test_every_picture_of_a_whole_measured_table_is_drawn(retrained, tmp_path):
         figure = figure_of(analysis.panels, frame)
         assert "of 91 rows of table ecnas-4v" in texts(figure), name
         assert all(axes.get_xlabel() and axes.get_ylabel() for axes in figure.axes[: len(analysis.panels)]), name
-        save(figure, tmp_path / f"{name}.png")
+        save_figure(figure, tmp_path / f"{name}.png")
         assert (tmp_path / f"{name}.png").stat().st_size > 15_000
         assert analysis.headline(frame)
 

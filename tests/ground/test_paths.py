@@ -1,11 +1,16 @@
 """Paths as users give them: usable, or refused in one sentence."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import nasbench1shot1 as nb
 from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.experiments.reproduction.reproducing import reproduce
 from nasbench1shot1.ground.paths import as_path
+from nasbench1shot1.table_import.importing import import_table, open_official
 
 UNUSABLE = {
     "~nosuchuser/x": "no such user's home folder",
@@ -58,3 +63,23 @@ def test_other_paths_are_returned_whether_there_is_such_a_file_or_not(tmp_path: 
     ):
         assert as_path(path, "--out") == as_path(str(path), "--out") == path
     assert as_path("~/x", "--out") == Path.home() / "x"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda path, _: import_table(path, "out"),
+        lambda path, file: import_table(file, path),
+        lambda path, _: open_official(path),
+        lambda path, _: nb.load_table().save(path),
+        lambda path, _: reproduce("figure2", out=path),
+    ],
+    ids=["import file", "import out", "open", "save", "reproduce"],
+)
+def test_functions_refuse_unusable_paths_in_one_sentence(
+    call: Callable[[str, Path], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.tfrecord").touch()
+    with pytest.raises(InvalidInputError, match="is not a usable path"):
+        call("~nosuchuser/x.tfrecord", tmp_path / "a.tfrecord")
