@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from nasbench1shot1.nasbench101.skeleton import Skeleton
 from nasbench1shot1.runs.compute import MOST_THREADS, default_threads, resolve_device
-from nasbench1shot1.runs.options import Range, absolute_file, check_ranges, option_names, typed_options
+from nasbench1shot1.runs.options import Range, absolute_file, check_ranges, filled, option_names
 
 SCALES: dict[str, dict[str, Any]] = {
     "full": {},
@@ -116,6 +116,5 @@ def training_config(given: Mapping[str, Any]) -> TrainingConfig:
         InvalidInputError: an unknown option (the closest known one is suggested), a value of a wrong type or out of
             range.
     """
-    typed = typed_options(TrainingConfig, given)
-    options = {name: value for name, value in typed.items() if value is not None}
-    return TrainingConfig(**{**SCALES[options.get("scale", TrainingConfig.scale)], **options}).resolved()
+    scale = filled(TrainingConfig, given, {}).scale
+    return filled(TrainingConfig, given, SCALES[scale]).resolved()

@@ -15,11 +15,11 @@ from nasbench1shot1.registry import is_at_hand, names, optimizer
 from nasbench1shot1.runs.description import COMMON, OWN
 from nasbench1shot1.runs.options import (
     check_ranges,
+    filled,
     flag,
     has_simple_type,
     option_names,
     recorded_options,
-    typed_options,
 )
 
 if TYPE_CHECKING:
@@ -75,14 +75,10 @@ def search_options(given: Mapping[str, Any]) -> SearchOptions:
 
 
 def _filled(method: "type[OneShotOptimizer]", given: Mapping[str, Any]) -> SearchOptions:
-    common, own = (_given(record, given) for record in (SearchConfig, method.Hyperparameters))
-    scale, preset = (common.get(name, getattr(SearchConfig, name)) for name in ("scale", "preset"))
-    usual = defaults(method, scale, preset)
-    return SearchOptions(
-        common=SearchConfig(**{**_of(SearchConfig, usual), **common}),
-        own=method.Hyperparameters(**{**_of(method.Hyperparameters, usual), **own}),
-        method=method,
-    )
+    common, own = (_of(record, given) for record in (SearchConfig, method.Hyperparameters))
+    asked = filled(SearchConfig, common, {})  # for its scale and preset, which decide about the rest
+    usual = defaults(method, asked.scale, asked.preset)
+    return SearchOptions(filled(SearchConfig, common, usual), filled(method.Hyperparameters, own, usual), method)
 
 
 def recorded_search(recorded: Mapping[str, Any], where: Path) -> SearchOptions:
@@ -164,12 +160,6 @@ def _check_own(method: str, name: str, common: set[str]) -> None:
     if name in common | RESERVED:
         why = "which every search has" if name in common else "a name that the command or the record uses otherwise"
         raise InvalidInputError(f"{method} has an option '{name}', {why}: rename it")
-
-
-def _given(record: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the given options that the record has, typed; None is as if an option were not given."""
-    typed = typed_options(record, _of(record, given))
-    return {name: value for name, value in typed.items() if value is not None}
 
 
 def _of(record: Any, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -63,6 +63,22 @@ def typed_options(record: type, options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _typed(name, value, types[name]) for name, value in options.items()}
 
 
+def filled(record: type[T], given: Mapping[str, Any], usual: Mapping[str, Any]) -> T:
+    """Make a record of the given options; the usual ones replace the fields' own defaults.
+
+    Args:
+        record: the dataclass of the options.
+        given: options by name; None is as if an option were not given.
+        usual: what a scale or a method uses where an option is not given; names of other records are ignored.
+
+    Raises:
+        InvalidInputError: as `typed_options`.
+    """
+    own = {name: value for name, value in usual.items() if name in option_names(record)}
+    typed = typed_options(record, given)
+    return record(**{**own, **{name: value for name, value in typed.items() if value is not None}})
+
+
 def check_ranges(record: Any) -> None:
     """Raise InvalidInputError for the first number of a record that is out of its field's range."""
     for name, hint in get_type_hints(type(record), include_extras=True).items():
