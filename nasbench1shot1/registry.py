@@ -117,8 +117,8 @@ def check_at_hand(group: str, kind: str, name: str, where: object, allowed: str 
     module, colon, _ = str(name).partition(":")
     if colon and module != allowed and not is_at_hand(group, name):
         raise InvalidInputError(
-            f"{where} names '{name}' as its {kind}, and importing a module runs its code: if you trust it, give "
-            f"--allow-module {module} (in Python: allow_module='{module}', or import it before)"
+            f"{where} names '{name}' as its {kind}, and importing a module runs its code: if you trust it, resume with "
+            f"--allow-module {module}, or import the module in Python first"
         )
 
 

@@ -35,7 +35,7 @@ class GradientHyperparameters(Hyperparameters):
     """Temperature of the relaxation at the end."""
     temperature_ends_after: bool = False
     """The lowest temperature would be that of an epoch after the last, as published, instead of the last's."""
-    draws: Annotated[int, Range(1)] = 1
+    draws: Annotated[int, Range(1, 1000)] = 1
     """Samples in a pass: cell i takes sample i modulo their number."""
     evaluation_noise: bool = False
     """Draw for the one-shot error, too, as published, instead of taking the mode."""

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from nasbench1shot1.nasbench101.skeleton import Skeleton
 from nasbench1shot1.runs.compute import MOST_THREADS, default_threads, resolve_device
-from nasbench1shot1.runs.options import Range, absolute_file, check_ranges, filled, option_names
+from nasbench1shot1.runs.options import MOST_EPOCHS, Range, absolute_file, check_ranges, filled, option_names
 
 SCALES: dict[str, dict[str, Any]] = {
     "full": {},
@@ -28,7 +28,7 @@ is one for a CPU and a minute.
 class TrainingConfig:
     """The options of the training of a cell. None means that the machine decides (`resolved`)."""
 
-    epochs: Annotated[int, Range(1)] = 108
+    epochs: Annotated[int, Range(1, MOST_EPOCHS)] = 108
     """Budget: passes over the training images (full 108, quick 12; NAS-Bench-101 has 4, 12, 36 and 108)."""
     scale: Literal["full", "quick"] = "full"
     """full: NAS-Bench-101's protocol on the official CIFAR-10; quick: a small network on the carried sample."""

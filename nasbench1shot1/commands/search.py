@@ -113,7 +113,7 @@ def parse_seeds(text: str) -> list[int]:
     """Read seeds from "0-5" or "1,3,8" or both; raises InvalidInputError for anything else."""
     seeds: list[int] = []
     for part in text.split(","):
-        if not (match := re.fullmatch(r"(\d+)(?:-(\d+))?", part.strip())):
+        if not (match := re.fullmatch(r"(\d{1,18})(?:-(\d{1,18}))?", part.strip())):
             raise InvalidInputError(f"--seeds '{text}' is not a list of seeds: write them as 0-5 or 1,3,8")
         first, last = int(match[1]), int(match[2] or match[1])
         if last - first >= MOST_SEEDS:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.runs.compute import MOST_THREADS, default_threads, resolve_device
-from nasbench1shot1.runs.options import Range, absolute_file, check_ranges
+from nasbench1shot1.runs.options import MOST_EPOCHS, Range, absolute_file, check_ranges
 from nasbench1shot1.supernets.presets import PRESETS, BatchNormMode
 from nasbench1shot1.tables.names import as_recorded
 
@@ -38,7 +38,7 @@ class SearchConfig:
     """corrected, or original for the published code's faults (docs/presets.md)."""
     seed: Annotated[int, Range(0)] = 0
     """Seed of everything random in the run."""
-    epochs: Annotated[int, Range(1)] = 50
+    epochs: Annotated[int, Range(1, MOST_EPOCHS)] = 50
     """Search epochs (quick scale: 15)."""
     images: str = "cifar10"
     """Image set: cifar10, cifar10-sample, an imported name or an .npz file."""

@@ -13,6 +13,7 @@ from nasbench1shot1 import registry
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.one_shot_search.folder import WEIGHTS
 from nasbench1shot1.runs.checkpoints import load_checkpoint
+from nasbench1shot1.runs.folder import CONFIG
 from nasbench1shot1.supernet import Supernet
 
 
@@ -42,11 +43,13 @@ def supernet_of(run: KeptRun, epoch: int) -> tuple[Supernet, dict[str, Tensor]]:
         epoch: one of `kept_epochs(run)`.
 
     Raises:
-        InvalidInputError: the run did not keep this epoch's weights; the message names the epochs that it kept.
+        InvalidInputError: the run did not keep this epoch's weights (the message names the epochs that it kept), or its
+            configuration names a space by a module that is not imported.
         DamagedFileError: the file does not hold the weights of this run's network at that epoch.
     """
     if epoch not in (kept := kept_epochs(run)):
         raise _not_kept(run, epoch, kept)
+    registry.check_at_hand("search_spaces", "space", run.config["space"], run.folder / CONFIG)
     path = run.folder / WEIGHTS / f"epoch-{epoch:03d}.pt"
     content, config = load_checkpoint(path), run.config
     try:

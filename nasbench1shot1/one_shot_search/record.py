@@ -87,7 +87,8 @@ class Run(RunRecord):
 
     def are_complete(self, lines: Sequence[Mapping[str, Any]]) -> bool:
         """Return whether these are as many lines as the summary counts epochs."""
-        return len(lines) == int(self.summary.get("searched_epochs", len(lines) - 1)) + 1
+        searched = self.summary.get("searched_epochs", len(lines) - 1)  # the first version did not write it
+        return type(searched) is int and len(lines) == searched + 1
 
     @cached_property
     def architectures(self) -> list[Architecture]:

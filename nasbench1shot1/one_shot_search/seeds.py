@@ -65,7 +65,7 @@ def _run_group(folder: Path, wanted: Sequence[SearchOptions], console: "Console 
 
 def _seed_run(folder: Path, options: SearchOptions, console: "Console | None") -> Run:
     if (folder / CONFIG).exists():
-        return resume_search(folder, {"optimizer": options.common.optimizer, "epochs": options.common.epochs}, console)
+        return resume_search(folder, options.as_dict(), console)  # it must have been started with the group's options
     return start_search(options, folder, console)
 
 

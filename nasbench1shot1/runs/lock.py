@@ -6,8 +6,9 @@ machine it waits until the file has not been refreshed for `LEASE` seconds.
 """
 
 import socket
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from nasbench1shot1.errors import InvalidInputError, UserError
@@ -40,6 +41,7 @@ class FolderLock:
         """
         from filelock import Timeout
 
+        self._remove_if_empty()
         try:
             try:
                 self._lease.acquire(timeout=0)
@@ -59,9 +61,18 @@ class FolderLock:
     def _is_held_here(self) -> bool:
         """Return whether the lock's file names this machine; one that is gone or unreadable may be anybody's."""
         try:
-            return socket.gethostname() in (self.folder / LOCK).read_text(encoding="utf-8", errors="replace")
+            lines = (self.folder / LOCK).read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
             return False
+        own = f"host={socket.gethostname()}"
+        return any(line == own or line.startswith(f"{own}?") for line in lines)  # "?" begins the name of a container
+
+    def _remove_if_empty(self) -> None:
+        """Remove a lock file without content: its process died, or its disk was full, before it could write."""
+        path = self.folder / LOCK
+        with suppress(OSError):
+            if path.stat().st_size == 0 and time.time() - path.stat().st_mtime > LEASE:
+                path.unlink()
 
 
 @contextmanager

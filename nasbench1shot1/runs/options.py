@@ -17,6 +17,8 @@ from nasbench1shot1.errors import DamagedFileError, InvalidInputError, unknown_n
 from nasbench1shot1.ground.paths import as_path
 
 T = TypeVar("T")
+LARGEST = 2**63 - 1
+MOST_EPOCHS = 10**6
 _WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 
 
@@ -36,7 +38,7 @@ class Range:
 
     def check(self, name: str, value: float) -> None:
         """Raise InvalidInputError for a number that is out of the range, infinite or NaN."""
-        if self.least <= value <= self.most and value > self.above and not math.isinf(value):
+        if self.least <= value <= self.most and value > self.above and abs(value) != math.inf:
             return
         bound = f"at least {self.least:g}" if self.most == math.inf else f"between {self.least:g} and {self.most:g}"
         if self.above > -math.inf:
@@ -132,10 +134,10 @@ def check_kept(folder: Path, recorded: Mapping[str, Any], given: Mapping[str, An
                     f"'{folder}' was started with {flag(name)} {recorded[name]}: {flag(name)} may only grow, not to "
                     f"{value}"
                 )
-        elif value != recorded[name]:
+        elif value != recorded.get(name):
             grows = "".join(f" (only {flag(other)} may grow)" for other in may_grow)
             raise InvalidInputError(
-                f"'{folder}' was started with {flag(name)} {recorded[name]}, not {value}: a run keeps its "
+                f"'{folder}' was started with {flag(name)} {recorded.get(name)}, not {value}: a run keeps its "
                 f"options{grows}; start a new run for others"
             )
 
@@ -172,12 +174,24 @@ def _alternatives(hint: Any) -> tuple[Any, ...]:
     return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
 
 
+def _check_size(name: str, value: Any) -> None:
+    """Refuse integers that floats and files cannot hold, and text that files cannot hold."""
+    if isinstance(value, int) and abs(value) > LARGEST:
+        raise InvalidInputError(f"{flag(name)} must be at most {LARGEST}: give a smaller number")
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidInputError(f"{flag(name)} must be text in UTF-8, not {value!r}") from error
+
+
 def _typed(name: str, value: Any, hint: Any) -> Any:
     allowed = _alternatives(hint)
     value = value.item() if isinstance(value, np.generic) else value
     value = str(value) if isinstance(value, Path) else value
     if value is None and NoneType in allowed:
         return value
+    _check_size(name, value)
     if choices := [choice for kind in allowed if get_origin(kind) is Literal for choice in get_args(kind)]:
         if value not in choices:
             raise unknown_name(name.replace("_", " "), value, choices)

@@ -21,7 +21,7 @@ from nasbench1shot1.runs.folder import (
     read_lines,
     read_object,
 )
-from nasbench1shot1.runs.options import recorded_options
+from nasbench1shot1.runs.options import LARGEST, recorded_options
 
 if TYPE_CHECKING:
     import pandas
@@ -169,7 +169,7 @@ def _has_type(value: Any, kind: Any) -> bool:
     """Whether a value read from JSON has a field's type; every number is finite, and an integer may be a float."""
     kinds = _kinds(kind)
     if isinstance(value, int) and not isinstance(value, bool):
-        return int in kinds or float in kinds
+        return (int in kinds or float in kinds) and abs(value) <= LARGEST
     if isinstance(value, float):
         return float in kinds and math.isfinite(value)
     return type(value) in kinds

@@ -226,6 +226,10 @@ def test_a_misspelt_default_of_somebodys_own_method_is_named(kind):
         ({"optimizer": "pc-darts", "channels": 2}, "2 channels cannot be divided by --partial-channels 4"),
         ({"relaxation": "sparsemax"}, "unknown relaxation 'sparsemax'"),
         ({"draws": True}, "--draws must be a whole number"),
+        ({"optimizer": "gdas", "draws": 10**9}, "--draws must be between 1 and 1000"),
+        ({"epochs": 10**400}, "--epochs must be at most 9223372036854775807"),
+        ({"epochs": 10**12}, "--epochs must be between 1 and 1e+06"),
+        ({"learning_rate": 10**400}, "--learning-rate must be at most 9223372036854775807"),
         ({"temperature_min": "low"}, "--temperature-min must be a number, not 'low'"),
     ],
 )

@@ -65,6 +65,27 @@ def test_a_damaged_record_of_a_group_is_refused(group, damage):
         path.write_text(whole)
 
 
+def test_a_group_whose_seeds_have_other_options_is_refused(group):
+    path = group / "seeds.json"
+    whole = path.read_text()
+    try:
+        content = json.loads(whole)
+        path.write_text(json.dumps({**content, "options": {**content["options"], "weight_decay": 0.5}}))
+        with pytest.raises(nb.InvalidInputError, match="seed-0' was started with --weight-decay"):
+            nb.search_seeds([], resume=group, console=QUIET)
+    finally:
+        path.write_text(whole)
+
+
+@pytest.mark.parametrize("seeds", ["0-1" + 6000 * "9", 7000 * "9", "0-x"])
+def test_seeds_that_are_no_list_are_refused(tmp_path, seeds, capsys):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["search", "--scale", "quick", "--out", str(tmp_path / "group"), "--seeds", seeds])
+    assert ended.value.code == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_report_on_a_full_disk_leaves_what_was_there(group, tmp_path, monkeypatch):
     out = tmp_path / "report"
     cli.main(["report", str(group), "--out", str(out)])

@@ -54,6 +54,7 @@ LINES = {
     "another architecture": changed(architecture="s1:0|0,1|0,1|1,2|0,2:conv1x1,conv1x1,conv1x1,conv1x1"),
     "a changed digit": changed(test_regret=0.0123456789),
     "a truth value for a number": changed(test_regret=True),
+    "a number that no float holds": changed(search_seconds=10**400),
     "a field too many": changed(more=1),
     "deeply nested": lambda text: text + "[" * 100_000 + "\n",
     "not JSON": lambda text: text + "epoch 5\n",
@@ -81,6 +82,14 @@ def test_a_finished_run_without_its_lines_is_refused(folder):
     (folder / "metrics.jsonl").unlink()
     with pytest.raises(nb.DamagedFileError, match="not those that summary"):
         _ = nb.load_run(folder).lines
+
+
+@pytest.mark.parametrize("searched", [None, [], {}, "four", 4.0, True])
+def test_a_damaged_summary_is_refused(folder, searched):
+    summary = json.loads((folder / "summary.json").read_text())
+    (folder / "summary.json").write_text(json.dumps({**summary, "searched_epochs": searched}))
+    with pytest.raises(nb.DamagedFileError):
+        _ = nb.load_run(folder).metrics
 
 
 def test_a_run_that_has_just_begun_has_no_lines_and_no_fault(folder):
@@ -134,6 +143,8 @@ CONFIG = {
     "an option is out of range": lambda content: content["options"].update(channels=0),
     "a section is a list": lambda content: content.update(options=[]),
     "the kind is a number": lambda content: content.update(kind=3),
+    "an option that no float holds": lambda content: content["options"].update(learning_rate=10**400),
+    "an option that no file holds": lambda content: content["options"].update(images="\ud800"),
     "a fact is missing": lambda content: content.pop("weight_images"),
     "a fact is null": lambda content: content.update(table_id=None),
 }

@@ -1,5 +1,6 @@
 """The lock of a folder: one process at a time, here or on another machine, and none that a dead process holds."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -70,6 +71,13 @@ def holder_with_lease(folder: Path) -> "subprocess.Popen[str]":
     assert process.stdout is not None
     process.stdout.readline()
     return process
+
+
+def test_an_empty_lock_file_of_long_ago_is_removed(tmp_path):
+    (tmp_path / LOCK).touch()
+    os.utime(tmp_path / LOCK, (0, 0))
+    with locked(tmp_path):
+        assert (tmp_path / LOCK).stat().st_size > 0
 
 
 def test_a_process_that_lost_its_lock_writes_nothing_more(tmp_path, monkeypatch):

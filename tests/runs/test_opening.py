@@ -73,7 +73,7 @@ def test_no_command_imports_a_module_because_a_configuration_names_it(theirs, co
         with pytest.raises(SystemExit) as ended:
             cli.main([*command, str(folder)])
         assert ended.value.code == 2
-        assert "if you trust it, give --allow-module their_module" in capsys.readouterr().err
+        assert "if you trust it, resume with --allow-module their_module" in capsys.readouterr().err
     assert not mark.exists()
 
 
@@ -90,6 +90,18 @@ def test_a_module_that_the_caller_names_is_imported(theirs, allowed):
     with pytest.raises(nb.InvalidInputError, match="is of another run"):  # the checkpoint was written by DARTS
         nb.search(resume=folder, console=QUIET, **allowed)
     assert mark.exists()
+
+
+def test_the_network_of_a_run_imports_no_space_that_only_its_configuration_names(theirs):
+    folder, mark = theirs
+    content = json.loads((folder / "config.json").read_text())
+    content["options"].update(optimizer="darts", space="their_module:SPACE")
+    (folder / "config.json").write_text(json.dumps(content))
+    (folder / "weights").mkdir()
+    (folder / "weights" / "epoch-001.pt").touch()
+    with pytest.raises(nb.InvalidInputError, match="names 'their_module:SPACE' as its space"):
+        nb.load_run(folder).supernet(1)
+    assert not mark.exists()
 
 
 def test_a_space_by_reference_is_not_imported_either(theirs):
