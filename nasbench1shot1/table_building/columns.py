@@ -20,7 +20,8 @@ def described_columns(epochs: list[int], spaces: list[str]) -> dict[str, dict[st
         "validation_accuracy": {
             "fidelity": "estimated",
             "sources": [SAMPLE],
-            "method": "regression on log error; measurements, where available, are combined with the prediction by shrinkage",
+            "method": "regression on log error; measurements, where available, are combined with the prediction by "
+            "shrinkage",
             "epochs": epochs,
         },
         "measured_validation_accuracy": measured

@@ -255,7 +255,7 @@ def test_lost_lines_are_refused_rather_than_invented(unbroken, tmp_path):
         ({"batch_size": 41}, "--batch-size 41 is more than the 40 images"),
         ({"learning_rate": float("nan")}, "--learning-rate must be at least 0"),
         ({"grad_clip": 0}, "--grad-clip must be more than 0"),
-        ({"learning_rate": 0.001, "learning_rate_min": 1}, "--learning-rate falls to --learning-rate-min"),
+        ({"learning_rate": 0.001, "learning_rate_min": 1}, "--learning-rate 0.001 is less than --learning-rate-min 1"),
         ({"precision": "float16"}, "did you mean 'bfloat16'"),
         ({"device": "tpu"}, "unknown device 'tpu'"),
         ({"table": "/nowhere"}, "/nowhere"),
