@@ -113,7 +113,8 @@ class ENAS(SamplingOptimizer):
         self._drawn = []  # of the controller before
         if not all(torch.isfinite(weight).all() for weight in self.controller.parameters()):
             raise UserError(
-                "a weight of the controller is no longer a number: search again with a lower --controller-learning-rate"
+                "a weight of the controller diverged (infinite or NaN): search again with a lower "
+                "--controller-learning-rate"
             )
 
     def reinforce(self, samples: Samples, accuracy: float) -> None:
