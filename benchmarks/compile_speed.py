@@ -1,4 +1,4 @@
-"""Search steps with and without --compile, in turns: the same losses, and what compiling costs and gains.
+"""Compare search steps with and without --compile: losses, compilation time and speed-up.
 
     python benchmarks/compile_speed.py
 

@@ -1,4 +1,4 @@
-"""What a search would do on a GPU, found without one: tensors on a wrong device, copies to the host, kernels, bytes.
+"""Analyse a search on a GPU without having one: tensors on a wrong device, copies to the host, kernels, bytes.
 
     python benchmarks/gpu_dry_run.py --peer PATH_OF_A_CHECKOUT_OF_automl/nasbench-1shot1
 

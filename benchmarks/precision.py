@@ -1,4 +1,4 @@
-"""How far float32 is from float64 on a CPU: batch-norm, the gradient of Λ, the second-order correction; and the cost.
+"""Compare float32 with float64 on a CPU: batch-norm, the gradient of Λ, the second-order correction, and the cost.
 
     python benchmarks/precision.py
 

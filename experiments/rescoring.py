@@ -1,4 +1,4 @@
-"""Score finished runs anew, on the same table or another one, without searching again: what `report` writes."""
+"""Scores of finished runs on any table, without searching again; `nb1shot1 report` writes them."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,7 +21,7 @@ OF_A_REPORT = {METRICS, SUMMARY, FIGURE}
 
 
 def rescore(run: Run, table: Table) -> pandas.DataFrame:
-    """Return the run's metrics with every value of the table looked up in `table`; columns and units as `Run.metrics`.
+    """Return the run's metrics with accuracies and regrets from `table`; columns and units are as in `Run.metrics`.
 
     Raises OutOfDomainError if the table lacks an architecture of the run.
     """
@@ -62,7 +62,7 @@ def _new_report(out: Path) -> Iterator[Path]:
 
 
 def _is_report(folder: Path) -> bool:
-    """Whether a folder holds nothing but files of a report, and reports."""
+    """Return whether a folder holds only files of a report, and reports."""
     if not folder.is_dir():
         return False
     return all(path.name in OF_A_REPORT or (path.is_dir() and _is_report(path)) for path in folder.iterdir())

@@ -1,4 +1,4 @@
-"""The command line `nb1shot1`: a table of commands, each a typed dataclass in a module imported when it is run."""
+"""The command line `nb1shot1`. Each command is a typed dataclass in a module that is imported when the command runs."""
 
 import contextlib
 import inspect
@@ -19,7 +19,7 @@ INTERRUPTED = 130  # what a shell reports for a process that Ctrl-C ended
 
 @dataclass(frozen=True)
 class Command:
-    """A command: what it does in a line, and the dataclass of its options, whose `run` does it."""
+    """A command: its one-line help, and the dataclass of its options, whose method `run` executes it."""
 
     help: str
     target: str
@@ -27,18 +27,18 @@ class Command:
 
 COMMANDS = {
     "search": Command("search with a one-shot optimizer and record regret per epoch", "search:Search"),
-    "train": Command("train one cell as NAS-Bench-101 did, and show it beside the table", "train:Train"),
-    "report": Command("score a finished run on the same table or another one", "report:Report"),
+    "train": Command("train one cell by NAS-Bench-101's protocol, and compare it with the table", "train:Train"),
+    "report": Command("score a finished run again, on any table", "report:Report"),
     "reproduce": Command("search and draw a figure of NAS-Bench-1Shot1", "reproduce:Reproduce"),
-    "space": Command("print the sizes of the search spaces beside the paper's", "space:Space"),
-    "statistics": Command("ask a table what the papers asked of theirs: figures and CSV", "statistics:Statistics"),
-    "query": Command("look an architecture or a hash up in the table", "query:Query"),
-    "table info": Command("say what the table in use is and how far to trust it", "table:Info"),
-    "table verify": Command("check every column of a table against its checksum", "table:Verify"),
-    "table import": Command("import a file of NAS-Bench-101, or of another project in its format", "table:Import"),
-    "table download": Command("download and import NAS-Bench-101 itself (499 MB or 1.95 GB)", "table:Download"),
-    "table build": Command("fit the embedded table anew from the real samples", "table:Build"),
-    "data info": Command("list the image sets that are here", "data:Info"),
+    "space": Command("print the sizes of the search spaces and the paper's figures", "space:Space"),
+    "statistics": Command("run the papers' analyses on a table: figures and CSV files", "statistics:Statistics"),
+    "query": Command("look up an architecture or a hash in the table", "query:Query"),
+    "table info": Command("describe the table in use and its accuracy", "table:Info"),
+    "table verify": Command("verify the checksums of a table", "table:Verify"),
+    "table import": Command("import a NAS-Bench-101 file, or another file in its format", "table:Import"),
+    "table download": Command("download and import NAS-Bench-101 (499 MB or 1.95 GB)", "table:Download"),
+    "table build": Command("rebuild the bundled table of estimates from the real samples", "table:Build"),
+    "data info": Command("list the installed image sets", "data:Info"),
     "data download": Command("download the official CIFAR-10 (170 MB)", "data:Download"),
     "data import": Command("import CIFAR-10 from a file or folder, or images from an .npz", "data:Import"),
 }
@@ -71,7 +71,7 @@ def _main(arguments: list[str]) -> None:
 
 
 def _program() -> str:
-    """How this program can be called again: by its path where its folder is not searched for programs."""
+    """Return how to call this program again: by its path if its folder is not in PATH."""
     from pathlib import Path
     from shutil import which
 
@@ -93,7 +93,7 @@ def _run(arguments: list[str]) -> None:
 
 
 def _split(arguments: list[str]) -> tuple[str, list[str]]:
-    """The command that the first one or two words name, and the words after it."""
+    """Return the command that the first one or two words name, and the words after it."""
     one, two = arguments[0], " ".join(arguments[:2])
     if one in COMMANDS:
         return one, arguments[1:]
@@ -106,15 +106,15 @@ def _split(arguments: list[str]) -> tuple[str, list[str]]:
 
 
 def _check_not_empty(arguments: list[str]) -> None:
-    """Raise where an argument is empty, as "$FOLDER" is in a shell that knows no FOLDER: as a path it means here."""
+    """Raise if an argument is empty, as "$FOLDER" is if FOLDER is unset: as a path, it would be the current folder."""
     for before, argument in zip(["", *arguments], arguments, strict=False):
         if argument == "" or (argument.startswith("--") and argument.endswith("=")):
             option = before if before.startswith("--") and not argument else argument.removesuffix("=")
-            raise InvalidInputError(f"{option or 'an argument'} is '', an empty text: give a value, or leave it out")
+            raise InvalidInputError(f"{option or 'an argument'} is '', an empty string: give a value, or remove it")
 
 
 def _flags(arguments: list[str]) -> dict[str, str]:
-    """Return every `--option value`, `--option=value` and `--option` by its name as a field, with its last value."""
+    """Return every `--option value`, `--option=value` and `--option` by field name, with its last value."""
     found = {}
     for word, after in zip(arguments, [*arguments[1:], ""], strict=False):  # one longer where there is none
         flag, equals, value = word.partition("=")
@@ -124,7 +124,7 @@ def _flags(arguments: list[str]) -> dict[str, str]:
 
 
 def _known(options: Any, flags: Iterable[str]) -> frozenset[str]:
-    """Return the names of the options that are given; raises for one that the command lacks, naming the closest."""
+    """Return the names of the given options; raises for an unknown option, and names the closest known one."""
     names = {"help", *_option_names(options)}
     known = {**{f"no_{name}": name for name in names}, **{name: name for name in names}}
     for flag in flags:
@@ -134,7 +134,7 @@ def _known(options: Any, flags: Iterable[str]) -> frozenset[str]:
 
 
 def _option_names(options: Any) -> Iterator[str]:
-    """Yield the names of a command's options, those of the records in it too."""
+    """Yield the names of a command's options, including those of nested records."""
     for field in fields(options):
         if is_dataclass(record := getattr(options, field.name, None)):
             yield from _option_names(record)
@@ -147,7 +147,7 @@ def _as_flag(name: str) -> str:
 
 
 def _parse(options: Any, name: str, arguments: list[str], default: Any = None) -> Any:
-    """The options as a dataclass; what tyro has to say of a bad value is brought into one sentence."""
+    """Return the options as a dataclass; raises InvalidInputError with tyro's message as one sentence."""
     import tyro
 
     wants_help = any(argument in ("-h", "--help") for argument in arguments)
@@ -164,7 +164,7 @@ def _parse(options: Any, name: str, arguments: list[str], default: Any = None) -
 
 
 def _sentence(box: str) -> str:
-    """What tyro says of a bad value in a box of several lines, as one sentence."""
+    """Return tyro's boxed message about a bad value as one sentence."""
     text = " ".join(re.sub(r"[^\x20-\x7e]", " ", box).split())
     if bad := re.search(r"Error parsing (--[\w-]+): .*?\['(.*?)'\]", text):
         return f"{bad[1]} cannot be '{shortened(bad[2])}'"

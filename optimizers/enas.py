@@ -29,39 +29,40 @@ UNFAVOURED = "conv1x1-bn-relu"
 
 @dataclass(frozen=True, kw_only=True)
 class ENASHyperparameters(SamplingHyperparameters):
-    """The controller and how it learns; most values are those of the published NAS-Bench-1Shot1 code (docs/enas.md)."""
+    """Options of ENAS's controller; most defaults come from the published NAS-Bench-1Shot1 code (docs/enas.md)."""
 
     candidates: Annotated[int, Range(1)] = 100
-    """Architectures that the controller draws and the shared weights score after every epoch."""
+    """Number of architectures that the controller draws and the shared weights score after every epoch."""
     controller_steps: Annotated[int, Range(0)] = 300
-    """Steps of the controller after every epoch, one sampled architecture each (quick scale: 30)."""
+    """Number of controller steps after every epoch; each uses one sampled architecture (quick scale: 30)."""
     controller_learning_rate: Annotated[float, Range(0)] = 3.5e-4
     """Learning rate of the controller (Adam)."""
     controller_entropy_weight: Annotated[float, Range(0)] = 1e-4
-    """Weight of the controller's entropy, in nats, beside the accuracy, a fraction (preset original: 1e-6)."""
+    """Weight of the controller's entropy (nats) relative to the accuracy (a fraction) (preset original: 1e-6)."""
     controller_baseline_decay: Annotated[float, Range(0, 1)] = 0.99
-    """Weight of the past in the moving average of rewards that serves as the baseline."""
+    """Decay of the baseline, an exponential moving average of rewards."""
     controller_baseline_from_zero: bool = False
-    """Begin that average at 0, as published, instead of at the first reward."""
+    """Start the baseline at 0, as in the published code, instead of at the first reward."""
     controller_reward_scale: Annotated[float, Range(above=0)] = 100.0
-    """What accuracy and weighted entropy are multiplied by; with 1, Adam's epsilon outweighs most gradients."""
+    """Factor of accuracy and weighted entropy; with 1, Adam's epsilon exceeds most gradients."""
     controller_hidden: Annotated[int, Range(1)] = 64
-    """Units of the controller's LSTM."""
+    """Number of hidden units of the controller's LSTM."""
     controller_temperature: Annotated[float, Range(above=0)] = 5.0
-    """What the controller's scores are divided by before the tanh."""
+    """Divisor of the controller's scores before the tanh."""
     controller_tanh_constant: Annotated[float, Range(above=0)] = 2.5
-    """Bound of the controller's scores after the tanh."""
+    """Bound of the controller's scores: the factor of the tanh."""
     controller_operation_tanh_reduction: Annotated[float, Range(above=0)] = 5.0
-    """What that bound is divided by for operations."""
+    """Divisor of --controller-tanh-constant for operations."""
     controller_average_parents: bool = False
-    """Average the log-probabilities of a node's parents, as published, instead of taking that of their draw."""
+    """Average the log-probabilities of a node's parents, as in the published code, instead of using their joint one."""
     controller_operation_bias: Annotated[float, Range(0)] = 0.0
-    """Favour conv3x3 and maxpool3x3 by that over 0, conv1x1 under it; published, by accident: 0.25."""
+    """Bias added to the scores of conv3x3 and maxpool3x3, and subtracted from conv1x1's (preset original: 0.25)."""
 
 
 class ENAS(SamplingOptimizer):
-    """Every step trains one architecture that the controller draws; after the epoch the controller learns by
-    REINFORCE which architectures the shared weights are good at.
+    """Train one architecture per step, drawn by a controller.
+
+    After each epoch, the controller learns by REINFORCE which architectures are accurate under the shared weights.
     """
 
     Hyperparameters = ENASHyperparameters
@@ -89,21 +90,21 @@ class ENAS(SamplingOptimizer):
         self._drawn: list[Architecture] = []
 
     def begin_epoch(self, epoch: int, epochs: int, generator: torch.Generator) -> None:
-        """Forget what was drawn in advance: it came from the generator of the epoch before."""
+        """Discard architectures drawn in advance, which came from the generator of the previous epoch."""
         super().begin_epoch(epoch, epochs, generator)
         self._drawn = []
 
     def sample(self) -> Architecture:
-        """One architecture from the controller as it is now."""
+        """Return one architecture drawn by the current controller."""
         if not self._drawn:
             with torch.no_grad():
                 self._drawn = list(self.controller.sample(self.generator, DRAWN_AT_ONCE).architectures)
         return self._drawn.pop(0)
 
     def end_epoch(self, shared: "SharedWeights") -> None:
-        """Steps of REINFORCE, each with the accuracy of one architecture on a batch of the architecture half.
+        """Train the controller by REINFORCE; each step scores one architecture on a batch of the architecture half.
 
-        Raises UserError where the controller has diverged.
+        Raises UserError if the controller has diverged.
         """
         for _ in range(self.hyperparameters.controller_steps):
             samples = self.controller.sample(self.generator)
@@ -112,7 +113,8 @@ class ENAS(SamplingOptimizer):
         self._drawn = []  # of the controller before
         if not all(torch.isfinite(weight).all() for weight in self.controller.parameters()):
             raise UserError(
-                "a weight of the controller is no longer a number: search again with a lower --controller-learning-rate"
+                "a weight of the controller diverged (infinite or NaN): search again with a lower "
+                "--controller-learning-rate"
             )
 
     def reinforce(self, samples: Samples, accuracy: float) -> None:

@@ -9,16 +9,16 @@ from nasbench1shot1.runs.options import Range
 
 @dataclass(frozen=True, kw_only=True)
 class GDASHyperparameters(GradientHyperparameters):
-    """Sampled operations, soft edges, and a temperature that falls."""
+    """Options of GDAS: sampled operations, soft edges, and a falling temperature."""
 
     relaxation: str = "gumbel-operations"
     """How Λ becomes mixing weights: softmax, gumbel, gumbel-operations or single-path."""
     temperature_max: float = 10.0
     """Temperature of the relaxation in the first epoch; it falls linearly."""
     temperature_min: float = 0.1
-    """Temperature of the relaxation at the end."""
+    """Temperature of the relaxation in the last epoch."""
     architecture_grad_clip: Annotated[float, Range(0)] = 5.0
-    """Largest norm of Λ's gradient; 0 is no limit."""
+    """Maximum norm of Λ's gradient; 0 disables clipping."""
 
 
 class GDAS(GradientOptimizer):

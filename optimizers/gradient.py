@@ -19,28 +19,28 @@ from nasbench1shot1.space import OneShotSpace
 
 @dataclass(frozen=True, kw_only=True)
 class GradientHyperparameters(Hyperparameters):
-    """What all gradient methods let a user set; each method is a choice of these."""
+    """Options of all gradient methods; each method sets its own defaults."""
 
     architecture_learning_rate: Annotated[float, Range(0)] = 3e-4
     """Learning rate of Λ (Adam)."""
     architecture_weight_decay: Annotated[float, Range(0)] = 1e-3
     """Weight decay of Λ (Adam)."""
     architecture_grad_clip: Annotated[float, Range(0)] = 0.0
-    """Largest norm of Λ's gradient; 0 is no limit."""
+    """Maximum norm of Λ's gradient; 0 disables clipping."""
     relaxation: str = "softmax"
-    """How Λ becomes mixing weights: softmax, gumbel, gumbel-operations or single-path."""
+    """Relaxation, from Λ to mixing weights: softmax, gumbel, gumbel-operations or single-path."""
     temperature_max: float = 1.0
     """Temperature of the relaxation in the first epoch; it falls linearly."""
     temperature_min: float = 1.0
-    """Temperature of the relaxation at the end."""
+    """Temperature of the relaxation in the last epoch."""
     temperature_ends_after: bool = False
-    """The lowest temperature would be that of an epoch after the last, as published, instead of the last's."""
+    """Reach the minimum temperature one epoch after the last, as in the published code."""
     draws: Annotated[int, Range(1, 1000)] = 1
-    """Samples in a pass: cell i takes sample i modulo their number."""
+    """Number of samples per forward pass; cell i uses sample i modulo this number."""
     evaluation_noise: bool = False
-    """Draw for the one-shot error, too, as published, instead of taking the mode."""
+    """Sample for the one-shot error, too, as in the published code, instead of taking the mode."""
     update: str = "first-order"
-    """Gradient of Λ: first-order at the present weights, second-order through one virtual step of them."""
+    """Gradient of Λ: first-order (at the current weights) or second-order (through one virtual weight step)."""
 
     def check(self) -> None:
         """Raise InvalidInputError for a value that is out of range."""
@@ -50,8 +50,8 @@ class GradientHyperparameters(Hyperparameters):
                 raise unknown_name(name, getattr(self, name), known)
         if not 0 < self.temperature_min <= self.temperature_max < math.inf:
             raise InvalidInputError(
-                f"the temperature falls from --temperature-max {self.temperature_max} to --temperature-min "
-                f"{self.temperature_min}: both must be finite and more than 0, the first at least the second"
+                f"the temperature cannot fall from --temperature-max {self.temperature_max} to --temperature-min "
+                f"{self.temperature_min}: both must be finite and more than 0, and the maximum at least the minimum"
             )
         if self.draws > 1 and self.relaxation in ("softmax", "single-path"):
             why = "draws nothing" if self.relaxation == "softmax" else "is one for all cells"

@@ -1,4 +1,4 @@
-"""The methods that train one sampled architecture a step, and select by the shared weights."""
+"""Methods that train one sampled architecture per step and select the result with the shared weights."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class SamplingHyperparameters(Hyperparameters):
-    """How an epoch's architecture is selected."""
+    """Options for selecting the architecture of an epoch."""
 
     candidates: Annotated[int, Range(1)] = 1000
-    """Architectures that are drawn and scored with the shared weights after every epoch (quick scale: 100)."""
+    """Number of architectures drawn and scored with the shared weights after every epoch (quick scale: 100)."""
     candidate_batches: Annotated[int, Range(1)] = 10
-    """Batches of the architecture half that all candidates are scored on (quick scale: 2)."""
+    """Number of batches of the architecture half that score each candidate (quick scale: 2)."""
     finalists: Annotated[int, Range(1)] = 5
-    """Best candidates that are scored on the whole architecture half; with 1, the best candidate is taken as it is."""
+    """Number of best candidates scored again on the whole architecture half; 1 disables the second round."""
 
     def check(self) -> None:
         """Raise InvalidInputError for a value that is out of range."""
         super().check()
         if self.finalists > self.candidates:
             raise InvalidInputError(
-                f"--finalists {self.finalists} cannot be more than --candidates {self.candidates}: lower the one or "
-                "raise the other"
+                f"--finalists {self.finalists} cannot be more than --candidates {self.candidates}: lower "
+                "--finalists or raise --candidates"
             )
 
 

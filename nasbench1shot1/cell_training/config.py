@@ -1,4 +1,4 @@
-"""Every option of the training of a cell, once: its type, default and help; config.json is one of these, resolved."""
+"""The options of the training of a cell, each with its type, range, default and help."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -19,61 +19,61 @@ SCALES: dict[str, dict[str, Any]] = {
         "batch_norm_momentum": 0.1,
     },
 }
-"""What a scale fills in where no option says otherwise. The fields' own defaults are NAS-Bench-101's protocol; "quick"
-is one for a CPU and a minute.
+"""Values that a scale sets for options that are not given. The fields' own defaults are NAS-Bench-101's protocol;
+"quick" takes a minute on a CPU.
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingConfig:
-    """The options of the training of a cell. None means that the machine decides (`resolved`)."""
+    """The options of the training of a cell. `resolved` replaces None by the value that the machine decides."""
 
     epochs: Annotated[int, Range(1, MOST_EPOCHS)] = 108
-    """Budget: passes over the training images (full 108, quick 12; NAS-Bench-101 has 4, 12, 36 and 108)."""
+    """Budget: number of training epochs (quick scale: 12; NAS-Bench-101 has 4, 12, 36 and 108)."""
     scale: Literal["full", "quick"] = "full"
-    """full: NAS-Bench-101's protocol on the official CIFAR-10; quick: a small network on the carried sample."""
+    """full: NAS-Bench-101's protocol on the official CIFAR-10; quick: a small network on bundled images."""
     seed: Annotated[int, Range(0)] = 0
-    """Seed of everything random: initial weights, order of images, crops and flips."""
+    """Random seed of initial weights, image order, crops and flips."""
     images: str = "cifar10"
-    """Image set: cifar10, cifar10-sample, an imported name or an .npz file."""
+    """Image set: cifar10, cifar10-sample, the name of an imported set, or an .npz file."""
     stem_channels: Annotated[int, Range(1)] = 128
-    """Channels of stem and first stack; every further stack doubles them (full 128, quick 16)."""
+    """Number of channels of the stem and the first stack; each further stack doubles it (quick scale: 16)."""
     stacks: Annotated[int, Range(1, 6)] = 3
-    """Stacks of cells; the image is halved between them."""
+    """Number of stacks of cells; the image is halved between stacks."""
     cells_per_stack: Annotated[int, Range(1)] = 3
-    """Cells per stack (full 3, quick 1)."""
+    """Number of cells per stack (quick scale: 1)."""
     numbering: Literal["given", "nasbench101"] = "given"
-    """Vertices as the cell numbers them (given), or as NAS-Bench-101 trained the same cell (nasbench101)."""
+    """Order of the vertices: as in the cell (given), or as NAS-Bench-101 trained that cell (nasbench101)."""
     batch_size: Annotated[int, Range(2)] = 256
-    """Images per step (full 256, quick 50)."""
+    """Batch size (quick scale: 50)."""
     learning_rate: Annotated[float, Range(0)] = 0.2
-    """Learning rate at the beginning; it falls to zero along a cosine, by step, and is zero in the very first step."""
+    """Initial learning rate; a cosine schedule lowers it to zero, per step. The very first step has rate zero."""
     momentum: Annotated[float, Range(0, 1)] = 0.9
     """Momentum of RMSProp."""
     rms_decay: Annotated[float, Range(0, 1)] = 0.9
-    """Weight of the old value in RMSProp's mean of squared gradients."""
+    """Decay of RMSProp's moving average of squared gradients."""
     rms_epsilon: Annotated[float, Range(0)] = 1.0
-    """Added to that mean under the root."""
+    """Constant added to RMSProp's moving average before the square root."""
     weight_decay: Annotated[float, Range(0)] = 1e-4
     """L2 coefficient λ: adds λ · ½ Σ p² to the loss."""
     batch_norm_momentum: Annotated[float, Range(0, 1)] = 0.003
-    """Weight of the newest batch in batch-norm's running statistics (full 0.003: TensorFlow's 0.997; quick 0.1)."""
+    """Weight of a new batch in batch-norm's running statistics; 0.003 is TensorFlow's 0.997 (quick scale: 0.1)."""
     device: str = "auto"
-    """auto, cpu, cuda, cuda:1, …"""
+    """Device: auto, cpu, cuda, cuda:1, …"""
     threads: Annotated[int | None, Range(1, MOST_THREADS)] = None
-    """Number of CPU threads; results are repeatable only with the same number. Default: PyTorch's choice."""
+    """Number of CPU threads; results are reproducible only with an equal number. Default: PyTorch's choice."""
     precision: Literal["float32", "bfloat16"] = "float32"
-    """float32, or bfloat16: the network under autocast; batch-norm statistics and the optimizer stay float32."""
+    """float32, or bfloat16 for the network (autocast); batch-norm statistics and the optimizer stay in float32."""
     compile: bool = False
     """Compile the network with torch.compile (needs a C++ compiler on a CPU)."""
     checkpoint_every: Annotated[int, Range(1)] = 1
-    """Epochs between checkpoints; there also is one after each of the three evaluations."""
+    """Write a checkpoint every N epochs, and after each of the three evaluations."""
 
     def resolved(self) -> "TrainingConfig":
         """Fill in what the machine decides and check every value.
 
         Raises:
-            InvalidInputError: a number is out of its range, or there is no such device.
+            InvalidInputError: a number is out of its range, or the device does not exist.
         """
         config = replace(
             self,
@@ -85,11 +85,11 @@ class TrainingConfig:
         return config
 
     def as_dict(self) -> dict[str, Any]:
-        """All options by name, for JSON."""
+        """Return all options by name, for JSON."""
         return asdict(self)
 
     def skeleton(self, classes: int) -> Skeleton:
-        """What stands around the cells, of a resolved configuration."""
+        """Return the network skeleton around the cells; the configuration must be resolved."""
         return Skeleton(
             stem_channels=self.stem_channels,
             stacks=self.stacks,
@@ -106,7 +106,7 @@ PROTOCOL = {
         "rms_epsilon", "weight_decay", "batch_norm_momentum",
     )
 }  # fmt: skip
-"""What makes a training NAS-Bench-101's, at whichever budget and on its images."""
+"""The options of NAS-Bench-101's training protocol, for any budget."""
 
 
 def training_config(given: Mapping[str, Any]) -> TrainingConfig:

@@ -123,4 +123,4 @@ def _mean(loss_sum: Tensor, steps: int, state: TrainingState) -> float:
 def _advice(state: TrainingState) -> str:
     """Where a training diverged, and what to do then."""
     advice = f"by step {state.step}: train again with a lower --learning-rate or another --seed"
-    return f"{advice}; what is recorded stays" if state.recorded else advice
+    return f"{advice}; the record is kept" if state.recorded else advice

@@ -1,4 +1,4 @@
-"""Whether the training of a cell fits into memory, told before its network is built."""
+"""Checks whether the training of a cell fits into memory, before its network is built."""
 
 from nasbench1shot1.cell_training.config import TrainingConfig
 from nasbench1shot1.nasbench101.cell import Cell
@@ -10,7 +10,7 @@ SIDE = 32  # pixels of an image
 
 
 def check_fits(config: TrainingConfig, cell: Cell, classes: int) -> None:
-    """Refuse a network that the memory of its device cannot hold while it trains.
+    """Raise InvalidInputError for a network whose training does not fit into the memory of its device.
 
     Only what every network keeps is counted: weights, gradients, the optimizer's state and every cell's output for
     backpropagation. So a training that passes may still run out of memory.
@@ -30,6 +30,6 @@ def check_fits(config: TrainingConfig, cell: Cell, classes: int) -> None:
 
 
 def _activations(config: TrainingConfig) -> int:
-    """Numbers in the outputs of all cells for one image."""
+    """Return how many numbers the outputs of all cells have for one image."""
     maps = ((config.stem_channels << stack) * (SIDE >> stack) ** 2 for stack in range(config.stacks))
     return config.cells_per_stack * sum(maps)

@@ -63,7 +63,7 @@ class Parts:
         smallest = min(len(part) for part in (self.train, *self.evaluated().values()))
         if size > smallest:
             raise InvalidInputError(
-                f"--batch-size {size} is more than the {smallest:,} images of a part: lower it, or give more images"
+                f"--batch-size {size} is more than the {smallest:,} images of a part: lower it, or use more images"
             )
 
 

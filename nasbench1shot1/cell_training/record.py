@@ -1,4 +1,4 @@
-"""A training as it lies in its folder, in the form that a table has."""
+"""Reading the folder of a training; its metrics have the form of a table's metrics."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ FACTS = {
     "steps": int,
     "is_protocol": bool,
 }
-"""What config.json holds beside the options, with types: what the training was made with."""
+"""Fields of config.json besides the options, with their types: the data that the training used."""
 
 
 @dataclass(frozen=True)
@@ -85,22 +85,22 @@ class Training(RunRecord):
 
     @cached_property
     def cell(self) -> Cell:
-        """The cell as it was given."""
+        """Return the cell as it was given."""
         return Cell(self.config["matrix"], self.config["ops"])
 
     @property
     def initial(self) -> Evaluation:
-        """After the first step, which moves no weight."""
+        """Return the evaluation after the first step, which does not change any weight."""
         return self._evaluation(INITIAL)
 
     @property
     def halfway(self) -> Evaluation:
-        """After half of the budget, in the middle of the annealing."""
+        """Return the evaluation after half of the budget, in the middle of the learning-rate schedule."""
         return self._evaluation(HALFWAY)
 
     @property
     def final(self) -> Evaluation:
-        """After the last step. These three raise UserError for an evaluation that has not been made yet."""
+        """Return the evaluation after the last step; raises UserError if it has not been made yet."""
         return self._evaluation(FINAL)
 
     @property

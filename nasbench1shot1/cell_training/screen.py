@@ -25,7 +25,7 @@ def announce(state: TrainingState, folder: Path, console: Console | None) -> Con
     console, config = console or Console(), state.config
     say = sayer(console)
     if state.recorded == len(state.stops):
-        say(f"{folder} is trained to its end already; its summary is written anew.")
+        say(f"{folder} is already finished; its summary is written again.")
         return console
     say(f"Cell {state.cell.hash}, {counted(config.epochs, 'epoch')}, seed {config.seed}, into {folder}")
     where = config.device

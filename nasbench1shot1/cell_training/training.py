@@ -32,7 +32,7 @@ def train_cell(
     console: "Console | None" = None,
     **options: Any,
 ) -> Training:
-    """Train the network of a cell as NAS-Bench-101 trained its own, or resume a training that was stopped.
+    """Train the network of a cell by NAS-Bench-101's protocol, or resume a stopped training.
 
     Args:
         x: an Architecture, a Cell, anything with `matrix` and `ops`; or, as a text, an architecture or a cell's hash.
@@ -55,12 +55,12 @@ def train_cell(
             raise InvalidInputError("--resume continues in the training's own folder: remove --out")
         return _resume(as_path(resume, "--resume"), x, options, table, console)
     if x is None:
-        raise InvalidInputError("there is nothing to train: give an architecture, a cell or its hash")
+        raise InvalidInputError("no cell was given: give an architecture, a cell or its hash")
     return _start(find(x, table), training_config(options), out, console)
 
 
 def train_and_evaluate(x: Any, config: TrainingConfig, out: str | Path) -> Training:
-    """Train a cell in silence, for callers that show their own progress.
+    """Train a cell without output, for callers that show their own progress.
 
     Args:
         x: an Architecture, a Cell, or anything with `matrix` and `ops`, for example a ModelSpec.

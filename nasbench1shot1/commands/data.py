@@ -11,7 +11,7 @@ class Info:
     """List the image sets that `search --images` finds."""
 
     verify: bool = False
-    """Read every image and compare with the recorded SHA-256."""
+    """Read every image and verify the recorded SHA-256."""
 
     def run(self) -> None:
         """Print a paragraph for each."""
@@ -28,10 +28,10 @@ class Info:
 
 @dataclass(frozen=True)
 class Download:
-    """Download the official CIFAR-10 (170 MB), check its SHA-256, and import it as "cifar10"."""
+    """Download the official CIFAR-10 (170 MB), verify its SHA-256, and import it as "cifar10"."""
 
     mirror: str | None = None
-    """Another address: of the folder that holds cifar-10-python.tar.gz, or of an official archive itself."""
+    """URL of an official archive, or of a folder that has cifar-10-python.tar.gz. Default: the official URL."""
 
     def run(self) -> None:
         """Download, import, and say where it lies."""
@@ -48,12 +48,12 @@ class Download:
 
 @dataclass(frozen=True)
 class Import:
-    """Import the official CIFAR-10 from a .tar.gz or its folder, or any images from an .npz of images and labels."""
+    """Import the official CIFAR-10 from a .tar.gz file or its folder, or any images and labels from an .npz file."""
 
     path: tyro.conf.Positional[Path]
-    """The archive, the folder or the .npz."""
+    """Path of the archive, the folder or the .npz file."""
     name: str | None = None
-    """The name by which --images finds it; cifar10 for the official set, the file's stem for an .npz if not given."""
+    """Name of the image set, for --images. Default: cifar10 for the official set, the file's stem for an .npz."""
 
     def run(self) -> None:
         """Import, and say where it lies."""

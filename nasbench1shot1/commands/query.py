@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Query:
-    """Look an architecture or a cell's hash up, and say of every value whether it is measured or predicted."""
+    """Look up an architecture or a cell's hash. The output tells whether each value is measured or predicted."""
 
     what: tyro.conf.Positional[str]
     """An architecture such as "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3", or a hash."""
     epochs: int = 108
-    """Training budget: 4, 12, 36 or 108."""
+    """Training budget in epochs: 4, 12, 36 or 108."""
     table: str | None = None
-    """Folder or name of the table; the one in use if not given."""
+    """Folder or name of the table. Default: the table in use."""
 
     def run(self) -> None:
         """Print a row for every column."""
@@ -54,7 +54,7 @@ class Query:
 
 
 def _regrets(table: "Table", item: Any, epochs: int) -> list[tuple[str, str, str]]:
-    """A row for the regret in every space that the cell is in, on both splits where the table has them."""
+    """Return a row for the regret in every space that has the cell, on the splits that the table has."""
     from nasbench1shot1.errors import OutOfDomainError
     from nasbench1shot1.wording import percent
 

@@ -9,14 +9,14 @@ import tyro
 
 @dataclass(frozen=True)
 class Report:
-    """Score a finished run, or one for each of several seeds, anew, without searching; the runs stay as they are."""
+    """Score a finished run, or the runs of several seeds, without searching again. The runs are not changed."""
 
     folder: tyro.conf.Positional[Path]
-    """Folder of the run, or of the runs of several seeds."""
+    """Folder of a run, or of the runs of several seeds."""
     table: str | None = None
-    """Folder or name of the table to score it on; the one in use if not given."""
+    """Folder or name of the table to score the run on. Default: the table in use."""
     out: Path | None = None
-    """Where metrics.jsonl, summary.json and regret.png go; FOLDER/report-TABLE if not given."""
+    """Folder for metrics.jsonl, summary.json and regret.png. Default: FOLDER/report-TABLE."""
 
     def run(self) -> None:
         """Write the report and print its summary."""

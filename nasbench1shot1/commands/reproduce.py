@@ -7,56 +7,55 @@ from typing import Annotated
 import tyro
 
 GIVEN = ("epochs", "images", "preset", "table", "device", "threads", "precision", "compile")
-"""Options of every search of a figure; those that are given win over the figure's own."""
+"""Options of every search of a figure; given values override the figure's own."""
 
 
 @dataclass(frozen=True)
 class Reproduce:
-    """Run the searches behind a figure of NAS-Bench-1Shot1, several at once, and draw it; lists them without a name.
+    """Run the searches of a NAS-Bench-1Shot1 figure in parallel, and draw it. Without a name, list the figures.
 
-    The same command again goes on where the last one stopped; finished searches are kept.
+    Running the command again continues where it stopped; finished searches are kept.
     """
 
     figure: Annotated[
         tyro.conf.Positional[str | None],
         tyro.conf.arg(metavar="[FIGURE]", help_behavior_hint="(default: list the figures)"),
     ] = None
-    """figure2, figure4 or figure7 to figure13."""
+    """Figure: figure2, figure4, or figure7 to figure13."""
     scale: str = "full"
-    """full: the paper's setting, for GPUs; quick: minutes on a CPU, and too small to rank methods."""
+    """full: the paper's setting, for GPUs; quick: minutes on a CPU, but too small to rank methods."""
     out: Path | None = None
-    """Folder of searches, picture and CSV; reproduce/FIGURE-SCALE if not given."""
+    """Folder of the searches, the picture and the CSV file. Default: reproduce/FIGURE-SCALE."""
     only: str | None = None
-    """Parts of the figure: panels, curves or panel/curve, as in s1,s2/gdas; * stands for anything. Drawn into files of
-    their own."""
+    """Parts of the figure to draw into separate files: panels, curves or panel/curve, as in s1,s2/gdas; * matches
+    anything. Default: the whole figure."""
     seeds: str | None = None
-    """0-5, or 1,3,8; full: 0-5, quick: 0-1 if not given."""
+    """Seeds, as 0-5 or 1,3,8. Default: 0-5 at the full scale, 0-1 at the quick scale."""
     workers: int | None = None
-    """Number of searches at the same time. Default: one per GPU, or as many as the cores have room for."""
+    """Number of parallel searches. Default: one per GPU, or as many as fit on the CPU cores."""
     scheduler: str | None = None
-    """Address of a dask scheduler, for example tcp://host:8786, whose workers run the searches. Default: this machine.
-    """
+    """Address of a dask scheduler, such as tcp://host:8786, whose workers run the searches. Default: this machine."""
     dry_run: bool = False
-    """List the curves and how long they would take, and stop."""
+    """List the curves and the estimated time, and stop."""
     epochs: int | None = None
-    """Search epochs; the figure's if not given."""
+    """Number of search epochs. Default: the figure's."""
     images: str | None = None
-    """Image set, as in nb1shot1 search."""
+    """Image set, as in nb1shot1 search. Default: the scale's."""
     preset: str = "corrected"
-    """corrected, or original for the published code's faults."""
+    """corrected, or original to reproduce the published code's bugs."""
     table: str | None = None
-    """Table to score on, by folder or name; finished searches are scored on it, too."""
+    """Folder or name of the table to score all searches on, including finished ones. Default: the table in use."""
     device: str = "auto"
-    """auto, cpu, cuda (spread over all GPUs), cuda:1, …"""
+    """Device: auto, cpu, cuda (spread over all GPUs), cuda:1, …"""
     threads: int = 1
-    """CPU threads of each search; part of what makes one repeatable."""
+    """Number of CPU threads per search; results are reproducible only with an equal number."""
     precision: str = "float32"
-    """float32 or bfloat16."""
+    """Precision of the supernet: float32 or bfloat16."""
     compile: bool = False
     """Compile the supernet with torch.compile."""
 
     named: tyro.conf.Suppress[frozenset[str]] = frozenset()
-    """Names of the options that were given, which `cli` fills in."""
+    """Names of the given options, set by `cli`."""
 
     def run(self) -> None:
         """Search and draw."""

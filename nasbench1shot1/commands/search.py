@@ -18,10 +18,10 @@ Own = TypeVar("Own")
 
 @dataclass(frozen=True, kw_only=True)
 class Search(Generic[Own]):
-    """Train a supernet, read off the architecture it prefers after every epoch, and look up its regret.
+    """Train a supernet; after every epoch, record the preferred architecture and its regret.
 
-    Options and defaults are those of the optimizer that --optimizer names, at the full scale under the preset
-    corrected; docs/optimizers.md has those of all optimizers side by side.
+    This help shows the options of the optimizer that --optimizer selects, with their defaults at the full scale under
+    the preset "corrected". docs/optimizers.md compares the options of all optimizers.
     """
 
     common: tyro.conf.OmitArgPrefixes[SearchConfig]
@@ -29,26 +29,27 @@ class Search(Generic[Own]):
     own: tyro.conf.OmitArgPrefixes[Own]
     """Options of this optimizer."""
     out: Path | None = None
-    """Folder of the run, which must not exist. Default: runs/OPTIMIZER-SPACE-SEED."""
+    """Folder of the new run; it must not exist. Default: runs/OPTIMIZER-SPACE-SEED."""
     resume: Path | None = None
-    """Folder of a stopped run to resume. No other option may be given, except --epochs, which may only increase."""
+    """Folder of a stopped run to resume. Cannot be combined with other options, except --epochs, which may only
+    increase, and --allow-module."""
     seeds: str | None = None
-    """Several seeds, one run each, with mean and spread drawn: 0-5, or 1,3,8."""
+    """Seeds of several runs, as 0-5 or 1,3,8; the picture shows mean and spread."""
     allow_module: str | None = None
-    """With --resume, import this module because the run's config.json names it. Importing a module runs its code."""
+    """Module that --resume may import because the run's config.json names it. Importing a module runs its code."""
 
     named: tyro.conf.Suppress[frozenset[str]] = frozenset()
-    """Names of the options that were given, which `cli` fills in; on resuming, these are compared with the run's."""
+    """Names of the given options, set by `cli`; on resuming, their values are compared with the recorded ones."""
 
     @classmethod
     def for_flags(cls, flags: Mapping[str, str]) -> tuple[Any, Self]:
         """Return the command's type and defaults for the optimizer that the command line names.
 
         Args:
-            flags: every option that is given, as a field's name, with its last value.
+            flags: the given options, by field name, with their last values.
 
         Raises:
-            InvalidInputError: an unknown optimizer, or an option that only other optimizers have.
+            InvalidInputError: the optimizer is unknown, or an option belongs only to other optimizers.
         """
         from nasbench1shot1.one_shot_search.options import check_options, help_defaults
         from nasbench1shot1.registry import optimizer
@@ -79,7 +80,7 @@ class Search(Generic[Own]):
 
 
 def _optimizer_name(flags: Mapping[str, str]) -> str:
-    """The optimizer that is named, else that of the run to resume, else the default."""
+    """Return the given optimizer, else the optimizer of the run to resume, else the default."""
     from nasbench1shot1.registry import check_at_hand
 
     if named := flags.get("optimizer"):
@@ -91,7 +92,7 @@ def _optimizer_name(flags: Mapping[str, str]) -> str:
 
 
 def _recorded_optimizer(resume: str | None) -> str | None:
-    """The optimizer of the run, or of the group of runs, that --resume names; None where there is none to read."""
+    """Return the optimizer of the run or group of runs that --resume names; None if it cannot be read."""
     from nasbench1shot1.one_shot_search.record import SEEDS
     from nasbench1shot1.runs.description import read_description
     from nasbench1shot1.runs.folder import read_object

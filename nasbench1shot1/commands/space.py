@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Space:
-    """Print the sizes of the search spaces, under consistent counting rules and the paper's, beside what it prints."""
+    """Print the sizes of the search spaces under consistent counting rules, and compare them with the paper's."""
 
     def run(self) -> None:
         """Count and print."""

@@ -16,30 +16,30 @@ SUMMARY = "summary.json"
 
 @dataclass(frozen=True)
 class Statistics:
-    """Ask a table what NAS-Bench-101 and NAS-Bench-1Shot1 asked of theirs; a CSV file and a picture for each answer.
+    """Run the analyses of NAS-Bench-101 and NAS-Bench-1Shot1 on a table. Each writes a CSV file and a picture.
 
     error-distribution, accuracy-distribution, noise-distribution, cost, operation-replacement, depth-and-width,
-    budget-correlation, autocorrelation, fitness-distance, isomorphic-copies, top-volume. Measurements only, unless
-    --predicted is given.
+    budget-correlation, autocorrelation, fitness-distance, isomorphic-copies, top-volume. Only measurements are used,
+    unless --predicted is given.
     """
 
     names: Annotated[
         tyro.conf.Positional[tuple[str, ...]],
         tyro.conf.arg(metavar="[ANALYSIS …]", help_behavior_hint="(default: all)"),
     ] = ()
-    """The analyses, by name."""
+    """Names of the analyses."""
     table: str | None = None
-    """Folder or name of the table ("nb101-sample": the real sample); the one in use if not given."""
+    """Folder or name of the table ("nb101-sample": the real sample). Default: the table in use."""
     out: Path | None = None
-    """Folder of the results; statistics/TABLE if not given."""
+    """Folder of the results. Default: statistics/TABLE."""
     split: Literal["test", "validation"] | None = None
-    """Of which accuracy; if not given, the paper's choice where the table has it measured, else validation."""
+    """Accuracy to analyse. Default: the paper's choice if the table has it measured, else validation."""
     space: str | None = None
-    """For autocorrelation: walk through this choice-block space instead of through all encodings."""
+    """Choice-block space of the random walk of autocorrelation. Default: all encodings."""
     predicted: bool = False
-    """Take the table's estimates where it has no measurements; every figure then says so."""
+    """Use the table's estimates where measurements are missing; every figure then states this."""
     seed: int = 0
-    """Of the random numbers that autocorrelation and top-volume draw."""
+    """Random seed of autocorrelation and top-volume."""
 
     def run(self) -> None:
         """Run the analyses, write and print; raises UserError where none could be answered."""

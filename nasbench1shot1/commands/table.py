@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Info:
-    """Say what the table in use is: its rows, columns, what is measured and predicted, and its fidelity."""
+    """Describe a table: rows, columns, which values are measured or predicted, and the accuracy of predictions."""
 
     table: str | None = None
-    """Folder or name of the table; the one in use if not given."""
+    """Folder or name of the table. Default: the table in use."""
     json: bool = False
-    """Print all that is known of it, as JSON."""
+    """Print the whole description as JSON."""
 
     def run(self) -> None:
         """Print a screen, or JSON."""
@@ -34,15 +34,15 @@ class Info:
 
 @dataclass(frozen=True)
 class Verify:
-    """Check every column of a table and its description, meta.json, against their recorded SHA-256."""
+    """Verify the SHA-256 of every column of a table and of its description, meta.json."""
 
     table: str | None = None
-    """Folder or name of the table; the one in use if not given."""
+    """Folder or name of the table. Default: the table in use."""
     hashes: bool = False
-    """Compute the hash of every cell anew, too: half a minute for the whole of NAS-Bench-101."""
+    """Also recompute the hash of every cell, which takes half a minute for the whole of NAS-Bench-101."""
 
     def run(self) -> None:
-        """Check, and say that all is well."""
+        """Verify the table, and print the result."""
         from nasbench1shot1.tables.description import CHECKSUM
         from nasbench1shot1.tables.table import load_table
 
@@ -59,7 +59,7 @@ class Verify:
 
 @dataclass(frozen=True)
 class Import:
-    """Import a file of NAS-Bench-101, or of another project in its format, to be opened in milliseconds ever after.
+    """Import a NAS-Bench-101 file, or another file in its format. The imported table opens in milliseconds.
 
     Every checksum is verified on the way; a minute or so for nasbench_full.tfrecord. TensorFlow is not needed.
     """
@@ -67,9 +67,9 @@ class Import:
     file: tyro.conf.Positional[Path]
     """nasbench_only108.tfrecord, nasbench_full.tfrecord, or another file of their format."""
     out: Path | None = None
-    """Folder of the table; if not given, one in the data folder, which --table finds by the file's name."""
+    """Folder of the table. Default: a folder in the data folder, which --table finds by the file's name."""
     epochs: Annotated[tuple[int, ...], tyro.conf.arg(metavar="INT …", help_behavior_hint="(default: 4 12 36 108)")] = ()
-    """The budgets that the file may have."""
+    """Training budgets, in epochs, that the file may have."""
 
     def run(self) -> None:
         """Import, and say where the table lies and how to use it."""
@@ -89,17 +89,17 @@ class Import:
 
 @dataclass(frozen=True)
 class Download:
-    """Download one of NAS-Bench-101's own files, check its SHA-256, and import it.
+    """Download an official NAS-Bench-101 file, verify its SHA-256, and import it.
 
     only108 (499 MB) holds the trainings of 108 epochs, full (1.95 GB) those of 4, 12, 36 and 108.
     """
 
     which: tyro.conf.Positional[str]
-    """only108 or full."""
+    """File to download: only108 or full."""
     mirror: str | None = None
-    """Another address: of the folder that holds the file, or of the file itself."""
+    """URL of the file, or of a folder that has the file. Default: the official URL."""
     keep: bool = False
-    """Keep the downloaded file, which is removed otherwise when it is imported."""
+    """Keep the downloaded file. By default, it is removed after the import."""
 
     def run(self) -> None:
         """Download, import, and say where the table lies and how to use it."""
@@ -117,7 +117,7 @@ class Download:
 
 @dataclass(frozen=True)
 class Build:
-    """Fit the table of estimates that the package carries anew, from the real samples beside it.
+    """Rebuild the bundled table of estimates from the bundled real samples.
 
     Takes about eight minutes on one core and needs the extra [table]. The same versions and threads give the same bits.
     """

@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Train(TrainingConfig):
-    """Train the network of one cell as NAS-Bench-101 trained its own, and show what came out beside the table."""
+    """Train the network of one cell by NAS-Bench-101's protocol, and compare the result with the table."""
 
     what: tyro.conf.Positional[str | None] = None
     """An architecture such as "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3", or a cell's hash."""
     out: Path | None = None
-    """Folder of the training, which must not exist; runs/cell-HASH-EPOCHS-SEED if not given."""
+    """Folder of the new training; it must not exist. Default: runs/cell-HASH-EPOCHS-SEED."""
     resume: Path | None = None
-    """Folder of a stopped training to go on with. It stands alone."""
+    """Folder of a stopped training to resume. Cannot be combined with other options."""
     table: str | None = None
-    """Folder or name of the table to look a hash up in and to compare with; the one in use if not given."""
+    """Folder or name of the table to compare with, and to look up a hash. Default: the table in use."""
 
     named: tyro.conf.Suppress[frozenset[str]] = frozenset()
-    """Names of the options that were given, which `cli` fills in; on resuming, these are compared with the run's."""
+    """Names of the given options, set by `cli`; on resuming, their values are compared with the recorded ones."""
 
     def run(self) -> None:
         """Train."""
@@ -48,7 +48,7 @@ COLUMNS = ("validation_accuracy", "test_accuracy", "train_accuracy", "training_t
 
 
 def compare(training: "Training", table: "Table", console: "Console") -> None:
-    """Print a training's metrics beside the table's for the same cell and budget, and say what each of them is."""
+    """Print a training's metrics and the table's metrics for the cell and budget, and explain each of them."""
     from rich.table import Table as Screen
 
     from nasbench1shot1.errors import OutOfDomainError

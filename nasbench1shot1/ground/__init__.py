@@ -1,1 +1,1 @@
-"""What files and screens stand on: paths, folders that change places, standard output, a bar for downloads."""
+"""Foundations of file access and output: user paths, folder replacement, standard output, download progress."""

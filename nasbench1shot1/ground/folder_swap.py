@@ -1,4 +1,4 @@
-"""Putting a whole new folder in the place of another, so that no reader finds neither and no kill loses both.
+"""Replacement of a folder by a new one: readers always find one of them, and a killed process loses neither.
 
 On Linux the two change places in one step, where the file system can do that. Elsewhere two renames do it: the old
 folder is moved aside, then the new one takes its name. A process that is killed between the two leaves the old folder
@@ -121,7 +121,7 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def _aside(folder: Path, suffix: str) -> Iterator[Path]:
-    """What lies aside of this folder, and of no other whose name begins alike."""
+    """Return the folders moved aside for this folder, but not for others whose names have a common prefix."""
     form = re.compile(rf"\.{re.escape(folder.name)}\.[^.]*\.\d{{1,12}}\.[0-9a-f]{{8}}\{suffix}")
     with suppress(OSError):  # there is no such place, or none that may be listed
         yield from [path for path in folder.parent.iterdir() if form.fullmatch(path.name)]

@@ -1,4 +1,4 @@
-"""Standard output that is closed, full, a pipe without a reader, or of an encoding that lacks our characters."""
+"""Handling of standard output that is closed, full, a broken pipe, or of an encoding that lacks some characters."""
 
 import codecs
 import errno

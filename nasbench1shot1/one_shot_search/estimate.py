@@ -1,4 +1,4 @@
-"""How long a search will take, from a few timed steps on the machine it will run on."""
+"""Estimates of the duration of a search, from a few timed steps on the machine that will run it."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -68,7 +68,7 @@ def _rehearsal(state: SearchState) -> Iterator[SearchState]:
 
 
 def _tensors(net: Supernet) -> Iterator[tuple[str, Tensor]]:
-    """All weights and buffers of a network, by name, outside of autograd."""
+    """Return all weights and buffers of a network, by name, detached from autograd."""
     yield from ((name, parameter.data) for name, parameter in net.named_parameters())
     yield from net.named_buffers()
 

@@ -1,4 +1,4 @@
-"""The supernet of a recorded search, with the weights of an epoch that it kept."""
+"""The supernet of a recorded search, with the weights saved at an epoch."""
 
 import re
 from pathlib import Path
@@ -18,15 +18,15 @@ from nasbench1shot1.supernet import Supernet
 
 
 class KeptRun(Protocol):
-    """What is needed of a search's record (`nb.Run`)."""
+    """The part of a search's record (`nb.Run`) that this module needs."""
 
     @property
     def folder(self) -> Path:
-        """Where the run lies."""
+        """Return the folder of the run."""
 
     @property
     def config(self) -> dict[str, Any]:
-        """Every option by its name."""
+        """Return every option by name."""
 
     @property
     def architecture_parameters(self) -> dict[str, NDArray[np.float32]]:
@@ -34,7 +34,7 @@ class KeptRun(Protocol):
 
 
 def supernet_of(run: KeptRun, epoch: int) -> tuple[Supernet, dict[str, Tensor]]:
-    """Return a run's network as it was after an epoch, on the CPU and in evaluation mode, and Λ after that epoch.
+    """Return a run's network after an epoch, on the CPU and in evaluation mode, and Λ after that epoch.
 
     Batch-norm's running statistics are those that training left behind.
 
@@ -73,7 +73,7 @@ def supernet_of(run: KeptRun, epoch: int) -> tuple[Supernet, dict[str, Tensor]]:
 
 
 def kept_epochs(run: KeptRun) -> list[int]:
-    """List the epochs whose weights a run kept, ascending."""
+    """Return the epochs whose weights a run saved, ascending."""
     names = [path.stem for path in (run.folder / WEIGHTS).glob("epoch-*.pt")]
     return sorted(int(found[1]) for name in names if (found := re.fullmatch(r"epoch-(\d+)", name)))
 
@@ -84,7 +84,7 @@ def _not_kept(run: KeptRun, epoch: int, kept: list[int]) -> InvalidInputError:
             f"'{run.folder}' kept no supernet weights: search again with --keep-weights-every 1 (or every N epochs)"
         )
     return InvalidInputError(
-        f"'{run.folder}' did not keep the weights of epoch '{epoch}': choose from {', '.join(map(str, kept))}"
+        f"'{run.folder}' did not keep the weights of epoch '{epoch}': choose one of {', '.join(map(str, kept))}"
     )
 
 

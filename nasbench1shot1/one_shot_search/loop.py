@@ -208,5 +208,5 @@ def _mean(loss_sum: Tensor, seen: int, epoch: int) -> float:
 def _advice(epoch: int, of: str = "-") -> str:
     """Where a search diverged, and what to do then; `of` begins the names of the options that help."""
     return f"in epoch {epoch}: search again with a lower {of}-learning-rate or {of}-grad-clip" + (
-        f"; the record is whole up to epoch {epoch - 1}" if epoch else "; nothing was trained yet"
+        f"; the record is complete up to epoch {epoch - 1}" if epoch else "; nothing has been trained yet"
     )

@@ -1,4 +1,4 @@
-"""Whether a search fits into memory, told before its network is built."""
+"""Checks whether a search fits into memory, before its network is built."""
 
 from nasbench1shot1.one_shot_search.config import SearchConfig
 from nasbench1shot1.one_shot_search.sizes import supernet_size
@@ -11,7 +11,7 @@ MOST_CHANNELS = 10**6  # more are not counted exactly: no memory holds so many
 
 
 def check_fits(config: SearchConfig, space: OneShotSpace) -> None:
-    """Refuse a supernet that the memory of its device cannot hold while it trains.
+    """Raise InvalidInputError for a supernet whose training does not fit into the memory of its device.
 
     Only what every method keeps is counted: weights, gradients, momentum and every cell's input for backpropagation.
     So a search that passes may still run out of memory.

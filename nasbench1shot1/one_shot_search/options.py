@@ -1,6 +1,6 @@
-"""What a search is told, in two typed records: the options that all searches share, and those of its optimizer.
+"""The options of a search in two typed records: options that all searches share, and options of its optimizer.
 
-Both lie flat beside each other in `nb.search(…)` and on the command line; config.json has a section for each.
+`nb.search(…)` and the command line accept both in one flat namespace; config.json has a section for each.
 """
 
 from collections.abc import Iterable, Mapping
@@ -34,9 +34,9 @@ class SearchOptions:
     """The options of one search.
 
     Attributes:
-        common: those that all searches share.
-        own: those of its optimizer.
-        method: the optimizer's class.
+        common: the options that all searches share.
+        own: the options of the optimizer.
+        method: the class of the optimizer.
     """
 
     common: SearchConfig
@@ -44,7 +44,7 @@ class SearchOptions:
     method: "type[OneShotOptimizer]"
 
     def resolved(self) -> "SearchOptions":
-        """Fill in what preset, data and machine decide, and check every value; raises InvalidInputError."""
+        """Fill in the values that preset, data and machine decide, and check every value; raises InvalidInputError."""
         check_ranges(self.own)
         self.own.check()
         return replace(self, common=self.common.resolved())
@@ -59,11 +59,11 @@ class SearchOptions:
 
 
 def search_options(given: Mapping[str, Any]) -> SearchOptions:
-    """Bring named options into the two records; what is not given, or None, takes the value of `defaults`.
+    """Return the two records for named options; options that are missing or None take the values of `defaults`.
 
     Raises:
-        InvalidInputError: an unknown option (the closest known one is suggested), one of another optimizer, a value of
-            a wrong type or out of range.
+        InvalidInputError: an option is unknown (the closest known one is suggested) or belongs to another optimizer, or
+            a value has a wrong type or is out of range.
     """
     method = optimizer(given.get("optimizer") or SearchConfig.optimizer)
     check_method(method)
@@ -99,8 +99,10 @@ def recorded_search(recorded: Mapping[str, Any], where: Path) -> SearchOptions:
 
 
 def defaults(method: "type[OneShotOptimizer]", scale: str, preset: str) -> dict[str, Any]:
-    """Return what replaces the fields' own defaults, from the weakest to the strongest: the optimizer's settings, its
-    published ones under the preset "original", the scale's, and the optimizer's at the quick scale.
+    """Return the values that replace the fields' own defaults.
+
+    Later sources override earlier ones: the optimizer's settings, its published settings under the preset "original",
+    the scale's settings, and the optimizer's settings at the quick scale.
     """
     return {
         **method.defaults,
@@ -118,27 +120,27 @@ def help_defaults(method: "type[OneShotOptimizer]", name: str) -> tuple[SearchCo
 
 
 def check_options(method: "type[OneShotOptimizer]", given: Iterable[str]) -> None:
-    """Raise InvalidInputError for an option that only other optimizers have, naming those."""
+    """Raise InvalidInputError for an option that only other optimizers have, and name these optimizers."""
     mine = {*option_names(SearchConfig), *option_names(method.Hyperparameters)}
     for name in given:
         if name not in mine and (holders := _holders(name)):
             raise InvalidInputError(
-                f"{method.__name__} has no option {flag(name)}, which is one of {', '.join(holders)}: leave it out"
+                f"{flag(name)} does not apply to {_registered_name(method)} (only to {', '.join(holders)}): remove it"
             )
 
 
 def check_method(method: "type[OneShotOptimizer]") -> None:
-    """Check what an optimizer says about its own options.
+    """Check an optimizer's declaration of its own options.
 
-    Raises InvalidInputError where an own option has a common or reserved name, no default or no simple type, or where a
-    default names no option.
+    Raises InvalidInputError if an own option has a common or reserved name, no default or no simple type, or if a
+    default does not name an option.
     """
     from nasbench1shot1.optimizer import Hyperparameters
 
     own = method.Hyperparameters
     if not (isinstance(own, type) and issubclass(own, Hyperparameters)):
         raise InvalidInputError(
-            f"{method.__name__}.Hyperparameters must subclass optimizer.Hyperparameters: let it do so"
+            f"{method.__name__}.Hyperparameters must be a subclass of nasbench1shot1.optimizer.Hyperparameters"
         )
     common, hints = set(option_names(SearchConfig)), get_type_hints(own)
     for field in fields(own):
@@ -163,13 +165,22 @@ def _check_own(method: str, name: str, common: set[str]) -> None:
 
 
 def _of(record: Any, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the options that the record has."""
+    """Return the options that the record has."""
     known = option_names(record)
     return {name: value for name, value in options.items() if name in known}
 
 
+def _registered_name(method: "type[OneShotOptimizer]") -> str:
+    """Return the name that selects an optimizer; the name of its class if it is not registered."""
+    for name in names("optimizers"):
+        with suppress(InvalidInputError):  # another package's that cannot be imported
+            if optimizer(name) is method:
+                return name
+    return method.__name__
+
+
 def _holders(option: str) -> list[str]:
-    """The optimizers, installed ones too, that have an option of that name."""
+    """Return the names of the optimizers, including installed ones, that have an option."""
     found = []
     for name in names("optimizers"):
         with suppress(InvalidInputError):  # another package's that cannot be imported
@@ -187,7 +198,7 @@ _OF_A_RUN = {
 def non_default_options(recorded: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options in which a recorded search differs from its optimizer's defaults.
 
-    Size, images and place of computation are left out. Empty where the optimizer is not at hand: no module is imported
+    Size, images and device are left out. The result is empty if the optimizer is not registered: no module is imported
     only because a record names it.
     """
     with suppress(UserError):

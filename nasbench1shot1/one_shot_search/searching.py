@@ -115,7 +115,7 @@ def resume_search(
 
 
 def _check_is_no_other(folder: Path, options: SearchOptions) -> None:
-    """Refuse a folder that holds a search with other options, naming one of them: resuming it would not be this one."""
+    """Raise InvalidInputError if a folder holds a search with other options, and name one of these options."""
     if not (folder / CONFIG).is_file():
         return
     recorded = load_run(folder).config
@@ -129,7 +129,7 @@ def _check_is_no_other(folder: Path, options: SearchOptions) -> None:
 def _grown(
     folder: Path, recorded: Mapping[str, Any], given: Mapping[str, Any], allow_module: str | None
 ) -> SearchOptions:
-    """The recorded options, with more epochs if they were given; anything else given must equal them."""
+    """Return the recorded options, with more epochs if given; other given options must equal the recorded ones."""
     if given.get("optimizer") != recorded["optimizer"]:  # naming it is a permission, too
         check_at_hand("optimizers", "optimizer", recorded["optimizer"], folder / CONFIG, allow_module)
     check_at_hand("search_spaces", "space", recorded["space"], folder / CONFIG, allow_module)
@@ -149,7 +149,7 @@ def _record_growth(folder: Path, recorded: Mapping[str, Any], epochs: int, epoch
 
 
 def _check_covers(table: "Table", name: str) -> None:
-    """Refuse a space without relaxation, and a table that lacks cells of it, before a search prefers one."""
+    """Raise InvalidInputError for a space without relaxation, or for a table that lacks cells of the space."""
     import numpy as np
 
     space, rng = one_shot(search_space(name)), np.random.default_rng(0)
@@ -163,7 +163,7 @@ def _check_covers(table: "Table", name: str) -> None:
 
 
 def _facts(state: "SearchState", table: "Table") -> dict[str, Any]:
-    """What a run was made with besides its options."""
+    """Return the data of a run: fields of config.json besides the options."""
     halves = (len(state.split.weights), len(state.split.architecture))
     return dict(zip(FACTS, (state.net.space.id, table.id, state.images.sha256, *halves), strict=True))
 

@@ -99,7 +99,7 @@ def _check_is_free(folder: Path) -> None:
     names = {path.name for path in folder.iterdir()} - {LOCK} if folder.is_dir() else set()
     if names or (folder.exists() and not folder.is_dir()):
         resume = f"continue with --resume {folder}, or " if SEEDS in names or CONFIG in names else ""
-        raise InvalidInputError(f"'{folder}' exists already: {resume}choose another --out")
+        raise InvalidInputError(f"'{folder}' already exists: {resume}choose another --out")
 
 
 def _write_group(folder: Path, wanted: Sequence[SearchOptions]) -> None:
@@ -126,7 +126,9 @@ def _group_to_resume(
     wanted = [search_options({**options.as_dict(), **given}) for options in before]
     epochs, more = before[0].common.epochs, wanted[0].common.epochs
     if more < epochs:
-        raise InvalidInputError(f"'{folder}' has runs of {epochs} epochs: --epochs may only grow, not to {more}")
+        raise InvalidInputError(
+            f"'{folder}' has runs of {epochs} epochs: --epochs may only increase, not fall to {more}"
+        )
     return folder, wanted
 
 

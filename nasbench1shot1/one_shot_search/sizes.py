@@ -1,4 +1,4 @@
-"""How large a supernet is, counted without building it: cells of a stack are alike."""
+"""The size of a supernet, counted without building it, because most cells of a stack have equal sizes."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -15,7 +15,7 @@ IMAGE_SIDE = 32  # CIFAR-10's
 
 
 class SupernetSize(NamedTuple):
-    """What a supernet takes.
+    """The size of a supernet.
 
     Attributes:
         parameters: trainable numbers.
@@ -37,7 +37,7 @@ class _Cells(NamedTuple):
 def supernet_size(
     space: OneShotSpace, channels: int, cells: int, preset: Preset, classes: int = 10, partial_channels: int = 1
 ) -> SupernetSize:
-    """Count what `Supernet` of the same arguments takes, in a time that does not depend on its size.
+    """Return the size of `Supernet` with these arguments, in a time that does not depend on the size.
 
     Raises InvalidInputError where the cell does: channels that cannot be divided by `partial_channels`.
     """

@@ -1,4 +1,4 @@
-"""The checkpoint of a search or training: all it needs to go on, in one file that is replaced whole."""
+"""The checkpoint of a search or training: everything needed to resume it, in one file that is replaced atomically."""
 
 import io
 import zipfile
@@ -16,23 +16,20 @@ FORMAT = 1
 
 
 def save_checkpoint(path: Path, content: dict[str, Any]) -> None:
-    """Replace the checkpoint; until that is done, the old one stands.
-
-    Raises UserError where the disk is full.
-    """
-    buffer = io.BytesIO()  # torch reports a full disk in words of its own, so it writes to memory
+    """Replace the checkpoint atomically; raises UserError if the disk is full."""
+    buffer = io.BytesIO()  # torch reports a full disk by its own error, so it writes to memory
     torch.save({"format": FORMAT, **content}, buffer)
     with replacing(path) as file:
         file.write(buffer.getbuffer())
 
 
 def load_checkpoint(path: Path) -> dict[str, Any]:
-    """What `save_checkpoint` wrote, tensors on the CPU.
+    """Return what `save_checkpoint` wrote, with tensors on the CPU.
 
-    Raises DamagedFileError where the file is not whole or not a checkpoint of this format.
+    Raises DamagedFileError if the file is damaged or is not a checkpoint of this format.
     """
     try:
-        with zipfile.ZipFile(path) as archive:  # PyTorch does not look at the checksums
+        with zipfile.ZipFile(path) as archive:  # PyTorch does not verify the checksums
             if archive.testzip() is not None:
                 raise _damaged(path)
         content: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
@@ -45,17 +42,17 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
 
 @contextmanager
 def taking_up(content: Mapping[str, Any], path: Path, identity: Mapping[str, Any], what: str) -> Iterator[None]:
-    """Around the taking up of a checkpoint's parts: it must be of the run with that identity, and lack nothing.
+    """Check a checkpoint's identity, and report missing parts while the caller restores its state from it.
 
     Args:
-        content: what `load_checkpoint` gave; its "run" is the identity of the run that wrote it.
-        path: where it lies.
-        identity: of the run that goes on.
-        what: "run" or "training", for the sentence.
+        content: the result of `load_checkpoint`; its "run" is the identity of the run that wrote it.
+        path: path of the checkpoint, for messages.
+        identity: identity of the run that is resumed.
+        what: "run" or "training", for messages.
 
     Raises:
-        InvalidInputError: it is another run's.
-        DamagedFileError: something is missing from it.
+        InvalidInputError: the checkpoint belongs to another run.
+        DamagedFileError: the checkpoint is incomplete.
     """
     recorded = content.get("run")
     if not isinstance(recorded, Mapping):
@@ -63,15 +60,15 @@ def taking_up(content: Mapping[str, Any], path: Path, identity: Mapping[str, Any
     for name, ours in identity.items():
         if (theirs := recorded.get(name)) != ours:
             raise InvalidInputError(
-                f"{path} is of another {what} ({name} {theirs}, here {ours}): put back this {what}'s own"
+                f"{path} is of another {what} ({name} {theirs}, here {ours}): restore this {what}'s own"
             )
     try:
         yield
     except (KeyError, RuntimeError, ValueError, TypeError) as error:
-        raise DamagedFileError(f"{path} lacks something: restore it, or start a new {what}") from error
+        raise DamagedFileError(f"{path} is incomplete: restore it, or start a new {what}") from error
 
 
 def _damaged(path: Path) -> DamagedFileError:
     return DamagedFileError(
-        f"{path} is damaged or no checkpoint of this version: restore it, or start a new run; what is recorded stays"
+        f"{path} is damaged, or is not a checkpoint of this version: restore it, or start a new run; the record is kept"
     )

@@ -1,4 +1,4 @@
-"""On what a run computes: its device and its CPU threads."""
+"""The device and the CPU threads of a run."""
 
 import os
 import re
@@ -11,7 +11,7 @@ MOST_THREADS = 8 * (os.cpu_count() or 1)
 
 
 def resolve_device(wanted: str) -> str:
-    """The device that "auto" stands for, or the one that is named.
+    """Return the named device; "auto" selects a GPU if one is available.
 
     Raises InvalidInputError for an unknown device, or for CUDA where there is none.
     """
@@ -29,7 +29,7 @@ def resolve_device(wanted: str) -> str:
 
 
 def default_threads() -> int:
-    """As many as PyTorch chooses."""
+    """Return the number of CPU threads that PyTorch chooses."""
     import torch
 
     return torch.get_num_threads()
@@ -37,7 +37,7 @@ def default_threads() -> int:
 
 @contextmanager
 def cpu_threads(count: int | None) -> Iterator[None]:
-    """Compute with that many CPU threads, and leave the process as it was found."""
+    """Use a number of CPU threads inside the context, and restore the previous number afterwards."""
     import torch
 
     before = torch.get_num_threads()

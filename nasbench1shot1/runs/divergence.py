@@ -1,4 +1,4 @@
-"""A training that diverged: told in a sentence, before what it left is recorded as a result."""
+"""Detection of diverged training, before its values are recorded as results."""
 
 import math
 from collections.abc import Iterable
@@ -10,15 +10,15 @@ from nasbench1shot1.errors import UserError
 
 
 def finite(value: float | Tensor, what: str, advice: str) -> float:
-    """The value as a number; on a GPU this waits for it.
+    """Return a value as a float; on a GPU, this synchronises with the device.
 
     Args:
-        value: a number or a tensor ().
-        what: its name, for the sentence.
+        value: a number or a tensor of shape ().
+        what: name of the value, for the message.
         advice: where this happened, and what to do: "in epoch 3: search again with …".
 
     Raises:
-        UserError: it is infinite or no number.
+        UserError: the value is infinite or NaN.
     """
     value = float(value)
     if not math.isfinite(value):
@@ -27,15 +27,15 @@ def finite(value: float | Tensor, what: str, advice: str) -> float:
 
 
 def check_finite(tensors: Iterable[Tensor], what: str, advice: str) -> None:
-    """Raise UserError if one of some tensors, all on one device, is infinite or no number; the rest as in `finite`."""
+    """Raise UserError if one of several tensors on one device is infinite or NaN; arguments are as in `finite`."""
     if not torch.stack([torch.isfinite(tensor).all() for tensor in tensors]).all():
         raise _diverged(what, advice)
 
 
 def check_network(net: nn.Module, advice: str) -> None:
-    """The same for a network's parameters and buffers."""
+    """Raise UserError if a parameter or buffer of a network is infinite or NaN."""
     check_finite([*net.parameters(), *net.buffers()], "a weight or a batch-norm statistic", advice)
 
 
 def _diverged(what: str, advice: str) -> UserError:
-    return UserError(f"{what} is no longer a number {advice}")
+    return UserError(f"{what} diverged (infinite or NaN) {advice}")

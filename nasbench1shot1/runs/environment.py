@@ -1,4 +1,4 @@
-"""Where a run was made: versions, device and commit, as its environment.json records them."""
+"""The environment of a run, for environment.json: versions, device and commit."""
 
 import os
 import platform
@@ -15,7 +15,7 @@ PACKAGES = ("torch", "numpy", "pandas", "ConfigSpace", "matplotlib")
 
 
 def environment(device: str) -> dict[str, Any]:
-    """Versions of what computes, the machine, and the commit if this is a checkout.
+    """Return package versions, the machine, and the commit if this is a checkout.
 
     Args:
         device: what is computed on, "cpu", "cuda:1", …; `gpu` is its name, None for a CPU.

@@ -1,4 +1,4 @@
-"""The files of a run's folder, whatever it trains, and reading them."""
+"""Reading the files that the folders of all kinds of run have."""
 
 import json
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ METRICS, CHECKPOINT = "metrics.jsonl", "checkpoint.pt"
 
 
 def as_json_line(line: Mapping[str, Any]) -> str:
-    """Write a line of metrics.jsonl; every float has all its digits."""
+    """Return a line of metrics.jsonl; every float has all its digits."""
     return json.dumps(line, allow_nan=False) + "\n"
 
 
@@ -44,11 +44,11 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def check_facts(folder: Path, recorded: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Raise InvalidInputError if what a run was made with besides its options, such as images, differs now."""
+    """Raise InvalidInputError if the data of a run, such as its images, differs from the recorded data."""
     for name, value in now.items():
         if recorded.get(name) != value:
             raise InvalidInputError(
-                f"{folder} was made with {name} {recorded.get(name)}, but now it is {value}: put back the former"
+                f"{folder} was made with {name} {recorded.get(name)}, but now it is {value}: restore the former"
             )
 
 

@@ -75,7 +75,7 @@ def check_is_new(folder: Path) -> None:
     names = _names(folder)
     if not all(map(_is_torso, names)):
         resume = f"continue with --resume {folder}, or " if CONFIG in names else ""
-        raise InvalidInputError(f"'{folder}' exists already: {resume}choose another --out")
+        raise InvalidInputError(f"'{folder}' already exists: {resume}choose another --out")
 
 
 def _names(folder: Path) -> set[str]:

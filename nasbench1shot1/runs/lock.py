@@ -51,7 +51,7 @@ class FolderLock:
                 self._lease.acquire(timeout=1.5 * LEASE, poll_interval=0.2)
         except Timeout as error:
             raise InvalidInputError(
-                f"another process writes into {self.folder}: wait until it ends, or stop it"
+                f"another process is writing to {self.folder}: wait until it ends, or stop it"
             ) from error
 
     def release(self) -> None:

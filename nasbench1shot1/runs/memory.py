@@ -1,4 +1,4 @@
-"""Whether what a run needs fits into memory, asked before anything is allocated."""
+"""Checks whether a run fits into memory, before anything is allocated."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,7 @@ SWAP_UNKNOWN = 4  # times the physical memory, where a system grows its swap as 
 
 
 def check_memory(needed: int, device: str, what: str, advice: str) -> None:
-    """Refuse what cannot fit into the memory of a device.
+    """Raise InvalidInputError for a run that cannot fit into the memory of a device.
 
     Args:
         needed: bytes, at the least.

@@ -33,7 +33,7 @@ def open_run(folder: str | Path) -> Any:
     kind, _ = read_description(path)
     if kind not in KINDS:
         raise InvalidInputError(
-            f"'{path}' holds a run of the kind '{kind}', which this version does not know: update nasbench1shot1"
+            f"'{path}' holds a run of the kind '{kind}', which this version does not support: update nasbench1shot1"
         )
     module, _, name = KINDS[kind].partition(":")
     record: type[RunRecord] = getattr(import_module(module), name)

@@ -1,7 +1,7 @@
 """Options as typed records: dataclasses whose fields declare name, type, range, default and help in one place.
 
-A field's type is `int`, `float`, `bool`, `str` or a `Literal` of texts, perhaps `| None`. A number's range stands
-beside it, as in `epochs: Annotated[int, Range(1)] = 50`.
+A field's type is `int`, `float`, `bool`, `str` or a `Literal` of strings, optionally `| None`. `Annotated` adds the
+range of a number, as in `epochs: Annotated[int, Range(1)] = 50`.
 """
 
 import math
@@ -19,12 +19,12 @@ from nasbench1shot1.ground.paths import as_path
 T = TypeVar("T")
 LARGEST = 2**63 - 1
 MOST_EPOCHS = 10**6
-_WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+_WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a string"}
 
 
 @dataclass(frozen=True)
 class Range:
-    """What a number may be.
+    """The range of a number.
 
     Attributes:
         least: the smallest value.
@@ -52,11 +52,11 @@ def option_names(record: Any) -> tuple[str, ...]:
 
 
 def typed_options(record: type, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Bring named options into the types of a record's fields; numpy scalars and paths are accepted.
+    """Convert named options to the types of a record's fields; numpy scalars and paths are accepted.
 
     Raises:
-        InvalidInputError: an unknown option (the closest known one is suggested), or a value of a wrong type or not
-            among a field's choices.
+        InvalidInputError: an option is unknown (the closest known one is suggested), or a value has a wrong type or is
+            not among a field's choices.
     """
     known, types = option_names(record), get_type_hints(record)
     for name in options:
@@ -91,7 +91,7 @@ def check_ranges(record: Any) -> None:
 
 
 def has_simple_type(hint: Any) -> bool:
-    """Return whether an option can have a type: a number, a truth value, a text, a choice of texts, or None."""
+    """Return whether an option can have a type: a number, a bool, a string, a choice of strings, or None."""
     return all(kind in (*_WORDS, NoneType) or get_origin(kind) is Literal for kind in _alternatives(hint))
 
 
@@ -100,8 +100,8 @@ def recorded_options(record: type[T], recorded: Mapping[str, Any], where: Path) 
 
     Args:
         record: the dataclass of the options.
-        recorded: a value for each of its fields; other keys are ignored. A field whose default is None may be missing,
-            as versions that did not have it yet left it out.
+        recorded: a value for each field; other keys are ignored. A field whose default is None may be missing, because
+            earlier versions did not have it.
         where: the file, for messages.
 
     Raises:
@@ -122,20 +122,20 @@ def check_kept(folder: Path, recorded: Mapping[str, Any], given: Mapping[str, An
     """Raise InvalidInputError where an option given on resuming differs from the recorded one.
 
     Args:
-        folder: the run's.
-        recorded: the run's options.
-        given: the options given, typed.
+        folder: the folder of the run.
+        recorded: the options of the run.
+        given: the given options, typed.
         may_grow: names of the options that may exceed the recorded value.
     """
     for name, value in given.items():
         if name in may_grow and value is not None:
             if value < recorded[name]:
                 raise InvalidInputError(
-                    f"'{folder}' was started with {flag(name)} {recorded[name]}: {flag(name)} may only grow, not to "
-                    f"{value}"
+                    f"'{folder}' was started with {flag(name)} {recorded[name]}: {flag(name)} may only increase, not "
+                    f"fall to {value}"
                 )
         elif value != recorded.get(name):
-            grows = "".join(f" (only {flag(other)} may grow)" for other in may_grow)
+            grows = "".join(f" (only {flag(other)} may increase)" for other in may_grow)
             raise InvalidInputError(
                 f"'{folder}' was started with {flag(name)} {recorded.get(name)}, not {value}: a run keeps its "
                 f"options{grows}; start a new run for others"
@@ -168,7 +168,7 @@ def given(value: "T | None") -> "T":
 
 
 def _alternatives(hint: Any) -> tuple[Any, ...]:
-    """The types of which a value may have any."""
+    """Return the types that a value may have."""
     if get_origin(hint) is Annotated:
         hint = get_args(hint)[0]
     return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)

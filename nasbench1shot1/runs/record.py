@@ -1,4 +1,4 @@
-"""A run as it lies in its folder: lines, metrics frame, summary, and whether it is finished."""
+"""Reading a run's folder: lines, metrics frame, summary, and whether the run is finished."""
 
 import hashlib
 import math
@@ -32,7 +32,7 @@ DIGEST = "metrics_sha256"
 
 @dataclass(frozen=True, eq=False)
 class RunRecord:
-    """What all kinds of runs have in common; each kind is a subclass.
+    """Base class of all kinds of runs.
 
     Attributes:
         folder: where the run lies.
@@ -97,7 +97,7 @@ class RunRecord:
 
     @cached_property
     def lines(self) -> list[dict[str, Any]]:
-        """The lines of metrics.jsonl; keys are `FIELDS`.
+        """Return the lines of metrics.jsonl; keys are `FIELDS`.
 
         Empty before the first is recorded. Raises DamagedFileError where one is damaged, or where they are not those
         that a finished run has summarised.
@@ -117,7 +117,7 @@ class RunRecord:
 
     @cached_property
     def metrics(self) -> "pandas.DataFrame":
-        """A row for every line; columns are `FIELDS`, null is NaN."""
+        """Return a frame with a row for every line; columns are `FIELDS`, null becomes NaN."""
         return self.as_frame(self.lines)
 
     @classmethod
@@ -130,19 +130,19 @@ class RunRecord:
 
     @property
     def is_finished(self) -> bool:
-        """Whether the run came to its end."""
+        """Return whether the run is finished."""
         return (self.folder / SUMMARY).exists()
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """What came out; raises UserError for a run that is not finished."""
+        """Return the content of summary.json; raises UserError for a run that is not finished."""
         if not self.is_finished:
             raise self.unfinished()
         return read_object(self.folder / SUMMARY)
 
     @cached_property
     def environment(self) -> dict[str, Any]:
-        """Versions, device and commit that the run was started with."""
+        """Return the versions, device and commit that the run was started with."""
         return read_object(self.folder / ENVIRONMENT)
 
     def unfinished(self) -> UserError:

@@ -17,14 +17,14 @@ DIGESTS = "recorded_sha256s"
 
 
 class Resumable(Protocol):
-    """What a run moves, and a checkpoint holds."""
+    """The state of a run, as checkpoints store it."""
 
     @property
     def recorded(self) -> int:
-        """How many lines are recorded."""
+        """Return the number of recorded lines."""
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what a checkpoint holds."""
+        """Return the state for a checkpoint."""
 
     def load_state_dict(self, state: dict[str, Any], path: Path) -> None:
         """Restore what `state_dict` returned, read from `path`."""
@@ -46,7 +46,7 @@ class RunWriter(Generic[Record]):
         self._lines: list[dict[str, Any]] = []
 
     def describe(self, config: Mapping[str, Any], environment: Mapping[str, Any]) -> None:
-        """Write what the run is and where it is made; raises UserError where that cannot be written."""
+        """Write config.json and environment.json; raises UserError if they cannot be written."""
         write_json(self.folder / ENVIRONMENT, environment)
         write_json(self.folder / CONFIG, config)  # last: a folder with a configuration can be resumed
 
@@ -128,6 +128,6 @@ class RunWriter(Generic[Record]):
             part.unlink()
 
     def finish(self, summary: Mapping[str, Any]) -> None:
-        """Write what came out of the run; it is finished then."""
+        """Write summary.json, which marks the run as finished."""
         self._lock.check()
         write_json(self.folder / SUMMARY, {**summary, **self.digests()})

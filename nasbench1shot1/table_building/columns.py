@@ -1,4 +1,4 @@
-"""What `meta.json` says of every column of the embedded table."""
+"""Descriptions of the embedded table's columns, for `meta.json`."""
 
 from typing import Any
 
@@ -20,7 +20,8 @@ def described_columns(epochs: list[int], spaces: list[str]) -> dict[str, dict[st
         "validation_accuracy": {
             "fidelity": "estimated",
             "sources": [SAMPLE],
-            "method": "regression on log error; the measurement, where there is one, drawn in by its worth",
+            "method": "regression on log error; measurements, where available, are combined with the prediction by "
+            "shrinkage",
             "epochs": epochs,
         },
         "measured_validation_accuracy": measured

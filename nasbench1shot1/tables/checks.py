@@ -1,8 +1,8 @@
-"""Whether a table's files are what its description says; every damage ends in one DamagedFileError.
+"""Checks that a table's files match its description; damage raises DamagedFileError.
 
-Checksums find every change, but take a second for the whole of NAS-Bench-101. So a large table is opened without them,
-and what would crash or never end is looked for where a column is used: headers and shapes when it is opened,
-impossible cells and rows when they are first asked for.
+Checksums detect every change, but take a second for the whole of NAS-Bench-101. A large table is therefore opened
+without verifying them. Damage that would crash or hang the program is detected where a column is used: headers and
+shapes when the table is opened, impossible cells and rows when they are first used.
 """
 
 import math
@@ -24,7 +24,7 @@ _ROWS, _INTEGERS, _NUMBERS = (MEMBER, INDEX[1], "order"), "iu", "fu"
 
 
 def damaged(path: Path | None, column: str, what: str) -> DamagedFileError:
-    """The error for a column of the table in a folder, or in memory."""
+    """Return the error for a damaged column of a table in a folder, or in memory."""
     return DamagedFileError(f"column {column} of the table in {path or 'memory'} {what}: {REMEDY}")
 
 
@@ -36,11 +36,11 @@ def check_sums(path: Path, meta: Mapping[str, Any]) -> None:
         except OSError as error:
             raise damaged(path, name, f"cannot be read ({reason(error)})") from error
         if found != about["sha256"]:
-            raise damaged(path, name, "is damaged (its SHA-256 is another)")
+            raise damaged(path, name, "is damaged (its SHA-256 differs)")
 
 
 def size_of(path: Path, column: str) -> int:
-    """The bytes of a column's file; raises DamagedFileError where there is none."""
+    """Return the size of a column's file in bytes; raises DamagedFileError if the file is missing."""
     try:
         return (path / f"{column}.npy").stat().st_size
     except OSError as error:
@@ -49,7 +49,7 @@ def size_of(path: Path, column: str) -> int:
 
 
 def open_column(path: Path, name: str) -> NDArray[Any]:
-    """A column, memory-mapped and not read but for its header; raises DamagedFileError where it is not whole."""
+    """Return a memory-mapped column, reading only its header; raises DamagedFileError if the file is damaged."""
     try:
         with (path / f"{name}.npy").open("rb") as file:
             shape, is_fortran, dtype = read_npy_header(file)
@@ -76,7 +76,7 @@ def check_columns(path: Path | None, meta: Mapping[str, Any], columns: Mapping[s
 
 
 def _form(name: str, meta: Mapping[str, Any], size: int) -> tuple[tuple[int, ...], str]:
-    """The shape that a column must have, and the kinds of numbers that it may hold."""
+    """Return the shape that a column must have, and the kinds of numbers that it may hold."""
     rows = meta["rows"]
     if name.startswith(MEMBER) or name in INDEX:
         return (size,), "u" if name == INDEX[0] else _INTEGERS
@@ -89,7 +89,7 @@ def _form(name: str, meta: Mapping[str, Any], size: int) -> tuple[tuple[int, ...
 
 
 def check_values(path: Path | None, meta: Mapping[str, Any], name: str, values: NDArray[Any]) -> None:
-    """Look for values that no use of a column survives: cells, rows or counts of images that cannot be.
+    """Raise DamagedFileError for values that would break later use: impossible cells, rows or counts of images.
 
     Reads the whole column. Raises DamagedFileError.
     """
@@ -99,7 +99,7 @@ def check_values(path: Path | None, meta: Mapping[str, Any], name: str, values: 
         raise damaged(path, name, "names a cell that cannot be")
     if name.startswith(_ROWS):
         if values.min() < 0 or values.max() >= meta["rows"]:
-            raise damaged(path, name, f"names a row that is not among the table's {meta['rows']:,}")
+            raise damaged(path, name, f"refers to a row that is not among the table's {meta['rows']:,}")
         if name.startswith(MEMBER) and (values[1:] <= values[:-1]).any():
             raise damaged(path, name, "names rows that do not ascend")
     images = meta["columns"].get(name, {}).get("images")

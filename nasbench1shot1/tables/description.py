@@ -70,15 +70,15 @@ def fault(meta: dict[str, Any]) -> str | None:
         return f"lacks {lacking[0]}"
     fields = {**_META_FIELDS, "fidelity": _is_mapping} if "fidelity" in meta else _META_FIELDS
     if wrong := [field for field, is_right in fields.items() if not is_right(meta[field])]:
-        return f"says something impossible of {wrong[0]}"
+        return f"has an invalid value of {wrong[0]}"
     about = meta["columns"]
     needed = (*REQUIRED, *(MEMBER + space for space in meta["spaces"]))
     if lacking := [column for column in needed if column not in about]:
         return f"lacks {lacking[0]}"
     if strange := [column for column in about if not _COLUMN_NAME.fullmatch(column)]:
-        return f"says something impossible: a column cannot be called '{strange[0][:100]}'"
+        return f"is invalid: a column cannot be called '{strange[0][:100]}'"
     wrong = [column for column, known in about.items() if not _describes_column(known, meta["epochs"])]
-    return f"says something impossible of column {wrong[0]}, or lacks its SHA-256" if wrong else None
+    return f"has an invalid value of column {wrong[0]}, or lacks its SHA-256" if wrong else None
 
 
 def _describes_column(about: Any, epochs: list[int]) -> bool:

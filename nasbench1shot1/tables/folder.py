@@ -161,7 +161,7 @@ def check_target(folder: Path) -> None:
     if not folder.resolve().parent.is_dir():
         return
     if read_steadily(folder, _is_foreign):
-        raise InvalidInputError(f"{folder} holds something else than a table: give another folder or an empty one")
+        raise InvalidInputError(f"{folder} does not hold a table: choose another folder or an empty one")
 
 
 def _is_foreign(folder: Path) -> bool:
@@ -210,7 +210,7 @@ def table_in_memory(columns: Mapping[str, NDArray[Any]], meta: Meta) -> TableFol
         full["columns"][name]["sha256"] = hashlib.sha256(file.getbuffer()).hexdigest()
         values.flags.writeable = False
     if (wrong := fault(full)) is not None:
-        raise DamagedFileError(f"the description of a table in memory {wrong}: mend what made it")
+        raise DamagedFileError(f"the description of a table in memory {wrong}: fix the code that made it")
     check_columns(None, full, columns)
     return TableFolder(None, full, columns)
 

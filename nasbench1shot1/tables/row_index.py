@@ -86,7 +86,9 @@ class RowIndex:
         return self._unknown(bytes.fromhex(Cell.from_encoding(code).hash))
 
     def _impossible_row(self) -> DamagedFileError:
-        return damaged(self._folder.path, INDEX[1], f"names a row that is not among the table's {len(self._hashes):,}")
+        return damaged(
+            self._folder.path, INDEX[1], f"refers to a row that is not among the table's {len(self._hashes):,}"
+        )
 
     def _unknown(self, hash_: bytes) -> OutOfDomainError:
         return OutOfDomainError(

@@ -1,1 +1,1 @@
-"""Asking a supernet's shared weights: passes under mixing weights, batch-norm statistics, scores of architectures."""
+"""Evaluation with shared weights: passes under mixing weights, batch-norm statistics, scores of architectures."""

@@ -1,4 +1,4 @@
-"""What a forward pass of a supernet is given: images, and what to compute on them."""
+"""The inputs of a supernet's forward pass: images, and mixing weights or architectures."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Mixing:
-    """What one forward pass of the supernet is given: mixing weights, or an architecture, or both.
+    """The input of one forward pass besides the images: mixing weights, or an architecture, or both.
 
     Attributes:
         weights: a tensor for every key of `space.mixing_shapes()`; a tuple of such, for cells in turns; None where
@@ -30,16 +30,16 @@ class Mixing:
     path: Architecture | None = None
 
     def arguments(self) -> tuple[Any, ...]:
-        """What `Supernet.forward` takes after the images."""
+        """Return the arguments of `Supernet.forward` that follow the images."""
         return (self.path,) if self.weights is None else (self.weights, self.operations, self.path)
 
     @property
     def is_sampled(self) -> bool:
-        """Whether something is chosen on the host, which a compiled supernet would be compiled anew for."""
+        """Return whether the host chooses operations, for each of which a compiled supernet would be compiled again."""
         return self.operations is not None or self.path is not None
 
     def tensors(self) -> list[Tensor]:
-        """All mixing weights, in a fixed order."""
+        """Return all mixing weights, in a fixed order."""
         of_cells = self.weights if isinstance(self.weights, tuple) else (self.weights or {},)
         return [tensor for weights in of_cells for tensor in weights.values()]
 
@@ -52,7 +52,7 @@ class Mixing:
         return Mixing(weights, operations)
 
     def with_tensors(self, tensors: Iterator[Tensor]) -> "Mixing":
-        """The same with other mixing weights, in the order of `tensors()`."""
+        """Return a copy with other mixing weights, given in the order of `tensors()`."""
         if isinstance(self.weights, tuple):
             cells = tuple({key: next(tensors) for key in weights} for weights in self.weights)
             return Mixing(cells, self.operations, self.path)

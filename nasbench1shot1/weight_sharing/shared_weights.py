@@ -1,4 +1,4 @@
-"""Scores of architectures under a supernet's shared weights; what sampling methods and rankings select by."""
+"""Scores of architectures under a supernet's shared weights, for sampling methods and rankings."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -31,7 +31,7 @@ LARGEST_ON_GPU = 2**29  # bytes of the widest feature map where several architec
 
 @dataclass(frozen=True)
 class Scores:
-    """How good A architectures are on the same images.
+    """Errors and losses of A architectures on one set of images.
 
     Attributes:
         errors: classification errors (A,), fractions.
@@ -43,7 +43,7 @@ class Scores:
 
 
 class SharedWeights:
-    """A supernet's weights, asked how good architectures are; nothing of the supernet changes.
+    """Scores architectures with a supernet's weights, without changing the supernet.
 
     Batch-norm takes one of three statistics: "batch", those of the images scored in the same pass; "running", those
     that training left behind; "recalibrated", those of `reference`, passed through the very architecture to be
@@ -96,7 +96,7 @@ class SharedWeights:
         return self._augmentation.normalise(self._images.batch(rows)[0])
 
     def rows(self, images: int, generator: torch.Generator) -> Tensor:
-        """Draw that many rows of the architecture half without repetition, or all if it has fewer."""
+        """Draw a number of rows of the architecture half without repetition, or all rows if it has fewer."""
         half = self._split.architecture
         return next(batches(half, min(images, len(half)), generator))
 
@@ -105,7 +105,7 @@ class SharedWeights:
         return self.scores(architectures, rows).errors
 
     def scores(self, passes: Sequence[Architecture | Mixing], rows: Tensor | None = None) -> Scores:
-        """Score architectures, or mixtures of them, all on the same images.
+        """Score architectures, or mixtures of architectures, on one set of images.
 
         On a CPU they are computed one after another. On a GPU, where launches cost more than arithmetic, several
         architectures share a pass.
@@ -127,7 +127,7 @@ class SharedWeights:
         return Scores(wrong / len(rows), losses / len(rows))
 
     def images_passed(self, passes: int, images: int) -> int:
-        """Count the images that pass through the network where so many passes are scored on so many images each."""
+        """Count the images that pass through the network to score a number of passes on a number of images each."""
         reference = min(REFERENCE_IMAGES, len(self._split.weights)) if self.batch_norm == "recalibrated" else 0
         return passes * (images + reference)
 

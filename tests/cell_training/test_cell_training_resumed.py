@@ -170,7 +170,7 @@ def test_two_processes_do_not_write_into_one_folder(unbroken, tmp_path):
     from nasbench1shot1.runs.lock import locked
 
     folder = shutil.copytree(unbroken.folder, tmp_path / "run")
-    with locked(folder), pytest.raises(nb.InvalidInputError, match="another process writes into"):
+    with locked(folder), pytest.raises(nb.InvalidInputError, match="another process is writing to"):
         nb.train_cell(resume=folder, console=QUIET)
 
 
@@ -291,4 +291,4 @@ def test_the_command_resumes_and_takes_a_hash(unbroken, images, tmp_path):
     assert "was started with --epochs 4, not 12" in refused.stderr
     nothing = command(cwd=tmp_path)
     assert nothing.returncode == 2
-    assert "there is nothing to train" in nothing.stderr
+    assert "no cell was given" in nothing.stderr

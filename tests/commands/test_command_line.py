@@ -78,7 +78,7 @@ def test_the_options_on_resuming_are_those_of_the_runs_optimizer(tmp_path):
     assert again.returncode == 0, again.stderr
     assert nb.load_run(run.folder).metrics["epoch"].tolist() == [0, 1, 2]
     refused = command("search", "--optimizer", "darts", "--optimizer=enas", "--relaxation", "gumbel")
-    assert "ENAS has no option --relaxation" in refused.stderr
+    assert "--relaxation does not apply to enas" in refused.stderr
 
 
 def test_several_seeds(tmp_path):
@@ -119,7 +119,7 @@ def test_ctrl_c_ends_cleanly_says_how_to_resume_and_the_run_goes_on(tmp_path):
         (["table", "inf"], "did you mean 'table info'?"),
         (["data"], "'data' needs one of: info, download, import"),
         (["search", "--spce", "s1"], "did you mean '--space'?"),
-        (["search", "--optimizer", "random-ws", "--relaxation", "gumbel"], "has no option --relaxation, which is"),
+        (["search", "--optimizer", "random-ws", "--relaxation", "gumbel"], "--relaxation does not apply to"),
         (["search", "--epochs", "abc"], "--epochs cannot be 'abc'"),
         (["search", "--epochs", "0", "--scale", "quick"], "--epochs must be at least 1"),
         (["search", "--space", "s4", "--scale", "quick"], "unknown search space 's4'"),

@@ -117,7 +117,7 @@ def test_without_its_package_the_method_is_unknown(tmp_path):
     ("arguments", "sentence"),
     [
         ("--optimizer population --populaton 3", "unknown option '--populaton'; did you mean '--population'?"),
-        ("--optimizer darts --population 3", "DARTS has no option --population, which is one of population: leave it"),
+        ("--optimizer darts --population 3", "--population does not apply to darts (only to population): remove it"),
         ("--optimizer population --population many", "--population cannot be 'many'"),
         ("--optimizer population --population 1", "--population must be at least 2, not 1"),
         ("--optimizer population --population 3 --replaced 3", "--replaced must be between 1 and 2, not 3"),

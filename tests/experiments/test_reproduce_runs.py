@@ -242,7 +242,7 @@ def test_a_folder_that_is_somebody_elses_is_left_alone(tiny, tmp_path, capsys):
     mine.write_text("mine")
     with pytest.raises(SystemExit):
         reproduce(tmp_path / "figure", *EPOCHS, "--only", ONLY[0], "--seeds", "0")
-    assert "exists already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     assert mine.read_text() == "mine"
 
 
@@ -289,7 +289,7 @@ def test_a_second_command_is_refused_and_ctrl_c_says_how_to_go_on(tiny, no_proce
             reproduce(out, *long)
         process.send_signal(signal.SIGINT)
         said = process.communicate()[1]
-    assert f"another process writes into {out}" in capsys.readouterr().err
+    assert f"another process is writing to {out}" in capsys.readouterr().err
     assert process.returncode == 130
     assert f"stopped; what is done stays in {out}, and the same command goes on" in said
     assert "Traceback" not in said
@@ -339,7 +339,7 @@ def test_a_search_that_cannot_end_is_reported_and_the_rest_is_drawn(tiny, tmp_pa
     output = capsys.readouterr()
     assert stopped.value.code == 2
     assert "1 of 2 searches failed" in output.err
-    assert "s1/wild/seed-0: the training loss is no longer a number in epoch 1" in output.err
+    assert "s1/wild/seed-0: the training loss diverged (infinite or NaN) in epoch 1" in output.err
     assert "s1/wild/seed-0: FAILED: the training loss" in output.out
     assert pandas.read_csv(out / "figure12.csv")["curve"].unique().tolist() == ["calm"]
     assert (out / "figure12.png").exists()

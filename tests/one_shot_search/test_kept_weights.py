@@ -50,7 +50,7 @@ def run(tmp_path_factory):
 
 @pytest.mark.parametrize("epoch", [0, 4, -1])
 def test_another_epoch_is_refused_with_those_that_are_kept(run, epoch):
-    with pytest.raises(nb.InvalidInputError, match=f"did not keep the weights of epoch '{epoch}': choose from 1, 2, 3"):
+    with pytest.raises(nb.InvalidInputError, match=f"the weights of epoch '{epoch}': choose one of 1, 2, 3"):
         supernet_of(run, epoch)
 
 

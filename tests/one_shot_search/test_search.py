@@ -192,7 +192,7 @@ def test_a_carried_tables_name_is_recorded_as_such(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"epochs": 3}, "--epochs may only grow"),
+        ({"epochs": 3}, "--epochs may only increase"),
         ({"epochs": 0}, "--epochs must be at least 1, not 0"),
         ({"seed": 5}, "was started with --seed 0, not 5"),
         ({"sed": 5}, "did you mean 'seed'"),
@@ -247,7 +247,7 @@ def test_lost_lines_are_refused_rather_than_invented(unbroken, tmp_path):
         ({"batch_size": 20.0}, "--batch-size must be a whole number"),
         ({"seed": True}, "--seed must be a whole number"),
         ({"compile": "no"}, "--compile must be true or false"),
-        ({"space": None}, "--space must be a text, not None"),
+        ({"space": None}, "--space must be a string, not None"),
         ({"grad_clip": float("inf")}, "--grad-clip must be more than 0"),
         ({"threads": 0}, "--threads must be between 1 and"),
         ({"threads": 100_000}, "--threads must be between 1 and"),
@@ -255,7 +255,7 @@ def test_lost_lines_are_refused_rather_than_invented(unbroken, tmp_path):
         ({"batch_size": 41}, "--batch-size 41 is more than the 40 images"),
         ({"learning_rate": float("nan")}, "--learning-rate must be at least 0"),
         ({"grad_clip": 0}, "--grad-clip must be more than 0"),
-        ({"learning_rate": 0.001, "learning_rate_min": 1}, "--learning-rate falls to --learning-rate-min"),
+        ({"learning_rate": 0.001, "learning_rate_min": 1}, "--learning-rate 0.001 is less than --learning-rate-min 1"),
         ({"precision": "float16"}, "did you mean 'bfloat16'"),
         ({"device": "tpu"}, "unknown device 'tpu'"),
         ({"table": "/nowhere"}, "/nowhere"),
@@ -288,7 +288,7 @@ def test_an_existing_folder_is_never_written_into(unbroken, tmp_path):
 
 
 def test_a_loss_that_is_no_number_ends_the_search_and_keeps_the_record(tmp_path):
-    with pytest.raises(nb.UserError, match=r"no longer a number in epoch 1: .* lower --learning-rate"):
+    with pytest.raises(nb.UserError, match=r"diverged \(infinite or NaN\) in epoch 1: .* lower --learning-rate"):
         search(tmp_path / "run", learning_rate=1e30, grad_clip=1e30, images_per_half=400)
     assert [line["epoch"] for line in nb.load_run(tmp_path / "run").lines] == [0]
 
@@ -386,12 +386,12 @@ def test_a_checkpoint_that_lacks_something_is_refused(unbroken, tmp_path, missin
     content = load_checkpoint(folder / "checkpoint.pt")
     del content[missing]
     save_checkpoint(folder / "checkpoint.pt", content)
-    with pytest.raises(nb.DamagedFileError, match="lacks something"):
+    with pytest.raises(nb.DamagedFileError, match="is incomplete"):
         nb.search(resume=folder, console=Console(quiet=True))
 
 
 def test_weights_that_diverge_in_an_epochs_last_step_are_not_recorded(tmp_path):
-    with pytest.raises(nb.UserError, match="the one-shot validation loss is no longer a number in epoch 1"):
+    with pytest.raises(nb.UserError, match=r"the one-shot validation loss diverged \(infinite or NaN\) in epoch 1"):
         search(tmp_path / "run", learning_rate=1e30, grad_clip=1e30, batch_size=40)
     assert [line["epoch"] for line in nb.load_run(tmp_path / "run").lines] == [0]
 
@@ -437,7 +437,7 @@ def test_two_processes_do_not_write_into_one_run(unbroken, tmp_path):
     from nasbench1shot1.runs.lock import locked
 
     folder = shutil.copytree(unbroken.folder, tmp_path / "run")
-    with locked(folder), pytest.raises(nb.InvalidInputError, match="another process writes into"):
+    with locked(folder), pytest.raises(nb.InvalidInputError, match="another process is writing to"):
         nb.search(resume=folder, epochs=5, console=Console(quiet=True))
 
 
@@ -471,7 +471,7 @@ def test_a_group_that_may_not_shrink_stays_as_it_was(tmp_path):
     options = {**TINY, "epochs": 2, "console": Console(quiet=True)}
     nb.search_seeds([0, 1], out=tmp_path / "group", **options)
     before = (tmp_path / "group" / "seeds.json").read_bytes()
-    for epochs, sentence in ((1, "--epochs may only grow, not to 1"), (-3, "--epochs must be at least 1")):
+    for epochs, sentence in ((1, "--epochs may only increase, not fall to 1"), (-3, "--epochs must be at least 1")):
         with pytest.raises(nb.InvalidInputError, match=sentence):
             nb.search_seeds([], resume=tmp_path / "group", epochs=epochs, console=Console(quiet=True))
     assert (tmp_path / "group" / "seeds.json").read_bytes() == before

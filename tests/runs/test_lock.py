@@ -35,7 +35,7 @@ def holder(folder: Path) -> "subprocess.Popen[str]":
 
 def test_a_living_holder_is_refused_and_a_killed_one_is_not_waited_for(tmp_path):
     process = holder(tmp_path)
-    with pytest.raises(nb.InvalidInputError, match="another process writes into"), locked(tmp_path):
+    with pytest.raises(nb.InvalidInputError, match="another process is writing to"), locked(tmp_path):
         pass
     process.send_signal(signal.SIGKILL)
     process.communicate()

@@ -36,7 +36,7 @@ def test_a_kind_of_a_later_version_is_named(run, tmp_path):
     folder = Path(shutil.copytree(run.folder, tmp_path / "run"))
     content = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**content, "kind": "dream"}))
-    with pytest.raises(nb.InvalidInputError, match="of the kind 'dream', which this version does not know"):
+    with pytest.raises(nb.InvalidInputError, match="of the kind 'dream', which this version does not support"):
         nb.open_run(folder)
 
 

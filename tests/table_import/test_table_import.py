@@ -400,7 +400,7 @@ def test_targets_and_sources_that_cannot_be(trainings: list[Training], tmp_path:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.tex").touch()
     read: list[str] = []
-    with pytest.raises(InvalidInputError, match="holds something else than a table"):
+    with pytest.raises(InvalidInputError, match="does not hold a table"):
         import_table(file, tmp_path / "full", progress=lambda doing, fraction: read.append(doing))
     assert read == [], "the target is looked at before the file"
     with pytest.raises(UserError, match="cannot write"):

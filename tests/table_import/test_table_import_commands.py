@@ -168,7 +168,7 @@ def test_what_cannot_be_had_says_what_to_do(address: str, server: str) -> None:
 def test_the_target_is_checked_before_two_gigabytes_are_fetched(served: str, home: Path) -> None:
     (home / "tables" / "nasbench_only108").mkdir(parents=True)
     (home / "tables" / "nasbench_only108" / "notes.txt").touch()
-    with pytest.raises(InvalidInputError, match="holds something else than a table"):
+    with pytest.raises(InvalidInputError, match="does not hold a table"):
         download_table("only108", served)
     assert not (home / "downloads").exists()
 

@@ -545,7 +545,7 @@ def test_writing_replaces_tables_and_nothing_else(folder: Path) -> None:
     write_table(folder, columns, meta | {"version": "3"})
     assert load_table(folder).version == "3"
     (folder / "meta.json").unlink()
-    with pytest.raises(InvalidInputError, match="something else"):
+    with pytest.raises(InvalidInputError, match="does not hold a table"):
         write_table(folder, columns, meta)
     assert [path.name for path in folder.parent.iterdir()] == ["tiny"]
 
