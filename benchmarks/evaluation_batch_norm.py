@@ -1,4 +1,4 @@
-"""Which batch-norm statistics shall sampled sub-networks be scored with? Measured where the default is chosen.
+"""Compare batch-norm statistics for scoring sampled sub-networks, to choose the default.
 
 Trains supernets by random search with weight sharing, then scores the same architectures, whose validation accuracy in
 NAS-Bench-101 is measured, under each of the three statistics:

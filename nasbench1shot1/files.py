@@ -65,7 +65,7 @@ def check_writable(folder: Path) -> None:
         while not parent.exists():
             parent = parent.parent
         if not parent.is_dir():
-            raise NotADirectoryError(errno.ENOTDIR, f"{parent} is no folder")
+            raise NotADirectoryError(errno.ENOTDIR, f"{parent} is not a folder")
         with tempfile.TemporaryDirectory(prefix=".", dir=parent):  # rights alone do not tell, of /proc for one
             pass
     except OSError as error:
@@ -142,7 +142,9 @@ def write_error(path: Path, error: OSError) -> UserError:
     """The one sentence for a failed write."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return UserError(f"no space left on the disk while writing {path}: free some space, then resume or run again")
-    return UserError(f"cannot write {path} ({error.strerror or error}): choose another folder or mend its rights")
+    return UserError(
+        f"cannot write {path} ({error.strerror or error}): change its permissions or choose another folder"
+    )
 
 
 def sha256(path: Path) -> str:

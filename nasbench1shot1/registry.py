@@ -71,7 +71,7 @@ def _one_shot_names() -> list[str]:
 
     found = []
     for name in names("search_spaces"):
-        with suppress(InvalidInputError):  # another package's space that cannot be imported is no suggestion
+        with suppress(InvalidInputError):  # another package's space that cannot be imported is not a suggestion
             if isinstance(search_space(name), OneShotSpace):
                 found.append(name)
     return found
@@ -86,7 +86,7 @@ def optimizer(name: str) -> "type[OneShotOptimizer]":
 
     found = _load("optimizers", "optimizer", name)
     if not (isinstance(found, type) and issubclass(found, OneShotOptimizer)):
-        raise InvalidInputError(f"'{name}' is no one-shot optimizer: name a subclass of nb.OneShotOptimizer")
+        raise InvalidInputError(f"'{name}' is not a one-shot optimizer: name a subclass of nb.OneShotOptimizer")
     if lacking := sorted(found.__abstractmethods__):
         raise InvalidInputError(f"'{name}' lacks {', '.join(lacking)}: write them, or name another optimizer")
     return found
@@ -139,5 +139,5 @@ def _load(group: str, kind: str, name: str) -> Any:
         return getattr(import_module(module), attribute)
     except (ImportError, AttributeError, ValueError, TypeError) as error:
         raise InvalidInputError(
-            f"the {kind} '{name}' cannot be imported ({error}): install it, set PYTHONPATH, or mend its name"
+            f"the {kind} '{name}' cannot be imported ({error}): install it, set PYTHONPATH, or correct its name"
         ) from error

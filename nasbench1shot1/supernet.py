@@ -1,4 +1,4 @@
-"""The supernet: one network whose every discrete sub-network is an architecture of the space."""
+"""The supernet: one network; each of its discrete sub-networks is an architecture of the space."""
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module

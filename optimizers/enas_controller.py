@@ -163,7 +163,7 @@ def successive_draws(logits: Tensor, picks: Tensor) -> tuple[Tensor, Tensor]:
 def averaged_draws(logits: Tensor, picks: Tensor) -> tuple[Tensor, Tensor]:
     """What the published code takes instead: the mean over the picks as if each were the first, and one entropy.
 
-    Shapes as in `successive_draws`. For one pick the two agree; for more this is no log-probability.
+    Shapes as in `successive_draws`. For one pick the two agree; for more this is not a log-probability.
     """
     first = logits.log_softmax(dim=1)
     return first.gather(1, picks).mean(dim=1), _entropy(first, first.exp())

@@ -32,7 +32,7 @@ def budget_correlation(
 
     Raises:
         OutOfDomainError: fewer than two budgets have values, or fewer than three cells have them at all of those.
-        InvalidInputError: `best` is no share.
+        InvalidInputError: `best` is not a share.
     """
     if not 0 < best <= 1:
         raise InvalidInputError(f"best cannot be {best!r}: give a share above 0 and up to 1")

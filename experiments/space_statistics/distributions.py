@@ -67,8 +67,8 @@ def noise_distribution(table: Table, split: str = "test", predicted: bool = Fals
     if last is None:
         known_values(table, accuracy(split), table.epochs[-1])  # raises where nothing at all is measured
         raise OutOfDomainError(
-            f"the table {table.id} has one repeat of each training, whose noise cannot be told: open a table with "
-            "several (the official data of NAS-Bench-101 have three)"
+            f"the table {table.id} has one repeat of each training, so its noise cannot be estimated: open a table "
+            "with several (the official data of NAS-Bench-101 have three)"
         )
     frame = _stacked(curves, "epochs", "noise")
     frame.attrs = last.attributes(split=split, medians={epochs: float(np.median(c)) for epochs, c in curves.items()})

@@ -60,7 +60,7 @@ def error_distribution(
     check_enough(len(frame), 1, f"cells of {', '.join(map(str, spaces))} with {values.what}", table)
     known = int((cells & ~np.isnan(values.mean)).sum())
     sizes = {space.name: {kind: space.count(kind) for kind in KINDS} for space in map(choice_block_space, spaces)}
-    note = f"cells of {', '.join(sizes)}, a cell counting as often as architectures have it"
+    note = f"cells of {', '.join(sizes)}, cells weighted by the number of architectures they stand for"
     of_spaces = {"rows": known, "dropped": len(table) - known}
     if not predicted:
         of_spaces["measured_rows"] = known

@@ -33,7 +33,7 @@ def evaluate(model_spec: Any, model_dir: Path, config: Mapping[str, Any], seed: 
 
     Raises:
         UserError: no graph to train, a setting that the trainer does not have, images that are missing, a training
-            already there, a loss that is no number, a full disk.
+            already there, a loss that is NaN or infinite, a full disk.
     """
     from nasbench1shot1.cell_training.training import train_and_evaluate
 

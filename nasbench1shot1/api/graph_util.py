@@ -72,11 +72,11 @@ def permute_graph(
         (V, V) adjacency of booleans and the list of labels.
 
     Raises:
-        InvalidInputError: the three do not fit, or the last is no permutation.
+        InvalidInputError: the three do not fit, or the last is not a permutation.
     """
     given = _adjacency(graph, len(label))
     if sorted(permutation) != list(range(len(label))):
-        raise InvalidInputError(f"{list(permutation)} is no permutation of 0 … {len(label) - 1}")
+        raise InvalidInputError(f"{list(permutation)} is not a permutation of 0 … {len(label) - 1}")
     old = np.argsort(np.asarray(permutation, np.int64))
     return given[np.ix_(old, old)] != 0, [label[v] for v in old.tolist()]
 

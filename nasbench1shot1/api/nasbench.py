@@ -153,7 +153,7 @@ class NASBench:
     def _hash(self, spec: Any) -> str:
         try:
             return str(spec.hash_spec(self.config["available_ops"]))
-        except InvalidInputError as error:  # changed into something that is no graph
+        except InvalidInputError as error:  # changed into something that is not a graph
             raise OutOfDomainError(str(error)) from None
 
     def _has_default_limits(self) -> bool:
@@ -200,5 +200,5 @@ def _generator(seed: Any) -> Random | np.random.Generator:
 def _encoding_of_other(spec: Any) -> int:
     """Of something else with a ModelSpec's attributes, the published package's for one."""
     if not hasattr(spec, "valid_spec") or not hasattr(spec, "hash_spec"):
-        raise InvalidInputError(f"{spec!r} is no model: give a ModelSpec")
+        raise InvalidInputError(f"{spec!r} is not a model: give a ModelSpec")
     return encoding_of(spec)

@@ -177,7 +177,7 @@ def source_order(table: Table) -> NDArray[np.int64]:
 def row_of_hash(table: Table, hash_: Any) -> int:
     """The row of a hash; raises UnknownCellError for anything that the table does not have."""
     if not isinstance(hash_, str):
-        raise UnknownCellError(f"{hash_!r} is no hash: give one of those that hash_iterator() yields")
+        raise UnknownCellError(f"{hash_!r} is not a hash: give one of those that hash_iterator() yields")
     try:
         return table.row_of(hash_)
     except UserError as error:

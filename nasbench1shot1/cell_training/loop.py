@@ -41,7 +41,7 @@ def run_training(state: TrainingState, writer: RunWriter[Training], reporter: Re
     """Train from the state's step to the last, recording every stop.
 
     Raises:
-        UserError: the loss is no number any more, or the disk is full; the record is whole up to the last checkpoint.
+        UserError: the loss became NaN or infinite, or the disk is full; the record is whole up to the last checkpoint.
     """
     for stop in state.stops[state.recorded :]:
         started = time.perf_counter()

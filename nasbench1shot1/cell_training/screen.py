@@ -41,7 +41,7 @@ def announce(state: TrainingState, folder: Path, console: Console | None) -> Con
 
 
 class TrainingProgress:
-    """Reports a training on a console; a context manager. On what is no terminal, only the rows appear."""
+    """Reports a training on a console; a context manager. On what is not a terminal, only the rows appear."""
 
     def __init__(self, total: int, done: int, steps: int, console: Console) -> None:
         self._say, self._steps = sayer(console), steps

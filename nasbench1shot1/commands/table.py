@@ -159,9 +159,12 @@ def _verify_hashes(table: "Table") -> None:
 def _say_how_to_use(folder: Path) -> None:
     from nasbench1shot1.tables.names import tables_folder
     from nasbench1shot1.tables.table import load_table
+    from nasbench1shot1.wording import counted
 
     table = load_table(folder)
-    print(f"{table.id}: {len(table):,} cells, {table.repeats} x {', '.join(map(str, table.epochs))} epochs")
+    *first, last = map(str, table.epochs)
+    epochs = f"{', '.join(first)} and {last}" if first else last
+    print(f"{table.id}: {len(table):,} cells; {counted(table.repeats, 'repeat')} each at {epochs} epochs")
     print(f"in {folder}")
     named = folder.name if folder.resolve().parent == tables_folder().resolve() else folder
     print(

@@ -9,7 +9,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 class DownloadBar:
     """A bar with what pooch calls: `total` (set once, bytes), `update`, `reset`, `close`.
 
-    A context manager, so that the bar also ends where the download fails. Nothing appears on what is no terminal.
+    A context manager, so that the bar also ends where the download fails. Nothing appears on what is not a terminal.
     """
 
     def __init__(self, title: str, console: Console) -> None:

@@ -1,1 +1,1 @@
-"""Images: what is carried, imported or downloaded; how it is split, batched and augmented."""
+"""Images: bundled, imported or downloaded image sets; splits, batches and augmentation."""

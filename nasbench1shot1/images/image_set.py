@@ -80,7 +80,7 @@ def load_images(name_or_path: str | Path, verify: bool = True) -> ImageSet:
         return _image_set(name, columns, meta["sha256"])
     if name == OFFICIAL_NAME:
         raise UserError(
-            "CIFAR-10 is not here: run `nb1shot1 data download`, or use the carried sample by --scale quick"
+            "CIFAR-10 is not installed: run `nb1shot1 data download`, or use the bundled sample with --scale quick"
         )
     path = as_path(name, "images")
     if path.suffix == ".npz" and path.is_file():

@@ -40,7 +40,7 @@ def read_python_batch(content: bytes, where: str) -> tuple[np.ndarray, np.ndarra
     labels = _labels(tokens)
     pixels = _pixels(tokens, len(labels))
     if pixels is None:
-        raise DamagedFileError(f"{where} is no CIFAR-10 batch (no 'labels' with as many images): check the file")
+        raise DamagedFileError(f"{where} is not a CIFAR-10 batch (no 'labels' with as many images): check the file")
     return pixels, labels
 
 

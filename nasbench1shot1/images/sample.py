@@ -30,7 +30,7 @@ _ROWS_PER_STRIP = 500  # WebP ends at 16,383 pixels, that is at 511 images
 def write_sample(images: np.ndarray, labels: np.ndarray, train_index: np.ndarray, path: Path = SAMPLE) -> None:
     """Write images uint8 (N, 32, 32, 3), labels (N,) and canonical indices (N,) as a sample, and its .json beside it.
 
-    The carried sample is the 3,500 rows `~is_test & (class_rank < 350)` of data/README.md's cifar10_subset, in
+    The bundled sample is the 3,500 rows `~is_test & (class_rank < 350)` of data/README.md's cifar10_subset, in
     ascending canonical order. Same input and encoder, same bytes; 3,500 images take a minute.
     """
     images = np.ascontiguousarray(images)

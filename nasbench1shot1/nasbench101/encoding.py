@@ -114,7 +114,7 @@ def _encode(before: list[int], ops: Sequence[Any]) -> int:
 
 
 def _on_a_path(before: Sequence[int]) -> int:
-    """The same as a bit mask, 0 if there are none."""
+    """Return the vertices on a path from the first to the last vertex as a bit mask (0: no such path)."""
     last = len(before) - 1
     if last < 1:
         return 0

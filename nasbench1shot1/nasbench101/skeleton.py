@@ -149,7 +149,7 @@ def as_cell(x: Any) -> Cell:
     if isinstance(x, str):
         raise InvalidInputError(f"'{x}' is text: {_FROM_TEXT}")
     if not hasattr(x, "matrix") or not hasattr(x, "ops"):
-        raise InvalidInputError(f"{x!r} is no cell: give an Architecture, a Cell, or something with matrix and ops")
+        raise InvalidInputError(f"{x!r} is not a cell: give an Architecture, a Cell, or something with matrix and ops")
     if x.matrix is None or x.ops is None:  # a ModelSpec after pruning
         raise InvalidInputError("the cell has no path from input to output, so there is no network: connect the two")
     cell = x if isinstance(x, Cell) else Cell(x.matrix, x.ops)

@@ -1,6 +1,6 @@
 """When to stop a search: DARTS-ES (Zela et al.: Understanding and Robustifying DARTS, ICLR 2020, section 4.3).
 
-The dominant eigenvalue of the validation loss's Hessian with respect to Λ, smoothed, shall not grow too fast; where it
+The dominant eigenvalue of the validation loss's Hessian with respect to Λ, smoothed, must not grow too fast; where it
 does, the search stops and goes back to the architecture before.
 """
 
@@ -12,7 +12,7 @@ LEAST_RATIO = 0.75  # of the smoothed eigenvalue BACK epochs ago to the present 
 
 
 def returned_epoch(eigenvalues: Sequence[float | None]) -> int | None:
-    """The epoch whose architecture an early-stopped search returns; None while it shall go on.
+    """The epoch whose architecture an early-stopped search returns; None while the search continues.
 
     Args:
         eigenvalues: of epoch 0, 1, …; None where it was not measured, as in epoch 0 and while the weights warm up.

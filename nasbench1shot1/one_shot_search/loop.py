@@ -67,7 +67,7 @@ def run_search(state: SearchState, table: Table, writer: SearchWriter, reporter:
     """Search from the state's epoch to the last, recording every epoch (epoch 0: before training).
 
     Raises:
-        UserError: the loss is no number any more, or the disk is full; the run is whole up to the epoch before.
+        UserError: the loss became NaN or infinite, or the disk is full; the run is whole up to the epoch before.
     """
     for epoch in range(state.epoch + 1, state.config.epochs + 1):
         if state.config.early_stopping and returned_epoch(state.eigenvalues) is not None:

@@ -14,7 +14,7 @@ ROW = "{epoch:>5}{loss:>13}{error:>17}{test:>14}{valid:>20}{seconds:>6} s"  # fi
 
 
 class SearchProgress:
-    """Reports a search on a console; a context manager. On what is no terminal, only the epochs' rows appear."""
+    """Reports a search on a console; a context manager. On what is not a terminal, only the epochs' rows appear."""
 
     def __init__(self, epochs: int, steps_per_epoch: int, first_epoch: int, console: Console) -> None:
         self._say = sayer(console)

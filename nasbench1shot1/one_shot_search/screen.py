@@ -42,7 +42,7 @@ def announce(state: SearchState, table: Table, folder: Path, console: Console | 
     where = f"{config.device} with {threads}" if config.device == "cpu" else config.device
     size = f"{counted(config.channels, 'channel')} × {counted(config.cells, 'cell')}"
     say(f"{config.scale} scale: {size}, on {where}; preset {config.preset}")
-    carried = f" (carried; CIFAR-10 has {TRAINING_IMAGES:,})" if config.images == "cifar10-sample" else ""
+    carried = f" (bundled; CIFAR-10 has {TRAINING_IMAGES:,})" if config.images == "cifar10-sample" else ""
     say(f"Images: {len(halves.weights):,} + {len(halves.architecture):,} of {state.images.name}{carried}")
     if halves.validation_images:
         say(f"Preset {config.preset} searches on {halves.validation_images:,} images that NAS-Bench-101 validates on.")

@@ -22,9 +22,15 @@ def resolve_device(wanted: str) -> str:
     if not re.fullmatch(r"cpu|cuda(:\d+)?", wanted):
         raise unknown_name("device", wanted, ("auto", "cpu", "cuda", "cuda:0"))
     if wanted != "cpu" and not torch.cuda.is_available():
-        raise InvalidInputError("there is no CUDA device here: use --device cpu, or install a CUDA build of PyTorch")
+        raise InvalidInputError(
+            f"--device '{wanted}' needs a CUDA device, but PyTorch finds none: use --device cpu, or install a CUDA "
+            "build of PyTorch"
+        )
     if wanted != "cpu" and int(wanted.partition(":")[2] or 0) >= torch.cuda.device_count():
-        raise InvalidInputError(f"there is no {wanted} here: {torch.cuda.device_count()} CUDA devices, from cuda:0 on")
+        raise InvalidInputError(
+            f"--device '{wanted}' does not exist: this machine has {torch.cuda.device_count()} CUDA devices, starting "
+            "with cuda:0"
+        )
     return wanted
 
 

@@ -84,7 +84,7 @@ def build(
 
     Raises:
         DamagedFileError: a source cannot be read.
-        InvalidInputError: `out` holds something that is no table.
+        InvalidInputError: `out` holds something that is not a table.
         UserError: `out` cannot be written, or the extra [table] is not installed.
     """
     _check_extra()

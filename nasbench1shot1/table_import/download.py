@@ -38,7 +38,7 @@ def download_table(
         The table's folder, in the data folder's `tables`.
 
     Raises:
-        InvalidInputError: another `which`; or something else lies where the table shall be.
+        InvalidInputError: another `which`; or something else lies at the table's destination.
         UserError: the file cannot be had, is another one, or cannot be written.
     """
     if which not in SIZES:

@@ -55,7 +55,7 @@ def _edges_of(adjacency: str) -> int:
     """Number of vertices and edges."""
     n = isqrt(len(adjacency))
     if n * n != len(adjacency) or not set(adjacency) <= {"0", "1"}:
-        raise InvalidInputError(f"has '{adjacency[:60]}' for a matrix, which is no square of digits 0 and 1")
+        raise InvalidInputError(f"has '{adjacency[:60]}' for a matrix, which is not a square of digits 0 and 1")
     _check_size(n)
     matrix = [[digit == "1" for digit in adjacency[x * n : x * n + n]] for x in range(n)]
     if any(matrix[x][y] for x in range(n) for y in range(x + 1)):

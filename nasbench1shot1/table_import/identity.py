@@ -62,7 +62,7 @@ def two_hashes_of_one_cell(hashes: Hashes, cells: Encodings) -> tuple[str, str] 
 
 
 def check_identities(hashes: Hashes, cells: Encodings, source: str, every: int) -> None:
-    """Check the hash of every so many rows, and that no cell has two.
+    """Check the hashes of a sample of rows, and that no cell has two.
 
     Raises InvalidInputError.
     """

@@ -50,7 +50,7 @@ def import_table(
         What `meta.json` says, with the file's name, size and SHA-256 in `source`.
 
     Raises:
-        InvalidInputError: the file is none of this format, or not whole; `out` holds something that is no table.
+        InvalidInputError: the file is none of this format, or not whole; `out` holds something that is not a table.
         DamagedFileError: a checksum in the file is wrong, or it ends within a record.
         UserError: the file cannot be read, or `out` not be written.
     """
@@ -141,7 +141,7 @@ class _Source:
         return next((stem for stem, known in OFFICIAL.items() if known == self.sha256), None)
 
     def warning(self) -> str | None:
-        """One line where this is no official file."""
+        """One line where this is not an official file."""
         if self.official:
             return None
         name, found, known = self.file.name, self.sha256[:12], OFFICIAL.get(self.file.stem)
@@ -194,7 +194,7 @@ def _opened(source: _Source) -> Table | None:
 
 
 def _recorded_source(about: Any) -> dict[str, Any]:
-    """What a `meta.json` says of the file that the table was imported from; nothing where it is no imported one."""
+    """What a `meta.json` says of the file that the table was imported from; nothing where it is not an imported one."""
     source = about.get("source") if isinstance(about, dict) else None
     return source if isinstance(source, dict) else {}
 

@@ -24,7 +24,7 @@ def table_from_nasbench(obj: Any) -> Table:
         A table in memory, measured, with the object's budgets and repeats.
 
     Raises:
-        InvalidInputError: something that is no such object, holds no trainings, or lacks values (a NASBench of
+        InvalidInputError: something that is not such an object, holds no trainings, or lacks values (a NASBench of
             estimates, whose table is its `table`); whatever an import refuses, as a missing repeat.
     """
     fixed, computed = _statistics(obj)
@@ -40,7 +40,7 @@ def _statistics(obj: Any) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     fixed, computed = (getattr(obj, f"{kind}_statistics", None) for kind in ("fixed", "computed"))
     if not isinstance(fixed, Mapping) or not isinstance(computed, Mapping) or not hasattr(obj, "valid_epochs"):
         raise InvalidInputError(
-            f"{type(obj).__name__} is no NASBench object (it lacks fixed_statistics, computed_statistics or "
+            f"{type(obj).__name__} is not a NASBench object (it lacks fixed_statistics, computed_statistics or "
             "valid_epochs): give what nasbench.api.NASBench(file) returned"
         )
     if lacking := [hash_ for hash_ in fixed if hash_ not in computed]:

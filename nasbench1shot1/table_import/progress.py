@@ -10,7 +10,7 @@ class ImportBar:
     """A bar for what is being done, and the time that this will still take; a context manager.
 
     Reading takes most of the time, and its end is known. The bar only moves back and forth in the steps after it,
-    whose end is not. Nothing appears on what is no terminal.
+    whose end is not. Nothing appears on what is not a terminal.
     """
 
     def __init__(self, console: Console) -> None:

@@ -112,7 +112,7 @@ class RecordParser:
             return int(epochs)
         raise InvalidInputError(
             f"{self._source}: the record at byte {offset:,} (hash {hash_}) has {epochs!r} for its epochs, "
-            "which is no whole number"
+            "which is not a whole number"
         )
 
     def _refused(self, payload: bytes, offset: int) -> InvalidInputError:
@@ -124,9 +124,9 @@ class RecordParser:
         try:
             row = json.loads(payload)
         except self._errors:
-            return f"is no JSON: {form}"
+            return f"is not JSON: {form}"
         if not isinstance(row, list) or len(row) != 5:
-            return f"is no list of five: {form}"
+            return f"is not a list of five: {form}"
         if lacking := [n for n, part in zip(_TEXTS, (row[0], *row[2:]), strict=True) if not isinstance(part, str)]:
             return f"(hash {row[0]!r}) has no text for its {lacking[0]}: {form}"
         try:

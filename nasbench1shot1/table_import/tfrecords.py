@@ -51,7 +51,7 @@ def frames(path: Path, seen: Callable[[bytes], None] = lambda block: None) -> It
 
 
 def masked(checksum: int) -> int:
-    """A CRC-32C as TFRecord files store it: rotated and shifted, so that a checksum of checksums is no weak one."""
+    """A CRC-32C as TFRecord files store it: rotated and shifted, so that a checksum of checksums is not a weak one."""
     return ((checksum >> 15 | checksum << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
@@ -95,7 +95,7 @@ class _Splitter:
             raise self._damaged(offset, "length") if offset else self.no_tfrecord(header)
         if length > LONGEST:
             raise InvalidInputError(
-                f"{self._path} has a record of {length:,} bytes at byte {offset:,}, so it is no file of NAS-Bench-101: "
+                f"{self._path} has a record of {length:,} bytes at byte {offset:,}, so it is not a NAS-Bench-101 file: "
                 "give one such as nasbench_only108.tfrecord"
             )
         return int(length)
@@ -111,6 +111,6 @@ class _Splitter:
         if header.startswith(_GZIP):
             return InvalidInputError(f"{self._path} is compressed from byte 0 on: unpack it with gunzip first")
         return InvalidInputError(
-            f"{self._path} is no TFRecord file, or damaged at byte 0 (its first 12 bytes are no length and checksum): "
-            "give a file such as nasbench_only108.tfrecord"
+            f"{self._path} is not a TFRecord file, or is damaged at byte 0 (its first 12 bytes are not a length and a "
+            "checksum): give a file such as nasbench_only108.tfrecord"
         )

@@ -113,7 +113,7 @@ def open_folder(path: Path) -> TableFolder:
 
     Raises:
         InvalidInputError: there is no table, or one of another format.
-        DamagedFileError: a column is missing, truncated or changed, or `meta.json` is no such description.
+        DamagedFileError: a column is missing, truncated or changed, or `meta.json` is not such a description.
     """
     return read_steadily(path, _opened)
 
@@ -173,7 +173,7 @@ def write_table(folder: Path, columns: Mapping[str, NDArray[Any]], meta: Meta) -
     """Write a table, whole or not at all; one that was in `folder` is replaced only when the new one is whole.
 
     Args:
-        folder: where the table shall be; its parent is made if need be.
+        folder: folder of the new table; its parent is created if missing.
         columns: the arrays, by the names above; the index is made here.
         meta: name, version, epochs, repeats, spaces and, in `columns`, for each column what is known about it
             (`epochs`, `fidelity`, `sources`, `method`, `images`); anything else is kept as it is.
@@ -182,7 +182,7 @@ def write_table(folder: Path, columns: Mapping[str, NDArray[Any]], meta: Meta) -
         `meta` with format, rows and each column's SHA-256 filled in, as written.
 
     Raises:
-        InvalidInputError: `folder` holds something that is no table.
+        InvalidInputError: `folder` holds something that is not a table.
         UserError: no space left, or the folder cannot be written.
     """
     check_target(folder)
@@ -245,5 +245,5 @@ def _read_meta(path: Path) -> Meta:
     if (wrong := fault(meta)) is not None:
         raise DamagedFileError(f"{path / META} {wrong}: {REMEDY}")
     if not is_as_written(meta):
-        raise DamagedFileError(f"{path / META} was changed (its SHA-256 is another): {REMEDY}")
+        raise DamagedFileError(f"{path / META} was changed (its SHA-256 differs): {REMEDY}")
     return meta

@@ -115,7 +115,7 @@ class MetricColumn:
 
 
 def is_run(repeat: Repeat, name: str) -> bool:
-    """Is this the run of that name, and no array?"""
+    """Return whether `repeat` is the string `name` rather than an array of repeats."""
     return isinstance(repeat, str) and repeat == name
 
 

@@ -83,7 +83,7 @@ class Metrics:
     def is_measured(self, column: str) -> Any:
         """Does a real measurement of this column stand behind this answer? A bool, or an array for a sequence.
 
-        Raises InvalidInputError for a name that is no column.
+        Raises InvalidInputError for a name that is not a column.
         """
         if not isinstance(column, str) or column not in _COLUMNS:
             raise unknown_name("column", str(column), _COLUMNS)

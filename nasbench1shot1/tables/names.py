@@ -1,4 +1,4 @@
-"""Tables that are known by a name: the carried ones, and what was imported into the data folder."""
+"""Tables that have a name: bundled tables, and tables imported into the data folder."""
 
 import os
 from pathlib import Path
@@ -26,7 +26,7 @@ def as_recorded(named: str | None) -> str:
     """The table that is asked for, in words that mean the same from any working directory.
 
     Args:
-        named: a folder or a name; if not given, what NB1SHOT1_TABLE says, else "embedded". A carried table's name
+        named: a folder or a name; if not given, what NB1SHOT1_TABLE says, else "embedded". A bundled table's name
             comes before a folder of that name (write ./embedded), a folder before an imported table's name.
     """
     asked, option = (named, "table") if named else (os.environ.get("NB1SHOT1_TABLE") or EMBEDDED, "NB1SHOT1_TABLE")
@@ -54,7 +54,7 @@ def named_table(named: str | Path | None) -> "Path | TableFolder":
             return _folder(path)
     if asked.endswith(".tfrecord"):
         raise InvalidInputError(
-            f"there is no file {asked}: run `nb1shot1 table download`, or `nb1shot1 table import` on the file that you "
+            f"'{asked}' does not exist: run `nb1shot1 table download`, or `nb1shot1 table import` on the file that you "
             f"have, then give the table's name, {Path(asked).stem}"
         )
     raise InvalidInputError(

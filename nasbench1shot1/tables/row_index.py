@@ -49,7 +49,7 @@ class RowIndex:
 
         Raises:
             OutOfDomainError: the table has no such cell.
-            InvalidInputError: something that is no item.
+            InvalidInputError: something that is not an item.
         """
         kinds = set(map(type, items))
         if kinds == {str}:

@@ -174,7 +174,7 @@ class Table:
 
         Raises:
             OutOfDomainError: a cell, budget, repeat or half-way value that the table does not have.
-            InvalidInputError: "random" without a generator, a budget or repeat that is no whole number, or
+            InvalidInputError: "random" without a generator, a budget or repeat that is not a whole number, or
                 something that cannot be looked up.
         """
         rows = self.row_of(x) if isinstance(x, Item) else self.rows(x)

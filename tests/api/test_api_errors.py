@@ -78,7 +78,7 @@ def test_a_cell_that_the_table_lacks_is_a_key_error_too(nasbench) -> None:
 
 
 def test_what_is_no_spec_or_no_seed_ends_in_one_sentence(nasbench, official_table) -> None:
-    with pytest.raises(nb.InvalidInputError, match="is no model: give a ModelSpec"):
+    with pytest.raises(nb.InvalidInputError, match="is not a model: give a ModelSpec"):
         nasbench.query("28cfc7874f6d200472e1a9dcd8650aa0")
     with pytest.raises(nb.InvalidInputError, match="seed cannot be \\[\\]: give a whole number"):
         api.NASBench(official_table, seed=[])

@@ -300,8 +300,8 @@ def test_two_graphs_that_the_hash_cannot_tell_apart() -> None:
         (lambda: graph_util.hash_module([[0, 1], [0, 0]], [1]), r"\(2, 2\) beside 1 labels"),
         (lambda: graph_util.hash_module([[0, 3], [0, 0]], [1, 2]), "only hold 0 and 1"),
         (lambda: graph_util.hash_module([[0, 1], [0]], [1, 2]), "not a rectangle"),
-        (lambda: graph_util.permute_graph([[0, 1], [0, 0]], [1, 2], [0, 2]), "no permutation of 0 … 1"),
-        (lambda: graph_util.permute_graph([[0, 1], [0, 0]], [1, 2], [0]), "no permutation of 0 … 1"),
+        (lambda: graph_util.permute_graph([[0, 1], [0, 0]], [1, 2], [0, 2]), "not a permutation of 0 … 1"),
+        (lambda: graph_util.permute_graph([[0, 1], [0, 0]], [1, 2], [0]), "not a permutation of 0 … 1"),
         (lambda: graph_util.is_isomorphic(([[0]], [1]), ([[0, 1]], [1])), r"\(1, 2\) beside 1 labels"),
     ],
 )

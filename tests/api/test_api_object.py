@@ -103,7 +103,7 @@ class Damaged(Mapping[str, Any]):
 
 @pytest.mark.parametrize("nothing", [None, 5, "nasbench.tfrecord", {"fixed_statistics": {}}, SimpleNamespace()])
 def test_what_is_no_such_object_ends_in_one_sentence(nothing: Any) -> None:
-    with pytest.raises(nb.InvalidInputError, match="is no NASBench object"):
+    with pytest.raises(nb.InvalidInputError, match="is not a NASBench object"):
         nb.table_from_nasbench(nothing)
 
 

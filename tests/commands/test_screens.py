@@ -81,7 +81,9 @@ def test_a_file_is_no_table_and_the_message_says_how_it_becomes_one(kind: type, 
 
 
 def test_an_official_file_that_is_not_there_is_to_be_downloaded(home: Path) -> None:
-    with pytest.raises(InvalidInputError, match=r"no file nasbench_full\.tfrecord: run `nb1shot1 table download`"):
+    with pytest.raises(
+        InvalidInputError, match=r"'nasbench_full\.tfrecord' does not exist: run `nb1shot1 table download`"
+    ):
         nb.load_table("nasbench_full.tfrecord")
 
 

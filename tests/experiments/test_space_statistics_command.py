@@ -79,7 +79,7 @@ def test_the_page_has_a_section_for_every_analysis_and_its_pictures_are_there():
     sections = {line.removeprefix("## ").split(":")[0] for line in page.splitlines() if line.startswith("## ")}
     assert set(ANALYSES) <= sections
     pictures = re.findall(r"\((space_statistics/[\w-]+\.png)\)", page)
-    assert len(pictures) == len(ANALYSES) - 1, "noise is the one that no carried table can show"
+    assert len(pictures) == len(ANALYSES) - 1, "noise is the one that no bundled table can show"
     assert all(15_000 < (CHECKOUT / "docs" / picture).stat().st_size < 150_000 for picture in pictures)
 
 
@@ -95,7 +95,7 @@ def test_the_pages_example_runs():
     ("arguments", "sentence"),
     [
         (["budget-corelation"], "did you mean 'budget-correlation'?"),
-        (["noise-distribution"], "one repeat of each training, whose noise cannot be told"),
+        (["noise-distribution"], "one repeat of each training, so its noise cannot be estimated"),
         (["isomorphic-copies", "--split", "test"], 'pass split="validation" (--split validation)'),
         (["cost", "--split", "train"], "unknown split 'train'"),
         (["cost", "--table", "nowhere"], "nowhere"),

@@ -1,4 +1,4 @@
-"""Image sets by name: the carried sample, imported ones, and what is said when one is missing or damaged."""
+"""Image sets by name: the bundled sample, imported ones, and what is said when one is missing or damaged."""
 
 import dataclasses
 import hashlib

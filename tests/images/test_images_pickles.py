@@ -68,7 +68,7 @@ def test_nothing_in_it_is_executed(tmp_path: Path) -> None:
     ],
 )
 def test_other_pickles_are_refused(content: dict[bytes, object]) -> None:
-    with pytest.raises(DamagedFileError, match="no CIFAR-10 batch"):
+    with pytest.raises(DamagedFileError, match="not a CIFAR-10 batch"):
         read_python_batch(pickle.dumps(content), "batch")
 
 

@@ -267,7 +267,7 @@ def test_anything_with_matrix_and_ops_is_a_cell():
 @pytest.mark.parametrize(
     ("x", "options", "sentence"),
     [
-        (7, {}, "7 is no cell: give an Architecture, a Cell"),
+        (7, {}, "7 is not a cell: give an Architecture, a Cell"),
         ("a" * 32, {}, f"'{'a' * 32}' is text: .* for a hash the cell of a table, table.cell"),
         (str(nb.search_space("s1")[0]), {}, r"is text: give nb.Architecture.parse\(text\)"),
         (SimpleNamespace(matrix=None, ops=None), {}, "no path from input to output"),

@@ -127,7 +127,7 @@ def test_the_published_rule_on_a_series_by_hand():
     assert returned_epoch([None, *STEEP]) == 10
     assert returned_epoch([None, *([1.0] * 5 + [1.34] * 5)]) == 5
     assert returned_epoch([None, *([1.0] * 5 + [1.33] * 5)]) is None
-    assert returned_epoch([None, *([1.0] * 5 + [0.2] * 5)]) is None  # a falling eigenvalue is no reason
+    assert returned_epoch([None, *([1.0] * 5 + [0.2] * 5)]) is None  # a falling eigenvalue is not a reason
     assert returned_epoch([None, *([1.0] * 5 + [-9.0] * 5)]) == 5  # sharp either way
     assert returned_epoch([None, *([-9.0] * 5 + [0.1] * 5)]) is None
     assert returned_epoch([None] * 21 + STEEP[:11]) is None  # 20 epochs of warm start do not count

@@ -259,7 +259,7 @@ class Lists(DARTS):
         (f"{__name__}:Lists", "the option 'widths' of Lists has a type that no option can have"),
         (":x", "cannot be imported"),
         (".a:b", "cannot be imported"),
-        ("json:dumps", "is no one-shot optimizer"),
+        ("json:dumps", "is not a one-shot optimizer"),
         ("nasbench1shot1.optimizer:OneShotOptimizer", "lacks load_state_dict, mixing, state_dict: write them"),
     ],
 )

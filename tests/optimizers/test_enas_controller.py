@@ -71,7 +71,7 @@ def test_the_controllers_probabilities_of_all_decisions_sum_to_one(seed):
     assert len(scored.architectures) == 3 * 2 * 3 * 6
     assert len(set(scored.architectures)) == 3 * 2 * 3 * 3 == len(TINY)
     probability = scored.log_probability.exp()
-    assert probability.max() > 2 / len(probability)  # the case is no trivial one
+    assert probability.max() > 2 / len(probability)  # the case is not a trivial one
     assert probability.sum().item() == pytest.approx(1)
     mean_entropy = (probability * scored.entropy).sum().item()
     assert mean_entropy == pytest.approx(-(probability * scored.log_probability).sum().item())

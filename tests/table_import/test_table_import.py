@@ -207,14 +207,14 @@ WRONG: dict[str, tuple[Callable[[Training], Training], str]] = {
     "endless": (lambda t: t.changed(1, seconds=float("inf")), "half-way training time of inf seconds"),
     "two evaluations": (lambda t: replace(t, evaluations=t.evaluations[:2]), "has 2 evaluations, not three"),
     "budget": (lambda t: replace(t, epochs=50), "has a budget that is none of 4, 12, 36, 108: if that is right, name"),
-    "half epoch": (lambda t: replace(t, epochs="4.0"), "has '4.0' for its epochs, which is no whole number"),
+    "half epoch": (lambda t: replace(t, epochs="4.0"), "has '4.0' for its epochs, which is not a whole number"),
     "operation": (
         lambda t: other_graph(t, adjacency=SQUARE, operations=CHAIN.replace("conv3x3", "conv5x5", 1)),
         "operations 'input,conv5x5-bn-relu,conv3x3-bn-relu,output': they must be input, some of conv3x3-bn-relu",
     ),
     "no input": (lambda t: other_graph(t, operations=CHAIN.replace("input", "in")), "has the operations 'in,"),
-    "not square": (lambda t: other_graph(t, adjacency=SQUARE[:-1]), "which is no square of digits 0 and 1"),
-    "not digits": (lambda t: other_graph(t, adjacency="01x1" * 4), "which is no square of digits 0 and 1"),
+    "not square": (lambda t: other_graph(t, adjacency=SQUARE[:-1]), "which is not a square of digits 0 and 1"),
+    "not digits": (lambda t: other_graph(t, adjacency="01x1" * 4), "which is not a square of digits 0 and 1"),
     "eight vertices": (lambda t: other_graph(t, adjacency="0" * 64), "has 8 vertices, NAS-Bench-101's cells have 2 to"),
     "one vertex": (lambda t: other_graph(t, adjacency="0"), "has 1 vertices"),
     "edges": (
@@ -255,12 +255,12 @@ def _broken_rows(row: list[object]) -> dict[str, tuple[bytes, str]]:
     metrics = str(row[4])
     form = "NAS-Bench-101's are \\[hash, epochs, adjacency, operations, metrics\\]"
     return {
-        "no JSON": (b"hello", f"is no JSON: {form}"),
-        "no UTF-8": (b'["\xff"]', f"is no JSON: {form}"),
-        "deep": (b"[" * 100_000, f"is no JSON: {form}"),
-        "no list": (b"5", f"is no list of five: {form}"),
-        "four": (json.dumps(row[:4]).encode(), f"is no list of five: {form}"),
-        "more": (text.encode() + b"[]", f"is no JSON: {form}"),
+        "no JSON": (b"hello", f"is not JSON: {form}"),
+        "no UTF-8": (b'["\xff"]', f"is not JSON: {form}"),
+        "deep": (b"[" * 100_000, f"is not JSON: {form}"),
+        "no list": (b"5", f"is not a list of five: {form}"),
+        "four": (json.dumps(row[:4]).encode(), f"is not a list of five: {form}"),
+        "more": (text.encode() + b"[]", f"is not JSON: {form}"),
         "hash": (json.dumps([[1], *row[1:]]).encode(), r"\(hash \[1\]\) has no text for its hash"),
         "matrix": (json.dumps([*row[:2], 7, *row[3:]]).encode(), "has no text for its adjacency"),
         "operations": (json.dumps([*row[:3], None, row[4]]).encode(), "has no text for its operations"),
@@ -269,7 +269,7 @@ def _broken_rows(row: list[object]) -> dict[str, tuple[bytes, str]]:
         "no base64": (json.dumps([*row[:4], metrics[:41]]).encode(), "has metrics that are no protobuf in base64"),
         "no protobuf": (json.dumps([*row[:4], "/////w=="]).encode(), "has metrics that are no protobuf in base64"),
         "empty": (json.dumps([*row[:4], ""]).encode(), "has 0 evaluations, not three"),
-        "padded": (b"", f"is no JSON: {form}"),
+        "padded": (b"", f"is not JSON: {form}"),
     }
 
 

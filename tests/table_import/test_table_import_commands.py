@@ -40,7 +40,7 @@ def test_import_says_where_the_table_is_and_how_to_use_it(file: Path, home: Path
     warning, what, where, how = done.stdout.splitlines()
     table = load_table("mine")
     assert warning.startswith("mine.tfrecord is none of NAS-Bench-101's own files")
-    assert what == f"{table.id}: 30 cells, 3 x 4, 12, 36, 108 epochs"
+    assert what == f"{table.id}: 30 cells; 3 repeats each at 4, 12, 36 and 108 epochs"
     assert where == f"in {home / 'tables' / 'mine'}"
     assert how.startswith("to use it: --table mine with a command, NB1SHOT1_TABLE=mine for all")
     queried = command("query", table.hashes(0)[0], "--table", "mine")

@@ -67,7 +67,7 @@ def test_every_flipped_bit_is_noticed_and_placed(
         list(frames(path))
     part = "length" if place < begin + 12 else "content"
     if place < 12:
-        assert "is no TFRecord file, or damaged at byte 0" in str(caught.value)
+        assert "is not a TFRecord file, or is damaged at byte 0" in str(caught.value)
     else:
         assert f"the {part} of the record that begins at byte {begin} does not fit its checksum" in str(caught.value)
 
@@ -78,7 +78,7 @@ def test_every_truncation_is_noticed(size: int, tmp_path: Path) -> None:
     path.write_bytes(WHOLE[:size])
     begin = max(offset for offset in OFFSETS if offset <= size)
     if size < 12:
-        with pytest.raises(InvalidInputError, match="is no TFRecord file"):
+        with pytest.raises(InvalidInputError, match="is not a TFRecord file"):
             list(frames(path))
         return
     with pytest.raises(DamagedFileError, match=f"ends within the record that begins at byte {begin}: it is truncated"):
@@ -100,7 +100,7 @@ def test_files_of_another_kind(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="is empty"):
         list(frames(path))
     path.write_text("hash,epochs,accuracy\n")
-    with pytest.raises(InvalidInputError, match="is no TFRecord file"):
+    with pytest.raises(InvalidInputError, match="is not a TFRecord file"):
         list(frames(path))
     path.write_bytes(gzip.compress(WHOLE))
     with pytest.raises(InvalidInputError, match="is compressed from byte 0 on: unpack it"):
