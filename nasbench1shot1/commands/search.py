@@ -31,8 +31,7 @@ class Search(Generic[Own]):
     out: Path | None = None
     """Folder of the new run; it must not exist. Default: runs/OPTIMIZER-SPACE-SEED."""
     resume: Path | None = None
-    """Folder of a stopped run to resume. Cannot be combined with other options, except --epochs, which may only
-    increase, and --allow-module."""
+    """Folder of a stopped run to resume. Given options must equal the recorded ones; only --epochs may increase."""
     seeds: str | None = None
     """Seeds of several runs, as 0-5 or 1,3,8; the picture shows mean and spread."""
     allow_module: str | None = None

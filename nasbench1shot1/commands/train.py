@@ -23,7 +23,7 @@ class Train(TrainingConfig):
     what: tyro.conf.Positional[str | None] = None
     """An architecture such as "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3", or a cell's hash."""
     out: Path | None = None
-    """Folder of the new training; it must not exist. Default: runs/cell-HASH-EPOCHS-SEED."""
+    """Folder of the new training; it must not exist. Default: runs/cell-HASH-EPOCHS-SEED, with 8 digits of the hash."""
     resume: Path | None = None
     """Folder of a stopped training to resume. Cannot be combined with other options."""
     table: str | None = None

@@ -56,7 +56,7 @@ def _connect(address: str, seconds: float) -> "Client":
     try:
         from distributed import Client
     except ImportError as error:
-        raise UserError('--scheduler needs dask: pip install "nasbench1shot1[cluster]"') from error
+        raise UserError("--scheduler needs dask: in a checkout, run pip install '.[cluster]'") from error
     try:  # first by hand: Client hangs on a server that is not dask's, and for 30 s more after it has failed
         with ThreadPoolExecutor(1) as thread:  # this one may run an event loop already, as in a notebook
             thread.submit(asyncio.run, asyncio.wait_for(_greet(address), seconds)).result()

@@ -34,7 +34,7 @@ def read_description(folder: Path) -> tuple[str, dict[str, Any]]:
     """
     path = folder / CONFIG
     if not path.is_file():
-        raise InvalidInputError(f"'{folder}' is not a run folder: {CONFIG} is missing")
+        raise InvalidInputError(f"'{folder}' is not a run folder: {_missing(folder)}")
     content = read_object(path)
     kind = content.pop(KIND, SEARCH)
     sections = [content.pop(name) for name in SECTIONS if name in content]
@@ -53,3 +53,12 @@ def updated(folder: Path, changes: Mapping[str, Any]) -> dict[str, Any]:
         holder = next((content[s] for s in SECTIONS if name in content.get(s, {})), content)
         holder[name] = value
     return content
+
+
+def _missing(folder: Path) -> str:
+    """What a folder lacks that should hold a run, in words."""
+    if not folder.is_dir():
+        return "there is no such folder"
+    if groups := sorted(path.parent.name for path in folder.glob(f"*/{CONFIG}"))[:1]:
+        return f"{CONFIG} is missing; it holds several runs, so name one of them, such as {folder / groups[0]}"
+    return f"{CONFIG} is missing"

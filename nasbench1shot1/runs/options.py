@@ -40,9 +40,11 @@ class Range:
         """Raise InvalidInputError for a number that is out of the range, infinite or NaN."""
         if self.least <= value <= self.most and value > self.above and abs(value) != math.inf:
             return
-        bound = f"at least {self.least:g}" if self.most == math.inf else f"between {self.least:g} and {self.most:g}"
+        bound = f"between {self.least:,} and {self.most:,}"
+        if self.most == math.inf or (self.most >= MOST_EPOCHS and value < self.least):  # the other end is far away
+            bound = f"at least {self.least:,}"
         if self.above > -math.inf:
-            bound = f"more than {self.above:g}"
+            bound = f"more than {self.above:,}"
         raise InvalidInputError(f"{flag(name)} must be {bound}, not {value}")
 
 

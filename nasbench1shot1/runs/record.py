@@ -64,7 +64,9 @@ class RunRecord:
         path = as_path(folder, "folder")
         kind, config = read_description(path)
         if kind != cls.KIND:
-            raise InvalidInputError(f"'{path}' is a {kind}, not a {cls.KIND}: open it with nb.open_run")
+            raise InvalidInputError(
+                f"'{path}' is a {kind}, not a {cls.KIND}: open it with nb.open_run, or use the command of its kind"
+            )
         run = cls(path, config)
         run.check_config()
         return run

@@ -3,6 +3,7 @@
 import json
 import os
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,14 @@ COMMAND = "light_run:run"
 LINES = 4
 
 
+@dataclass(frozen=True)
+class LightOptions:
+    seed: int = 0
+
+
 class LightRun(RunRecord):
-    KIND, COMMAND, FIELDS = "light run", "nothing", {"value": float}
+    KIND, COMMAND = "light run", "nothing"
+    FIELDS, OPTIONS, FACTS = {"value": float}, LightOptions, {}
 
 
 class LightWriter(RunWriter[LightRun]):
