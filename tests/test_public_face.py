@@ -114,8 +114,8 @@ def folders_with(suffix: str, parent: Path) -> set[str]:
 def test_contributing_lists_every_folder_and_no_other():
     hidden = {path.name for path in CHECKOUT.iterdir() if path.name.startswith((".", "build")) or ".egg" in path.name}
     top = (folders_with(".py", CHECKOUT) | folders_with(".md", CHECKOUT)) - hidden - {"runs"}
-    assert set(documented_folders("| folder | holds |")) == top
-    listed = documented_folders("| sub-package | holds |")
+    assert set(documented_folders("| folder | contents |")) == top
+    listed = documented_folders("| sub-package | contents |")
     assert listed == sorted(listed)
     assert set(listed) == folders_with("", CHECKOUT / "nasbench1shot1") - {"__pycache__"}
 
@@ -123,7 +123,7 @@ def test_contributing_lists_every_folder_and_no_other():
 def test_the_root_holds_the_vocabulary_and_no_more():
     root = {path.stem for path in (CHECKOUT / "nasbench1shot1").glob("*.py")} - {"__init__", "cli"}
     text = (CHECKOUT / "CONTRIBUTING.md").read_text()
-    paragraph = text.partition("The root of `nasbench1shot1/` holds")[2].partition("Each sub-package")[0]
+    paragraph = text.partition("The root of `nasbench1shot1/` has")[2].partition("Each sub-package")[0]
     assert set(re.findall(r"`(\w+)`", paragraph)) == root
 
 

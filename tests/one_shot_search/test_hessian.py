@@ -102,7 +102,7 @@ def test_a_search_records_it_after_every_epoch_and_is_otherwise_the_same(tmp_pat
 
 
 def test_early_stopping_needs_the_eigenvalue(tmp_path):
-    with pytest.raises(nb.InvalidInputError, match="give --hessian-eigenvalue too"):
+    with pytest.raises(nb.InvalidInputError, match="add --hessian-eigenvalue"):
         search(tmp_path / "run", early_stopping=True)
 
 
