@@ -79,5 +79,7 @@ def light_job(folder: Path, name: str, **options: Any) -> Job:
 
 
 def wait_for_lines(folder: Path, count: int) -> None:
+    patience = time.monotonic() + 300  # a run that failed before would be waited for without end
     while len(read_lines(folder / METRICS)) < count:
+        assert time.monotonic() < patience, f"{folder} has too few lines: see {folder}.log"
         time.sleep(0.02)
