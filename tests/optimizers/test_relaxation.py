@@ -284,7 +284,7 @@ def test_the_temperature_divides_what_the_softmax_is_taken_of():
         ({"relaxation": "gumble"}, "unknown relaxation 'gumble'; did you mean 'gumbel'"),
         ({"update": "second"}, "did you mean 'second-order'"),
         ({"temperature_min": 0.0}, "both must be finite and more than 0"),
-        ({"temperature_min": 2.0}, "to --temperature-min 2.0: .* the first at least the second"),
+        ({"temperature_min": 2.0}, "to --temperature-min 2.0: .* the maximum at least the minimum"),
         ({"temperature_max": float("inf")}, "from --temperature-max inf"),
         ({"temperature_max": float("nan")}, "from --temperature-max nan"),
         ({"draws": 0}, "--draws must be at least 1"),
