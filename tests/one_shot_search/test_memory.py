@@ -17,7 +17,7 @@ SPACE = "s1"
 @pytest.mark.parametrize("space", ["s1", "s3"])
 @pytest.mark.parametrize(
     "size",
-    [{"channels": 10**6}, {"cells": 10**6}, {"channels": 10**30}, {"channels": 10**9, "partial_channels": 10**8}],
+    [{"channels": 10**6}, {"cells": 10**6}, {"channels": 10**18}, {"channels": 10**9, "partial_channels": 10**8}],
 )
 def test_what_cannot_fit_is_refused_with_the_estimate(tmp_path, size, space):
     name, value = next(iter(size.items()))
