@@ -103,6 +103,11 @@ class OneShotOptimizer(ABC):
         """Whether `evaluation_mixing` draws, so that the one-shot error takes another one for every batch."""
         return False
 
+    @property
+    def learns_to_sample(self) -> bool:
+        """Whether the method learns a distribution of architectures, from which its `sample()` draws."""
+        return False
+
     @abstractmethod
     def mixing(self) -> Mixing:
         """The mixing weights of one training pass, differentiable with respect to Λ; methods that sample draw here."""

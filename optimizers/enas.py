@@ -89,6 +89,11 @@ class ENAS(SamplingOptimizer):
         self.baseline: float | None = 0.0 if hyperparameters.controller_baseline_from_zero else None
         self._drawn: list[Architecture] = []
 
+    @property
+    def learns_to_sample(self) -> bool:
+        """Return True: the controller is what the search trains."""
+        return True
+
     def begin_epoch(self, epoch: int, epochs: int, generator: torch.Generator) -> None:
         """Discard architectures drawn in advance, which came from the generator of the previous epoch."""
         super().begin_epoch(epoch, epochs, generator)

@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import torch
@@ -12,9 +12,13 @@ from torch import Tensor
 from nasbench1shot1 import registry
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.one_shot_search.folder import WEIGHTS
+from nasbench1shot1.one_shot_search.options import recorded_search
 from nasbench1shot1.runs.checkpoints import load_checkpoint
 from nasbench1shot1.runs.folder import CONFIG
 from nasbench1shot1.supernet import Supernet
+
+if TYPE_CHECKING:
+    from nasbench1shot1.optimizer import OneShotOptimizer
 
 
 class KeptRun(Protocol):
@@ -47,11 +51,8 @@ def supernet_of(run: KeptRun, epoch: int) -> tuple[Supernet, dict[str, Tensor]]:
             configuration names a space by a module that is not imported.
         DamagedFileError: the file does not hold the weights of this run's network at that epoch.
     """
-    if epoch not in (kept := kept_epochs(run)):
-        raise _not_kept(run, epoch, kept)
-    registry.check_at_hand("search_spaces", "space", run.config["space"], run.folder / CONFIG)
-    path = run.folder / WEIGHTS / f"epoch-{epoch:03d}.pt"
-    content, config = load_checkpoint(path), run.config
+    content, config = _kept(run, epoch), run.config
+    registry.check_at_hand("search_spaces", "space", config["space"], run.folder / CONFIG)
     try:
         weights = content["supernet"]
         net = Supernet(
@@ -66,10 +67,51 @@ def supernet_of(run: KeptRun, epoch: int) -> tuple[Supernet, dict[str, Tensor]]:
         is_of_epoch = content["epoch"] == epoch
         parameters = {key: torch.from_numpy(of[epoch]) for key, of in run.architecture_parameters.items()}
     except (KeyError, IndexError, TypeError, RuntimeError) as error:
-        raise _does_not_fit(run, path.name) from error
+        raise _does_not_fit(run, epoch) from error
     if not is_of_epoch:
-        raise _does_not_fit(run, path.name)
+        raise _does_not_fit(run, epoch)
     return net.eval(), parameters
+
+
+def method_of(run: KeptRun, epoch: int) -> "OneShotOptimizer":
+    """Return a run's optimizer in its state after an epoch, on the CPU; its generator is a fresh one with seed 0.
+
+    Args:
+        run: as for `supernet_of`.
+        epoch: one of `kept_epochs(run)`.
+
+    Raises:
+        InvalidInputError: as `supernet_of`; or an earlier version, which did not save this state, wrote the file.
+        DamagedFileError: the file does not hold the state of this run's optimizer.
+    """
+    content = _kept(run, epoch)
+    for group, kind in (("optimizers", "optimizer"), ("search_spaces", "space")):
+        registry.check_at_hand(group, kind, run.config[kind], run.folder / CONFIG)
+    if "method" not in content:
+        raise InvalidInputError(
+            f"'{_path(run, epoch)}' was written by an earlier version, which did not save the optimizer's state: "
+            "search again"
+        )
+    options = recorded_search({**run.config, "device": "cpu"}, run.folder / CONFIG)
+    space = registry.search_space(run.config["space"])
+    generator = torch.Generator().manual_seed(0)
+    method = options.method(registry.one_shot(space), options.own, generator, torch.device("cpu"))
+    try:
+        method.load_state_dict(content["method"])
+    except (KeyError, IndexError, TypeError, ValueError, RuntimeError) as error:
+        raise _does_not_fit(run, epoch) from error
+    return method
+
+
+def _kept(run: KeptRun, epoch: int) -> dict[str, Any]:
+    """Return what the file of an epoch holds; raises InvalidInputError where there is none."""
+    if epoch not in (kept := kept_epochs(run)):
+        raise _not_kept(run, epoch, kept)
+    return load_checkpoint(_path(run, epoch))
+
+
+def _path(run: KeptRun, epoch: int) -> Path:
+    return run.folder / WEIGHTS / f"epoch-{epoch:03d}.pt"
 
 
 def kept_epochs(run: KeptRun) -> list[int]:
@@ -88,7 +130,7 @@ def _not_kept(run: KeptRun, epoch: int, kept: list[int]) -> InvalidInputError:
     )
 
 
-def _does_not_fit(run: KeptRun, name: str) -> DamagedFileError:
+def _does_not_fit(run: KeptRun, epoch: int) -> DamagedFileError:
     return DamagedFileError(
-        f"'{run.folder / WEIGHTS / name}' does not hold the weights of this run at that epoch: restore the file"
+        f"'{_path(run, epoch)}' does not hold the weights of this run at that epoch: restore the file"
     )

@@ -190,8 +190,8 @@ def record_epoch(state: SearchState, writer: SearchWriter, line: dict[str, objec
     writer.append(line, parameters)
     every = state.config.keep_weights_every
     if every and state.epoch and state.epoch % every == 0:
-        weights = {"epoch": state.epoch, "supernet": state.net.state_dict()}
-        save_checkpoint(writer.folder / WEIGHTS / f"epoch-{state.epoch:03d}.pt", weights)
+        kept = {"epoch": state.epoch, "supernet": state.net.state_dict(), "method": state.method.state_dict()}
+        save_checkpoint(writer.folder / WEIGHTS / f"epoch-{state.epoch:03d}.pt", kept)
     writer.save(state)
 
 

@@ -156,13 +156,7 @@ def begin(options: SearchOptions) -> SearchState:
     preset, device = PRESETS[config.preset], torch.device(config.device)
     space = registry.one_shot(registry.search_space(config.space))
     check_fits(config, space)
-    images = load_images(config.images)
-    halves = split(
-        images,
-        preset.split,
-        np.random.default_rng(config.seed),
-        config.images_per_half,
-    )
+    images, halves = load_halves(config)
     _check_batch(config, halves)
     net = Supernet(
         space,
@@ -189,6 +183,12 @@ def begin(options: SearchOptions) -> SearchState:
         images=images.to(device),
         split=halves,
     )
+
+
+def load_halves(config: SearchConfig) -> tuple[ImageSet, Split]:
+    """Load a search's images and split them into its two halves; errors are those of `load_images` and `split`."""
+    images, rng = load_images(config.images), np.random.default_rng(config.seed)
+    return images, split(images, PRESETS[config.preset].split, rng, config.images_per_half)
 
 
 def _check_relaxation(config: SearchConfig, method: OneShotOptimizer) -> None:

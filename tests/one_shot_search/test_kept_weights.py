@@ -8,8 +8,9 @@ from tiny_search import search
 
 import nasbench1shot1 as nb
 from nasbench1shot1.one_shot_search import loop
-from nasbench1shot1.one_shot_search.kept_weights import kept_epochs, supernet_of
+from nasbench1shot1.one_shot_search.kept_weights import kept_epochs, method_of, supernet_of
 from nasbench1shot1.registry import BUILT_IN
+from nasbench1shot1.runs.checkpoints import load_checkpoint, save_checkpoint
 
 FEW = {"candidates": 3, "candidate_batches": 1, "finalists": 2}
 OPTIONS = {"random-ws": FEW, "enas": {**FEW, "controller_steps": 2}, "pc-darts": {"channels": 4}}
@@ -73,3 +74,32 @@ def test_weights_that_are_not_the_runs_are_refused(run, tmp_path, damage):
         kept.write_bytes(b"nothing")
     with pytest.raises(nb.DamagedFileError):
         copy.supernet(2)
+
+
+def test_the_optimizers_state_is_kept_too(tmp_path):
+    few = {**FEW, "controller_steps": 4, "controller_learning_rate": 0.5}
+    run = search(tmp_path / "run", optimizer="enas", epochs=2, keep_weights_every=1, **few)
+    assert run.config["device"] == "cpu"
+    run.config["device"] = "cuda"  # a run of another machine
+    methods = [method_of(run, epoch) for epoch in (1, 2, 2)]
+    drawn = [[method.sample() for _ in range(20)] for method in methods]
+    assert drawn[1] == drawn[2]
+    assert drawn[0] != drawn[1]  # the controller has learned in between
+    assert [method.learns_to_sample for method in methods] == [True] * 3
+    with pytest.raises(nb.InvalidInputError, match="choose one of 1, 2"):
+        method_of(run, 3)
+
+
+def test_a_file_without_the_optimizers_state_says_so(run, tmp_path):
+    copy = nb.load_run(shutil.copytree(run.folder, tmp_path / "run"))
+    path = copy.folder / "weights" / "epoch-002.pt"
+    content = load_checkpoint(path)
+    assert not method_of(copy, 2).learns_to_sample
+    del content["method"]
+    save_checkpoint(path, content)
+    copy.supernet(2)
+    with pytest.raises(nb.InvalidInputError, match="an earlier version, which did not save the optimizer's state"):
+        method_of(copy, 2)
+    save_checkpoint(path, {**content, "method": {"nothing": 0}})
+    with pytest.raises(nb.DamagedFileError):
+        method_of(copy, 2)
