@@ -94,6 +94,11 @@ class OneShotOptimizer(ABC):
         self.generator = generator
 
     @property
+    def is_relaxed(self) -> bool:
+        """Whether mixing weights are a function of Λ; otherwise, Λ only marks the architecture that was chosen."""
+        return any(value.requires_grad for value in self.parameters.values())
+
+    @property
     def is_annealed(self) -> bool:
         """Whether mixing weights depend on Λ ever more steeply, so that a Hessian by Λ grows by that alone."""
         return False

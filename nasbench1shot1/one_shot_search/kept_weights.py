@@ -85,22 +85,30 @@ def method_of(run: KeptRun, epoch: int) -> "OneShotOptimizer":
         DamagedFileError: the file does not hold the state of this run's optimizer.
     """
     content = _kept(run, epoch)
-    for group, kind in (("optimizers", "optimizer"), ("search_spaces", "space")):
-        registry.check_at_hand(group, kind, run.config[kind], run.folder / CONFIG)
     if "method" not in content:
         raise InvalidInputError(
             f"'{_path(run, epoch)}' was written by an earlier version, which did not save the optimizer's state: "
             "search again"
         )
-    options = recorded_search({**run.config, "device": "cpu"}, run.folder / CONFIG)
-    space = registry.search_space(run.config["space"])
-    generator = torch.Generator().manual_seed(0)
-    method = options.method(registry.one_shot(space), options.own, generator, torch.device("cpu"))
+    method = untrained_method(run)
     try:
         method.load_state_dict(content["method"])
     except (KeyError, IndexError, TypeError, ValueError, RuntimeError) as error:
         raise _does_not_fit(run, epoch) from error
     return method
+
+
+def untrained_method(run: KeptRun) -> "OneShotOptimizer":
+    """Return a run's optimizer with its recorded options, on the CPU, as it would begin with seed 0.
+
+    Raises InvalidInputError where the configuration names an optimizer or a space by a module that is not imported.
+    """
+    for group, kind in (("optimizers", "optimizer"), ("search_spaces", "space")):
+        registry.check_at_hand(group, kind, run.config[kind], run.folder / CONFIG)
+    options = recorded_search({**run.config, "device": "cpu"}, run.folder / CONFIG)
+    space = registry.search_space(run.config["space"])
+    generator = torch.Generator().manual_seed(0)
+    return options.method(registry.one_shot(space), options.own, generator, torch.device("cpu"))
 
 
 def _kept(run: KeptRun, epoch: int) -> dict[str, Any]:

@@ -198,7 +198,7 @@ def _check_relaxation(config: SearchConfig, method: OneShotOptimizer) -> None:
             "--early-stopping would act on the falling temperature, with which the Hessian's eigenvalue grows: leave "
             "it out, or keep the temperature constant"
         )
-    if any(value.requires_grad for value in method.parameters.values()):
+    if method.is_relaxed:
         return
     for option, wanted in (
         ("--perturbation", config.perturbation != "none"),

@@ -1,0 +1,134 @@
+"""How well predictions rank architectures by their true errors: all criteria, for every epoch, budget and scope."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas
+from numpy.typing import NDArray
+
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.experiments.correlation.criteria import CRITERIA, evaluate, scopes
+from nasbench1shot1.experiments.correlation.intervals import bootstrap
+from nasbench1shot1.experiments.correlation.truth import Truth
+
+COLUMNS = ("epoch", "budget", "split", "criterion", "scope", "value", "low", "high", "n", "measured")
+"""The columns of correlations.csv (docs/ranking.md)."""
+CALLED = {"error": "one-shot errors", "loss": "one-shot losses", "probability": "log-probabilities"}
+"""What predicts the true error, by the end of a criterion's name: `spearman_error`, …"""
+OF_PROBABILITY = ("spearman", "kendall", "pearson", "sparse-kendall")
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Undefined:
+    """A criterion that has no value.
+
+    Attributes:
+        place: epoch, budget, split, criterion, scope.
+        cause: why.
+    """
+
+    place: tuple[Any, ...]
+    cause: str
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """What predicts the true errors of A architectures; smaller is better.
+
+    Attributes:
+        epoch: of the search.
+        values: (A,) arrays by the names in `CALLED`.
+        groups: (A,) integers; architectures with equal cells have equal numbers.
+        subsets: bool (A,), by name: further scopes, such as the controller's draws.
+    """
+
+    epoch: int
+    values: Mapping[str, Floats]
+    groups: NDArray[np.int64]
+    subsets: Mapping[str, NDArray[np.bool_]]
+
+    def only(self, mask: NDArray[np.bool_]) -> "Predictions":
+        """Return the predictions for some of the architectures."""
+        values = {name: of[mask] for name, of in self.values.items()}
+        return Predictions(self.epoch, values, self.groups[mask], {name: of[mask] for name, of in self.subsets.items()})
+
+    def mean_over_copies(self) -> "tuple[Predictions, NDArray[np.int64]]":
+        """Return one prediction for each distinct cell, the mean over its copies, and the index of its first copy."""
+        _, first, inverse = np.unique(self.groups, return_index=True, return_inverse=True)
+        count = np.bincount(inverse)
+        values = {name: np.bincount(inverse, of) / count for name, of in self.values.items()}
+        subsets = {name: np.bincount(inverse, of) > 0 for name, of in self.subsets.items()}
+        return Predictions(self.epoch, values, np.arange(len(first)), subsets), first
+
+
+def correlations(
+    predictions: Predictions,
+    truths: Sequence[Truth],
+    seed: int,
+    resamples: int | None = None,
+    advance: Callable[[], None] = lambda: None,
+) -> tuple[pandas.DataFrame, list[Undefined]]:
+    """Compute all criteria of one epoch.
+
+    Values for all architectures, whose true errors a table may have estimated, come first. Where only some are
+    measured, the criteria of these alone follow, against the measurements themselves.
+
+    Args:
+        predictions: of A architectures.
+        truths: their true errors, for every budget and split.
+        seed: of the bootstrap.
+        resamples: bootstrap samples; `intervals.default_resamples` if not given.
+        advance: called after each budget, split and predictor.
+
+    Returns:
+        A frame with `COLUMNS` (`measured`: share of the n true errors that are measured), and what is undefined.
+    """
+    rows, undefined = list[tuple[Any, ...]](), list[Undefined]()
+    for truth in truths:
+        for name in predictions.values:
+            for errors, mask, measured in _versions(truth):
+                _compare(predictions.only(mask), truth, errors[mask], name, measured, (seed, resamples), rows, undefined)
+            advance()
+    return pandas.DataFrame(rows, columns=list(COLUMNS)), undefined
+
+
+def _versions(truth: Truth) -> Iterator[tuple[Floats, NDArray[np.bool_], float]]:
+    """Yield true errors, whose are known, and the share of measured ones: all of them, then measurements alone."""
+    known, measured = ~np.isnan(truth.errors), truth.measured
+    yield truth.errors, known, float(measured[known].mean())
+    if 3 <= measured.sum() < known.sum():
+        yield truth.measurements, measured, 1.0
+
+
+def _compare(
+    predictions: Predictions,
+    truth: Truth,
+    errors: Floats,
+    name: str,
+    measured: float,
+    bootstrapping: tuple[int, int | None],
+    rows: list[tuple[Any, ...]],
+    undefined: list[Undefined],
+) -> None:
+    """Add the criteria of one predictor in every scope, or why they are undefined."""
+    criteria = OF_PROBABILITY if name == "probability" else tuple(CRITERIA)
+    called = (CALLED[name], f"{truth.split} errors after {truth.budget} epochs")
+    seed, resamples = bootstrapping
+    for scope, mask in {**scopes(errors), **predictions.subsets}.items():
+        predicted, true = predictions.values[name][mask], errors[mask]
+        place = (predictions.epoch, truth.budget, truth.split, name, scope)
+        rng = np.random.default_rng([seed, predictions.epoch, truth.budget])
+        try:
+            values = evaluate(predicted, true, criteria, called)
+            groups = predictions.groups[mask]
+            ends = bootstrap(predicted, true, criteria, rng, resamples, groups=groups, called=called)
+        except InvalidInputError as error:
+            undefined.append(Undefined(place, str(error)))
+            continue
+        for criterion, value in values.items():
+            of = (predictions.epoch, truth.budget, truth.split, f"{criterion}_{name}", scope)
+            rows.append((*of, value, *ends[criterion], int(mask.sum()), measured))

@@ -1,0 +1,113 @@
+"""The loop of a ranking: the errors and losses of all architectures, chunk by chunk, at every epoch."""
+
+import time
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.experiments.correlation.passes import passes_of
+from nasbench1shot1.experiments.correlation.record import Ranking, blocks_path, scores_path
+from nasbench1shot1.experiments.correlation.state import EpochInProgress, RankingState
+from nasbench1shot1.files import replacing, sha256
+from nasbench1shot1.one_shot_search.kept_weights import supernet_of, untrained_method
+from nasbench1shot1.runs.options import given
+from nasbench1shot1.runs.writer import RunWriter
+from nasbench1shot1.weight_sharing.shared_weights import SharedWeights
+
+CHUNK = 512
+"""Architectures between two checkpoints."""
+
+
+class Reporter(Protocol):
+    """Receives the progress of a ranking, for a progress bar."""
+
+    def advance(self, epoch: int, architectures: int) -> None:
+        """So many more architectures of an epoch are evaluated."""
+
+    def epoch_done(self, line: dict[str, object]) -> None:
+        """An epoch is recorded."""
+
+
+def run_ranking(state: RankingState, writer: RunWriter[Ranking], reporter: Reporter) -> None:
+    """Evaluate all that is left; a checkpoint follows every chunk. Raises UserError where the disk is full."""
+    while state.recorded < len(state.epochs):
+        current, shared = state.begin_epoch(), shared_weights_of(state, state.epoch)
+        while not current.is_done:
+            started = time.perf_counter()
+            done = _evaluate_chunk(state, shared, current)
+            current.seconds += time.perf_counter() - started
+            writer.save(state)
+            reporter.advance(state.epoch, done)
+        line = _record(state, current, writer)
+        reporter.epoch_done(line)
+
+
+def shared_weights_of(state: RankingState, epoch: int) -> SharedWeights:
+    """Return the shared weights of the run after an epoch, with the batch-norm statistics that the ranking asks for."""
+    net, _ = supernet_of(state.run, epoch)
+    options, config = state.options, state.run.config
+    return SharedWeights(
+        net.to(state.images.images.device),
+        state.images,
+        state.split,
+        batch_norm=given(options.batch_norm),
+        seed=config["seed"],
+        epoch=epoch,
+        batch_size=config["batch_size"],
+        precision=options.precision,
+    )
+
+
+def scores_of(
+    state: RankingState, shared: SharedWeights, architectures: Sequence[Architecture]
+) -> tuple[NDArray[np.bool_], NDArray[np.float32]]:
+    """Return which images (A, N) each architecture classifies wrongly, and its losses (A, N) in nats."""
+    passes = passes_of(shared.net, architectures, state.options.preset, untrained_method(state.run).is_relaxed)
+    found = shared.by_image(passes, state.rows)
+    return found.wrong, found.losses
+
+
+def _evaluate_chunk(state: RankingState, shared: SharedWeights, current: EpochInProgress) -> int:
+    """Evaluate the next chunk; returns how many architectures it had."""
+    chunk = slice(current.done, min(current.done + CHUNK, len(current.numbers)))
+    wrong, losses = scores_of(state, shared, state.architectures(current.numbers[chunk]))
+    current.errors[chunk], current.losses[chunk] = wrong.mean(axis=1), losses.mean(axis=1, dtype=np.float64)
+    watched, first = current.watched[chunk], int(current.watched[: current.done].sum())
+    for values, kept in zip((wrong, losses), current.blocks, strict=True):
+        kept[first : first + int(watched.sum())] = _block_means(values[watched], state.blocks)
+    current.done = chunk.stop
+    return chunk.stop - chunk.start
+
+
+def _block_means(values: NDArray[np.generic], blocks: int) -> NDArray[np.float32]:
+    """Return means (W, B) over B blocks of consecutive images, whose sizes differ by one at most."""
+    parts = np.array_split(values, blocks, axis=1)
+    return np.stack([part.mean(axis=1, dtype=np.float64) for part in parts], axis=1).astype(np.float32)
+
+
+def _record(state: RankingState, current: EpochInProgress, writer: RunWriter[Ranking]) -> dict[str, object]:
+    """Write the scores of a finished epoch; the checkpoint comes last and makes it count."""
+    order, epoch = np.argsort(current.numbers), state.epoch
+    numbers, errors, losses = (values[order] for values in (current.numbers, current.errors, current.losses))
+    path = scores_path(writer.folder, epoch)
+    with replacing(path) as file:
+        np.savez(file, numbers=numbers, errors=errors, losses=losses, image_rows=state.rows.numpy())
+    with replacing(blocks_path(writer.folder, epoch)) as file:
+        np.savez(file, errors=current.blocks[0], losses=current.blocks[1])
+    line = {
+        "epoch": epoch,
+        "architectures": len(numbers),
+        "images": len(state.rows),
+        "mean_error": float(errors.mean(dtype=np.float64)),
+        "mean_loss": float(losses.mean(dtype=np.float64)),
+        "predicted_best": str(state.space[int(numbers[np.lexsort((losses, errors))[0]])]),
+        "scores_sha256": sha256(path),
+        "seconds": current.seconds,
+    }
+    writer.append_line(line)
+    state.recorded, state.current = state.recorded + 1, None
+    writer.save(state)
+    return line

@@ -1,0 +1,154 @@
+"""The options of a ranking, each with its type, range, default and help, and what their texts mean."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.runs.compute import MOST_THREADS, default_threads, resolve_device
+from nasbench1shot1.runs.options import Range, check_ranges, filled
+from nasbench1shot1.supernets.presets import PRESETS, BatchNormMode
+from nasbench1shot1.tables.names import as_recorded
+
+ALL, AUTO, CONTROLLER, EVERY = "all", "auto", "controller", "every:"
+PRECISION = 0.95
+"""Split-half reliability that `images="auto"` asks for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankingOptions:
+    """The options of `nb.correlate`. `resolved` replaces None by the value that the machine or the preset decides."""
+
+    epochs: str = ALL
+    """Epochs to evaluate: all, every:10, or a list such as 5,10. The run must have saved their weights."""
+    architectures: str = ALL
+    """Architectures to evaluate: all without loose ends, a number to sample from them, a text file with one per line,
+    or controller (100 draws of ENAS's controller)."""
+    copies: Literal["all", "one", "mean"] = "all"
+    """Sub-networks with isomorphic cells: correlate all of them, one per distinct cell, or the mean of each cell's."""
+    images: str = "1000"
+    """Number of images of the architecture half; or all; or auto, the fewest whose split-half Spearman correlation
+    reaches 0.95 (auto:0.9: another precision)."""
+    batch_norm: BatchNormMode | None = None
+    """Batch-norm statistics of the sub-networks. Default: recalibrated (preset original: running)."""
+    budgets: str | None = None
+    """Training budgets of the true errors, in epochs, such as 4,12,36,108. Default: all budgets of the table."""
+    preset: Literal["corrected", "original"] = "corrected"
+    """corrected, or original to evaluate sub-networks as the published script did, with its dropped edge."""
+    resamples: Annotated[int, Range(2)] = 200
+    """Number of bootstrap samples of the architectures behind each confidence interval."""
+    seed: Annotated[int, Range(0)] = 0
+    """Random seed of the images, of sampled architectures and of the bootstrap."""
+    table: str | None = None
+    """Folder or name of the table with the true errors. Default: $NB1SHOT1_TABLE, or else embedded."""
+    device: str = "auto"
+    """Device: auto, cpu, cuda, cuda:1, …"""
+    threads: Annotated[int | None, Range(1, MOST_THREADS)] = None
+    """Number of CPU threads; results are reproducible only with an equal number. Default: PyTorch's choice."""
+    precision: Literal["float32", "bfloat16"] = "float32"
+    """float32, or bfloat16 to evaluate under autocast."""
+
+    def resolved(self) -> "RankingOptions":
+        """Fill in every None and check every value; raises InvalidInputError for one that is impossible."""
+        options = replace(
+            self,
+            batch_norm=self.batch_norm or PRESETS[self.preset].evaluation_batch_norm,
+            table=as_recorded(self.table),
+            device=resolve_device(self.device),
+            threads=default_threads() if self.threads is None else self.threads,
+        )
+        check_ranges(options)
+        image_count(options.images)
+        if options.budgets is not None:
+            _integers("--budgets", options.budgets)
+        return options
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all options by name, for JSON."""
+        return asdict(self)
+
+
+def ranking_options(given: Mapping[str, Any]) -> RankingOptions:
+    """Return resolved options; numbers, paths and sequences stand for the texts that they write.
+
+    Raises InvalidInputError for an unknown option, or a value of a wrong type or out of range.
+    """
+    texts = ("epochs", "architectures", "images", "budgets")
+    written = {name: as_text(value) if name in texts else value for name, value in given.items()}
+    return filled(RankingOptions, written, {}).resolved()
+
+
+def as_text(value: Any) -> Any:
+    """Write a number, a path or a sequence of numbers as the command line does; other values stay."""
+    if isinstance(value, str) or value is None:
+        return value
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, Sequence) or hasattr(value, "tolist"):
+        return ",".join(map(str, value.tolist() if hasattr(value, "tolist") else value))
+    return str(value)
+
+
+def chosen_epochs(text: str, kept: Sequence[int], folder: Path) -> list[int]:
+    """Return the epochs that `epochs` selects among those whose weights a run saved.
+
+    Raises InvalidInputError where a listed epoch is not among them, or where nothing is selected.
+    """
+    if text == ALL:
+        return list(kept)
+    if text.startswith(EVERY):
+        step = _integers("--epochs", text.removeprefix(EVERY))[0]
+        chosen = [epoch for epoch in kept if step and epoch % step == 0]
+    else:
+        chosen = sorted(set(_integers("--epochs", text)))
+    missing = [epoch for epoch in chosen if epoch not in kept]
+    if missing or not chosen:
+        raise InvalidInputError(
+            f"'{folder}' has no weights for --epochs '{text}': choose among {', '.join(map(str, kept))}"
+        )
+    return chosen
+
+
+def image_count(text: str) -> int | None:
+    """Return the number of images that `images` names; None for "all" and "auto"."""
+    if text == ALL or reliability_wanted(text) is not None:
+        return None
+    if not re.fullmatch(r"[1-9]\d{0,8}", text):
+        raise InvalidInputError(f"--images '{text}' is not a number of images: write 1000, all, auto or auto:0.9")
+    return int(text)
+
+
+def reliability_wanted(text: str) -> float | None:
+    """Return the split-half correlation that "auto" or "auto:0.9" asks for; None for other texts."""
+    name, colon, number = text.partition(":")
+    if name != AUTO:
+        return None
+    if not colon:
+        return PRECISION
+    if not re.fullmatch(r"0?\.\d+", number) or not 0 < float(number) < 1:
+        raise InvalidInputError(f"--images '{text}': give a precision between 0 and 1, as in auto:0.9")
+    return float(number)
+
+
+def chosen_budgets(text: str | None, available: Sequence[int]) -> list[int]:
+    """Return the training budgets that `budgets` lists, ascending; all available ones if it is None.
+
+    Raises InvalidInputError for a budget that the table does not have.
+    """
+    if text is None:
+        return list(available)
+    wanted = sorted(set(_integers("--budgets", text)))
+    if missing := [budget for budget in wanted if budget not in available]:
+        raise InvalidInputError(
+            f"--budgets '{text}': the table has no budget of {missing[0]} epochs; choose among "
+            f"{', '.join(map(str, available))}"
+        )
+    return wanted
+
+
+def _integers(option: str, text: str) -> list[int]:
+    if not re.fullmatch(r"\d{1,9}(,\d{1,9})*", text):
+        raise InvalidInputError(f"{option} '{text}' is not a list of whole numbers: write 5,10")
+    return [int(part) for part in text.split(",")]

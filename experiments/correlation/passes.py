@@ -1,0 +1,56 @@
+"""How a ranking passes images through the sub-networks of a supernet: correctly, or as the published script did."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.nasbench101.cell import MAX_VERTICES
+from nasbench1shot1.supernet import Supernet, cell_class, to_tensors
+from nasbench1shot1.supernets.presets import PRESETS
+from nasbench1shot1.weight_sharing.passes import Mixing
+
+OUTPUT_EDGES = "output_edges"
+
+
+def passes_of(
+    net: Supernet, architectures: Sequence[Architecture], preset: str, is_relaxed: bool
+) -> Sequence[Architecture | Mixing]:
+    """Return what `SharedWeights` computes for each architecture.
+
+    Args:
+        net: the supernet.
+        architectures: A architectures of its space.
+        preset: "corrected": each architecture alone. "original": as in the published script, which lost the edge from
+            the last block to the output in spaces of four blocks (s1 and s2).
+        is_relaxed: under "original", whether the search trained mixtures (DARTS, GDAS, PC-DARTS, SNAS). Then operations
+            are weighted by the softmax of their one-hot vector, and every node takes the mean of its inputs.
+    """
+    if preset == "corrected":
+        return architectures
+    return [_published(net, arch, is_relaxed) for arch in architectures]
+
+
+def _published(net: Supernet, arch: Architecture, is_relaxed: bool) -> Mixing:
+    one_hot = to_tensors(net.space.one_hot(arch))
+    if loses_an_edge(len(arch.operations)):
+        one_hot[OUTPUT_EDGES][-1] = 0
+    device = net.classifier.weight.device
+    if not is_relaxed:
+        return Mixing({key: value.to(device) for key, value in one_hot.items()}, arch.operations)
+    weights = cell_class(net.space).as_evaluated(one_hot, PRESETS["original"])
+    return Mixing({key: _finite(value).to(device) for key, value in weights.items()})
+
+
+def loses_an_edge(blocks: int) -> bool:
+    """Return whether the published script loses the edge from the last block to the output.
+
+    It deletes two rows where it means to delete a row and a column, in cells that it has padded to seven vertices.
+    """
+    return blocks + 2 < MAX_VERTICES
+
+
+def _finite(weights: Tensor) -> Tensor:
+    """Replace the mean over no edges, 0 / 0, by no edges."""
+    return torch.nan_to_num(weights, nan=0.0)

@@ -1,0 +1,59 @@
+"""The probability that a search's Λ gives to every architecture (NAS-Bench-201, Table 7: encoded probability)."""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from itertools import permutations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
+
+Floats = NDArray[np.float64]
+
+
+def log_probabilities(
+    space: ChoiceBlockSpace, parameters: Mapping[str, NDArray[np.floating]], architectures: Sequence[Architecture]
+) -> Floats:
+    """Return the log-probabilities (A,) of sub-networks, in nats.
+
+    A node's operation is drawn from the softmax of its row of Λ. Its k parents are drawn one after another from the
+    softmax over those left, in any order (Plackett-Luce; Gumbel-top-k draws so). Only blocks from which a path leads to
+    the output count, so the probability is that of all architectures with this live part.
+
+    Args:
+        space: the space of the architectures.
+        parameters: raw Λ, an array for every key of `space.mixing_shapes()`.
+        architectures: A of them.
+    """
+
+    @cache
+    def of_parents(node: int, parents: tuple[int, ...]) -> float:
+        key = space.mixing_key(node)
+        return 0.0 if key is None else _log_probability_of_set(np.asarray(parameters[key], np.float64), parents)
+
+    operations = _log_softmax(np.asarray(parameters[space.operation_key], np.float64))
+
+    def of_architecture(arch: Architecture) -> float:
+        nodes = (*arch.live_blocks, len(arch.parents))
+        edges = sum(of_parents(node, arch.parents[node - 1]) for node in nodes)
+        return edges + sum(operations[block - 1, arch.operations[block - 1]] for block in arch.live_blocks)
+
+    return np.array([of_architecture(arch) for arch in architectures])
+
+
+def _log_probability_of_set(logits: Floats, taken: tuple[int, ...]) -> float:
+    """Return the log-probability of drawing these entries without replacement, in any order."""
+    probabilities = np.exp(_log_softmax(logits))
+    total = 0.0
+    for order in permutations(taken):
+        left = 1 - np.concatenate([[0.0], np.cumsum(probabilities[list(order)])[:-1]])
+        total += float(np.prod(probabilities[list(order)] / np.maximum(left, np.finfo(np.float64).tiny)))
+    return float(np.log(max(total, np.finfo(np.float64).tiny)))
+
+
+def _log_softmax(logits: Floats) -> Floats:
+    shifted = logits - logits.max(axis=-1, keepdims=True)
+    log_softmax: Floats = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+    return log_softmax

@@ -1,0 +1,129 @@
+"""Reading the folder of a ranking: the errors and losses of its architectures, and the correlations with the table."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbench1shot1.errors import DamagedFileError
+from nasbench1shot1.experiments.correlation.options import RankingOptions
+from nasbench1shot1.files import read_npz
+from nasbench1shot1.runs.folder import SUMMARY, damaged
+from nasbench1shot1.runs.record import RunRecord
+
+if TYPE_CHECKING:
+    import pandas
+
+CORRELATIONS, RELIABILITY, SCATTER, BY_EPOCH = "correlations.csv", "reliability.csv", "scatter.png", "ranking.png"
+FIELDS: dict[str, Any] = {
+    "epoch": int,
+    "architectures": int,
+    "images": int,
+    "mean_error": float,
+    "mean_loss": float,
+    "predicted_best": str,
+    "scores_sha256": str,
+    "seconds": float,
+}
+"""The fields of a line of metrics.jsonl: an evaluated epoch; errors are fractions, losses nats, times seconds."""
+FACTS = {
+    "run": str,
+    "optimizer": str,
+    "space": str,
+    "space_id": str,
+    "table_id": str,
+    "images_sha256": str,
+    "image_count": int,
+    "evaluated_epochs": list,
+    "weights_sha256": dict,
+}
+"""Fields of config.json besides the options, with their types: what the ranking was made with."""
+COLUMNS = {"numbers": np.int64, "errors": np.float32, "losses": np.float32, "image_rows": np.int64}
+
+
+@dataclass(frozen=True, eq=False)
+class EpochScores:
+    """Errors and losses of A architectures under the shared weights of one epoch, on N images.
+
+    Attributes:
+        numbers: int64 (A,), ascending: `space[number]` is the architecture.
+        errors: float32 (A,), fractions.
+        losses: float32 (A,), mean cross-entropy in nats.
+        image_rows: int64 (N,), rows of the image set.
+    """
+
+    numbers: NDArray[np.int64]
+    errors: NDArray[np.float32]
+    losses: NDArray[np.float32]
+    image_rows: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking(RunRecord):
+    """The ranking of a run's architectures by its shared weights, in its folder; nothing is changed by reading.
+
+    Attributes:
+        folder: where it lies.
+        config: every option, resolved, and what the ranking was made with.
+    """
+
+    KIND, COMMAND, FIELDS, OPTIONS, FACTS = "ranking", "correlate", FIELDS, RankingOptions, FACTS
+
+    def __repr__(self) -> str:
+        config = self.config
+        epochs = ", ".join(map(str, config["evaluated_epochs"]))
+        return f"Ranking('{self.folder}': {config['optimizer']} on {config['space']}, epochs {epochs})"
+
+    @classmethod
+    def fault(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
+        """Return in words that epochs do not ascend, if so."""
+        ascend = all(a["epoch"] < b["epoch"] for a, b in pairwise(lines))
+        return None if ascend else "its epochs do not ascend"
+
+    def are_complete(self, lines: Sequence[Mapping[str, Any]]) -> bool:
+        """Return whether every epoch has its line."""
+        return [line["epoch"] for line in lines] == self.config["evaluated_epochs"]
+
+    def scores(self, epoch: int) -> EpochScores:
+        """Read the errors and losses of an evaluated epoch; raises DamagedFileError where that is impossible."""
+        path = scores_path(self.folder, epoch)
+        arrays = read_npz(path, "restore it, or rank again", COLUMNS)
+        lengths = {len(arrays[name]) for name in ("numbers", "errors", "losses")}
+        if len(lengths) > 1 or any(arrays[name].dtype != dtype for name, dtype in COLUMNS.items()):
+            raise damaged(path, "its columns do not fit each other")
+        return EpochScores(**{name: arrays[name] for name in COLUMNS})
+
+    @cached_property
+    def correlations(self) -> "pandas.DataFrame":
+        """Return the content of correlations.csv; raises UserError for a ranking that is not finished."""
+        return self._frame(CORRELATIONS)
+
+    @cached_property
+    def reliability(self) -> "pandas.DataFrame":
+        """Return the content of reliability.csv; raises UserError for a ranking that is not finished."""
+        return self._frame(RELIABILITY)
+
+    def _frame(self, name: str) -> "pandas.DataFrame":
+        import pandas
+
+        if not (self.folder / SUMMARY).exists():
+            raise self.unfinished()
+        try:
+            return pandas.read_csv(self.folder / name)
+        except (OSError, ValueError) as error:
+            raise DamagedFileError(f"{self.folder / name} cannot be read: restore it, or rank again") from error
+
+
+def scores_path(folder: Path, epoch: int) -> Path:
+    """Return the path of an epoch's scores in a ranking's folder."""
+    return folder / f"epoch-{epoch:03d}.npz"
+
+
+def blocks_path(folder: Path, epoch: int) -> Path:
+    """Return the path of an epoch's scores on each block of images, which its reliability is measured with."""
+    return folder / f"blocks-{epoch:03d}.npz"

@@ -1,0 +1,93 @@
+"""Which architectures a ranking evaluates, and in which order."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.experiments.correlation.options import ALL, CONTROLLER, RankingOptions
+from nasbench1shot1.ground.paths import as_path
+from nasbench1shot1.images.batches import epoch_generator
+from nasbench1shot1.one_shot_search.kept_weights import method_of
+from nasbench1shot1.one_shot_search.record import Run
+from nasbench1shot1.space import OneShotSpace
+
+CONTROLLER_DRAWS = 100
+"""Architectures drawn from ENAS's controller (NAS-Bench-1Shot1, section 5)."""
+_IN_PLACE, _DISTINCT = "no_loose_ends", "unique"
+
+Indices = NDArray[np.int64]
+
+
+def selected(options: RankingOptions, space: OneShotSpace, run: Run, epoch: int) -> Indices:
+    """Return the numbers of the architectures to evaluate at an epoch, ascending and distinct, (A,).
+
+    Raises:
+        InvalidInputError: `architectures` is none of its forms, selects fewer than three, or names one that is not in
+            the space; or the run's optimizer has no controller.
+    """
+    numbers = _numbers(options, space, run, epoch)
+    if len(numbers) < 3:
+        raise InvalidInputError(
+            f"--architectures '{options.architectures}' selects {len(numbers)}: a ranking needs at least 3"
+        )
+    return numbers
+
+
+def _numbers(options: RankingOptions, space: OneShotSpace, run: Run, epoch: int) -> Indices:
+    text = options.architectures
+    if text == CONTROLLER:
+        if not method_of(run, epoch).learns_to_sample:
+            raise InvalidInputError(
+                f"--architectures controller needs a run of enas, but '{run.folder}' searched with "
+                f"{run.config['optimizer']}: choose all, a number or a file"
+            )
+        return controller_draws(run, space, epoch, options.seed)
+    if text == ALL or text.isdecimal():
+        everything = _all(space, options.copies)
+        return everything if text == ALL else _sample(everything, int(text), options.seed)
+    return np.unique([space.index(arch) for arch in _listed(as_path(text, "--architectures"))])
+
+
+def controller_draws(run: Run, space: OneShotSpace, epoch: int, seed: int) -> Indices:
+    """Return the distinct architectures among 100 draws of the controller at an epoch, without their loose ends."""
+    method = method_of(run, epoch)
+    method.generator = epoch_generator(seed, "controller", epoch)
+    with torch.no_grad():
+        drawn = [method.sample() for _ in range(CONTROLLER_DRAWS)]  # type: ignore[attr-defined]
+    return np.unique([space.index(space.without_loose_ends(arch)) for arch in drawn])
+
+
+def in_sharing_order(architectures: Sequence[Architecture]) -> Indices:
+    """Return an order (A,) in which consecutive architectures have as many first blocks in common as possible.
+
+    The evaluation computes once what consecutive architectures share.
+    """
+    keys = [tuple(zip(arch.parents, (*arch.operations, 0), strict=True)) for arch in architectures]
+    return np.array(sorted(range(len(keys)), key=keys.__getitem__), np.int64)
+
+
+def _all(space: OneShotSpace, copies: str) -> Indices:
+    kind = _DISTINCT if copies == "one" else _IN_PLACE
+    return np.asarray(space.numbers(kind if kind in space.kinds else space.kinds[0]), np.int64)
+
+
+def _sample(numbers: Indices, count: int, seed: int) -> Indices:
+    if count > len(numbers):
+        raise InvalidInputError(f"--architectures {count} is more than the {len(numbers):,} that there are: choose all")
+    rng = np.random.default_rng([seed, 0])
+    return np.sort(rng.choice(numbers, count, replace=False))
+
+
+def _listed(path: Path) -> list[Architecture]:
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInputError(
+            f"--architectures '{path}' is neither all, controller, a number nor a readable text file ({error})"
+        ) from error
+    return [Architecture.parse(line) for line in lines if line.strip()]

@@ -1,0 +1,78 @@
+"""The true errors of architectures, as a table has them, measured and estimated ones told apart."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.errors import OutOfDomainError
+from nasbench1shot1.tables.table import Table
+
+SPLITS = ("validation", "test")
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """The errors of A architectures after one training budget, on one split.
+
+    Attributes:
+        budget: epochs of training.
+        split: "validation" or "test".
+        errors: (A,) fractions, means over the table's repeats; NaN where the table has no value.
+        measurements: (A,) fractions, means over real measurements alone; NaN where there is none.
+    """
+
+    budget: int
+    split: str
+    errors: Floats
+    measurements: Floats
+
+    @property
+    def measured(self) -> NDArray[np.bool_]:
+        """Return whether a real measurement stands behind each error, (A,)."""
+        return ~np.isnan(self.measurements)
+
+
+def truths(table: Table, architectures: Sequence[Architecture], budgets: Sequence[int]) -> list[Truth]:
+    """Look up all architectures at every budget, on both splits; leave out budgets and splits without any value.
+
+    Raises:
+        OutOfDomainError: the table lacks one of the architectures, or has a value of none of them.
+    """
+    rows = table.rows(architectures)
+    found = []
+    for budget in budgets:
+        for split in SPLITS:
+            name = f"{split}_accuracy"
+            errors = 1 - _mean(table.values(name, budget)[rows])
+            if not np.isnan(errors).all():
+                found.append(Truth(budget, split, errors, 1 - _mean(table.measured(name, budget)[rows])))
+    if not found:
+        raise OutOfDomainError(f"the table {table.id} has no accuracy of these architectures: choose another --table")
+    return found
+
+
+def headline(found: Sequence[Truth]) -> Truth:
+    """Return the truth that summaries and pictures show: the largest budget, test rather than validation."""
+    return max(found, key=lambda truth: (truth.budget, truth.split == "test"))
+
+
+def provenance(truth: Truth, table: Table) -> dict[str, Any]:
+    """Return what the true errors are worth, for summaries and captions."""
+    return {
+        "table_id": table.id,
+        "measured": float(truth.measured.mean()),
+        "fidelity": table.fidelity(truth.budget),
+    }
+
+
+def _mean(repeats: Floats) -> Floats:
+    """Return means over the repeats (A, K) that have a value; NaN where none has."""
+    known = ~np.isnan(repeats)
+    count = known.sum(axis=1)
+    total = np.where(known, repeats, 0).sum(axis=1)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
