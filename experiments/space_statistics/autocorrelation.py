@@ -7,9 +7,9 @@ import pandas
 from numpy.typing import NDArray
 
 from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
+from nasbench1shot1.experiments.rank_correlation import pearson
 from nasbench1shot1.experiments.space_statistics.drawing import COLOURS, GREY, axes_or_new, finish
 from nasbench1shot1.experiments.space_statistics.pruning import N_OPERATIONS, Graphs, Integers, graphs
-from nasbench1shot1.experiments.space_statistics.rank_correlation import pearson
 from nasbench1shot1.experiments.space_statistics.values import (
     Floats,
     accuracy,

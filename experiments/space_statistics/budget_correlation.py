@@ -7,8 +7,8 @@ import numpy as np
 import pandas
 
 from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.experiments.rank_correlation import kendall, spearman
 from nasbench1shot1.experiments.space_statistics.drawing import axes_or_new, finish
-from nasbench1shot1.experiments.space_statistics.rank_correlation import kendall, spearman
 from nasbench1shot1.experiments.space_statistics.values import accuracy, check_enough, known_values, values_or_nan
 from nasbench1shot1.tables.table import Table
 

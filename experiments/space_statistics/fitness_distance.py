@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas
 
+from nasbench1shot1.experiments.rank_correlation import pearson, spearman
 from nasbench1shot1.experiments.space_statistics.distances import cell_distances
 from nasbench1shot1.experiments.space_statistics.drawing import COLOURS, axes_or_new, finish
-from nasbench1shot1.experiments.space_statistics.rank_correlation import pearson, spearman
 from nasbench1shot1.experiments.space_statistics.values import accuracy, cells_of, check_enough, known_values
 from nasbench1shot1.tables.table import Table
 

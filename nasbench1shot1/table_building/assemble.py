@@ -125,9 +125,8 @@ def build(
 
 
 def _check_extra() -> None:
-    lacking = [name for name in ("lightgbm", "scipy") if find_spec(name) is None]
-    if lacking:
-        raise UserError(f"building the table needs {lacking[0]}: in a checkout, run pip install '.[table]'")
+    if find_spec("lightgbm") is None:
+        raise UserError("building the table needs lightgbm: in a checkout, run pip install '.[table]'")
 
 
 def _rows(cells: Mapping[str, Sequence[Cell]], sample: Sample) -> Rows:

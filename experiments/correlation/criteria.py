@@ -1,0 +1,293 @@
+"""Criteria of how well predicted values rank architectures by their true errors (docs/ranking_criteria.md)."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from nasbench1shot1.errors import InvalidInputError, unknown_name
+from nasbench1shot1.experiments.rank_correlation import Floats, kendall, pearson, spearman, varies
+from nasbench1shot1.wording import counted
+
+Ints = NDArray[np.int64]
+
+TOP_SHARES = {"0.1": 1, "0.5": 5, "1": 10, "5": 50, "10": 100, "20": 200}
+"""K of the top-K criteria: percent, as in a criterion's name, to per mille."""
+
+SPARSE_DECIMALS = 3
+"""Decimals to which `sparse-kendall` rounds true errors, which are fractions: 0.1 percentage points."""
+
+FEWEST = 3
+"""The smallest number of architectures that a correlation is computed for: two always give 1 or -1."""
+
+CALLED = ("predicted values", "true errors")
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Predicted values and true errors of the same architectures; smaller is better in both.
+
+    Args:
+        predicted: (A,) float64, such as one-shot errors (fractions) or one-shot losses (nats).
+        true: (A,) float64, true errors as fractions.
+        called: what error messages call the two.
+
+    Raises:
+        InvalidInputError: the lengths differ, there are no architectures, or a value is NaN or infinite.
+    """
+
+    predicted: Floats
+    true: Floats
+    called: tuple[str, str] = CALLED
+
+    def __post_init__(self) -> None:
+        """Check both sides."""
+        if self.predicted.ndim != 1 or self.predicted.shape != self.true.shape:
+            raise InvalidInputError(
+                f"{self.called[0]} of shape {self.predicted.shape} cannot be compared with {self.called[1]} of shape "
+                f"{self.true.shape}: give one value of each per architecture"
+            )
+        if not len(self):
+            raise InvalidInputError("there are no architectures to compare: choose at least one")
+        for values, called in zip((self.predicted, self.true), self.called, strict=True):
+            check_finite(values, called)
+
+    def __len__(self) -> int:
+        """Return the number of architectures."""
+        return len(self.predicted)
+
+    @cached_property
+    def true_ranks(self) -> Ints:
+        """(A,): 1 + the number of architectures with a strictly smaller true error; equal errors share a rank."""
+        return np.searchsorted(np.sort(self.true), self.true, side="left").astype(np.int64) + 1
+
+    @cached_property
+    def sorted_by_prediction(self) -> tuple[Floats, Ints]:
+        """(A,) ascending predicted values and their true ranks, which ascend within equal predicted values."""
+        order = np.lexsort((self.true_ranks, self.predicted))
+        return self.predicted[order], self.true_ranks[order]
+
+    def top(self, k: int) -> "TopK":
+        """Return the `k` architectures that are predicted best."""
+        predicted, ranks = self.sorted_by_prediction
+        first = np.searchsorted(predicted, predicted[k - 1], side="left")
+        last = np.searchsorted(predicted, predicted[k - 1], side="right")
+        return TopK(k, ranks[:first], ranks[first:last])
+
+
+@dataclass(frozen=True, eq=False)
+class TopK:
+    """The `k` architectures predicted best; ties for the last places are broken at random, all orders equally likely.
+
+    Args:
+        k: how many architectures; at least 1.
+        certain: (C,) true ranks of the architectures that no order of ties excludes, with C < k.
+        tied: (T,) ascending true ranks of the architectures that tie for the remaining places, with C + T ≥ k.
+    """
+
+    k: int
+    certain: Ints
+    tied: Ints
+
+    def precision(self) -> float:
+        """Return the expected share of the `k` architectures that are at least as good as the truly k-th best."""
+        drawn = (self.k - len(self.certain)) / len(self.tied)
+        hits = np.count_nonzero(self.certain <= self.k) + drawn * np.count_nonzero(self.tied <= self.k)
+        return float(hits) / self.k
+
+    def best_rank(self) -> float:
+        """Return the expected best true rank, 1 to A."""
+        return self._expected_minimum(self.certain, self.tied)
+
+    def worst_rank(self) -> float:
+        """Return the expected worst true rank, 1 to A."""
+        return -self._expected_minimum(-self.certain, -self.tied[::-1])
+
+    def _expected_minimum(self, certain: Ints, tied: Ints) -> float:
+        """Expected minimum of `certain` and of `k - C` of the ascending `tied`, drawn without replacement."""
+        places, earlier = self.k - len(certain), np.arange(len(tied) - 1)
+        none_earlier = np.cumprod(np.maximum(len(tied) - places - earlier, 0) / (len(tied) - earlier))
+        values = np.minimum(tied, certain.min(initial=np.iinfo(np.int64).max))
+        return float(values[0] + none_earlier @ np.diff(values))
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """A number that says how well predicted values rank architectures.
+
+    Args:
+        name: as in files, such as "spearman" or "p@5".
+        label: for axes of pictures.
+        larger_is_better: whether a perfect prediction gives the largest value.
+        limits: the smallest and the largest possible value.
+        measure: computes the value.
+    """
+
+    name: str
+    label: str
+    larger_is_better: bool
+    limits: tuple[float, float]
+    measure: Callable[[Comparison], float]
+
+    def __call__(self, predicted: ArrayLike, true: ArrayLike) -> float:
+        """Return the criterion of (A,) predicted values and (A,) true errors; raises as `evaluate` does."""
+        return self.measure(_comparison(predicted, true, CALLED))
+
+
+def check_finite(values: Floats, called: str) -> None:
+    """Refuse values that cannot be ranked.
+
+    Raises:
+        InvalidInputError: a value is NaN or infinite.
+    """
+    bad = np.flatnonzero(~np.isfinite(values))
+    if len(bad):
+        raise InvalidInputError(
+            f"{len(bad):,} of {len(values):,} {called} are NaN or infinite (the first at index {bad[0]}), so they "
+            "cannot be ranked: leave these architectures out"
+        )
+
+
+def _correlation(
+    coefficient: Callable[[Floats, Floats], float], comparison: Comparison, decimals: int | None = None
+) -> float:
+    """A coefficient; the true errors are first rounded to `decimals`, if given."""
+    predicted, true = comparison.predicted, comparison.true
+    if len(comparison) < FEWEST:
+        raise InvalidInputError(
+            f"a correlation of {counted(len(comparison), 'architecture')} is undefined: give at least {FEWEST}"
+        )
+    true, rounded = (true, "") if decimals is None else (np.round(true, decimals), "rounded ")
+    value = coefficient(predicted, true)
+    if np.isnan(value):
+        raise _undefined(predicted, true, (comparison.called[0], rounded + comparison.called[1]))
+    return value
+
+
+def _undefined(predicted: Floats, true: Floats, called: tuple[str, str]) -> InvalidInputError:
+    # If both sides vary, it is Pearson's r that is undefined, and the side that varies relatively less is at fault.
+    spread = [float(np.ptp(side)) / float(np.abs(side).max() or 1) for side in (predicted, true)]
+    side, name, what = (
+        (predicted, called[0], "evaluate on more images, or use weights of another epoch")
+        if spread[0] <= spread[1]
+        else (true, called[1], "give architectures whose true errors differ")
+    )
+    extent = "" if not varies(side) else " up to rounding"
+    return InvalidInputError(
+        f"all {len(side):,} {name} are equal{extent} ({side[0]:.6g}), so their correlation is undefined: {what}"
+    )
+
+
+def top_size(per_mille: int, architectures: int) -> int:
+    """Return how many architectures a top share has: rounded down as Ning et al. do, but at least 1."""
+    return max(1, architectures * per_mille // 1000)
+
+
+def _precision(per_mille: int, comparison: Comparison) -> float:
+    return comparison.top(top_size(per_mille, len(comparison))).precision()
+
+
+def _best_rank(per_mille: int, comparison: Comparison) -> float:
+    return comparison.top(top_size(per_mille, len(comparison))).best_rank() / len(comparison)
+
+
+def _worst_rank(per_mille: int, comparison: Comparison) -> float:
+    return comparison.top(top_size(per_mille, len(comparison))).worst_rank() / len(comparison)
+
+
+def _regret(comparison: Comparison) -> float:
+    chosen = comparison.predicted == comparison.predicted.min()
+    best = comparison.true.min()
+    return float((comparison.true[chosen] - best).mean())
+
+
+def _all_criteria() -> list[Criterion]:
+    correlations = {
+        "spearman": ("Spearman's ρ", partial(_correlation, spearman)),
+        "kendall": ("Kendall's τ-b", partial(_correlation, kendall)),
+        "pearson": ("Pearson's r", partial(_correlation, pearson)),
+        "sparse-kendall": (
+            "Kendall's τ-b, true errors rounded to 0.1 %",
+            partial(_correlation, kendall, decimals=SPARSE_DECIMALS),
+        ),
+    }
+    top_k = {
+        "p": ("precision at top {} %", True, _precision),
+        "br": ("best true rank in predicted top {} %, as a share of all", False, _best_rank),
+        "wr": ("worst true rank in predicted top {} %, as a share of all", False, _worst_rank),
+    }
+    return [
+        *(Criterion(name, label, True, (-1.0, 1.0), measure) for name, (label, measure) in correlations.items()),
+        *(
+            Criterion(f"{name}@{percent}", label.format(percent), larger, (0.0, 1.0), partial(measure, per_mille))
+            for name, (label, larger, measure) in top_k.items()
+            for percent, per_mille in TOP_SHARES.items()
+        ),
+        Criterion("regret", "regret of the architecture predicted best", False, (0.0, float("inf")), _regret),
+    ]
+
+
+CRITERIA: dict[str, Criterion] = {criterion.name: criterion for criterion in _all_criteria()}
+"""All criteria by name, in the order of files and pictures."""
+
+
+def named_criteria(names: Iterable[str]) -> list[Criterion]:
+    """Return criteria by name.
+
+    Raises:
+        InvalidInputError: a name is unknown.
+    """
+    names = list(names)
+    for name in names:
+        if name not in CRITERIA:
+            raise unknown_name("criterion", name, CRITERIA)
+    return [CRITERIA[name] for name in names]
+
+
+def evaluate(
+    predicted: ArrayLike,
+    true: ArrayLike,
+    criteria: Iterable[str] = tuple(CRITERIA),
+    called: tuple[str, str] = CALLED,
+) -> dict[str, float]:
+    """Return criteria of one ranking, all sharing one sort.
+
+    Args:
+        predicted: (A,) predicted values, smaller is better, such as one-shot errors (fractions) or losses (nats).
+        true: (A,) true errors as fractions.
+        criteria: names from `CRITERIA`; all of them if not given.
+        called: what error messages call predicted and true values, such as ("one-shot errors", "true errors").
+
+    Returns:
+        The value of each criterion, in the given order.
+
+    Raises:
+        InvalidInputError: a value is NaN or infinite, lengths differ, a name is unknown, or a requested correlation is
+            undefined because one side is constant or fewer than 3 architectures are given.
+    """
+    comparison = _comparison(predicted, true, called)
+    return {criterion.name: criterion.measure(comparison) for criterion in named_criteria(criteria)}
+
+
+def scopes(true: ArrayLike) -> dict[str, NDArray[np.bool_]]:
+    """Return the groups of architectures within which a ranking is judged.
+
+    Args:
+        true: (A,) true errors as fractions.
+
+    Returns:
+        (A,) masks: "all"; "top-1000", the 1,000 smallest true errors; "top-10%", the smallest tenth (at least 1).
+        Architectures that tie with the last of a group belong to it, so that a group may be larger.
+
+    Raises:
+        InvalidInputError: a true error is NaN or infinite, or there are none.
+    """
+    comparison = _comparison(true, true, (CALLED[1], CALLED[1]))
+    largest = {"all": len(comparison), "top-1000": 1000, "top-10%": top_size(100, len(comparison))}
+    return {name: comparison.true_ranks <= size for name, size in largest.items()}
+
+
+def _comparison(predicted: ArrayLike, true: ArrayLike, called: tuple[str, str]) -> Comparison:
+    return Comparison(np.asarray(predicted, np.float64), np.asarray(true, np.float64), called)
