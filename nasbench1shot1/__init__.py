@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from nasbench1shot1.errors import OutOfDomainError as OutOfDomainError
     from nasbench1shot1.errors import UserError as UserError
     from nasbench1shot1.evaluator import score as score
+    from nasbench1shot1.experiments.correlation.correlating import correlate as correlate
     from nasbench1shot1.nasbench101.cell import Cell as Cell
     from nasbench1shot1.nasbench101.network import build_network as build_network
     from nasbench1shot1.one_shot_search.record import Run as Run
@@ -53,6 +54,7 @@ _HOME = {
     "Supernet": "supernet",
     "Table": "tables.table",
     "UserError": "errors",
+    "correlate": "experiments.correlation.correlating",
     "build_network": "nasbench101.network",
     "load_run": "one_shot_search.record",
     "load_table": "tables.table",

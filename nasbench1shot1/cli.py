@@ -29,6 +29,7 @@ COMMANDS = {
     "search": Command("search with a one-shot optimizer and record regret per epoch", "search:Search"),
     "train": Command("train one cell by NAS-Bench-101's protocol, and compare it with the table", "train:Train"),
     "report": Command("score a finished run again, on any table", "report:Report"),
+    "correlate": Command("rank architectures by shared weights, and compare with the table", "correlate:Correlate"),
     "reproduce": Command("search and draw a figure of NAS-Bench-1Shot1", "reproduce:Reproduce"),
     "space": Command("print the sizes of the search spaces and the paper's figures", "space:Space"),
     "statistics": Command("run the papers' analyses on a table: figures and CSV files", "statistics:Statistics"),

@@ -122,6 +122,15 @@ class SearchSpace(ABC):
     def to_configuration(self, arch: Architecture) -> "Configuration":
         """The configuration of an architecture; inverse of `from_configuration`."""
 
+    def without_loose_ends(self, arch: Architecture) -> Architecture:
+        """Return the architecture of the kind "no_loose_ends" with the same live part.
+
+        In spaces without this kind, that is the architecture itself. Raises InvalidInputError if it is not in the
+        space.
+        """
+        self.index(arch)
+        return arch
+
     def check_kind(self, kind: str) -> None:
         """Raise InvalidInputError if this space knows no such kind of architectures."""
         if kind not in self.kinds:

@@ -131,6 +131,12 @@ class ChoiceBlockSpace(OneShotSpace):
             )
         return wiring * len(self._operation_choices) + operations
 
+    def without_loose_ends(self, arch: Architecture) -> Architecture:
+        """Return the architecture of the kind "no_loose_ends" with the same live part; raises as `index`."""
+        self.index(arch)
+        operations = tuple(op if block in arch.live_blocks else 0 for block, op in enumerate(arch.operations, start=1))
+        return Architecture.unchecked(self.name, canonical_wiring(arch.parents), operations)
+
     def numbers_of_live_labels(self, wiring_index: int, labels: NDArray[np.int64]) -> NDArray[np.int64]:
         """The numbers of the architectures with that wiring whose live blocks are labelled so; dead ones take 0.
 

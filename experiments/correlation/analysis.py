@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pandas
 from numpy.typing import NDArray
 
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.experiments.correlation.criteria import CRITERIA, evaluate, scopes
+from nasbench1shot1.experiments.correlation.criteria import CRITERIA, FEWEST, evaluate, scopes
 from nasbench1shot1.experiments.correlation.intervals import bootstrap
 from nasbench1shot1.experiments.correlation.truth import Truth
 
@@ -75,7 +76,8 @@ def correlations(
     """Compute all criteria of one epoch.
 
     Values for all architectures, whose true errors a table may have estimated, come first. Where only some are
-    measured, the criteria of these alone follow, against the measurements themselves.
+    measured, the criteria of these alone follow, against the measurements themselves. Scopes of fewer than three
+    architectures are left out.
 
     Args:
         predictions: of A architectures.
@@ -91,7 +93,9 @@ def correlations(
     for truth in truths:
         for name in predictions.values:
             for errors, mask, measured in _versions(truth):
-                _compare(predictions.only(mask), truth, errors[mask], name, measured, (seed, resamples), rows, undefined)
+                _compare(
+                    predictions.only(mask), truth, errors[mask], name, measured, (seed, resamples), rows, undefined
+                )
             advance()
     return pandas.DataFrame(rows, columns=list(COLUMNS)), undefined
 
@@ -100,7 +104,7 @@ def _versions(truth: Truth) -> Iterator[tuple[Floats, NDArray[np.bool_], float]]
     """Yield true errors, whose are known, and the share of measured ones: all of them, then measurements alone."""
     known, measured = ~np.isnan(truth.errors), truth.measured
     yield truth.errors, known, float(measured[known].mean())
-    if 3 <= measured.sum() < known.sum():
+    if FEWEST <= measured.sum() < known.sum():
         yield truth.measurements, measured, 1.0
 
 
@@ -117,18 +121,25 @@ def _compare(
     """Add the criteria of one predictor in every scope, or why they are undefined."""
     criteria = OF_PROBABILITY if name == "probability" else tuple(CRITERIA)
     called = (CALLED[name], f"{truth.split} errors after {truth.budget} epochs")
-    seed, resamples = bootstrapping
-    for scope, mask in {**scopes(errors), **predictions.subsets}.items():
-        predicted, true = predictions.values[name][mask], errors[mask]
-        place = (predictions.epoch, truth.budget, truth.split, name, scope)
+
+    @cache  # small samples have equal scopes
+    def measure(chosen: bytes) -> dict[str, tuple[float, float, float]]:
+        mask = np.frombuffer(chosen, np.bool_)
+        predicted, true, groups = predictions.values[name][mask], errors[mask], predictions.groups[mask]
+        seed, resamples = bootstrapping
         rng = np.random.default_rng([seed, predictions.epoch, truth.budget])
-        try:
-            values = evaluate(predicted, true, criteria, called)
-            groups = predictions.groups[mask]
-            ends = bootstrap(predicted, true, criteria, rng, resamples, groups=groups, called=called)
-        except InvalidInputError as error:
-            undefined.append(Undefined(place, str(error)))
+        values = evaluate(predicted, true, criteria, called)
+        ends = bootstrap(predicted, true, criteria, rng, resamples, groups=groups, called=called)
+        return {criterion: (value, *ends[criterion]) for criterion, value in values.items()}
+
+    for scope, mask in {**scopes(errors), **predictions.subsets}.items():
+        if scope != "all" and mask.sum() < FEWEST:  # a sample's top tenth
             continue
-        for criterion, value in values.items():
-            of = (predictions.epoch, truth.budget, truth.split, f"{criterion}_{name}", scope)
-            rows.append((*of, value, *ends[criterion], int(mask.sum()), measured))
+        place = (predictions.epoch, truth.budget, truth.split)
+        try:
+            found = measure(mask.tobytes())
+        except InvalidInputError as error:
+            undefined.append(Undefined((*place, name, scope), str(error)))
+            continue
+        for criterion, values in found.items():
+            rows.append((*place, f"{criterion}_{name}", scope, *values, int(mask.sum()), measured))

@@ -37,7 +37,7 @@ class RankingOptions:
     """Training budgets of the true errors, in epochs, such as 4,12,36,108. Default: all budgets of the table."""
     preset: Literal["corrected", "original"] = "corrected"
     """corrected, or original to evaluate sub-networks as the published script did, with its dropped edge."""
-    resamples: Annotated[int, Range(2)] = 200
+    resamples: Annotated[int, Range(2)] = 100
     """Number of bootstrap samples of the architectures behind each confidence interval."""
     seed: Annotated[int, Range(0)] = 0
     """Random seed of the images, of sampled architectures and of the bootstrap."""

@@ -38,7 +38,7 @@ def log_probabilities(
     def of_architecture(arch: Architecture) -> float:
         nodes = (*arch.live_blocks, len(arch.parents))
         edges = sum(of_parents(node, arch.parents[node - 1]) for node in nodes)
-        return edges + sum(operations[block - 1, arch.operations[block - 1]] for block in arch.live_blocks)
+        return edges + sum(float(operations[block - 1, arch.operations[block - 1]]) for block in arch.live_blocks)
 
     return np.array([of_architecture(arch) for arch in architectures])
 

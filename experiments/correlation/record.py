@@ -33,6 +33,7 @@ FIELDS: dict[str, Any] = {
 """The fields of a line of metrics.jsonl: an evaluated epoch; errors are fractions, losses nats, times seconds."""
 FACTS = {
     "run": str,
+    "run_seed": int,
     "optimizer": str,
     "space": str,
     "space_id": str,
@@ -87,7 +88,7 @@ class Ranking(RunRecord):
 
     def are_complete(self, lines: Sequence[Mapping[str, Any]]) -> bool:
         """Return whether every epoch has its line."""
-        return [line["epoch"] for line in lines] == self.config["evaluated_epochs"]
+        return bool([line["epoch"] for line in lines] == self.config["evaluated_epochs"])
 
     def scores(self, epoch: int) -> EpochScores:
         """Read the errors and losses of an evaluated epoch; raises DamagedFileError where that is impossible."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import OutOfDomainError
 from nasbench1shot1.tables.table import Table
+from nasbench1shot1.wording import percent
 
 SPLITS = ("validation", "test")
 Floats = NDArray[np.float64]
@@ -68,6 +69,13 @@ def provenance(truth: Truth, table: Table) -> dict[str, Any]:
         "measured": float(truth.measured.mean()),
         "fidelity": table.fidelity(truth.budget),
     }
+
+
+def source_text(measured: float) -> str:
+    """Return in words how many of the true errors are measured, from their share."""
+    if measured == 1:
+        return "measured"
+    return "predicted" if measured == 0 else f"{percent(measured, 1)} measured, else predicted"
 
 
 def _mean(repeats: Floats) -> Floats:

@@ -12,6 +12,7 @@ from nasbench1shot1.runs.record import RunRecord
 KINDS = {
     "search": "nasbench1shot1.one_shot_search.record:Run",
     "cell training": "nasbench1shot1.cell_training.record:Training",
+    "ranking": "nasbench1shot1.experiments.correlation.record:Ranking",
 }
 """The record of every kind of run, as module:class, imported when a run of that kind is opened."""
 
@@ -20,10 +21,11 @@ def open_run(folder: str | Path) -> Any:
     """Open the folder of any kind of run for reading.
 
     Args:
-        folder: of a search or of a cell training.
+        folder: of a search, a cell training or a ranking.
 
     Returns:
-        The run's record: `nb.Run` for a search, `cell_training.Training` for a cell training.
+        The run's record: `nb.Run` for a search, `cell_training.Training` for a cell training,
+        `experiments.correlation.Ranking` for a ranking.
 
     Raises:
         InvalidInputError: the folder is not a run folder, or its kind is unknown to this version.

@@ -1,0 +1,244 @@
+"""One-shot versus true ranking of a run's architectures, from named options to a finished record."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from nasbench1shot1.errors import InvalidInputError, UserError
+from nasbench1shot1.experiments.correlation.evaluation import run_ranking, scores_of, shared_weights_of
+from nasbench1shot1.experiments.correlation.options import (
+    RankingOptions,
+    chosen_budgets,
+    chosen_epochs,
+    image_count,
+    ranking_options,
+    reliability_wanted,
+)
+from nasbench1shot1.experiments.correlation.outcome import write_outcome
+from nasbench1shot1.experiments.correlation.record import Ranking
+from nasbench1shot1.experiments.correlation.reliability import images_needed
+from nasbench1shot1.experiments.correlation.selection import in_sharing_order, selected
+from nasbench1shot1.experiments.correlation.state import RankingState
+from nasbench1shot1.files import sha256
+from nasbench1shot1.ground.paths import as_path
+from nasbench1shot1.images.batches import batches, epoch_generator
+from nasbench1shot1.one_shot_search.config import SearchConfig
+from nasbench1shot1.one_shot_search.folder import WEIGHTS
+from nasbench1shot1.one_shot_search.kept_weights import kept_epochs
+from nasbench1shot1.one_shot_search.record import Run, load_run
+from nasbench1shot1.one_shot_search.state import load_halves
+from nasbench1shot1.registry import check_at_hand, one_shot, search_space
+from nasbench1shot1.runs.compute import cpu_threads
+from nasbench1shot1.runs.description import COMMON, description
+from nasbench1shot1.runs.environment import environment
+from nasbench1shot1.runs.folder import CONFIG, SUMMARY, check_facts
+from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
+from nasbench1shot1.runs.options import check_kept, recorded_options, typed_options
+from nasbench1shot1.runs.writer import RunWriter
+from nasbench1shot1.tables.table import Table, load_table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+PILOT_ARCHITECTURES = 200
+"""Architectures on which `images="auto"` measures how many images are needed."""
+TIMED = 24
+"""Architectures that are timed to estimate the duration."""
+
+
+def correlate(
+    run: "Run | str | Path | None" = None,
+    *,
+    out: str | Path | None = None,
+    resume: str | Path | None = None,
+    console: "Console | None" = None,
+    **options: Any,
+) -> Ranking:
+    """Rank a run's architectures by its shared weights, and correlate the ranking with the table's.
+
+    The call continues a ranking that was stopped in `out` if it has the same options.
+
+    Args:
+        run: a search with `keep_weights_every`, or its folder.
+        out: the ranking's folder; `<run>/ranking` if not given.
+        resume: the folder of a ranking to resume. Cannot be combined with other arguments.
+        console: a rich console for the progress; a new one if not given. `Console(quiet=True)` is silent.
+        options: the fields of `experiments.correlation.options.RankingOptions`: epochs=(5, 10), architectures="all",
+            images=1000, batch_norm="recalibrated", budgets=(4, 12, 36, 108), seed=0, …
+
+    Returns:
+        The finished ranking.
+
+    Raises:
+        UserError: an unknown option, a value out of range, a run without saved weights, a folder in the way, a full
+            disk; or, once all files are written, Spearman's correlation of all architectures is undefined at an epoch.
+        RunStoppedError: Ctrl-C; it names the folder to resume.
+    """
+    if resume is not None:
+        if run is not None or out is not None or options:
+            raise InvalidInputError("--resume continues a ranking with its recorded options: remove the others")
+        return _resume(as_path(resume, "--resume"), console)
+    if run is None:
+        raise InvalidInputError("a ranking needs a run: give the folder of a search")
+    searched = run if isinstance(run, Run) else load_run(run)
+    folder = as_path(out, "--out") if out is not None else searched.folder / "ranking"
+    wanted = ranking_options(options)
+    if (folder / CONFIG).is_file():
+        _check_same(Ranking.open(folder), searched, wanted)
+        return _resume(folder, console)
+    return _start(searched, folder, wanted, console)
+
+
+def _start(run: Run, folder: Path, options: RankingOptions, console: "Console | None") -> Ranking:
+    check_is_new(folder)
+    table = load_table(options.table)
+    chosen_budgets(options.budgets, table.epochs)
+    with cpu_threads(options.threads):
+        state = _state(run, options, table, None)
+        with new_run(folder, RunWriter[Ranking], Ranking) as writer:
+            content = description(Ranking.KIND, {COMMON: options.as_dict()}, state.identity)
+            writer.describe(content, environment(options.device))
+            return _finish(state, table, writer, console)
+
+
+def _resume(folder: Path, console: "Console | None") -> Ranking:
+    Ranking.open(folder)
+    with existing_run(folder, RunWriter[Ranking], Ranking) as writer:
+        ranking = Ranking.open(folder)
+        options = recorded_options(RankingOptions, ranking.config, folder / CONFIG).resolved()
+        table, run = load_table(options.table), load_run(ranking.config["run"])
+        with cpu_threads(options.threads):
+            state = _state(run, options, table, ranking.config)
+            check_facts(folder, ranking.config, state.identity)
+            writer.restore(state)
+            return _finish(state, table, writer, console)
+
+
+def _check_same(ranking: Ranking, run: Run, options: RankingOptions) -> None:
+    """Raise InvalidInputError where a folder holds the ranking of another run, or one with other options."""
+    if ranking.config["run"] != str(run.folder.absolute()):
+        raise InvalidInputError(
+            f"'{ranking.folder}' holds the ranking of {ranking.config['run']}: choose another --out"
+        )
+    check_kept(ranking.folder, ranking.config, typed_options(RankingOptions, options.as_dict()), ())
+
+
+def _state(run: Run, options: RankingOptions, table: Table, recorded: Any) -> RankingState:
+    """Set up a ranking; the number of images is the recorded one, if there is one."""
+    check_at_hand("search_spaces", "space", run.config["space"], run.folder / CONFIG)
+    space = one_shot(search_space(run.config["space"]))
+    epochs = chosen_epochs(options.epochs, _kept_epochs(run), run.folder)
+    config = recorded_options(SearchConfig, run.config, run.folder / CONFIG)
+    images, split = load_halves(config)
+    check_facts(run.folder, run.config, {"images_sha256": images.sha256})
+    half = batches(split.architecture, len(split.architecture), epoch_generator(options.seed, "ranking", 0))
+    weights = {str(epoch): sha256(run.folder / WEIGHTS / f"epoch-{epoch:03d}.pt") for epoch in epochs}
+    state = RankingState(
+        options=options,
+        run=run,
+        space=space,
+        images=images.to(options.device),
+        split=split,
+        rows=next(half),
+        epochs=epochs,
+        identity={
+            "run": str(run.folder.absolute()),
+            "run_seed": run.config["seed"],
+            "optimizer": run.config["optimizer"],
+            "space": run.config["space"],
+            "space_id": space.id,
+            "table_id": table.id,
+            "images_sha256": images.sha256,
+            "evaluated_epochs": epochs,
+            "weights_sha256": weights,
+        },
+    )
+    count = recorded["image_count"] if recorded else _image_count(state)
+    state.rows, state.identity["image_count"] = state.rows[:count], count
+    return state
+
+
+def _kept_epochs(run: Run) -> list[int]:
+    if kept := kept_epochs(run):
+        return kept
+    raise InvalidInputError(
+        f"'{run.folder}' kept no supernet weights to rank with: search again with --keep-weights-every 1 (or every N "
+        "epochs)"
+    )
+
+
+def _image_count(state: RankingState) -> int:
+    """Return how many images to evaluate; `state.rows` is the whole architecture half."""
+    text, available = state.options.images, len(state.rows)
+    wanted = reliability_wanted(text)
+    if wanted is None:
+        count = image_count(text) or available
+        if count > available:
+            raise InvalidInputError(
+                f"--images {count} is more than the {available:,} images of the run's architecture half: lower it, or "
+                "give all"
+            )
+        return count
+    return min(_pilot(state, wanted), available)
+
+
+def _pilot(state: RankingState, wanted: float) -> int:
+    """Return the number of images that "auto" asks for, measured on some architectures at the last epoch."""
+    numbers = selected(state.options, state.space, state.run, state.epochs[-1])
+    rng = np.random.default_rng([state.options.seed, 1])
+    some = np.sort(rng.choice(numbers, min(PILOT_ARCHITECTURES, len(numbers)), replace=False))
+    half, size, shared = state.rows, 512, shared_weights_of(state, state.epochs[-1])
+    while True:
+        state.rows = half[:size]
+        wrong, _ = scores_of(state, shared, state.architectures(some))
+        needed = images_needed(wrong, wanted, np.random.default_rng([state.options.seed, 2]))
+        if not needed.extrapolated or size >= len(half):
+            state.rows = half
+            return needed.images
+        size = min(2 * max(size, needed.images), len(half))
+
+
+def _finish(state: RankingState, table: Table, writer: RunWriter[Ranking], console: "Console | None") -> Ranking:
+    """Evaluate what is left, then compute and write the outcome."""
+    from rich.console import Console
+
+    from nasbench1shot1.experiments.correlation.screen import RankingProgress, announce, conclude
+
+    console = console or Console()
+    total, done = _sizes(state)
+    announce(state, table, writer.folder, _expected_seconds(state, total - done), console)
+    with RankingProgress(total, done, console) as progress:
+        run_ranking(state, writer, progress)
+        (writer.folder / SUMMARY).unlink(missing_ok=True)  # of an earlier call, which this one writes anew
+        progress.statistics(len(state.epochs))
+        summary, undefined = write_outcome(state, table, Ranking.open(writer.folder), progress.step)
+    writer.finish(summary)
+    ranking = Ranking.open(writer.folder)
+    conclude(ranking, console)
+    if cause := next((of.cause for of in undefined if of.place[4] == "all" and of.place[3] == "error"), None):
+        raise UserError(f"{cause}. All files are in {writer.folder}; summary.json lists what is undefined")
+    return ranking
+
+
+def _sizes(state: RankingState) -> tuple[int, int]:
+    """Return how many evaluations there are in all, and how many are done."""
+    sizes = [len(selected(state.options, state.space, state.run, epoch)) for epoch in state.epochs]
+    return sum(sizes), sum(sizes[: state.recorded]) + (state.current.done if state.current else 0)
+
+
+def _expected_seconds(state: RankingState, left: int) -> float | None:
+    """Estimate the duration from a few architectures; None if all are evaluated."""
+    if not left:
+        return None
+    epoch = state.epochs[-1]
+    architectures = state.architectures(selected(state.options, state.space, state.run, epoch)[:512])
+    some = [architectures[i] for i in in_sharing_order(architectures)][:TIMED]
+    shared = shared_weights_of(state, epoch)
+    with torch.inference_mode():
+        scores_of(state, shared, some[:2])
+        started = time.perf_counter()
+        scores_of(state, shared, some)
+    return (time.perf_counter() - started) / len(some) * left

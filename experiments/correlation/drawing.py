@@ -1,0 +1,144 @@
+"""The pictures of a ranking: correlation over search epochs (the paper's Figure 3), and true over one-shot errors."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas
+from numpy.typing import NDArray
+
+from nasbench1shot1.experiments.correlation.truth import Truth
+from nasbench1shot1.experiments.space_statistics.drawing import COLOURS, GREY, new_figure
+from nasbench1shot1.wording import counted
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+X_LABELS = {"error": "one-shot error [%]", "loss": "one-shot cross-entropy loss [nats]"}
+SHOWN = 0.99
+"""Share of the true errors that the scatter's axis covers: a few networks fail altogether."""
+
+
+def draw_by_epoch(frame: pandas.DataFrame, ax: "Axes | None" = None, predictor: str = "error") -> "Axes":
+    """Draw Spearman's ρ of all architectures over the search epochs, a line per budget.
+
+    Args:
+        frame: the content of correlations.csv.
+        ax: axes to draw on; those of a new figure if not given.
+        predictor: "error" or "loss".
+    """
+    axes = ax if ax is not None else new_figure().add_subplot()
+    shown = headline_rows(frame, f"spearman_{predictor}")
+    for colour, (budget, line) in zip(COLOURS, _by_budget(shown), strict=False):
+        split = line["split"].iloc[0]
+        axes.plot(line["epoch"], line["value"], "o-", color=colour, markersize=4, label=f"{budget} epochs ({split})")
+        axes.fill_between(line["epoch"], line["low"], line["high"], color=colour, alpha=0.15, linewidth=0)
+    axes.axhline(0, color=GREY, linewidth=0.8)
+    axes.set_xlabel("search epoch")
+    axes.set_ylabel(f"Spearman's ρ of one-shot {predictor} and true error")
+    axes.grid(alpha=0.25)
+    if len(shown):  # else it is undefined everywhere
+        axes.legend(title="true error after training for", fontsize=8, title_fontsize=8)
+    _whole_epochs(axes, sorted(set(frame["epoch"])))
+    return axes
+
+
+def headline_rows(frame: pandas.DataFrame, criterion: str) -> pandas.DataFrame:
+    """Return one row per epoch and budget: all architectures and values, on test if there is one, else validation."""
+    rows = frame[(frame["criterion"] == criterion) & (frame["scope"] == "all")]
+    rows = rows.sort_values(["epoch", "budget", "split", "n"])  # "test" sorts before "validation"
+    by_budget = rows.groupby(["epoch", "budget"], sort=True)
+    first = by_budget["split"].transform("first")
+    rows = rows[rows["split"] == first]
+    return rows.loc[rows.groupby(["epoch", "budget"])["n"].idxmax()]
+
+
+def draw_scatter(
+    predicted: NDArray[np.floating], truth: Truth, row: Mapping[str, Any] | None, predictor: str, ax: "Axes"
+) -> "Axes":
+    """Draw the true error of every architecture over its one-shot error or loss.
+
+    Args:
+        predicted: (A,) errors (fractions) or losses (nats).
+        truth: true errors of the same architectures.
+        row: their Spearman row of correlations.csv for the title; None where it is undefined.
+        predictor: "error" or "loss".
+        ax: axes to draw on.
+    """
+    scale = 100 if predictor == "error" else 1
+    top = float(np.nanquantile(truth.errors, SHOWN))
+    inside = truth.errors <= top
+    for mask, colour, label in (
+        (inside & ~truth.measured, COLOURS[0], "predicted by the table"),
+        (inside & truth.measured, COLOURS[1], "measured"),
+    ):
+        if mask.any():
+            count = f"{label} ({int(mask.sum()):,})"
+            y = 100 * truth.errors[mask]
+            size = 5 if len(predicted) > 500 else 16
+            ax.scatter(scale * predicted[mask], y, s=size, alpha=0.35, linewidths=0, color=colour, label=count)
+    ax.set_xlabel(X_LABELS[predictor])
+    ax.set_ylabel(f"true {truth.split} error after {truth.budget} epochs [%]")
+    ax.set_title(_spearman_text(row), fontsize=9)
+    ax.grid(alpha=0.25)
+    ax.legend(fontsize=7, markerscale=2)
+    return ax
+
+
+def scatter_figure(
+    scores: Mapping[str, NDArray[np.floating]], truth: Truth, rows: Mapping[str, Any], title: str, caption: str
+) -> "Figure":
+    """Draw `draw_scatter` of errors and of losses side by side.
+
+    Args:
+        scores: (A,) arrays "error" and "loss".
+        truth: true errors of the same architectures.
+        rows: for each of the two, its row of correlations.csv or None.
+        title: of the figure.
+        caption: below it.
+    """
+    figure = new_figure(2)
+    axes = figure.subplots(1, 2, sharey=True)
+    for panel, predictor in zip(axes, scores, strict=True):
+        draw_scatter(scores[predictor], truth, rows.get(predictor), predictor, panel)
+    axes[1].set_ylabel("")
+    hidden = int((truth.errors > np.nanquantile(truth.errors, SHOWN)).sum())
+    note = f"{counted(hidden, 'architecture')} with a larger true error not shown. {caption}"
+    return _finished(figure, title, note)
+
+
+def by_epoch_figure(frame: pandas.DataFrame, title: str, caption: str) -> "Figure":
+    """Draw `draw_by_epoch` of errors and of losses side by side."""
+    figure = new_figure(2)
+    for panel, predictor in zip(figure.subplots(1, 2, sharey=True), X_LABELS, strict=True):
+        draw_by_epoch(frame, panel, predictor)
+        panel.yaxis.set_tick_params(labelleft=True)
+    return _finished(figure, title, f"Bands: 95 % bootstrap intervals over architectures. {caption}")
+
+
+def _finished(figure: "Figure", title: str, caption: str) -> "Figure":
+    import textwrap
+
+    figure.suptitle(title, fontsize=10)
+    figure.supxlabel("\n".join(textwrap.wrap(caption, 170)), fontsize=7, color=GREY)
+    return figure
+
+
+def _by_budget(rows: pandas.DataFrame) -> list[tuple[int, pandas.DataFrame]]:
+    return [(int(str(budget)), line) for budget, line in rows.groupby("budget")]
+
+
+def _spearman_text(row: Mapping[str, Any] | None) -> str:
+    if row is None:
+        return "Spearman's ρ is undefined"
+    return f"Spearman's ρ = {row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}], n = {row['n']:,}"
+
+
+def _whole_epochs(axes: "Axes", epochs: Sequence[int]) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    if len(epochs) <= 12:
+        axes.set_xticks(epochs)
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))

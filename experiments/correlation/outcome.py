@@ -1,0 +1,174 @@
+"""What comes out of a ranking once every architecture is evaluated: correlations, reliability, summary, pictures."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas
+
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.experiments.correlation.analysis import Predictions, Undefined, correlations
+from nasbench1shot1.experiments.correlation.drawing import by_epoch_figure, headline_rows, scatter_figure
+from nasbench1shot1.experiments.correlation.options import chosen_budgets
+from nasbench1shot1.experiments.correlation.probability import log_probabilities
+from nasbench1shot1.experiments.correlation.record import (
+    BY_EPOCH,
+    CORRELATIONS,
+    RELIABILITY,
+    SCATTER,
+    EpochScores,
+    Ranking,
+    blocks_path,
+)
+from nasbench1shot1.experiments.correlation.reliability import growing
+from nasbench1shot1.experiments.correlation.selection import controller_draws
+from nasbench1shot1.experiments.correlation.state import RankingState
+from nasbench1shot1.experiments.correlation.truth import Truth, headline, provenance, source_text, truths
+from nasbench1shot1.files import read_npz, replacing, save_figure
+from nasbench1shot1.one_shot_search.kept_weights import untrained_method
+from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
+from nasbench1shot1.tables.table import Table
+
+Scopes = dict[str, np.ndarray]
+SHOWN = ("spearman", "kendall", "p@10", "regret")
+"""Criteria in the summary, for errors and for losses."""
+
+
+def write_outcome(
+    state: RankingState, table: Table, ranking: Ranking, advance: Callable[[], None]
+) -> tuple[dict[str, Any], list[Undefined]]:
+    """Compute and write what follows from the scores; returns the summary, and what is undefined.
+
+    Args:
+        state: of the ranking, with every epoch evaluated.
+        table: with the true errors.
+        ranking: the record.
+        advance: called several times for each epoch.
+    """
+    frames, undefined = list[pandas.DataFrame](), list[Undefined]()
+    last: tuple[EpochScores, Predictions, Truth] | None = None
+    for epoch in state.epochs:
+        scores = ranking.scores(epoch)
+        predictions, found = _compared(state, table, scores, epoch)
+        frame, missing = correlations(predictions, found, state.options.seed, state.options.resamples, advance)
+        frames.append(frame)
+        undefined += missing
+        last = scores, predictions, headline(found)
+    assert last is not None
+    frame, reliability = pandas.concat(frames, ignore_index=True), _reliability(state, ranking)
+    for name, content in ((CORRELATIONS, frame), (RELIABILITY, reliability)):
+        with replacing(ranking.folder / name) as file:
+            file.write(content.to_csv(index=False).encode())
+    _draw(ranking, frame, last[1], last[2], table)
+    return _summary(state, table, ranking, frame, reliability, undefined, last[2]), undefined
+
+
+def _compared(state: RankingState, table: Table, scores: EpochScores, epoch: int) -> tuple[Predictions, list[Truth]]:
+    """Return the predictions of an epoch and the true errors of the same architectures, or cells."""
+    architectures, options = state.architectures(scores.numbers), state.options
+    values = {"error": scores.errors.astype(np.float64), "loss": scores.losses.astype(np.float64)}
+    space = state.space
+    if untrained_method(state.run).is_relaxed and isinstance(space, ChoiceBlockSpace):
+        parameters = {key: of[epoch] for key, of in state.run.architecture_parameters.items()}
+        values["probability"] = -log_probabilities(space, parameters, architectures)
+    predictions = Predictions(epoch, values, table.rows(architectures), _subsets(state, scores, epoch))
+    found = truths(table, architectures, chosen_budgets(options.budgets, table.epochs))
+    if options.copies != "mean":
+        return predictions, found
+    means, first = predictions.mean_over_copies()
+    return means, [replace(of, errors=of.errors[first], measurements=of.measurements[first]) for of in found]
+
+
+def _subsets(state: RankingState, scores: EpochScores, epoch: int) -> Scopes:
+    """Return the scopes that only some runs have: the architectures that ENAS's controller draws."""
+    if state.options.architectures != "all" or not untrained_method(state.run).learns_to_sample:
+        return {}
+    drawn = controller_draws(state.run, state.space, epoch, state.options.seed)
+    return {"controller": np.isin(scores.numbers, drawn)}
+
+
+def _reliability(state: RankingState, ranking: Ranking) -> pandas.DataFrame:
+    """Return the split-half reliability of every epoch's ranking on ever more images."""
+    frames = []
+    for epoch in state.epochs:
+        blocks = read_npz(blocks_path(ranking.folder, epoch), "restore it, or rank again", ("errors", "losses"))
+        for name, values in (("error", blocks["errors"]), ("loss", blocks["losses"])):
+            rng = np.random.default_rng([state.options.seed, epoch])
+            try:
+                frame = growing(values, rng, images_per_column=len(state.rows) // values.shape[1])
+            except InvalidInputError:  # too few images to be split
+                continue
+            frame.insert(0, "predictor", name)
+            frame.insert(0, "epoch", epoch)
+            frames.append(frame)
+    return pandas.concat(frames, ignore_index=True) if frames else pandas.DataFrame(columns=["epoch", "predictor"])
+
+
+def _summary(
+    state: RankingState,
+    table: Table,
+    ranking: Ranking,
+    frame: pandas.DataFrame,
+    reliability: pandas.DataFrame,
+    undefined: Sequence[Undefined],
+    truth: Truth,
+) -> dict[str, Any]:
+    config = ranking.config
+    named = ("optimizer", "space", "preset", "batch_norm", "architectures", "copies")
+    return {
+        **{name: config[name] for name in named},
+        "run": config["run"],
+        "images": len(state.rows),
+        "budget": truth.budget,
+        "split": truth.split,
+        **provenance(truth, table),
+        "epochs": {str(epoch): _of_epoch(frame, truth, epoch) for epoch in state.epochs},
+        "reliability": _last_reliability(reliability),
+        "undefined": [{"where": list(of.place), "cause": of.cause} for of in undefined],
+    }
+
+
+def _of_epoch(frame: pandas.DataFrame, truth: Truth, epoch: int) -> dict[str, Any]:
+    """Return the criteria that the screen shows, on all architectures, at the largest budget."""
+    rows = frame[(frame["epoch"] == epoch) & (frame["budget"] == truth.budget) & (frame["split"] == truth.split)]
+    rows = rows[rows["scope"] == "all"].drop_duplicates("criterion")  # values of all architectures come first
+    names = [f"{name}_{of}" for name in SHOWN for of in ("error", "loss")] + ["spearman_probability"]
+    return {
+        row["criterion"]: {name: row[name] for name in ("value", "low", "high", "n")}
+        for row in rows.to_dict("records")
+        if row["criterion"] in names
+    }
+
+
+def _last_reliability(reliability: pandas.DataFrame) -> dict[str, Any]:
+    """Return the largest measured split-half correlation of the last epoch, by what predicts."""
+    found: dict[str, Any] = {}
+    for row in reliability.to_dict("records"):  # later rows are later epochs and larger halves
+        found[row["predictor"]] = {
+            "epoch": row["epoch"],
+            "images_per_half": row["images"],
+            "spearman": row["spearman"],
+            "spearman_brown_all_images": row["spearman_brown_all_images"],
+        }
+    return found
+
+
+def _draw(ranking: Ranking, frame: pandas.DataFrame, predictions: Predictions, truth: Truth, table: Table) -> None:
+    config = ranking.config
+    source = source_text(float(truth.measured.mean()))
+    title = f"{config['optimizer']} on {config['space']}, seed {config['run_seed']}; n = {len(truth.errors):,}"
+    note = (
+        f"{config['image_count']:,} images of the architecture half, batch-norm {config['batch_norm']}, preset "
+        f"{config['preset']}. True errors: {source}, table {table.id}. {table.fidelity(truth.budget)}"
+    )
+    save_figure(by_epoch_figure(frame, f"Rank correlation by search epoch: {title}", note), ranking.folder / BY_EPOCH)
+    scores = {name: predictions.values[name] for name in ("error", "loss")}
+    last = frame[frame["epoch"] == predictions.epoch]
+    rows: dict[str, Mapping[str, Any] | None] = {}
+    for name in scores:
+        found = headline_rows(last, f"spearman_{name}")
+        found = found[found["budget"] == truth.budget]
+        rows[name] = dict(found.iloc[0]) if len(found) else None
+    figure = scatter_figure(scores, truth, rows, f"{title}, epoch {predictions.epoch}", note)
+    save_figure(figure, ranking.folder / SCATTER)

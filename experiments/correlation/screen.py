@@ -1,0 +1,122 @@
+"""What a ranking prints before, during and after."""
+
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table as Screen
+
+from nasbench1shot1.experiments.correlation.record import BY_EPOCH, CORRELATIONS, SCATTER, Ranking
+from nasbench1shot1.experiments.correlation.truth import source_text
+from nasbench1shot1.wording import counted, duration, percent, sayer
+
+if TYPE_CHECKING:
+    from nasbench1shot1.experiments.correlation.state import RankingState
+    from nasbench1shot1.tables.table import Table
+
+UNDEFINED = "undefined"
+
+
+def announce(state: "RankingState", table: "Table", out: Any, seconds: float | None, console: Console) -> None:
+    """Print what is about to be evaluated, and how long that will take."""
+    say, options, config = sayer(console), state.options, state.run.config
+    say(f"{config['optimizer']} on {config['space']}, seed {config['seed']}: {state.run.folder}, into {out}")
+    epochs = ", ".join(map(str, state.epochs))
+    say(f"Epochs {epochs}; architectures: {options.architectures}; {counted(len(state.rows), 'image')}")
+    say(f"Batch-norm {options.batch_norm}, preset {options.preset}, on {options.device}")
+    say(f"Table {table.id}")
+    if seconds is not None:
+        say(f"This will take {duration(seconds)}, and the statistics some more.")
+
+
+class RankingProgress:
+    """A bar over all architectures of all epochs, and a line for each epoch that is finished; a context manager."""
+
+    def __init__(self, total: int, done: int, console: Console) -> None:
+        self._say = sayer(console)
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=14),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+            speed_estimate_period=600,
+        )
+        self._task = self._bar.add_task("evaluating", total=total, completed=done)
+        self._started = time.monotonic()
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def advance(self, epoch: int, architectures: int) -> None:
+        """Move the bar."""
+        self._bar.update(self._task, description=f"epoch {epoch}", advance=architectures)
+
+    def epoch_done(self, line: dict[str, object]) -> None:
+        """Print a finished epoch."""
+        self._say(
+            f"epoch {line['epoch']}: {line['architectures']:,} architectures, mean one-shot error "
+            f"{percent(float(str(line['mean_error'])), 1)}, {float(str(line['seconds'])):.0f} s"
+        )
+
+    def statistics(self, total: int) -> None:
+        """Turn the bar to the statistics that follow."""
+        self._bar.reset(self._task, total=total, description="statistics")
+
+    def step(self) -> None:
+        """Move the bar of the statistics."""
+        self._bar.advance(self._task)
+
+
+def conclude(ranking: Ranking, console: Console) -> None:
+    """Print the correlations of every epoch, and where the files are."""
+    summary, say = ranking.summary, sayer(console)
+    source = source_text(summary["measured"])
+    title = f"True {summary['split']} errors after {summary['budget']} epochs: {source}"
+    screen = Screen(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("epoch", "Spearman of error", "Spearman of loss", "Kendall", "P@10 %", "regret"):
+        screen.add_column(heading)
+    for epoch, of in summary["epochs"].items():
+        screen.add_row(epoch, *_cells(of))
+    console.print(screen)
+    for name, of in summary["reliability"].items():
+        say(
+            f"Two rankings by {name} on {counted(of['images_per_half'], 'image')} each correlate with "
+            f"{of['spearman']:.3f} (split-half Spearman)."
+        )
+    for line in _undefined(summary["undefined"]):
+        say(line)
+    for label, name in (("Correlations", CORRELATIONS), ("Over epochs", BY_EPOCH), ("Scatter", SCATTER)):
+        say(f"{label}: {ranking.folder / name}")
+
+
+def _cells(of: dict[str, dict[str, float]]) -> list[str]:
+    cells = [_interval(of.get(name)) for name in ("spearman_error", "spearman_loss")]
+    if "regret_error" not in of:
+        return [*cells, *3 * [UNDEFINED]]
+    values = [f"{of[name]['value']:.2f}" for name in ("kendall_error", "p@10_error")]
+    return [*cells, *values, percent(of["regret_error"]["value"])]
+
+
+def _interval(of: dict[str, float] | None) -> str:
+    return UNDEFINED if of is None else f"{of['value']:.3f} [{of['low']:.2f}, {of['high']:.2f}]"
+
+
+def _undefined(undefined: Sequence[dict[str, Any]]) -> list[str]:
+    """Return one line for every cause, with the number of its places."""
+    causes: dict[str, list[Any]] = {}
+    for of in undefined:
+        causes.setdefault(of["cause"], []).append(of["where"])
+    return [f"Undefined in {counted(len(places), 'case')}: {cause}" for cause, places in causes.items()]

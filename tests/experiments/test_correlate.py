@@ -1,0 +1,358 @@
+"""One-shot versus true ranking: every part of a ranking's folder, against plain computations."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas
+import pytest
+import torch
+from command_line import command
+from rich.console import Console
+from scipy import stats
+from tiny_search import search
+from torch.nn import functional as F
+
+import nasbench1shot1 as nb
+from nasbench1shot1.experiments.correlation import correlating, evaluation
+from nasbench1shot1.experiments.correlation.record import CORRELATIONS, RELIABILITY
+from nasbench1shot1.one_shot_search.state import load_halves
+from nasbench1shot1.registry import BUILT_IN
+
+FEW = {"candidates": 3, "candidate_batches": 1, "finalists": 2}
+OWN = {"random-ws": FEW, "enas": {**FEW, "controller_steps": 2}, "pc-darts": {"channels": 4}}
+RANKING = {"architectures": 12, "images": 40, "resamples": 5, "threads": 1, "device": "cpu", "budgets": (12, 108)}
+
+
+def correlate(run, out=None, **options):
+    return nb.correlate(run, out=out, console=Console(quiet=True), **{**RANKING, **options})
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("search") / "run"
+    return search(folder, epochs=3, cells=2, channels=8, keep_weights_every=1, preset="original")
+
+
+@pytest.fixture(scope="module")
+def ranking(run, tmp_path_factory):
+    return correlate(run, tmp_path_factory.mktemp("ranking") / "ranking", epochs="1,3")
+
+
+def plain_scores(run, epoch, architectures, rows, weights=lambda net, arch: net.space.one_hot(arch)):
+    """Errors and losses of architectures by the whole supernet, with running batch-norm statistics."""
+    net, _ = run.supernet(epoch)
+    images, _ = _images(run)
+    pixels, labels = images.batch(torch.from_numpy(rows))
+    x = (pixels.permute(0, 3, 1, 2).float() / 255 - torch.tensor(images.mean)[:, None, None]) / torch.tensor(
+        images.std
+    )[:, None, None]
+    found = []
+    with torch.no_grad():
+        for arch in architectures:
+            logits = net(x, weights(net, arch))
+            found.append(((logits.argmax(1) != labels).float().mean().item(), F.cross_entropy(logits, labels).item()))
+    return np.array(found).T
+
+
+def _images(run):
+    from nasbench1shot1.one_shot_search.options import recorded_search
+
+    return load_halves(recorded_search(run.config, run.folder).common)
+
+
+def test_scores_are_those_of_each_architecture_alone(run, tmp_path):
+    ranking = correlate(run, tmp_path / "ranking", batch_norm="running", epochs=[2])
+    scores, space = ranking.scores(2), nb.search_space("s1")
+    assert (scores.numbers.dtype, scores.errors.dtype, scores.losses.dtype) == (np.int64, np.float32, np.float32)
+    assert len(scores.numbers) == 12
+    assert (np.diff(scores.numbers) > 0).all()
+    assert set(scores.numbers) <= set(space.numbers("no_loose_ends"))
+    _, split = _images(run)
+    assert len(set(scores.image_rows)) == 40
+    assert set(scores.image_rows) <= set(split.architecture)
+    errors, losses = plain_scores(run, 2, [space[int(n)] for n in scores.numbers], scores.image_rows)
+    np.testing.assert_allclose(scores.errors, errors, atol=1e-6)
+    np.testing.assert_allclose(scores.losses, losses, rtol=1e-4)
+
+
+def test_the_frame_holds_what_scipy_computes(ranking):
+    space, table, frame = nb.search_space("s1"), nb.load_table(), ranking.correlations
+    assert list(frame) == ["epoch", "budget", "split", "criterion", "scope", "value", "low", "high", "n", "measured"]
+    assert set(zip(frame["budget"], frame["split"], strict=True)) == {
+        (12, "validation"),
+        (108, "validation"),
+        (108, "test"),
+    }
+    for epoch in (1, 3):
+        scores = ranking.scores(epoch)
+        metrics = table.query([space[int(n)] for n in scores.numbers])
+        for split, accuracy in (("validation", metrics.validation_accuracy), ("test", metrics.test_accuracy)):
+            rows = frame.query(
+                f"epoch == {epoch} and budget == 108 and split == '{split}' and scope == 'all' and n == 12"
+            )
+            rows = rows[rows.n == 12].set_index("criterion")
+            for predictor, values in (("error", scores.errors), ("loss", scores.losses)):
+                for name, function in (
+                    ("spearman", stats.spearmanr),
+                    ("kendall", stats.kendalltau),
+                    ("pearson", stats.pearsonr),
+                ):
+                    expected = function(values.astype(np.float64), 1 - accuracy).statistic
+                    assert rows.loc[f"{name}_{predictor}", "value"] == pytest.approx(expected, abs=1e-9)
+            measured = metrics.is_measured(f"{split}_accuracy").mean()
+            assert rows["measured"].to_numpy() == pytest.approx(measured)
+    assert (frame["low"] <= frame["high"]).all()
+
+
+def test_the_folder_says_what_was_done(ranking, run):
+    assert nb.open_run(ranking.folder).summary == ranking.summary
+    summary = ranking.summary
+    assert (summary["budget"], summary["split"], summary["measured"], summary["images"]) == (108, "test", 0.0, 40)
+    assert set(summary["epochs"]) == {"1", "3"}
+    assert summary["epochs"]["3"]["spearman_error"]["n"] == 12
+    assert ranking.config["run"] == str(run.folder)
+    assert [line["epoch"] for line in ranking.lines] == [1, 3]
+    best = ranking.scores(3)
+    first = nb.search_space("s1")[int(best.numbers[np.lexsort((best.losses, best.errors))[0]])]
+    assert ranking.lines[1]["predicted_best"] == str(first)
+    for name in ("ranking.png", "scatter.png"):
+        assert (ranking.folder / name).read_bytes().startswith(b"\x89PNG")
+    assert {"epoch", "predictor", "images", "spearman"} <= set(ranking.reliability)
+
+
+@pytest.mark.parametrize("optimizer", BUILT_IN["optimizers"])
+def test_runs_of_every_optimizer_are_ranked(optimizer, tmp_path):
+    searched = search(tmp_path / "run", optimizer=optimizer, epochs=1, keep_weights_every=1, **OWN.get(optimizer, {}))
+    ranking = correlate(searched)
+    assert ranking.folder == searched.folder / "ranking"
+    criteria = set(ranking.correlations["criterion"])
+    assert ("spearman_probability" in criteria) == (optimizer not in ("random-ws", "enas"))
+
+
+FILES = ("epoch-001.npz", "epoch-003.npz", CORRELATIONS, RELIABILITY, "scatter.png")
+
+
+def test_stopped_and_resumed_the_files_are_the_same(ranking, run, tmp_path, monkeypatch):
+    monkeypatch.setattr(evaluation, "CHUNK", 5)
+    real, calls = evaluation.scores_of, []
+
+    def stopping(state, shared, architectures):
+        calls.append(len(architectures))
+        if len(calls) in (2, 5):
+            raise KeyboardInterrupt
+        return real(state, shared, architectures)
+
+    monkeypatch.setattr(evaluation, "scores_of", stopping)
+    monkeypatch.setattr(correlating, "_expected_seconds", lambda state, left: 0.0)
+    out = tmp_path / "ranking"
+    with pytest.raises(KeyboardInterrupt, match=f"nb1shot1 correlate --resume {out}"):
+        correlate(run, out, epochs="1,3")
+    with pytest.raises(KeyboardInterrupt):
+        nb.correlate(resume=out, console=Console(quiet=True))
+    with pytest.raises(nb.UserError, match="is not finished"):
+        _ = nb.open_run(out).correlations
+    correlate(run, out, epochs="1,3")  # the same call continues, too
+    assert calls == [5, 5, 5, 2, 5, 5, 5, 2]  # of two epochs; each chunk that was stopped is evaluated again
+    for name in FILES:
+        assert (out / name).read_bytes() == (ranking.folder / name).read_bytes(), name
+
+
+def test_a_killed_process_loses_no_finished_chunk(run, tmp_path):
+    script = f"""
+import os, signal
+from nasbench1shot1.experiments.correlation import evaluation
+from nasbench1shot1.cli import main
+evaluation.CHUNK = 4
+real, calls = evaluation.scores_of, []
+def killing(*given):
+    calls.append(0)
+    if len(calls) == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return real(*given)
+evaluation.scores_of = killing
+main("correlate {run.folder} --out {tmp_path}/killed --architectures 12 --images 40 --resamples 5 --threads 1 "
+     "--device cpu --budgets 12,108 --epochs 1,3".split())
+"""
+    killed = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=300)
+    assert killed.returncode == -9
+    assert not list(tmp_path.glob("killed/epoch-*"))
+    assert len(torch.load(tmp_path / "killed" / "checkpoint.pt", weights_only=True)["current"]["errors"]) == 12
+    finished = nb.correlate(resume=tmp_path / "killed", console=Console(quiet=True))
+    whole = correlate(run, tmp_path / "whole", epochs="1,3")
+    for name in FILES[:4]:
+        assert (finished.folder / name).read_bytes() == (whole.folder / name).read_bytes(), name
+
+
+def test_another_chunk_size_and_order_give_the_same_bytes(ranking, run, tmp_path, monkeypatch):
+    monkeypatch.setattr(evaluation, "CHUNK", 3)
+    other = correlate(run, tmp_path / "other", epochs=(3,))
+    assert (other.folder / "epoch-003.npz").read_bytes() == (ranking.folder / "epoch-003.npz").read_bytes()
+
+
+def test_copies_of_a_cell(run, tmp_path, monkeypatch):
+    space = nb.search_space("s1")
+    numbers, hashes = space.numbers("no_loose_ends"), {}
+    for number in numbers[::7].tolist() + numbers[:200].tolist():
+        hashes.setdefault(space[number].cell.hash, set()).add(number)
+    chosen = [sorted(group) for group in hashes.values() if len(group) > 1][:5]
+    listed = tmp_path / "architectures.txt"
+    listed.write_text("\n".join(str(space[number]) for group in chosen for number in group) + "\n")
+    every = correlate(run, tmp_path / "all", architectures=listed, epochs=3)
+    means = correlate(run, tmp_path / "mean", architectures=str(listed), epochs=3, copies="mean")
+    assert set(means.correlations["n"]) == {5}
+    assert set(every.correlations.query("scope == 'all'")["n"]) == {sum(map(len, chosen))}
+    scores = every.scores(3)
+    place = {number: i for i, number in enumerate(scores.numbers.tolist())}
+    by_cell = [np.mean([scores.errors[place[number]].astype(np.float64) for number in group]) for group in chosen]
+    true = [1 - nb.load_table().query(space[group[0]]).test_accuracy for group in chosen]
+    row = means.correlations.query("criterion == 'spearman_error' and split == 'test' and scope == 'all'")
+    assert row["value"].item() == pytest.approx(stats.spearmanr(by_cell, true).statistic)
+
+
+def test_all_and_one_per_cell_are_the_spaces_kinds(run):
+    from nasbench1shot1.experiments.correlation.options import ranking_options
+    from nasbench1shot1.experiments.correlation.selection import selected
+
+    space = nb.search_space("s1")
+    for copies, kind in (("all", "no_loose_ends"), ("one", "unique")):
+        numbers = selected(ranking_options({"copies": copies}), space, run, 1)
+        assert np.array_equal(numbers, space.numbers(kind))
+
+
+@pytest.mark.parametrize("optimizer", ["darts", "random-ws"])
+def test_the_published_evaluation_loses_an_edge(optimizer, tmp_path):
+    searched = search(
+        tmp_path / "run", optimizer=optimizer, epochs=1, cells=2, keep_weights_every=1, **OWN.get(optimizer, {})
+    )
+    ranking = correlate(searched, preset="original")
+    assert ranking.config["batch_norm"] == "running"
+
+    def published(net, arch):
+        weights = {key: torch.from_numpy(value).clone() for key, value in net.space.one_hot(arch).items()}
+        weights["output_edges"][4] = 0
+        if optimizer == "random-ws":
+            return weights
+        normalised = {key: value / value.sum(-1, keepdim=True) for key, value in weights.items()}
+        return {**normalised, "operations": torch.softmax(weights["operations"], dim=-1)}
+
+    scores, space = ranking.scores(1), nb.search_space("s1")
+    architectures = [space[int(n)] for n in scores.numbers]
+    _, losses = plain_scores(searched, 1, architectures, scores.image_rows, published)
+    np.testing.assert_allclose(scores.losses, losses, rtol=1e-4)
+    right = correlate(searched, tmp_path / "right", batch_norm="running").scores(1)
+    read = np.array([4 in arch.parents[-1] for arch in architectures])
+    differs = ~np.isclose(scores.losses, right.losses, rtol=1e-4)
+    assert differs[read].all()
+    if optimizer == "random-ws":
+        assert not differs[~read].any()
+
+
+def test_the_controllers_draws_are_a_scope_and_a_choice(tmp_path, monkeypatch):
+    searched = search(tmp_path / "run", optimizer="enas", epochs=1, keep_weights_every=1, **OWN["enas"])
+    drawn = correlate(searched, tmp_path / "drawn", architectures="controller")
+    numbers = drawn.scores(1).numbers
+    assert 3 < len(numbers) <= 100
+    assert set(numbers) <= set(nb.search_space("s1").numbers("no_loose_ends"))
+    some = np.union1d(numbers[:4], nb.search_space("s1").numbers("no_loose_ends")[:4])
+    monkeypatch.setattr("nasbench1shot1.experiments.correlation.selection._all", lambda space, copies: some)
+    frame = correlate(searched, tmp_path / "all", architectures="all").correlations
+    count = len(set(numbers) & set(some))
+    assert set(frame.query("scope == 'controller'")["n"]) == {count}
+
+
+def test_auto_chooses_a_number_of_images(run, tmp_path):
+    ranking = correlate(run, tmp_path / "auto", images="auto:0.01", epochs=3)
+    assert 1 <= ranking.config["image_count"] <= 40
+    assert len(ranking.scores(3).image_rows) == ranking.config["image_count"]
+
+
+def test_a_constant_prediction_is_an_error_that_names_its_cause(run, tmp_path):
+    copy = nb.load_run(shutil.copytree(run.folder, tmp_path / "run"))
+    path = copy.folder / "weights" / "epoch-003.pt"
+    kept = torch.load(path, weights_only=True)
+    for name in ("classifier.weight", "classifier.bias"):
+        kept["supernet"][name].zero_()
+    torch.save(kept, path)
+    with pytest.raises(nb.UserError, match=r"all 12 one-shot errors are equal .* summary.json lists"):
+        correlate(copy, epochs=3)
+    ranking = nb.open_run(copy.folder / "ranking")
+    assert len(ranking.scores(3).errors) == 12
+    assert {"one-shot errors" in of["cause"] or "one-shot losses" in of["cause"] for of in ranking.summary["undefined"]}
+    assert "spearman_error" not in set(ranking.correlations["criterion"])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"epochs": "4"}, "has no weights for --epochs '4': choose among 1, 2, 3"),
+        ({"epochs": "every:0"}, "has no weights for --epochs 'every:0'"),
+        ({"epochs": "two"}, "--epochs 'two' is not a list of whole numbers"),
+        ({"images": "41"}, "--images 41 is more than the 40 images"),
+        ({"images": "0"}, "--images '0' is not a number of images"),
+        ({"images": "auto:2"}, "give a precision between 0 and 1"),
+        ({"budgets": "5"}, "the table has no budget of 5 epochs; choose among 4, 12, 36, 108"),
+        ({"architectures": "2"}, "--architectures '2' selects 2: a ranking needs at least 3"),
+        ({"architectures": "4000"}, "--architectures 4000 is more than the 3,702"),
+        ({"architectures": "nowhere.txt"}, "neither all, controller, a number nor a readable text file"),
+        ({"architectures": "controller"}, "needs a run of enas"),
+        ({"batch_norm": "none"}, "unknown batch norm 'none'"),
+        ({"resamples": 1}, "--resamples must be"),
+        ({"epoch": 3}, "unknown option 'epoch'; did you mean 'epochs'"),
+    ],
+)
+def test_bad_input_is_refused_and_nothing_is_written(run, tmp_path, options, message):
+    with pytest.raises(nb.InvalidInputError) as refused:
+        correlate(run, tmp_path / "ranking", **options)
+    assert message in str(refused.value)
+    assert not (tmp_path / "ranking").exists()
+
+
+def test_a_run_without_weights_says_how_to_keep_them(tmp_path):
+    searched = search(tmp_path / "run", epochs=1)
+    with pytest.raises(nb.InvalidInputError, match="search again with --keep-weights-every 1"):
+        correlate(searched)
+
+
+def test_another_ranking_in_the_folder_is_left_alone(ranking, run, tmp_path):
+    before = {path.name: path.read_bytes() for path in ranking.folder.iterdir()}
+    with pytest.raises(nb.InvalidInputError, match="was started with --images 40, not 30"):
+        correlate(run, ranking.folder, epochs="1,3", images=30)
+    other = search(tmp_path / "other", epochs=1, keep_weights_every=1)
+    with pytest.raises(nb.InvalidInputError, match=f"holds the ranking of {run.folder}"):
+        correlate(other, ranking.folder)
+    assert {path.name: path.read_bytes() for path in ranking.folder.iterdir()} == before
+
+
+def test_changed_weights_are_not_mixed_with_earlier_scores(run, tmp_path):
+    copy = nb.load_run(shutil.copytree(run.folder, tmp_path / "run"))
+    ranking = correlate(copy, epochs=3)
+    shutil.copy(copy.folder / "weights" / "epoch-002.pt", copy.folder / "weights" / "epoch-003.pt")
+    with pytest.raises(nb.UserError, match="was made with weights_sha256"):
+        nb.correlate(resume=ranking.folder, console=Console(quiet=True))
+
+
+def test_the_command_line(run, tmp_path):
+    out = tmp_path / "r"
+    few = "--architectures 12 --images 40 --resamples 5 --threads 1 --device cpu --epochs 3 --budgets 108"
+    done = command("correlate", run.folder, "--out", out, *few.split(), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Spearman of error" in done.stdout
+    assert "after 108 epochs: predicted" in done.stdout
+    assert f"Correlations: {out}" in done.stdout
+    assert json.loads((out / "summary.json").read_text())["epochs"]["3"]
+    assert set(pandas.read_csv(out / CORRELATIONS)["budget"]) == {108}
+    failed = command("correlate", run.folder, "--out", out, "--epochs", "9", cwd=tmp_path)
+    assert failed.returncode == 2
+    assert failed.stderr.count("\n") == 1
+
+
+def test_a_folder_that_is_not_a_run(tmp_path):
+    with pytest.raises(nb.InvalidInputError, match="is not a run folder"):
+        nb.correlate(tmp_path)
+    with pytest.raises(nb.InvalidInputError, match="give the folder of a search"):
+        nb.correlate()
+    assert Path(tmp_path).exists()
