@@ -78,7 +78,7 @@ def test_correlations_equal_plain_ones(pairs):
     assert found["pearson"] == pytest.approx(plain_pearson(predicted, true))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=6), st.data())
 def test_top_k_is_the_mean_over_all_orders_of_ties(pairs, data):
     predicted, true = floats(pairs)

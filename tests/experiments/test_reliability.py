@@ -14,7 +14,7 @@ from nasbench1shot1.experiments.correlation.reliability import (
 
 
 def measurements(architectures: int, images: int, noise: float, seed: int = 0) -> np.ndarray:
-    """Losses with unit variance between architectures, independent noise; n images have reliability n / (n + noise²)."""
+    """Losses with variance 1 between architectures and noise² within: n images have reliability n / (n + noise²)."""
     rng = np.random.default_rng(seed)
     shared_by_architectures = rng.normal(size=images)  # how hard an image is
     return (
@@ -136,6 +136,7 @@ def test_one_image_may_suffice():
 def test_spearman_brown():
     assert spearman_brown(0.5, 2) == pytest.approx(2 / 3)
     assert spearman_brown(0.7, 1) == 0.7
+    assert spearman_brown(-0.02, 60) == 0  # the formula would give 6.7
     assert spearman_brown(spearman_brown(0.3, 4), 0.25) == pytest.approx(0.3)
 
 
