@@ -1,5 +1,6 @@
 """Criteria of how well predicted values rank architectures by their true errors (docs/ranking_criteria.md)."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -71,10 +72,15 @@ class Comparison:
 
     def top(self, k: int) -> "TopK":
         """Return the `k` architectures that are predicted best."""
-        predicted, ranks = self.sorted_by_prediction
-        first = np.searchsorted(predicted, predicted[k - 1], side="left")
-        last = np.searchsorted(predicted, predicted[k - 1], side="right")
-        return TopK(k, ranks[:first], ranks[first:last])
+        if k not in self._top:
+            predicted, ranks = self.sorted_by_prediction
+            first, last = (bisect(predicted, predicted[k - 1]) for bisect in (bisect_left, bisect_right))
+            self._top[k] = TopK(k, ranks[:first], ranks[first:last])
+        return self._top[k]
+
+    @cached_property
+    def _top(self) -> "dict[int, TopK]":
+        return {}
 
 
 @dataclass(frozen=True, eq=False)

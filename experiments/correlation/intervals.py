@@ -29,7 +29,7 @@ def bootstrap(
     groups: ArrayLike | None = None,
     called: tuple[str, str] = CALLED,
 ) -> dict[str, tuple[float, float]]:
-    """Return percentile bootstrap intervals of criteria (Efron and Tibshirani 1993, section 13.3).
+    """Return percentile bootstrap intervals of criteria (Efron and Tibshirani 1993, chapter 13).
 
     Every resample draws as many architectures as there are, with replacement, and serves all criteria. The intervals
     do not depend on the order of the architectures. A correlation that is undefined in a resample, whose draws may all

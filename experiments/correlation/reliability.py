@@ -141,11 +141,11 @@ def images_needed(
 
 
 def spearman_brown(reliability: float, factor: float) -> float:
-    """Return the reliability of `factor` times as many images (Spearman 1910, Brown 1910); at most 1.
+    """Return the reliability of `factor` times as many images (Spearman 1910, Brown 1910); 0 if `reliability` ≤ 0.
 
     The formula is exact for Pearson's r of parallel measurements and an approximation for Spearman's ρ.
     """
-    return factor * reliability / (1 + (factor - 1) * reliability)
+    return factor * reliability / (1 + (factor - 1) * reliability) if reliability > 0 else 0.0
 
 
 def _extrapolated(reliability: float, images: int, precision: float) -> ImagesNeeded:

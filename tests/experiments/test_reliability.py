@@ -1,0 +1,170 @@
+"""Split-half reliability on synthetic measurements whose reliability is known."""
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.experiments.correlation.reliability import (
+    growing,
+    images_needed,
+    spearman_brown,
+    split_half,
+)
+
+
+def measurements(architectures: int, images: int, noise: float, seed: int = 0) -> np.ndarray:
+    """Losses with variance 1 between architectures and noise² within: n images have reliability n / (n + noise²)."""
+    rng = np.random.default_rng(seed)
+    shared_by_architectures = rng.normal(size=images)  # how hard an image is
+    return (
+        rng.normal(size=(architectures, 1)) + shared_by_architectures + noise * rng.normal(size=(architectures, images))
+    )
+
+
+def spearman_of_normals(pearson: float) -> float:
+    return float(6 / np.pi * np.arcsin(pearson / 2))
+
+
+@pytest.mark.parametrize("size", [10, 40, 160])
+def test_split_halves_agree_as_the_variances_say(size):
+    found = split_half(measurements(2000, 400, noise=6), size, np.random.default_rng(1), splits=10)
+    assert found.mean == pytest.approx(spearman_of_normals(size / (size + 36)), abs=0.03)
+    assert found.low < found.mean < found.high
+
+
+def test_one_split_equals_a_plain_computation():
+    values = measurements(50, 31, noise=3)
+    found = split_half(values, 12, np.random.default_rng(5), splits=1)
+    permutation = np.random.default_rng(5).permutation(31)
+    halves = [values[:, permutation[start::2][:12]].mean(axis=1) for start in (0, 1)]
+    assert found.mean == found.low == found.high
+    assert found.mean == pytest.approx(spearmanr(*halves).statistic)
+
+
+def test_halves_of_equal_measurements_agree_fully():
+    values = np.repeat(np.random.default_rng(0).normal(size=(100, 1)), 40, axis=1)
+    assert split_half(values, 20, np.random.default_rng(0)) == pytest.approx((1, 1, 1))
+
+
+def test_halves_of_noise_do_not_agree():
+    noise = np.random.default_rng(0).normal(size=(3000, 100))
+    assert split_half(noise, 50, np.random.default_rng(0)).mean == pytest.approx(0, abs=0.02)
+
+
+def test_wrong_answers_may_be_flags_and_keep_their_ties():
+    wrong = np.random.default_rng(0).random((5000, 64)) < np.random.default_rng(1).random((5000, 1))
+    found = split_half(wrong, 32, np.random.default_rng(2), splits=3)
+    assert found == split_half(wrong.astype(np.float32), 32, np.random.default_rng(2), splits=3)
+    permutation = np.random.default_rng(2).permutation(64)
+    counts = [wrong[:, permutation[start::2]].sum(axis=1) for start in (0, 1)]
+    expected = spearmanr(*counts).statistic
+    assert split_half(wrong, 32, np.random.default_rng(2), splits=1).mean == pytest.approx(expected, abs=1e-12)
+
+
+def test_means_of_blocks_rank_as_their_images_do():
+    wrong = np.random.default_rng(0).random((400, 200)) < np.random.default_rng(1).random((400, 1))
+    blocks = wrong.reshape(400, 20, 10).mean(axis=2)
+    permutation = np.random.default_rng(3).permutation(20)
+    images = [np.concatenate([np.arange(10 * b, 10 * b + 10) for b in permutation[start::2]]) for start in (0, 1)]
+    plain = spearmanr(*(wrong[:, half].sum(axis=1) for half in images)).statistic
+    assert split_half(blocks, 10, np.random.default_rng(3), splits=1).mean == pytest.approx(plain, abs=1e-12)
+
+
+def test_rankings_of_growing_subsets_grow_reliable():
+    frame = growing(measurements(1500, 500, noise=6), np.random.default_rng(1))
+    assert frame["images"].tolist() == [8, 16, 32, 64, 128, 250]
+    assert frame["spearman"].is_monotonic_increasing
+    expected = [spearman_of_normals(n / (n + 36)) for n in frame["images"]]
+    assert frame["spearman"].tolist() == pytest.approx(expected, abs=0.04)
+    assert (frame["low"] <= frame["spearman"]).all()
+    assert (frame["spearman"] <= frame["high"]).all()
+    all_images = spearman_of_normals(500 / (500 + 36))
+    assert frame["spearman_brown_all_images"].tolist()[-3:] == pytest.approx([all_images] * 3, abs=0.03)
+
+
+def test_columns_may_stand_for_blocks_of_images():
+    values = measurements(300, 20, noise=1)
+    frame = growing(values, np.random.default_rng(1), images_per_column=50)
+    assert frame["images"].tolist() == [400, 500]
+    assert frame["spearman"].iloc[-1] == split_half(values, 10, np.random.default_rng(1)).mean
+
+
+def test_subsets_that_rank_nothing_are_left_out():
+    values = np.zeros((20, 32))
+    values[:, :3] = np.arange(20)[:, None]  # most images are answered alike by all architectures
+    frame = growing(values, np.random.default_rng(4), splits=1)
+    assert frame["images"].tolist() == [16]
+    with pytest.raises(InvalidInputError, match="all 20 means over 16 columns are equal"):
+        growing(np.zeros((20, 32)), np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("precision", [0.3, 0.6, 0.85])
+def test_the_number_of_images_for_a_precision_is_found(precision):
+    values = measurements(2000, 600, noise=6)
+    found = images_needed(values, precision, np.random.default_rng(1))
+    pearson = 2 * np.sin(np.pi * precision / 6)
+    assert not found.extrapolated
+    assert found.images == pytest.approx(36 * pearson / (1 - pearson), rel=0.1, abs=2)
+    assert found.spearman >= precision
+    assert found.spearman == split_half(values, found.images, np.random.default_rng(1)).mean
+    assert split_half(values, found.images - 1, np.random.default_rng(1)).mean < precision
+
+
+def test_the_number_of_images_is_extrapolated_where_half_does_not_suffice():
+    values = measurements(2000, 200, noise=6)
+    found = images_needed(values, 0.9, np.random.default_rng(1))
+    assert found.extrapolated
+    pearson = 2 * np.sin(np.pi * 0.9 / 6)
+    assert found.images == pytest.approx(36 * pearson / (1 - pearson), rel=0.25)
+    assert found.spearman == pytest.approx(0.9, abs=0.001)
+    blocks = images_needed(values, 0.9, np.random.default_rng(1), images_per_column=25)
+    assert blocks.images == pytest.approx(25 * found.images, abs=25)
+
+
+def test_nothing_is_extrapolated_from_chance():
+    values = np.array([[0.0, 1.0], [1.0, 0.0], [0.5, 0.5]])
+    with pytest.raises(InvalidInputError, match="no better than by chance"):
+        images_needed(values, 0.9, np.random.default_rng(0))
+
+
+def test_one_image_may_suffice():
+    values = np.repeat(np.arange(10.0)[:, None], 50, axis=1)
+    assert images_needed(values, 0.99, np.random.default_rng(0)) == (1, pytest.approx(1), False)
+
+
+def test_spearman_brown():
+    assert spearman_brown(0.5, 2) == pytest.approx(2 / 3)
+    assert spearman_brown(0.7, 1) == 0.7
+    assert spearman_brown(-0.02, 60) == 0  # the formula would give 6.7
+    assert spearman_brown(spearman_brown(0.3, 4), 0.25) == pytest.approx(0.3)
+
+
+def test_equal_generators_give_equal_results():
+    values = measurements(100, 100, noise=4)
+    assert growing(values, np.random.default_rng(7)).equals(growing(values, np.random.default_rng(7)))
+
+
+@pytest.mark.parametrize(
+    ("values", "size", "splits", "message"),
+    [
+        (np.zeros((3, 10)), 6, 5, "size cannot be 6: give 1 to 5"),
+        (np.zeros((3, 10)), 0, 5, "size cannot be 0"),
+        (np.zeros((3, 10)), 2, 0, "splits cannot be 0"),
+        (np.zeros((3, 1)), 1, 5, "cannot be split"),
+        (np.zeros(10), 1, 5, "cannot be split"),
+        (np.full((3, 10), np.nan), 2, 5, "NaN or infinite"),
+        (np.full((3, 10), np.inf), 2, 5, "NaN or infinite"),
+        (np.zeros((3, 10)), 2, 5, "all 3 means over 2 columns are equal"),
+        (np.arange(20).reshape(2, 10), 2, 5, "a correlation of 2 architectures"),
+    ],
+)
+def test_invalid_values_are_refused(values, size, splits, message):
+    with pytest.raises(InvalidInputError, match=message):
+        split_half(values, size, np.random.default_rng(0), splits)
+
+
+@pytest.mark.parametrize("precision", [0.0, 1.0, 95])
+def test_an_impossible_precision_is_refused(precision):
+    with pytest.raises(InvalidInputError, match="precision cannot be"):
+        images_needed(measurements(10, 10, 1), precision, np.random.default_rng(0))
