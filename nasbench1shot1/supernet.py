@@ -133,12 +133,16 @@ class Supernet(nn.Module):
             of_cells = self._of_cells(images, mixing, operations, path)
         x = self.stem(images)
         for i, cell in enumerate(self.cells):
-            if i in self._halved_before:
-                x = F.max_pool2d(x, kernel_size=2, stride=2, padding=int(self.preset.downsampling == "padded"))
-            x = cell(x, *of_cells[i % len(of_cells)])
+            x = cell(self.halved(x, i), *of_cells[i % len(of_cells)])
         x = self.head_bn(self.head(F.relu(x)))
         logits: Tensor = self.classifier(x.mean(dim=(2, 3)))
         return logits
+
+    def halved(self, x: Tensor, cell: int) -> Tensor:
+        """The input of cell number `cell`, from the output before it: halved (N, C, H / 2, W / 2) between stacks."""
+        if cell not in self._halved_before:
+            return x
+        return F.max_pool2d(x, kernel_size=2, stride=2, padding=int(self.preset.downsampling == "padded"))
 
     def _of_cells(self, images: Tensor, mixing: Any, operations: Any, path: Architecture | None) -> list[Any]:
         """What each cell is given beside its input, checked: (mixing, operations, path); one for all, or in turns."""

@@ -1,6 +1,6 @@
 """The cell of a choice-block supernet (NAS-Bench-1Shot1, section 3; the blocks after Bender et al. 2018)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 import torch
@@ -50,11 +50,15 @@ class MixedOperation(nn.Module):
 
         Its output is scaled by its weight; without weights (None) it is not scaled.
         """
+        return self.on_seen(x, lambda seen: self._mix(seen, weights, operation))
+
+    def on_seen(self, x: Tensor, compute: Callable[[Tensor], Tensor]) -> Tensor:
+        """(N, C, H, W) → (N, C, H, W): what `compute` makes of the channels that operations see; others pass by."""
         if self.partial == 1:
-            return self._mix(x, weights, operation)
+            return compute(x)
         seen, *bypassing = x.split(self._width, dim=1)
         seen = seen.contiguous(memory_format=torch.channels_last)  # once for all operations
-        return interleaved([self._mix(seen, weights, operation), *bypassing])
+        return interleaved([compute(seen), *bypassing])
 
     def _mix(self, x: Tensor, weights: Tensor | None, operation: int | None) -> Tensor:
         operations = (self.conv3x3, self.conv1x1, max_pool_3x3)

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from nasbench1shot1.layers import BatchNorm2d, normalised_by
-from nasbench1shot1.layers.batch_norm import statistics, sums_are_long
+from nasbench1shot1.layers.batch_norm import statistics
 
 Moments = tuple[Tensor, Tensor]
 """The mean and the biased variance of every channel in every group, (groups, C) each."""
@@ -30,7 +30,7 @@ class GroupStatistics:
         """Normalise x (N, C, H, W), of which every group is N / groups images, as a call of `layer`."""
         kept = self._kept.setdefault(layer, [])
         if not self.are_fixed:
-            kept.append(moments(layer, x, self.groups))
+            kept.append(moments(x, self.groups))
             return normalised(layer, x, *kept[-1])
         call = self._calls.get(layer, 0)
         self._calls[layer] = call + 1
@@ -53,21 +53,18 @@ def fixed_statistics(net: nn.Module, statistics: GroupStatistics) -> Iterator[No
         yield
 
 
-def moments(layer: BatchNorm2d, x: Tensor, groups: int) -> Moments:
+def moments(x: Tensor, groups: int) -> Moments:
     """Return the mean and the biased variance of every channel in each group of x (N, C, H, W)."""
     if _all_at_once(x):
         variance, mean = torch.var_mean(x.unflatten(0, (groups, -1)).float(), dim=(1, 3, 4), correction=0)
         return mean, variance
-    means, variances = zip(*(_of_one_group(layer, part) for part in x.chunk(groups)), strict=True)
+    means, variances = zip(*(moments_of_one(part) for part in x.chunk(groups)), strict=True)
     return torch.stack(means), torch.stack(variances)
 
 
-def _of_one_group(layer: BatchNorm2d, x: Tensor) -> Moments:
-    """The mean and the biased variance of every channel, (C,) each, by PyTorch's own kernel for a CPU."""
-    if sums_are_long(x):
-        return statistics(x)
-    _, mean, inverse = torch.native_batch_norm(x, layer.weight, layer.bias, None, None, True, 0.0, layer.eps)
-    return mean, inverse.pow(-2) - layer.eps
+def moments_of_one(x: Tensor) -> Moments:
+    """Return the mean and the biased variance of every channel of x (N, C, H, W), (C,) each, float32 at least."""
+    return statistics(x.float() if x.dtype == torch.bfloat16 else x)
 
 
 def normalised(layer: BatchNorm2d, x: Tensor, means: Tensor, variances: Tensor) -> Tensor:

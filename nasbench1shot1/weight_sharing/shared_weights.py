@@ -1,7 +1,7 @@
 """Scores of architectures under a supernet's shared weights, for sampling methods and rankings."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,16 +17,31 @@ from nasbench1shot1.images.augment import Augmentation
 from nasbench1shot1.images.batches import batches, epoch_generator
 from nasbench1shot1.images.image_set import ImageSet
 from nasbench1shot1.images.splits import Split
-from nasbench1shot1.supernet import Supernet, to_tensors
+from nasbench1shot1.supernet import Supernet
 from nasbench1shot1.supernets.presets import BATCH_NORMS
-from nasbench1shot1.weight_sharing.group_statistics import GroupStatistics, fixed_statistics, measured_statistics
-from nasbench1shot1.weight_sharing.passes import Batch, Mixing, class_scores
+from nasbench1shot1.weight_sharing.choice_block_paths import IMAGES_AT_ONCE, ChoiceBlockPaths, is_known
+from nasbench1shot1.weight_sharing.generic_passes import GenericPasses
+from nasbench1shot1.weight_sharing.passes import Batch, Mixing
+from nasbench1shot1.weight_sharing.requests import Pass, as_mixing, check_passes, is_mixture, path_of
 
 REFERENCE_IMAGES = 128  # of the weight half, not augmented: what "recalibrated" statistics are measured on
 PATH_BATCH = 384  # images scored per pass of one architecture; larger batches leave a CPU's cache
 MIXED_BATCH = 128  # the same for a pass that computes every operation
 STATISTICS_KEPT = 1024  # passes whose "recalibrated" statistics are in memory at a time: some 40 kB each
 LARGEST_ON_GPU = 2**29  # bytes of the widest feature map where several architectures pass together; ten or so are alive
+
+
+@dataclass(frozen=True)
+class ImageScores:
+    """Answers of A architectures to N images.
+
+    Attributes:
+        wrong: whether the image is misclassified, bool (A, N).
+        losses: cross-entropy, float32 (A, N), nats.
+    """
+
+    wrong: NDArray[np.bool_]
+    losses: NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -104,89 +119,112 @@ class SharedWeights:
         """Return the classification errors (A,) of A architectures, fractions; arguments as those of `scores`."""
         return self.scores(architectures, rows).errors
 
-    def scores(self, passes: Sequence[Architecture | Mixing], rows: Tensor | None = None) -> Scores:
+    def scores(self, passes: Sequence[Pass], rows: Tensor | None = None) -> Scores:
         """Score architectures, or mixtures of architectures, on one set of images.
 
-        On a CPU they are computed one after another. On a GPU, where launches cost more than arithmetic, several
-        architectures share a pass.
+        On a CPU, what architectures of choice blocks have in common is computed once (`ChoiceBlockPaths`). On a GPU,
+        where launches cost more than arithmetic, several architectures share a pass.
 
         Args:
-            passes: A architectures, each computed alone, or mixings as `Supernet.forward` takes them.
+            passes: A architectures or sub-networks, each computed alone, or mixings as `Supernet.forward` takes them.
             rows: int64 (N,) rows of the image set; the whole architecture half by default.
+
+        Raises:
+            InvalidInputError: an architecture is not in the supernet's space.
         """
-        rows = torch.from_numpy(self._split.architecture) if rows is None else rows
-        mixings = [Mixing(path=given) if isinstance(given, Architecture) else given for given in passes]
-        begun = None if self._drawn is None else self._drawn.get_state()
-        sums = []
-        with torch.no_grad(), self._evaluating():
-            for start in range(0, len(mixings), STATISTICS_KEPT):
-                if self._drawn is not None and begun is not None:
-                    self._drawn.set_state(begun)  # so that all see the same images
-                sums.append(self._sums(mixings[start : start + STATISTICS_KEPT], rows).cpu().numpy())
-        wrong, losses = np.concatenate([np.zeros((2, 0)), *sums], axis=1)
+        rows = self._rows(rows)
+        wrong, losses = np.zeros(len(passes)), np.zeros(len(passes))
+        for positions, _, answers in self._answers(passes, rows):
+            wrong[positions] += float(answers.wrong.sum())
+            losses[positions] += float(answers.losses.double().sum())
         return Scores(wrong / len(rows), losses / len(rows))
+
+    def by_image(self, passes: Sequence[Pass], rows: Tensor | None = None) -> ImageScores:
+        """Score architectures, or mixtures of architectures, on each image of one set; arguments as those of `scores`.
+
+        On a CPU, the scores of a pass depend neither on the other passes of the call nor on their order, bit for bit,
+        for a given number of threads and images that are not augmented. On a GPU, the number of passes in the call may
+        change rounding. With batch-norm "batch", scores also depend on which images are scored, and on their order.
+
+        Raises:
+            InvalidInputError: an architecture is not in the supernet's space.
+        """
+        rows = self._rows(rows)
+        shape = (len(passes), len(rows))
+        wrong, losses = np.zeros(shape, np.bool_), np.zeros(shape, np.float32)
+        for positions, images, answers in self._answers(passes, rows):
+            wrong[positions, images] = answers.wrong.cpu().numpy()
+            losses[positions, images] = answers.losses.cpu().numpy()
+        return ImageScores(wrong, losses)
 
     def images_passed(self, passes: int, images: int) -> int:
         """Count the images that pass through the network to score a number of passes on a number of images each."""
         reference = min(REFERENCE_IMAGES, len(self._split.weights)) if self.batch_norm == "recalibrated" else 0
         return passes * (images + reference)
 
-    def _sums(self, mixings: Sequence[Mixing], rows: Tensor) -> Tensor:
-        """Sum over the rows the wrong answers and the losses of every pass: float64 (2, A)."""
-        size = PATH_BATCH if all(mixing.path is not None for mixing in mixings) else MIXED_BATCH
-        groups = list(self._groups(mixings, min(size, len(rows))))
-        measured = [self._measured(group) for group in groups]
-        total = torch.zeros(2, len(mixings), dtype=torch.float64, device=self._images.images.device)
-        for part in rows.split(size):
-            batch = self._batch(part)
-            found = [self._of_batch(*of, batch) for of in zip(groups, measured, strict=True)]
-            total += torch.cat(found, dim=1)
-        return total
+    def _rows(self, rows: Tensor | None) -> Tensor:
+        return torch.from_numpy(self._split.architecture) if rows is None else rows
 
-    def _groups(self, mixings: Sequence[Mixing], images: int) -> Iterator[Sequence[Mixing]]:
-        """Which of them are computed together."""
+    def _answers(self, passes: Sequence[Pass], rows: Tensor) -> Iterator[tuple[list[int], slice, "_Answers"]]:
+        """Positions in `passes` whose answers are equal, a part of the rows, and the answers to these."""
+        check_passes(passes, self.net.space)
+        begun = None if self._drawn is None else self._drawn.get_state()
+        with self._evaluating():
+            for positions in self._computed_alike(passes):
+                for start in range(0, len(positions), STATISTICS_KEPT):
+                    if self._drawn is not None and begun is not None:
+                        self._drawn.set_state(begun)  # so that all see the same images
+                    part = positions[start : start + STATISTICS_KEPT]
+                    for found, images, answers in self._answers_alike([passes[i] for i in part], rows):
+                        yield [part[i] for i in found], images, answers
+
+    def _computed_alike(self, passes: Sequence[Pass]) -> list[list[int]]:
+        """Positions of passes that are computed in one way, so that none depends on passes of another kind."""
+        alike: dict[object, list[int]] = {}
+        for position, given in enumerate(passes):
+            kind = (self._shares_work(given), isinstance(given, Mixing), is_mixture(given))
+            alike.setdefault(kind, []).append(position)
+        return list(alike.values())
+
+    def _answers_alike(self, passes: Sequence[Pass], rows: Tensor) -> Iterator[tuple[list[int], slice, "_Answers"]]:
+        """`_answers` to passes that are computed in one way and whose batch-norm statistics fit in memory."""
+        size = MIXED_BATCH if is_mixture(passes[0]) else PATH_BATCH
+        way, at_once = self._way(passes, min(size, len(rows)))
+        first = 0
+        for batch in self._batches(rows, size, at_once):
+            images = slice(first, first + len(batch.labels))
+            for positions, logits in way.logits(batch.images):
+                yield positions, images, _Answers.of(logits, batch.labels)
+            first = images.stop
+
+    def _way(self, passes: Sequence[Pass], images: int) -> tuple[ChoiceBlockPaths | GenericPasses, int]:
+        """What computes passes of one kind, and on how many images at once."""
+        how = (self.batch_norm, lambda: self.reference, self._precision)
+        if self._shares_work(passes[0]):
+            at_once = images if self.batch_norm == "batch" else IMAGES_AT_ONCE
+            return ChoiceBlockPaths(self.net, [path for given in passes if (path := path_of(given))], *how), at_once
+        mixings = [as_mixing(given, self.net.space) for given in passes]
+        return GenericPasses(self.net, mixings, *how, self._together(mixings, images)), images
+
+    def _shares_work(self, given: Pass) -> bool:
+        """Whether `ChoiceBlockPaths` computes a pass."""
+        return path_of(given) is not None and is_known(self.net) and not self._images.images.is_cuda
+
+    def _together(self, mixings: Sequence[Mixing], images: int) -> int:
+        """How many of them share a pass."""
         alone = any(mixing.weights is not None for mixing in mixings) or not self._images.images.is_cuda
-        together = 1 if alone else self._at_once_on_gpu(max(images, REFERENCE_IMAGES))
-        return (mixings[start : start + together] for start in range(0, len(mixings), together))
+        return 1 if alone else self._at_once_on_gpu(max(images, REFERENCE_IMAGES))
 
     def _at_once_on_gpu(self, images: int) -> int:
         """How many architectures' feature maps of so many images a GPU must hold at most."""
         channels = int(self.net.cells[0].out_channels)  # type: ignore[arg-type]  # deeper maps are smaller
         return max(LARGEST_ON_GPU // (4 * channels * images * self._images.images[0, ..., 0].numel()), 1)
 
-    def _measured(self, group: Sequence[Mixing]) -> GroupStatistics | None:
-        """Batch-norm statistics of the reference images under each pass of a group, where those are wanted."""
-        if self.batch_norm != "recalibrated":
-            return None
-        with measured_statistics(self.net, len(group)) as statistics:
-            self._logits(group, self.reference)
-        return statistics
-
-    def _of_batch(self, group: Sequence[Mixing], measured: GroupStatistics | None, batch: Batch) -> Tensor:
-        """Wrong answers and summed losses of each pass of a group on one batch, float64 (2, G)."""
-        with self._statistics(len(group), measured):
-            logits = self._logits(group, batch.images)
-        labels = batch.labels.repeat(len(group))
-        losses = F.cross_entropy(logits, labels, reduction="none")
-        found = torch.stack([(logits.argmax(dim=1) != labels).double(), losses.double()])
-        sums: Tensor = found.unflatten(1, (len(group), -1)).sum(dim=2)
-        return sums
-
-    def _statistics(self, groups: int, measured: GroupStatistics | None) -> AbstractContextManager[object]:
-        if measured is not None:
-            return fixed_statistics(self.net, measured)
-        return measured_statistics(self.net, groups) if self.batch_norm == "batch" else nullcontext()
-
-    def _logits(self, group: Sequence[Mixing], images: Tensor) -> Tensor:
-        """(G · N, classes), the N images under each pass in turn."""
-        if len(group) == 1:
-            compiled = self.batch_norm == "running"  # a compiled graph knows no other statistics
-            return class_scores(self.net, group[0], images, self._precision, compiled)
-        one_hot = [to_tensors(self.net.space.one_hot(mixing.path), images.device) for mixing in group if mixing.path]
-        weights = {
-            key: torch.stack([of[key] for of in one_hot]).repeat_interleave(len(images), 0) for key in one_hot[0]
-        }
-        return class_scores(self.net, Mixing(weights), images.repeat(len(group), 1, 1, 1), self._precision)
+    def _batches(self, rows: Tensor, size: int, at_once: int) -> Iterator[Batch]:
+        """The images of the rows; augmented `size` at a time, given out `at_once` at a time."""
+        for part in rows.split(size):
+            batch = self._batch(part)
+            yield from map(Batch, batch.images.split(at_once), batch.labels.split(at_once))
 
     def _batch(self, rows: Tensor) -> Batch:
         pixels, labels = self._images.batch(rows)
@@ -202,3 +240,16 @@ class SharedWeights:
             yield
         finally:
             self.net.train(was_training)
+
+
+@dataclass(frozen=True)
+class _Answers:
+    """Which images are wrong, bool (n,), and cross-entropy losses, float32 (n,)."""
+
+    wrong: Tensor
+    losses: Tensor
+
+    @classmethod
+    def of(cls, logits: Tensor, labels: Tensor) -> "_Answers":
+        """From class scores (n, classes)."""
+        return cls(logits.argmax(dim=1) != labels, F.cross_entropy(logits, labels, reduction="none"))

@@ -16,8 +16,8 @@ from nasbench1shot1.one_shot_search import one_shot_error as one_shot
 from nasbench1shot1.one_shot_search.shared_weights import shared_weights
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Mixing
-from nasbench1shot1.supernet import Supernet
 from nasbench1shot1.supernets.presets import BATCH_NORMS
+from nasbench1shot1.weight_sharing import choice_block_paths as engine
 from nasbench1shot1.weight_sharing import group_statistics
 from nasbench1shot1.weight_sharing import shared_weights as scoring
 from nasbench1shot1.weight_sharing.group_statistics import fixed_statistics, measured_statistics
@@ -119,10 +119,8 @@ def test_several_architectures_in_one_pass_are_each_alone(batch_norm, monkeypatc
         Augmentation, "normalise", lambda self, images, real=Augmentation.normalise: real(self, images).double()
     )
     alone = shared.scores(architectures)
-    groups = [architectures[:3], architectures[3:]]
-    monkeypatch.setattr(
-        SharedWeights, "_groups", lambda *_: [[Mixing(path=arch) for arch in group] for group in groups]
-    )
+    monkeypatch.setattr(SharedWeights, "_shares_work", lambda *_: False)
+    monkeypatch.setattr(SharedWeights, "_together", lambda *_: 3)
     together = shared.scores(architectures)
     np.testing.assert_allclose(together.losses, alone.losses, rtol=1e-6)
     assert np.array_equal(together.errors, alone.errors)
@@ -151,7 +149,7 @@ def test_a_failure_leaves_the_supernet_as_it_was(monkeypatch):
     def fail(*_, **__):
         raise RuntimeError("no memory")
 
-    monkeypatch.setattr(Supernet, "forward", fail)
+    monkeypatch.setattr(engine, "cell_output", fail)
     with pytest.raises(RuntimeError, match="no memory"):
         shared_weights(state, 2).errors(sampled(state))
     assert state.net.training
@@ -162,13 +160,13 @@ def test_a_failure_leaves_the_supernet_as_it_was(monkeypatch):
 @pytest.mark.parametrize("images", [3, AT_ONCE, AT_ONCE + 1])
 def test_the_images_that_it_says_pass_through_the_network_do(batch_norm, images, monkeypatch):
     state, passed = state_of(batch_norm), []
-    real = Supernet.forward
+    real = engine.cell_output
 
-    def counted(self, images, *rest, **named):
-        passed.append(len(images))
-        return real(self, images, *rest, **named)
+    def counted(cell, path, key, maps, layers):
+        passed.append(len(maps.x))
+        return real(cell, path, key, maps, layers)
 
-    monkeypatch.setattr(Supernet, "forward", counted)
+    monkeypatch.setattr(engine, "cell_output", counted)  # of the second cell, the last one
     shared = shared_weights(state, 2)
     shared.errors(sampled(state, 3), shared.rows(images, generator(0)))
     assert sum(passed) == shared.images_passed(3, images)
@@ -323,9 +321,10 @@ def test_the_presets_choose_the_statistics_unless_the_user_does():
 
 
 @pytest.mark.parametrize(("precision", "dtype"), [("float32", torch.float32), ("bfloat16", torch.bfloat16)])
-def test_scoring_takes_the_precision_of_the_search(precision, dtype):
+def test_scoring_takes_the_precision_of_the_search(precision, dtype, monkeypatch):
     state, seen = state_of("batch", precision=precision), set()
-    state.net.cells[0].register_forward_hook(lambda cell, inputs, output: seen.add(output.dtype))
+    real = engine.cell_output
+    monkeypatch.setattr(engine, "cell_output", lambda *of: seen.add(of[3].x.dtype) or real(*of))
     errors = shared_weights(state, 2).errors(sampled(state))
     assert seen == {dtype}
     assert np.abs(errors - shared_weights(state_of("batch"), 2).errors(sampled(state))).max() < 0.1
