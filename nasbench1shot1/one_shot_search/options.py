@@ -115,8 +115,8 @@ def defaults(method: "type[OneShotOptimizer]", scale: str, preset: str) -> dict[
 def help_defaults(method: "type[OneShotOptimizer]", name: str) -> tuple[SearchConfig, "Hyperparameters"]:
     """Return the defaults of an optimizer at the full scale under the preset "corrected", for help."""
     check_method(method)
-    filled = _filled(method, {"optimizer": name})
-    return filled.common, filled.own
+    options = _filled(method, {"optimizer": name})
+    return options.common, options.own
 
 
 def check_options(method: "type[OneShotOptimizer]", given: Iterable[str]) -> None:
