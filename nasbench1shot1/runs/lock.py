@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from nasbench1shot1.errors import InvalidInputError, UserError
-from nasbench1shot1.files import LEASE
+from nasbench1shot1.files import LEASE, write_error
 
 LOCK = ".lock"
 
@@ -35,9 +35,11 @@ class FolderLock:
             )
 
     def acquire(self) -> None:
-        """Take the lock; waits only for a holder on another machine, which may be dead.
+        """Take the lock; wait only for a holder on another machine, which may be dead. A missing folder is made.
 
-        Raises InvalidInputError where another process holds it, FileNotFoundError where the folder is gone.
+        Raises:
+            InvalidInputError: another process holds the lock.
+            UserError: the lock's file cannot be written.
         """
         from filelock import Timeout
 
@@ -49,10 +51,12 @@ class FolderLock:
                 if self._is_held_here():
                     raise
                 self._lease.acquire(timeout=1.5 * LEASE, poll_interval=0.2)
-        except Timeout as error:
+        except Timeout as error:  # an OSError, too
             raise InvalidInputError(
                 f"another process is writing to {self.folder}: wait until it ends, or stop it"
             ) from error
+        except OSError as error:
+            raise write_error(self.folder / LOCK, error) from error
 
     def release(self) -> None:
         """Let go of the lock and remove its file."""

@@ -1,5 +1,6 @@
 """The lock of a folder: one process at a time, here or on another machine, and none that a dead process holds."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -7,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import filelock
 import pytest
 
 import nasbench1shot1 as nb
@@ -71,6 +73,30 @@ def holder_with_lease(folder: Path) -> "subprocess.Popen[str]":
     assert process.stdout is not None
     process.stdout.readline()
     return process
+
+
+def test_a_missing_folder_is_made_and_one_that_cannot_be_made_is_named(tmp_path):
+    with locked(tmp_path / "a" / "b"):
+        assert (tmp_path / "a" / "b" / LOCK).exists()
+    (tmp_path / "file").touch()
+    with (
+        pytest.raises(nb.UserError, match=f"cannot write {tmp_path}/file/{LOCK} ") as caught,
+        locked(tmp_path / "file"),
+    ):
+        pass
+    assert not isinstance(caught.value, nb.InvalidInputError)  # which tells that another process holds the lock
+
+
+def test_a_full_disk_is_reported(tmp_path, monkeypatch):
+    def full(self, *_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(filelock.SoftFileLease, "acquire", full)
+    with (
+        pytest.raises(nb.UserError, match=f"no space left on the disk while writing {tmp_path}/{LOCK}"),
+        locked(tmp_path),
+    ):
+        pass
 
 
 def test_an_empty_lock_file_of_long_ago_is_removed(tmp_path):
