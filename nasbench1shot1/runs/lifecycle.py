@@ -36,7 +36,7 @@ def new_run(folder: Path, writer: type[Writer], kind: type[RunRecord]) -> Iterat
     """
     with locked_folder(folder) as lock:
         check_is_new(folder)
-        for name in _names(folder):
+        for name in names_in(folder):
             (folder / name).unlink()
         with _stoppable(folder, kind), _removed_if_nothing_is_recorded(folder):
             yield writer(folder, lock, kind)
@@ -72,14 +72,20 @@ def check_is_new(folder: Path) -> None:
     """Raise InvalidInputError if a folder holds anything but what a killed process left; also before long work."""
     if folder.exists() and not folder.is_dir():
         raise InvalidInputError(f"'{folder}' is a file: choose another --out")
-    names = _names(folder)
+    names = names_in(folder)
     if not all(map(_is_torso, names)):
         resume = f"continue with --resume {folder}, or " if CONFIG in names else ""
         raise InvalidInputError(f"'{folder}' already exists: {resume}choose another --out")
 
 
-def _names(folder: Path) -> set[str]:
-    return {path.name for path in folder.iterdir()} - {LOCK} if folder.is_dir() else set()
+def names_in(folder: Path) -> set[str]:
+    """Return the names in a folder, none if it does not exist.
+
+    The lock's file is left out, and so are `.lock.break.…` and `.lock.restore.…`: filelock leaves them behind if a
+    process is killed while it takes over a lock.
+    """
+    names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    return {name for name in names if not name.startswith(LOCK)}
 
 
 def _is_torso(name: str) -> bool:

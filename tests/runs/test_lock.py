@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import filelock
+import light_run
 import pytest
 
 import nasbench1shot1 as nb
@@ -117,3 +118,15 @@ def test_a_process_that_lost_its_lock_writes_nothing_more(tmp_path, monkeypatch)
             held.check()
             time.sleep(0.01)
     held.release()
+
+
+@pytest.mark.parametrize("step", ["break", "restore"])
+def test_what_a_process_killed_during_a_take_over_leaves_is_not_a_run(tmp_path, step):
+    left = tmp_path / f"{LOCK}.{step}.1.{0:032x}"
+    left.touch()
+    light_run.run(out=tmp_path, seed=0)
+    assert len(light_run.LightRun.open(tmp_path).lines) == light_run.LINES
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "locked.txt").touch()  # a name that has nothing to do with the lock
+    with pytest.raises(nb.InvalidInputError, match="already exists"):
+        light_run.run(out=tmp_path / "new", seed=0)
