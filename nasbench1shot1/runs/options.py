@@ -40,12 +40,14 @@ class Range:
         """Raise InvalidInputError for a number that is out of the range, infinite or NaN."""
         if self.least <= value <= self.most and value > self.above and abs(value) != math.inf:
             return
-        bound = f"between {self.least:,} and {self.most:,}"
-        if self.most == math.inf or (self.most >= MOST_EPOCHS and value < self.least):  # the other end is far away
-            bound = f"at least {self.least:,}"
+        raise InvalidInputError(f"{flag(name)} must be {self._in_words()}, not {value}")
+
+    def _in_words(self) -> str:
         if self.above > -math.inf:
-            bound = f"more than {self.above:,}"
-        raise InvalidInputError(f"{flag(name)} must be {bound}, not {value}")
+            return f"more than {self.above:,}"
+        if self.most == math.inf:
+            return f"at least {self.least:,}"
+        return f"between {self.least:,} and {self.most:,}"
 
 
 def option_names(record: Any) -> tuple[str, ...]:

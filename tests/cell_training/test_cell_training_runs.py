@@ -168,7 +168,7 @@ def test_training_leaves_the_number_of_threads_as_it_was(images, tmp_path):
         ("s1:0|0,1|0,2|1,3|2:conv3x3,conv1x1,maxpool3x3,conv3x3", {}, "s1"),
         (nb.Cell([[0, 0], [0, 0]], ["input", "output"]), {}, "no path from input to output"),
         (CELL, {"epoch": 4}, "did you mean 'epochs'"),
-        (CELL, {"epochs": 0}, "--epochs must be at least 1, not 0"),
+        (CELL, {"epochs": 0}, "--epochs must be between 1 and 1,000,000, not 0"),
         (CELL, {"epochs": 2.5}, "--epochs must be a whole number"),
         (CELL, {"scale": "ful"}, "did you mean 'full'"),
         (CELL, {"numbering": "mine"}, "unknown numbering 'mine'"),

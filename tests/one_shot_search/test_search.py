@@ -193,7 +193,7 @@ def test_a_carried_tables_name_is_recorded_as_such(tmp_path, monkeypatch):
     ("options", "sentence"),
     [
         ({"epochs": 3}, "--epochs may only increase"),
-        ({"epochs": 0}, "--epochs must be at least 1, not 0"),
+        ({"epochs": 0}, "--epochs must be between 1 and 1,000,000, not 0"),
         ({"seed": 5}, "was started with --seed 0, not 5"),
         ({"sed": 5}, "did you mean 'seed'"),
         ({"out": "elsewhere"}, "remove --out"),
@@ -241,7 +241,7 @@ def test_lost_lines_are_refused_rather_than_invented(unbroken, tmp_path):
         ({"scale": "quik"}, "did you mean 'quick'"),
         ({"learnin_rate": 1}, "did you mean 'learning_rate'"),
         ({"images": "cifar11"}, "did you mean 'cifar10'"),
-        ({"epochs": 0}, "--epochs must be at least 1, not 0"),
+        ({"epochs": 0}, "--epochs must be between 1 and 1,000,000, not 0"),
         ({"epochs": "many"}, "--epochs must be a whole number, not 'many'"),
         ({"epochs": 2.5}, "--epochs must be a whole number, not 2.5"),
         ({"batch_size": 20.0}, "--batch-size must be a whole number"),
@@ -471,7 +471,10 @@ def test_a_group_that_may_not_shrink_stays_as_it_was(tmp_path):
     options = {**TINY, "epochs": 2, "console": Console(quiet=True)}
     nb.search_seeds([0, 1], out=tmp_path / "group", **options)
     before = (tmp_path / "group" / "seeds.json").read_bytes()
-    for epochs, sentence in ((1, "--epochs may only increase, not fall to 1"), (-3, "--epochs must be at least 1")):
+    for epochs, sentence in (
+        (1, "--epochs may only increase, not fall to 1"),
+        (-3, "--epochs must be between 1 and 1,000,000"),
+    ):
         with pytest.raises(nb.InvalidInputError, match=sentence):
             nb.search_seeds([], resume=tmp_path / "group", epochs=epochs, console=Console(quiet=True))
     assert (tmp_path / "group" / "seeds.json").read_bytes() == before
