@@ -75,12 +75,12 @@ class Training(RunRecord):
 
     @classmethod
     def fault(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
-        """Steps ascend."""
+        """Return a sentence if the step numbers of the lines do not increase, else None."""
         ascend = all(a["step"] < b["step"] for a, b in pairwise(lines))
-        return None if ascend else "a line is not that of its step"
+        return None if ascend else "the step numbers of its lines do not increase"
 
     def are_complete(self, lines: Sequence[Mapping[str, Any]]) -> bool:
-        """Return whether the last line is that of the last step."""
+        """Return whether the last line records the last step of the training."""
         return bool(lines) and bool(lines[-1]["step"] == self.config["steps"])
 
     @cached_property

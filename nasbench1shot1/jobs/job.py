@@ -70,7 +70,13 @@ class Workers(Protocol):
 def run_to_its_end(command: str, folder: Path, options: Mapping[str, Any]) -> None:
     """Start the run in `folder`, resume it if it was stopped, or return at once if it is finished.
 
-    Arguments are those of `Job`. Raises what the command raises.
+    Args:
+        command: "module:function", as in `Job`.
+        folder: the run's folder.
+        options: keyword arguments of a new run.
+
+    Raises:
+        UserError: the command's own errors.
     """
     if is_finished(folder):
         return

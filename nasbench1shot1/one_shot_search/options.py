@@ -148,7 +148,7 @@ def check_method(method: "type[OneShotOptimizer]") -> None:
         if not has_simple_type(hints[field.name]):
             raise InvalidInputError(
                 f"the option '{field.name}' of {method.__name__} has a type that no option can have: use int, float, "
-                "bool, str or a Literal of texts, perhaps | None"
+                "bool, str or a Literal of strings, each optionally | None"
             )
         if MISSING is field.default is field.default_factory:
             raise InvalidInputError(f"the option '{field.name}' of {method.__name__} has no default: give it one")

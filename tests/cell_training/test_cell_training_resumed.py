@@ -186,7 +186,7 @@ def test_two_processes_do_not_write_into_one_folder(unbroken, tmp_path):
             "has 1 lines, but the checkpoint follows line 5",
         ),
         ("metrics.jsonl", lambda data: b"[]\n" + data, r"metrics\.jsonl is damaged"),
-        ("metrics.jsonl", lambda data: data + data, "a line is not that of its step"),
+        ("metrics.jsonl", lambda data: data + data, "the step numbers of its lines do not increase"),
         ("config.json", lambda data: b"[]", "does not hold a JSON object"),
         ("config.json", lambda data: data.replace(b'"momentum"', b'"momentun"'), "lacks 'momentum'"),
         ("config.json", lambda data: data.replace(b'"seed": 0', b'"seed": 1'), r"is of another training \(seed 0"),

@@ -291,7 +291,7 @@ def test_a_second_command_is_refused_and_ctrl_c_says_how_to_go_on(tiny, no_proce
         said = process.communicate()[1]
     assert f"another process is writing to {out}" in capsys.readouterr().err
     assert process.returncode == 130
-    assert f"stopped; what is done stays in {out}, and the same command goes on" in said
+    assert f"stopped; finished searches stay in {out}: run the same command to continue" in said
     assert "Traceback" not in said
     assert min(lines_of(out, name) for name in JOBS[:2]) >= 2
     with pytest.raises(AssertionError, match=f"{JOBS[0]} was started"):
