@@ -2,13 +2,13 @@
 
 import os
 import shutil
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import torch
+from killed_run import assert_killed
 from rich.console import Console
 from tiny_training import CELL, TINY, assert_same_training, train, write_images
 
@@ -84,10 +84,7 @@ nb.train_cell(what, out=out, console=Console(quiet=True), **options)
 def killed(moment: str, step: int, out: Path, images: Path, **options) -> None:
     """Train in a process of its own that dies at that moment."""
     given = repr({**TINY, "images": str(images), **options})
-    arguments = [sys.executable, "-c", DRIVER, moment, str(step), CELL, str(out), given]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    assert subprocess.run(arguments, env=environment, check=False).returncode == -signal.SIGKILL
-    assert not (out / "summary.json").exists()
+    assert_killed(DRIVER, out, moment, str(step), CELL, str(out), given)
 
 
 @pytest.mark.parametrize(

@@ -3,15 +3,13 @@
 import json
 import os
 import shutil
-import signal
-import subprocess
-import sys
 from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from killed_run import assert_killed
 from rich.console import Console
 
 import nasbench1shot1 as nb
@@ -141,10 +139,7 @@ nb.search(out=out, console=Console(quiet=True), **options)
 
 def killed(moment: str, epoch: int, out: Path, **options) -> None:
     """Search in a process of its own that dies at that moment."""
-    arguments = [sys.executable, "-c", DRIVER, moment, str(epoch), str(out), repr({**TINY, **options})]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    assert subprocess.run(arguments, env=environment, check=False).returncode == -signal.SIGKILL
-    assert not (out / "summary.json").exists()
+    assert_killed(DRIVER, out, moment, str(epoch), str(out), repr({**TINY, **options}))
 
 
 @pytest.mark.parametrize(
