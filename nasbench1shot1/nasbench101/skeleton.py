@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.nasbench101.cell import OPERATIONS, Cell
+from nasbench1shot1.wording import counted
 
 CONV3X3, CONV1X1, MAXPOOL3X3 = OPERATIONS
 KERNEL_SIZES = {CONV3X3: 3, CONV1X1: 1}
@@ -90,7 +91,8 @@ def vertex_channels(matrix: Sequence[Sequence[int]], out_channels: int) -> list[
     feeding = [v for v in range(1, last) if matrix[v][last]]
     if len(feeding) > out_channels:
         raise InvalidInputError(
-            f"{len(feeding)} vertices share the output's {out_channels} channels: give the stem more channels"
+            f"{len(feeding)} vertices share the output's {counted(out_channels, 'channel')}: give the stem more "
+            "channels"
         )
     channels = [0] * last + [out_channels]
     for position, v in enumerate(feeding):

@@ -14,6 +14,7 @@ from nasbench1shot1.one_shot_search.searching import default_folder, resume_sear
 from nasbench1shot1.registry import check_at_hand
 from nasbench1shot1.runs.folder import CONFIG, read_object
 from nasbench1shot1.runs.lifecycle import locked_folder, names_in
+from nasbench1shot1.wording import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -126,7 +127,7 @@ def _group_to_resume(
     epochs, more = before[0].common.epochs, wanted[0].common.epochs
     if more < epochs:
         raise InvalidInputError(
-            f"'{folder}' has runs of {epochs} epochs: --epochs may only increase, not fall to {more}"
+            f"'{folder}' has runs of {counted(epochs, 'epoch')}: --epochs may only increase, not fall to {more}"
         )
     return folder, wanted
 

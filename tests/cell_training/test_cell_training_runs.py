@@ -179,7 +179,7 @@ def test_training_leaves_the_number_of_threads_as_it_was(images, tmp_path):
         (CELL, {"learning_rate": float("nan")}, "--learning-rate must be at least 0"),
         (CELL, {"batch_size": 21}, "--batch-size 21 is more than the 20 images of a part"),
         (CELL, {"images": "cifar11"}, "did you mean 'cifar10'"),
-        (CELL, {"stem_channels": 1}, "2 vertices share the output's 1 channels"),
+        (CELL, {"stem_channels": 1}, "2 vertices share the output's 1 channel: "),
     ],
 )
 def test_bad_options_are_one_sentence_and_leave_nothing(images, tmp_path, x, options, sentence):
