@@ -282,6 +282,18 @@ def test_an_existing_folder_is_never_written_into(unbroken, tmp_path):
         search(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"images_per_half": 10_000}, "not 10,000 .class 0 has only 350"),
+        ({"batch_size": 41}, "--batch-size 41 is more"),
+    ],
+)
+def test_a_folder_in_the_way_does_not_hide_a_bad_option(unbroken, options, sentence):
+    with pytest.raises(nb.InvalidInputError, match=sentence):
+        search(unbroken.folder, **options)
+
+
 def test_a_loss_that_is_no_number_ends_the_search_and_keeps_the_record(tmp_path):
     with pytest.raises(nb.UserError, match=r"diverged \(infinite or NaN\) in epoch 1: .* lower --learning-rate"):
         search(tmp_path / "run", learning_rate=1e30, grad_clip=1e30, images_per_half=400)
