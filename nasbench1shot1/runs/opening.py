@@ -1,4 +1,4 @@
-"""Opening a run's folder, whatever kind of run it holds."""
+"""Opening the folder of any kind of run."""
 
 from importlib import import_module
 from pathlib import Path
@@ -13,21 +13,21 @@ KINDS = {
     "search": "nasbench1shot1.one_shot_search.record:Run",
     "cell training": "nasbench1shot1.cell_training.record:Training",
 }
-"""The record of every kind of run, as module:class, imported when a run of that kind is opened."""
+"""The record class of every kind of run, as module:class; imported when a run of the kind is opened."""
 
 
 def open_run(folder: str | Path) -> Any:
     """Open the folder of any kind of run for reading.
 
     Args:
-        folder: of a search or of a cell training.
+        folder: folder of a search or of a cell training.
 
     Returns:
         The run's record: `nb.Run` for a search, `cell_training.Training` for a cell training.
 
     Raises:
-        InvalidInputError: the folder is not a run folder, or its kind is unknown to this version.
-        DamagedFileError: its configuration is damaged.
+        InvalidInputError: the folder is not a run folder, or this version does not support the kind of run.
+        DamagedFileError: config.json is damaged.
     """
     path = as_path(folder, "folder")
     kind, _ = read_description(path)
