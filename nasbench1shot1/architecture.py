@@ -1,4 +1,4 @@
-"""One discrete choice in a search space: the only thing that travels between the parts."""
+"""Architectures: discrete choices in a search space, which all parts of the package exchange."""
 
 import operator
 import re
@@ -13,7 +13,7 @@ from nasbench1shot1.errors import InvalidInputError, unknown_name
 from nasbench1shot1.nasbench101.cell import INPUT, OPERATIONS, OUTPUT, Cell
 
 SHORT_NAMES = ("conv3x3", "conv1x1", "maxpool3x3")
-"""The operations of NAS-Bench-101 as an architecture's text writes them; same order as `cells.OPERATIONS`."""
+"""The operations of NAS-Bench-101 in the text form of architectures; the order is that of `cell.OPERATIONS`."""
 
 _TEXT = re.compile(r"(?P<space>[\w-]+):(?P<parents>[0-9,|]*):(?P<operations>[\w,]*)")
 _NODE = r"(?:0|[1-9][0-9]{0,2})"  # one way to write a number, so that equal architectures have equal texts
@@ -24,20 +24,20 @@ class Architecture:
     """An architecture of a space of cells; immutable, hashable, comparable.
 
     Nodes are numbered 0 (input), 1…n (choice blocks), n + 1 (output). Loose ends are kept: two architectures
-    that differ only in blocks that are on no path to the output are different here and equal as `cell`. A node may
-    have no parents, where its space lets it.
+    that differ only in blocks without a path to the output are unequal, but have equal cells. A node may have no
+    parents if its space allows it.
 
     Attributes:
         space: the short name of its search space, "s1" for example.
-        parents: the ascending parents of block 1, …, block n and the output, in that order (n + 1 tuples).
-        operations: index in `cells.OPERATIONS` for each block (n integers).
+        parents: the ascending parents of block 1, …, block n and the output (n + 1 tuples).
+        operations: index in `cell.OPERATIONS` of the operation of each block (n integers).
 
-    Lists and NumPy's integers are taken too and kept as tuples of Python's.
+    Lists and NumPy integers are accepted and converted to tuples of Python integers.
 
     Raises:
-        InvalidInputError: a part is not made of integers, a node's parents are not ascending or not before it, an
-            operation is none of the three, or there are not as many operations as blocks. Whether the architecture
-            is in its space is checked by `SearchSpace.index`.
+        InvalidInputError: a part does not consist of integers, the parents of a node are not ascending or do not come
+            before it, an operation does not exist, or the numbers of operations and blocks differ. Only
+            `SearchSpace.index` checks whether the architecture is in its space.
     """
 
     space: str
@@ -61,17 +61,17 @@ class Architecture:
 
     @classmethod
     def unchecked(cls, space: str, parents: tuple[tuple[int, ...], ...], operations: tuple[int, ...]) -> "Architecture":
-        """For search spaces, which build many from tuples that they know to be right: no check, half the time."""
+        """Make an architecture from valid tuples without checks, which takes half the time; for search spaces."""
         arch = object.__new__(cls)
         arch.__dict__.update(space=space, parents=parents, operations=operations)
         return arch
 
     @classmethod
     def parse(cls, text: str) -> "Architecture":
-        """Read what `str(architecture)` wrote, e.g. "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3".
+        """Read the result of `str(architecture)`, e.g. "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3".
 
-        A node without parents has nothing between its bars, as block 2 in "nb101:0||0,1|…". The form is checked here,
-        membership in the space by `SearchSpace.index`.
+        A node without parents has nothing between its bars, as block 2 in "nb101:0||0,1|…". Only the form is checked;
+        `SearchSpace.index` checks whether the architecture is in its space.
 
         Raises:
             InvalidInputError: the text does not have that form.
@@ -88,7 +88,7 @@ class Architecture:
 
     @cached_property
     def cell(self) -> Cell:
-        """The cell that this architecture is in NAS-Bench-101, loose ends pruned."""
+        """The NAS-Bench-101 cell of this architecture; loose ends are pruned."""
         nodes = len(self.parents) + 1
         matrix = np.zeros((nodes, nodes), np.int8)
         for node, parents in enumerate(self.parents, start=1):
@@ -97,7 +97,7 @@ class Architecture:
 
     @cached_property
     def live_blocks(self) -> tuple[int, ...]:
-        """The blocks from which the output is reached, ascending; the others are loose ends."""
+        """The blocks with a path to the output, ascending; all other blocks are loose ends."""
         return live_blocks(self.parents)
 
     def __str__(self) -> str:
@@ -105,9 +105,9 @@ class Architecture:
 
 
 def live_blocks(parents: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """The blocks from which the output is reached, ascending, given the parents of block 1, …, block n, the output.
+    """Return the blocks with a path to the output, ascending, given the parents of block 1, …, block n, the output.
 
-    Going up always leads to the input, as long as every node takes at least one parent.
+    These blocks also have a path from the input if every node has at least one parent.
     """
     live = {len(parents)}
     for node in range(len(parents), 0, -1):
@@ -117,14 +117,14 @@ def live_blocks(parents: Sequence[Sequence[int]]) -> tuple[int, ...]:
 
 
 def _text(space: str, parents: Iterable[Iterable[int]], operations: Iterable[int]) -> str:
-    """The text form; an operation that does not exist is written as its number, for error messages."""
+    """Return the text form; for error messages, an operation that does not exist is written as its number."""
     of_nodes = "|".join(",".join(map(str, of_node)) for of_node in parents)
     names = [SHORT_NAMES[op] if 0 <= op < len(SHORT_NAMES) else str(op) for op in operations]
     return f"{space}:{of_nodes}:{','.join(names)}"
 
 
 def _check(text: str, parents: tuple[tuple[int, ...], ...], operations: tuple[int, ...]) -> None:
-    """Raise InvalidInputError where these cannot be an architecture's parents and operations."""
+    """Raise InvalidInputError if parents and operations cannot form an architecture."""
     if not operations or len(parents) != len(operations) + 1:
         raise InvalidInputError(
             f"'{text}' names parents for {len(parents)} nodes and operations for {len(operations)} blocks: "

@@ -135,7 +135,7 @@ def _known(options: Any, flags: Iterable[str]) -> frozenset[str]:
 
 
 def _option_names(options: Any) -> Iterator[str]:
-    """Yield the names of a command's options, including those of nested records."""
+    """Yield the names of a command's options, including the options of nested records."""
     for field in fields(options):
         if is_dataclass(record := getattr(options, field.name, None)):
             yield from _option_names(record)

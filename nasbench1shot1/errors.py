@@ -47,11 +47,16 @@ class DamagedFileError(UserError):
 
 
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> InvalidInputError:
-    """An error for a name that is not known (nor need be text); it suggests the closest that is."""
+    """Return the error for an unknown name, which need not be a string.
+
+    The message suggests the closest known name and lists all. The closest option is suggested without the list, which
+    `--help` prints.
+    """
     known, shown = sorted(known), shortened(str(name))
     close = difflib.get_close_matches(shown, known, n=1, cutoff=0.4)
     hint = f"; did you mean '{close[0]}'?" if close else ""
-    return InvalidInputError(f"unknown {kind} '{shown}'{hint} (known: {', '.join(known)})")
+    listed = "--help lists all" if close and kind == "option" else f"known: {', '.join(known)}"
+    return InvalidInputError(f"unknown {kind} '{shown}'{hint} ({listed})")
 
 
 def shortened(text: str, longest: int = LONGEST_VALUE) -> str:

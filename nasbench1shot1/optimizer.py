@@ -1,4 +1,4 @@
-"""What a one-shot optimizer is: it owns the architecture parameters Λ and turns them into mixing weights."""
+"""The base class of one-shot optimizers, which own the parameters Λ and turn them into mixing weights."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -22,16 +22,16 @@ INITIAL_SPREAD = 1e-3  # standard deviation of the initial Λ, as published
 
 @dataclass(frozen=True)
 class SearchStep:
-    """All that an optimizer may use in one step of a search.
+    """Everything that an optimizer may use in one step of a search.
 
     Attributes:
         loss: (mixing, batch) → scalar, the supernet's cross-entropy.
-        loss_at: (weights, mixing, batch) → scalar, the same with other tensors in place of the supernet's weights;
-            batch-norm's running statistics stay as they are.
+        loss_at: (weights, mixing, batch) → scalar, the cross-entropy with other tensors in place of the supernet's
+            weights; the running statistics of batch-norm do not change.
         weights: the supernet's weights by name.
-        weight_batch: the batch of the weight half that the following weight step takes.
+        weight_batch: the batch of the weight half on which the following weight step trains.
         architecture_batch: a batch of the architecture half.
-        weight_optimizer: the SGD that moves the supernet's weights.
+        weight_optimizer: the SGD optimizer of the supernet's weights.
     """
 
     loss: Callable[[Mixing, Batch], Tensor]
@@ -44,33 +44,36 @@ class SearchStep:
 
 @dataclass(frozen=True, kw_only=True)
 class Hyperparameters:
-    """What one optimizer lets a user set: subclass it with fields, each with a default and a docstring.
+    """The options of one optimizer: subclass this with fields, each with a default and a docstring.
 
-    They become options of a search with that optimizer (`nb.search(…)`, `nb1shot1 search`, config.json), so a name
-    must not be that of a common option (`one_shot_search.config.SearchConfig`), nor among its `RESERVED`.
+    The fields become options of a search with that optimizer (`nb.search(…)`, `nb1shot1 search`, config.json). A field
+    must not have the name of a common option (`one_shot_search.config.SearchConfig`) or a reserved name
+    (`one_shot_search.options.RESERVED`).
     """
 
     def check(self) -> None:
         """Raise InvalidInputError for values that contradict each other, or are out of their fields' ranges.
 
-        A range stands beside its field: `population: Annotated[int, Range(2)] = 20` (`runs.options.Range`).
+        The type of a field declares its range: `population: Annotated[int, Range(2)] = 20` (`runs.options.Range`).
         """
         check_ranges(self)
 
 
 class OneShotOptimizer(ABC):
-    """A one-shot method. For every epoch the search loop calls `begin_epoch`; for every step `architecture_step`, then
+    """Base class of one-shot methods.
+
+    For every epoch the search loop calls `begin_epoch`; for every step `architecture_step`, then
     `mixing` for the weight step; after the steps `end_epoch`; then, also before training (epoch 0), `choose`,
-    `evaluation_mixing` and `architecture`. After the last `choose` comes `end_search`. While the weights are warmed up,
-    `architecture_step` and `end_epoch` are left out.
+    `evaluation_mixing` and `architecture`. After the last `choose` comes `end_search`. During a warm start,
+    `architecture_step` and `end_epoch` are not called.
 
     Attributes:
         space: the search space.
         parameters: Λ, a tensor for every key of `space.mixing_shapes()`, recorded after every epoch.
         Hyperparameters: the dataclass of the method's own options.
-        defaults: common options whose default is another for this method.
-        original_defaults: options whose default is another under the preset "original".
-        quick_defaults: options whose default is another at the quick scale.
+        defaults: defaults of common options that differ for this method.
+        original_defaults: defaults that differ under the preset "original".
+        quick_defaults: defaults that differ at the quick scale.
     """
 
     Hyperparameters: ClassVar[type[Hyperparameters]] = Hyperparameters
@@ -81,7 +84,7 @@ class OneShotOptimizer(ABC):
     def __init__(
         self, space: OneShotSpace, hyperparameters: Any, generator: torch.Generator, device: torch.device
     ) -> None:
-        """Draw Λ from `generator`, a CPU one, so that every device starts from the same values."""
+        """Draw Λ from `generator`, which must be on the CPU: every device then starts with equal values."""
         self.space, self.hyperparameters = as_one_shot(space), hyperparameters
         self.parameters = {
             key: (INITIAL_SPREAD * torch.randn(shape, generator=generator)).to(device).requires_grad_()
@@ -90,7 +93,7 @@ class OneShotOptimizer(ABC):
         self.generator, self.device = generator, device
 
     def begin_epoch(self, epoch: int, epochs: int, generator: torch.Generator) -> None:
-        """Called before every epoch, 1 … epochs; all that the method draws in it must come from `generator`."""
+        """Begin an epoch, 1 … epochs; all random numbers of the method in this epoch must come from `generator`."""
         self.generator = generator
 
     @property
@@ -100,12 +103,12 @@ class OneShotOptimizer(ABC):
 
     @property
     def is_annealed(self) -> bool:
-        """Whether mixing weights depend on Λ ever more steeply, so that a Hessian by Λ grows by that alone."""
+        """Whether mixing weights depend on Λ more and more steeply, so that the Hessian with respect to Λ grows."""
         return False
 
     @property
     def evaluates_with_noise(self) -> bool:
-        """Whether `evaluation_mixing` draws, so that the one-shot error takes another one for every batch."""
+        """Whether `evaluation_mixing` is random; if so, the one-shot error uses a new sample for every batch."""
         return False
 
     @property
@@ -115,16 +118,16 @@ class OneShotOptimizer(ABC):
 
     @abstractmethod
     def mixing(self) -> Mixing:
-        """The mixing weights of one training pass, differentiable with respect to Λ; methods that sample draw here."""
+        """Return the mixing weights of one training pass, differentiable with respect to Λ; sampling methods draw."""
 
     def architecture_step(self, step: SearchStep) -> None:  # noqa: B027  a default, not a gap
-        """Move Λ once; methods whose Λ follows no gradient have nothing to do here."""
+        """Update Λ once; does nothing by default, as for methods whose Λ follows no gradient."""
 
     def end_epoch(self, shared: "SharedWeights") -> None:  # noqa: B027
-        """Move what moves once an epoch, given the supernet's weights after it."""
+        """Update what changes once per epoch, given the supernet's weights at the end of the epoch."""
 
     def choose(self, shared: "SharedWeights") -> None:  # noqa: B027
-        """Choose the architecture of this epoch, where that takes the shared weights' own word."""
+        """Choose the architecture of this epoch, for methods that score candidates with the shared weights."""
 
     def end_search(self, shared: "SharedWeights") -> None:  # noqa: B027
         """Choose the architecture that the search returns, for methods that do more than prefer one after each epoch.
@@ -136,25 +139,25 @@ class OneShotOptimizer(ABC):
         """
 
     def evaluation_mixing(self) -> Mixing:
-        """The mixing weights that the one-shot validation error is measured with."""
+        """Return the mixing weights for measuring the one-shot validation error."""
         return self.mixing()
 
     def architecture(self) -> Architecture:
-        """The architecture preferred now."""
+        """Return the architecture that the method currently prefers."""
         return self.space.discretise(self.parameters)
 
     def scorings(self, batch_size: int, architecture_images: int) -> Sequence[tuple[int, int]]:
-        """What `end_epoch` and `choose` score in an epoch, for estimates of time: (architectures, images of each)."""
+        """Return what `end_epoch` and `choose` score per epoch, to estimate times: (architectures, images of each)."""
         return ()
 
     def scorings_at_end(self, batch_size: int, architecture_images: int) -> Sequence[tuple[int, int]]:
-        """What `end_search` scores, for estimates of time: (architectures or mixings, images of each)."""
+        """Return what `end_search` scores, to estimate times: (architectures or mixings, images of each)."""
         return ()
 
     @abstractmethod
     def state_dict(self) -> dict[str, Any]:
-        """All that `load_state_dict` needs to go on, as tensors and Python values."""
+        """Return everything that `load_state_dict` needs to continue, as tensors and Python values."""
 
     @abstractmethod
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take up what `state_dict` gave."""
+        """Restore the state that `state_dict` returned."""

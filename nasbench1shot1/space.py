@@ -1,4 +1,4 @@
-"""What every search space offers, whatever its choices are made of."""
+"""The interface of search spaces, and of spaces that one-shot methods can search."""
 
 import operator
 from abc import ABC, abstractmethod
@@ -24,13 +24,13 @@ Numbers = NDArray[np.int64] | range
 
 @dataclass(frozen=True)
 class Choice:
-    """One decision of an architecture: which entries of one vector of mixing weights it takes.
+    """One decision of an architecture: a choice among the entries of one vector of mixing weights.
 
     Attributes:
         key: the tensor of mixing weights, a key of `mixing_shapes()`.
-        row: the vector's row in that tensor; None where the tensor is the vector.
-        entries: how many there are to choose from.
-        picks: how many are taken, without repetition.
+        row: the row of the vector in that tensor; None if the tensor is the vector.
+        entries: number of entries to choose from.
+        picks: number of entries that are taken, without repetition.
     """
 
     key: str
@@ -46,9 +46,9 @@ class SearchSpace(ABC):
 
     Attributes:
         name: short name, "s1"; the first part of an architecture's text.
-        id: versioned name, "nb101-s1-v1"; a change of what the space contains needs a new one.
-        kinds: which kinds of architectures it can count and iterate: the first is all of them, "unique" one for each
-            distinct cell or network.
+        id: versioned name, "nb101-s1-v1"; it must change whenever the contents of the space change.
+        kinds: kinds of architectures that the space can count and iterate. The first kind contains all architectures,
+            "unique" contains one for each distinct cell or network.
     """
 
     name: str
@@ -57,70 +57,73 @@ class SearchSpace(ABC):
 
     @abstractmethod
     def __len__(self) -> int:
-        """How many architectures there are, loose ends and all."""
+        """Return the number of all architectures, including those with loose ends."""
 
     @abstractmethod
     def __getitem__(self, index: int) -> Architecture:
-        """The architecture of that number; raises IndexError outside 0 … len - 1, TypeError for no integer."""
+        """Return the architecture with a number.
+
+        Raises IndexError for a number outside 0 … len - 1, TypeError if it is not an integer.
+        """
 
     @abstractmethod
     def index(self, arch: Architecture) -> int:
-        """The number of an architecture; raises InvalidInputError if it is not in this space."""
+        """Return the number of an architecture; raises InvalidInputError if it is not in this space."""
 
     @abstractmethod
     def count(self, kind: str, rule: str | None = None) -> int:
-        """How many architectures of a kind there are, by another rule of counting if one is named.
+        """Return the number of architectures of a kind.
 
-        Without a rule, `architectures(kind)` yields exactly so many. Raises InvalidInputError for an unknown
+        Without `rule`, this is the number that `architectures(kind)` yields. Raises InvalidInputError for an unknown
         kind or rule.
         """
 
     @abstractmethod
     def numbers(self, kind: str) -> Numbers:
-        """The numbers of all architectures of a kind, ascending, (count(kind),); a range where they are all.
+        """Return the numbers of all architectures of a kind, ascending, (count(kind),); a range if the kind has all.
 
         Raises InvalidInputError for an unknown kind.
         """
 
     def architectures(self, kind: str) -> Iterator[Architecture]:
-        """All architectures of a kind, ascending by number; raises InvalidInputError for an unknown kind."""
+        """Iterate over all architectures of a kind, by number; raises InvalidInputError for an unknown kind."""
         numbers = self.numbers(kind)
         return (self[number] for number in numbers)
 
     @abstractmethod
     def sample(self, rng: np.random.Generator, loose_ends: bool = True) -> Architecture:
-        """One architecture, uniformly, from all or from those without loose ends."""
+        """Draw an architecture uniformly, from all or only from architectures without loose ends."""
 
     def sample_distinct(self, rng: np.random.Generator) -> Architecture:
-        """One architecture of the kind "unique", uniformly: every distinct cell is as likely as every other.
+        """Draw an architecture of the kind "unique" uniformly: all distinct cells are equally likely.
 
-        `sample` instead favours cells that many architectures stand for.
+        `sample`, in contrast, favours cells that many architectures share.
         """
         return self[int(rng.choice(self.numbers("unique")))]
 
     @abstractmethod
     def neighbours(self, arch: Architecture) -> list[Architecture]:
-        """All architectures one elementary change away."""
+        """Return all architectures that differ by one elementary change."""
 
     def mutate(self, arch: Architecture, rng: np.random.Generator) -> Architecture:
-        """One of the neighbours, uniformly."""
+        """Draw one of the neighbours of an architecture uniformly."""
         neighbours = self.neighbours(arch)
         return neighbours[int(rng.integers(len(neighbours)))]
 
     @abstractmethod
     def configuration_space(self) -> "ConfigurationSpace":
-        """The space's choices as a ConfigSpace space."""
+        """Return the choices of the space as a ConfigSpace space."""
 
     @abstractmethod
     def from_configuration(self, configuration: "Configuration | Mapping[str, Any]") -> Architecture:
-        """The architecture of a configuration; raises InvalidInputError where a value is missing or unknown.
+        """Return the architecture of a configuration.
 
-        Where not every configuration is an architecture of the space, one that is not raises it too.
+        Raises InvalidInputError if a value is missing or unknown, or if the architecture is not in the space.
         """
 
     @abstractmethod
     def to_configuration(self, arch: Architecture) -> "Configuration":
-        """The configuration of an architecture; inverse of `from_configuration`."""
+        """Return the configuration of an architecture; inverse of `from_configuration`."""
 
     def without_loose_ends(self, arch: Architecture) -> Architecture:
         """Return the architecture of the kind "no_loose_ends" with the same live part.
@@ -132,18 +135,18 @@ class SearchSpace(ABC):
         return arch
 
     def check_kind(self, kind: str) -> None:
-        """Raise InvalidInputError if this space knows no such kind of architectures."""
+        """Raise InvalidInputError if the kind is not one of `kinds`."""
         if kind not in self.kinds:
             raise unknown_name("kind of architectures", kind, self.kinds)
 
     @staticmethod
     def check_architecture(arch: Architecture) -> None:
-        """Raise InvalidInputError for what is no `Architecture` at all."""
+        """Raise InvalidInputError if a value is not an `Architecture`."""
         if not isinstance(arch, Architecture):
             raise InvalidInputError(f"{arch!r} is not an Architecture: read a text with Architecture.parse")
 
     def checked_number(self, index: int) -> int:
-        """A number as Python's integer; raises what `__getitem__` raises."""
+        """Return a number as a Python integer; raises as `__getitem__` does."""
         number = operator.index(index)
         if not 0 <= number < len(self):
             raise IndexError(f"{self.name} has architectures 0 to {len(self) - 1}, not {number}")
@@ -151,13 +154,13 @@ class SearchSpace(ABC):
 
 
 class OneShotSpace(SearchSpace):
-    """A search space with the continuous relaxation that a supernet of it is given: what one-shot methods search.
+    """A search space with a continuous relaxation, so that one-shot methods can search it with a supernet.
 
     Attributes:
-        cell_kind: the supernet's cell for it: a key of `supernet.CELLS`, or a class of one's own as "module:Class"
-            (`supernet.SupernetCell` says what it needs).
-        operation_key: the key of the mixing weights, one row for each place in the cell, that choose one operation of
-            each row; what a single path computes.
+        cell_kind: the cell of its supernets: a key of `supernet.CELLS`, or another class as "module:Class"
+            (`supernet.SupernetCell` documents the interface).
+        operation_key: the key of the mixing weights that choose operations. Each row belongs to a place in the cell, of
+            which a single path computes one operation.
     """
 
     cell_kind: str
@@ -165,28 +168,28 @@ class OneShotSpace(SearchSpace):
 
     @abstractmethod
     def mixing_shapes(self) -> dict[str, tuple[int, ...]]:
-        """Names and shapes of the mixing weights, in the order in which they are stored."""
+        """Return the names and shapes of the mixing weights, in the order in which they are stored."""
 
     @abstractmethod
     def choices(self) -> tuple[Choice, ...]:
-        """Every decision of an architecture, in the order in which a controller makes them: node by node.
+        """Return all decisions of an architecture, in the order in which a controller makes them: node by node.
 
-        An architecture takes exactly `picks` entries of each; `one_hot` marks them.
+        An architecture takes exactly `picks` entries of each decision; `one_hot` marks them.
         """
 
     @abstractmethod
     def discretise(self, mixing: Weights) -> Architecture:
-        """The architecture that mixing weights (or raw architecture parameters) prefer."""
+        """Return the architecture that mixing weights (or raw architecture parameters) prefer."""
 
     @abstractmethod
     def one_hot(self, arch: Architecture) -> dict[str, NDArray[np.float32]]:
-        """The mixing weights that compute exactly this architecture."""
+        """Return the mixing weights that compute exactly this architecture."""
 
     def checked_mixing(self, mixing: Weights) -> dict[str, NDArray[np.float64]]:
-        """Mixing weights as arrays of the expected keys and shapes.
+        """Return mixing weights as arrays with the expected keys and shapes.
 
         Raises:
-            InvalidInputError: a key is missing or too many, a shape is another, a value is not a number.
+            InvalidInputError: a key is missing or unknown, a shape is wrong, or a value is not a number.
         """
         shapes = self.mixing_shapes()
         check_keys(self.name, mixing, shapes)
@@ -226,7 +229,10 @@ def check_keys(of: str, mixing: Weights, shapes: Mapping[str, tuple[int, ...]]) 
 
 
 def as_array(values: Any) -> NDArray[np.float64]:
-    """A tensor (on any device, with or without gradient) or anything array-like as float64, torch not imported."""
+    """Return a tensor (on any device, with or without gradient) or an array-like value as float64.
+
+    Does not import torch.
+    """
     if hasattr(values, "detach"):
         values = values.detach().cpu().double().numpy()
     return np.asarray(values, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""The supernet: one network; each of its discrete sub-networks is an architecture of the space."""
+"""The supernet: a network in which each discrete sub-network is an architecture of the space."""
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -19,7 +19,7 @@ CELLS = {"choice-block": "nasbench1shot1.supernets.choice_blocks:ChoiceBlockCell
 
 
 class SupernetCell(Protocol):
-    """What a cell is, an `nn.Module` made with (space, in_channels, channels, preset, partial_channels)."""
+    """The interface of cells: an `nn.Module` made with (space, in_channels, channels, preset, partial_channels)."""
 
     out_channels: int
 
@@ -32,34 +32,34 @@ class SupernetCell(Protocol):
     ) -> Tensor:
         """(N, in_channels, H, W) → (N, out_channels, H, W), under mixing weights of the space's keys.
 
-        With `path`, only what that architecture takes; without mixing weights then, each part counts as it is.
+        With `path`, only the parts of that architecture are computed; without mixing weights, they are not scaled.
         """
 
     def check_operations(self, operations: Sequence[int]) -> None:
-        """Raise InvalidInputError where these cannot be the operations of a single path."""
+        """Raise InvalidInputError if these cannot be the operations of a single path."""
 
     @staticmethod
     def as_evaluated(one_hot: Mapping[str, Tensor], preset: Preset) -> dict[str, Tensor]:
-        """The mixing weights that stand for discrete architectures, from `OneShotSpace.one_hot`'s."""
+        """Return the mixing weights that evaluate discrete architectures, from the result of `OneShotSpace.one_hot`."""
 
 
 class Supernet(nn.Module):
     """Shared cells in a skeleton like NAS-Bench-101's: stem, three stacks of cells, head, global average, classifier.
 
-    It owns no architecture parameters: it applies the mixing weights it is given. All cells are given the same.
+    The supernet owns no architecture parameters: it applies the mixing weights that it receives, equal in all cells.
     Between stacks the image is halved and the channels double (NAS-Bench-1Shot1, section 3; NAS-Bench-101,
     section 2.1). The head (ReLU, 1×1 convolution, batch-norm without parameters) reduces the width of the last cell
-    before the average. It is that of the published supernet; NAS-Bench-101's networks have none. One parameter tensor
-    stands behind every projection and operation.
+    before the average. The published supernet has this head; NAS-Bench-101's networks do not. Every projection and
+    operation has one parameter tensor.
 
     Args:
         space: the search space; its `mixing_shapes()` are what `forward` expects.
         channels: channels of the stem and of every block in the first stack.
         cells: number of cells, 9 in the paper; stacks end before cells `cells // 3` and `2 * cells // 3`.
-        preset: "corrected", "original", or a `Preset` with switches of one's own.
+        preset: "corrected", "original", or another `Preset`.
         classes: number of classes.
         partial_channels: k; operations see 1/k of a block's channels (PC-DARTS: 4), all of them with 1.
-        generator: draws the initial weights; without one PyTorch's global generator does.
+        generator: draws the initial weights. Default: PyTorch's global generator.
 
     Raises:
         InvalidInputError: unknown preset, a space without mixing weights, a cell that cannot be found, channels that
@@ -105,25 +105,25 @@ class Supernet(nn.Module):
         operations: Sequence[int] | Sequence[Sequence[int]] | None = None,
         path: Architecture | None = None,
     ) -> Tensor:
-        """Class scores of images under mixing weights, or of one architecture alone.
+        """Return class scores of images under mixing weights, or of one architecture alone.
 
         Args:
             images: (N, 3, H, W) normalised images.
             mixing: a tensor or array for every key of `space.mixing_shapes()`, of that shape, or, to compute
                 different architectures in one batch, with a leading N. `torch.compile` takes tensors only.
-                A list of such mappings: cell i is given the one at i modulo their number.
-                An Architecture: only its live blocks, its operations and the projections they read are computed,
-                none of them weighted.
-            operations: for methods that sample operations, the one to compute in every block, as Python integers (a
-                list of such where `mixing` is one); its output is still scaled by its weight in `mixing`, so that the
-                weight's gradient flows.
-            path: an architecture to compute alone, as above, but scaled by its entries in `mixing`.
+                With a list of mappings, cell i uses mapping i modulo the length of the list.
+                With an Architecture, only its live blocks, their operations and the projections that they read are
+                computed, without scaling.
+            operations: for methods that sample operations, the operation to compute in every block, as Python integers
+                (a list of sequences if `mixing` is a list). Its output is still scaled by its weight in `mixing`, so
+                that the weight has a gradient.
+            path: an architecture to compute alone, scaled by its entries in `mixing`.
 
         Returns:
             (N, classes) logits.
 
         Raises:
-            InvalidInputError: mixing weights of other keys or shapes, operations that the cell does not have, or an
+            InvalidInputError: mixing weights with wrong keys or shapes, operations that the cell does not have, or an
                 architecture of another space; not checked inside `torch.compile`.
         """
         if isinstance(mixing, Architecture):
@@ -145,7 +145,7 @@ class Supernet(nn.Module):
         return F.max_pool2d(x, kernel_size=2, stride=2, padding=int(self.preset.downsampling == "padded"))
 
     def _of_cells(self, images: Tensor, mixing: Any, operations: Any, path: Architecture | None) -> list[Any]:
-        """What each cell is given beside its input, checked: (mixing, operations, path); one for all, or in turns."""
+        """Check and return the arguments of the cells, (mixing, operations, path): one for all, or used in turns."""
         several = isinstance(mixing, list | tuple)
         mixings = list(mixing) if several else [mixing]
         sampled = list(operations) if several and operations is not None else [operations] * len(mixings)
@@ -164,13 +164,13 @@ class Supernet(nn.Module):
         return [(*both, path) for both in zip(mixings, sampled, strict=True)]
 
     def discrete_mixing(self, architectures: Architecture | Sequence[Architecture]) -> dict[str, Tensor]:
-        """The mixing weights under which this supernet evaluates discrete architectures, per the preset.
+        """Return the mixing weights with which this supernet evaluates discrete architectures under its preset.
 
         Args:
-            architectures: one (weights as `mixing_shapes()`), or N (each with a leading N).
+            architectures: one (weights of `mixing_shapes()`), or a sequence of N (weights with a leading N).
 
         Raises:
-            InvalidInputError: one is not in the space, or there is none.
+            InvalidInputError: an architecture is not in the space, or the sequence is empty.
         """
         device = self.classifier.weight.device
         if isinstance(architectures, Architecture):
@@ -185,7 +185,7 @@ class Supernet(nn.Module):
         return evaluated
 
     def _checked(self, mixing: Weights, images: Tensor) -> dict[str, Tensor]:
-        """Mixing weights as tensors; only keys and shapes are looked at, so no device is waited for."""
+        """Return mixing weights as tensors; only keys and shapes are checked, which does not synchronise a device."""
         shapes = self._mixing_shapes
         check_keys("the supernet", mixing, shapes)
         tensors = {key: _as_tensor(key, mixing[key], images) for key in shapes}
@@ -199,7 +199,7 @@ class Supernet(nn.Module):
 
 
 def cell_class(space: OneShotSpace) -> Any:
-    """Return the class that a space's `cell_kind` names (a `SupernetCell`); raises InvalidInputError if it cannot."""
+    """Return the class that a space's `cell_kind` names; raises InvalidInputError if it cannot be imported."""
     module, colon, name = CELLS.get(space.cell_kind, space.cell_kind).partition(":")
     if not colon:
         raise unknown_name("kind of cell", space.cell_kind, [*CELLS, "module:Class"])
@@ -219,5 +219,5 @@ def _as_tensor(key: str, values: Any, images: Tensor) -> Tensor:
 
 
 def to_tensors(mixing: Weights, device: torch.device | str = "cpu") -> dict[str, Tensor]:
-    """Arrays of `OneShotSpace.one_hot` or of one's own as float32 tensors on a device."""
+    """Return arrays, such as those of `OneShotSpace.one_hot`, as float32 tensors on a device."""
     return {key: torch.as_tensor(value, dtype=torch.float32, device=device) for key, value in mixing.items()}

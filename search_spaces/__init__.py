@@ -1,1 +1,1 @@
-"""What exists: the search spaces, each a file of data over shared code."""
+"""The search spaces: a file of data for each, and the code that they share."""

@@ -1,4 +1,4 @@
-"""A sub-space of NAS-Bench-101 made of choice blocks: NAS-Bench-1Shot1's three spaces are data for this class."""
+"""Sub-spaces of NAS-Bench-101 made of choice blocks, such as the three spaces of NAS-Bench-1Shot1."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
@@ -42,9 +42,9 @@ class ChoiceBlockSpace(OneShotSpace):
 
     The three kinds of architectures:
         "loose_ends": every choice of parents and operations, 3ⁿ for each wiring;
-        "no_loose_ends": one architecture for each distinct live part in place; dead blocks, from which no path leads
-            to the output, take the lowest-indexed parents and operation 0;
-        "unique": one architecture for each distinct cell, that of the lowest number.
+        "no_loose_ends": one architecture for each distinct live part in place; dead blocks, which have no path to the
+            output, take the lowest-indexed parents and operation 0;
+        "unique": one architecture for each distinct cell: the one with the lowest number.
     """
 
     cell_kind = "choice-block"
@@ -63,13 +63,13 @@ class ChoiceBlockSpace(OneShotSpace):
         Args:
             name: short name, the first part of an architecture's text.
             id: versioned name.
-            n_parents: number of parents of block 1, …, block n and the output; at most 5 blocks and 9 in all, the
-                limits of NAS-Bench-101.
-            paper_counts: what the paper prints for each kind, if one does.
-            paper_loose_end_rule: the rule by which it counted "loose_ends".
+            n_parents: number of parents of block 1, …, block n and the output; NAS-Bench-101 allows at most 5 blocks
+                and 9 parents in total.
+            paper_counts: the counts that the paper prints, by kind.
+            paper_loose_end_rule: the rule with which the paper counted "loose_ends".
 
         Raises:
-            InvalidInputError: a node cannot have that many parents, or a limit is passed.
+            InvalidInputError: a node cannot have that many parents, or a limit is exceeded.
         """
         check_parents(n_parents)
         self.name, self.id, self.n_parents = name, id, n_parents
@@ -116,10 +116,10 @@ class ChoiceBlockSpace(OneShotSpace):
         return Architecture.unchecked(self.name, self.wirings[wiring], self._operation_choices[operations])
 
     def index(self, arch: Architecture) -> int:
-        """The number of an architecture.
+        """Return the number of an architecture.
 
         Raises:
-            InvalidInputError: it belongs to another space, or a node has the wrong number of parents.
+            InvalidInputError: the architecture belongs to another space, or a node has the wrong number of parents.
         """
         self.check_architecture(arch)
         wiring = self._wiring_index.get(arch.parents)
@@ -138,9 +138,10 @@ class ChoiceBlockSpace(OneShotSpace):
         return Architecture.unchecked(self.name, canonical_wiring(arch.parents), operations)
 
     def numbers_of_live_labels(self, wiring_index: int, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The numbers of the architectures with that wiring whose live blocks are labelled so; dead ones take 0.
+        """Return the numbers (L,) of the architectures with a wiring and given operations of its live blocks.
 
-        `wiring_index` is the position in `wirings`; `labels` are (L, number of live blocks), the numbers (L,).
+        Dead blocks take operation 0. `wiring_index` is the position in `wirings`; `labels` are (L, number of live
+        blocks).
         """
         live = np.array(live_blocks(self.wirings[wiring_index]), np.int64)
         numbers: NDArray[np.int64] = labels @ N_OPERATIONS ** (self.n_blocks - live)
@@ -149,14 +150,14 @@ class ChoiceBlockSpace(OneShotSpace):
     # Counting and iterating ------------------------------------------------------------------------------------
 
     def count(self, kind: str, rule: str | None = None) -> int:
-        """How many architectures of a kind there are, under one of the rules behind the paper's Table 1.
+        """Return the number of architectures of a kind, under one of the rules behind the paper's Table 1.
 
         Args:
             kind: "loose_ends", "no_loose_ends" or "unique".
-            rule: without one, the number that `architectures` yields. "paper": what Table 1 prints. For "loose_ends"
-                also "encodings" (the default: every choice) and "read-blocks" (an operation counts only for blocks
-                that some node reads); the paper used the second for s1 and s3, the first for s2. Its "no_loose_ends"
-                of s2 and s3 is too high: it counts operations of dead blocks that another dead block reads.
+            rule: "paper" gives the counts that Table 1 prints. For "loose_ends" also "encodings" (every choice) and
+                "read-blocks" (operations count only for blocks that some node reads); the paper used "read-blocks"
+                for s1 and s3, "encodings" for s2. Its "no_loose_ends" of s2 and s3 is too high: it counts operations
+                of dead blocks that another dead block reads. Default: the number that `architectures` yields.
 
         Raises:
             InvalidInputError: unknown kind or rule.
@@ -182,13 +183,13 @@ class ChoiceBlockSpace(OneShotSpace):
         return {None: rules["encodings"], **rules, "paper": rules[self._paper_loose_end_rule]}
 
     def architectures(self, kind: str) -> Iterator[Architecture]:
-        """All architectures of a kind, ascending; as many as `count(kind)`."""
+        """Iterate over all `count(kind)` architectures of a kind, ascending by number."""
         wirings, operations = np.divmod(self.numbers(kind), len(self._operation_choices))  # at once: 3 times as fast
         pairs = zip(wirings.tolist(), operations.tolist(), strict=True)
         return (Architecture.unchecked(self.name, self.wirings[w], self._operation_choices[o]) for w, o in pairs)
 
     def numbers(self, kind: str) -> Numbers:
-        """The numbers of all architectures of a kind, ascending, (count(kind),)."""
+        """Return the numbers of all architectures of a kind, ascending, (count(kind),)."""
         self.check_kind(kind)
         if kind == "unique":
             return self.distinct_cells.indices
@@ -200,13 +201,13 @@ class ChoiceBlockSpace(OneShotSpace):
         return distinct_cells(self)
 
     def enumerate_cells(self) -> tuple[NDArray[np.int64], Encodings]:
-        """For every distinct cell, ascending, its lowest number without loose ends and its canonical encoding, (C,)."""
+        """Return lowest numbers without loose ends and canonical encodings of all distinct cells, (C,) each."""
         codes = np.concatenate([encodings(self.wirings[i], labels) for i, labels in self._labelled_wirings])
         return lowest_of_each(self._live_numbers, canonical(codes))
 
     @property
     def definition(self) -> str:
-        """What the numbers of architectures depend on."""
+        """A string that determines the meaning of the numbers of architectures."""
         return repr(self.n_parents)
 
     @cached_property
@@ -221,44 +222,44 @@ class ChoiceBlockSpace(OneShotSpace):
 
     @property
     def _labelled_wirings(self) -> Iterator[tuple[int, NDArray[np.int64]]]:
-        """Every wiring without loose ends with all labellings of its live blocks."""
+        """Every wiring without loose ends, with all labellings of its live blocks."""
         return ((i, labellings(len(live_blocks(self.wirings[i])))) for i in self.loose_end_free_wirings)
 
     def _read_block_count(self, wirings: Iterable[int]) -> int:
-        """Operation choices of some wirings, counted only for blocks that a node reads, be that node live or dead."""
+        """Count the operation choices of some wirings, only for blocks that a live or dead node reads."""
         return sum(N_OPERATIONS ** len(read_blocks(self.wirings[i])) for i in wirings)
 
     # Sampling and moving ---------------------------------------------------------------------------------------
 
     def sample(self, rng: np.random.Generator, loose_ends: bool = True) -> Architecture:
-        """One architecture, uniformly over "loose_ends" (every encoding) or over "no_loose_ends"."""
+        """Draw an architecture uniformly from "loose_ends" (every encoding) or from "no_loose_ends"."""
         if loose_ends:
             return self[int(rng.integers(len(self)))]
         return self[int(rng.choice(self._loose_end_free))]
 
     def neighbours(self, arch: Architecture) -> list[Architecture]:
-        """All architectures that differ in one operation, or in one parent of one node; first the operations."""
+        """Return all architectures that differ in one operation, then all that differ in one parent of a node."""
         self.index(arch)
         return operation_changes(arch) + parent_exchanges(arch)
 
     # Mixing weights --------------------------------------------------------------------------------------------
 
     def mixing_key(self, node: int) -> str | None:
-        """The key of the mixing weights of a node's inputs; None where it takes all predecessors, so has no choice."""
+        """Return the key of the mixing weights of a node's inputs; None if the node takes all predecessors."""
         if node > self.n_blocks:
             return "output_edges"
         return None if self.n_parents[node - 1] == node else f"input_edges/{node}"
 
     def mixing_shapes(self) -> dict[str, tuple[int, ...]]:
-        """Keys and shapes: `input_edges/j` (j,) for blocks with a choice, `operations` (n, 3), `output_edges` (n + 1,).
+        """Return `input_edges/j`: (j,) for blocks with a choice, `operations`: (n, 3), `output_edges`: (n + 1,).
 
-        These are α, β and γ of NAS-Bench-1Shot1, section 3; entry i of an edge vector belongs to node i.
+        The three are α, β and γ of NAS-Bench-1Shot1, section 3; entry i of an edge vector belongs to node i.
         """
         edges = {key: (node,) for node in range(1, self.n_blocks + 1) if (key := self.mixing_key(node))}
         return {**edges, "operations": (self.n_blocks, N_OPERATIONS), "output_edges": (self.n_blocks + 1,)}
 
     def choices(self) -> tuple[Choice, ...]:
-        """Inputs of block 1, its operation, inputs of block 2, …, inputs of the output; see `OneShotSpace.choices`."""
+        """Return inputs of block 1, its operation, inputs of block 2, …, inputs of the output."""
         made: list[Choice] = []
         for node, picks in enumerate(self.n_parents, start=1):
             if key := self.mixing_key(node):
@@ -268,13 +269,14 @@ class ChoiceBlockSpace(OneShotSpace):
         return tuple(made)
 
     def discretise(self, mixing: Weights) -> Architecture:
-        """Argmax operation and top-k parents (NAS-Bench-1Shot1, section 3.2); ties go to the lowest index.
+        """Select argmax operations and top-k parents (NAS-Bench-1Shot1, section 3.2); ties go to the lowest index.
 
         Args:
-            mixing: arrays or tensors of `mixing_shapes()`; weights or raw parameters, as only their order counts.
+            mixing: arrays or tensors of `mixing_shapes()`; weights or raw parameters, because only their order
+                matters.
 
         Raises:
-            InvalidInputError: keys or shapes do not fit, or a value is NaN.
+            InvalidInputError: keys or shapes are wrong, or a value is NaN.
         """
         arrays = self.checked_mixing(mixing)
         parents = tuple(
@@ -285,7 +287,7 @@ class ChoiceBlockSpace(OneShotSpace):
         return Architecture(self.name, parents, operations)
 
     def one_hot(self, arch: Architecture) -> dict[str, NDArray[np.float32]]:
-        """Mixing weights that compute exactly this architecture: 1 for what it takes, 0 for the rest."""
+        """Return mixing weights that compute exactly this architecture: 1 for chosen entries, 0 for all others."""
         self.index(arch)
         weights = {key: np.zeros(shape, np.float32) for key, shape in self.mixing_shapes().items()}
         for node, parents in enumerate(arch.parents, start=1):
@@ -297,19 +299,19 @@ class ChoiceBlockSpace(OneShotSpace):
     # ConfigSpace -----------------------------------------------------------------------------------------------
 
     def configuration_space(self) -> "ConfigurationSpace":
-        """Categoricals `choice_block_{i}_op` and `choice_block_{i}_parents` ("0,2"); number n + 1 is the output."""
+        """Return categoricals `choice_block_{i}_op` and `choice_block_{i}_parents` ("0,2"); i = n + 1 is the output."""
         return configurations.configuration_space(self)
 
     def from_configuration(self, configuration: "Configuration | Mapping[str, Any]") -> Architecture:
-        """The architecture of a configuration of `configuration_space()`, or of a mapping with its keys."""
+        """Return the architecture of a configuration of `configuration_space()`, or of a mapping with its keys."""
         return configurations.from_configuration(self, configuration)
 
     def to_configuration(self, arch: Architecture) -> "Configuration":
-        """The configuration of an architecture; raises InvalidInputError if it is not in this space."""
+        """Return the configuration of an architecture; raises InvalidInputError if it is not in this space."""
         self.index(arch)
         return configurations.to_configuration(self, arch)
 
 
 def _largest(weights: NDArray[np.float64], k: int) -> tuple[int, ...]:
-    """The indices of the k largest, ascending; a stable sort gives ties to the lowest index."""
+    """Return the indices of the k largest values, ascending; ties go to the lowest index."""
     return tuple(sorted(np.argsort(-weights, kind="stable")[:k].tolist()))

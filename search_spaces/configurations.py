@@ -1,5 +1,5 @@
-"""Spaces as ConfigSpace sees them: a categorical for every block's operation, and for the wiring
-one for every node's parents (spaces of choice blocks) or for every possible edge (NAS-Bench-101).
+"""ConfigSpace spaces: a categorical for every block's operation, and for the wiring one for
+every node's parents (spaces of choice blocks) or for every possible edge (NAS-Bench-101).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Named(Protocol):
-    """What configurations need to know of any space."""
+    """The part of a space's interface that all configurations need."""
 
     @property
     def id(self) -> str:
@@ -27,7 +27,7 @@ class Named(Protocol):
 
 
 class Wirings(Named, Protocol):
-    """What configurations need to know of a space of choice blocks."""
+    """The part of a choice-block space's interface that configurations need."""
 
     @property
     def n_blocks(self) -> int:
@@ -39,7 +39,7 @@ class Wirings(Named, Protocol):
 
 
 def configuration_space(space: Wirings) -> "ConfigurationSpace":
-    """Categoricals `choice_block_{i}_op` and `choice_block_{i}_parents` ("0,2"); number n + 1 is the output."""
+    """Return categoricals `choice_block_{i}_op` and `choice_block_{i}_parents` ("0,2"); i = n + 1 is the output."""
     from ConfigSpace import Categorical, ConfigurationSpace
 
     configurations = ConfigurationSpace(name=space.id)
@@ -49,7 +49,7 @@ def configuration_space(space: Wirings) -> "ConfigurationSpace":
 
 
 def from_configuration(space: Wirings, configuration: "Configuration | Mapping[str, Any]") -> Architecture:
-    """The architecture of a configuration; raises InvalidInputError where a value is missing or unknown."""
+    """Return the architecture of a configuration; raises InvalidInputError if a value is missing or unknown."""
     values = dict(configuration)
     operations = _operations(values, space.n_blocks)
     parents = tuple(
@@ -59,7 +59,7 @@ def from_configuration(space: Wirings, configuration: "Configuration | Mapping[s
 
 
 def to_configuration(space: Wirings, arch: Architecture) -> "Configuration":
-    """The configuration of an architecture of the space."""
+    """Return the configuration of an architecture of the space."""
     from ConfigSpace import Configuration
 
     values = _operation_values(arch) | {
@@ -69,7 +69,7 @@ def to_configuration(space: Wirings, arch: Architecture) -> "Configuration":
 
 
 def edge_configuration_space(space: Named) -> "ConfigurationSpace":
-    """Categoricals `choice_block_{i}_op`, and `edge_{x}_{y}`, 0 or 1, for vertices x < y."""
+    """Return the categoricals `choice_block_{i}_op`, and `edge_{x}_{y}` (0 or 1) for vertices x < y."""
     from ConfigSpace import Categorical, ConfigurationSpace
 
     configurations = ConfigurationSpace(name=space.id)
@@ -79,7 +79,10 @@ def edge_configuration_space(space: Named) -> "ConfigurationSpace":
 
 
 def from_edges(space: Named, configuration: "Configuration | Mapping[str, Any]") -> Architecture:
-    """The architecture of such a configuration, valid or not; InvalidInputError for a missing or unknown value."""
+    """Return the architecture, perhaps invalid, of a configuration of edges.
+
+    Raises InvalidInputError if a value is missing or unknown.
+    """
     values = dict(configuration)
     operations = _operations(values, MAX_VERTICES - 2)
     parents = tuple(
@@ -90,7 +93,7 @@ def from_edges(space: Named, configuration: "Configuration | Mapping[str, Any]")
 
 
 def to_edges(space: Named, arch: Architecture) -> "Configuration":
-    """The configuration of an architecture of the space."""
+    """Return the configuration of an architecture of the space."""
     from ConfigSpace import Configuration
 
     values: dict[str, Any] = _operation_values(arch)
@@ -121,7 +124,7 @@ def _parents_key(node: int) -> str:
 
 
 def _parent_choices(space: Wirings) -> Iterator[tuple[int, dict[str, tuple[int, ...]]]]:
-    """Every node with its choices of parents, by their text."""
+    """Yield every node with its choices of parents, by their text."""
     for node, k in enumerate(space.n_parents, start=1):
         yield node, {_text(parents): parents for parents in combinations(range(node), k)}
 

@@ -16,18 +16,18 @@ from nasbench1shot1.nasbench101.encoding import EDGE_BITS, OPERATION_BITS, Encod
 
 
 class EnumeratedSpace(Protocol):
-    """What is asked of a space whose distinct cells are wanted."""
+    """The part of a space's interface that enumerating its distinct cells needs."""
 
     @property
     def id(self) -> str:
-        """Versioned name, and that of the cache."""
+        """Versioned name of the space and of its cache."""
 
     @property
     def definition(self) -> str:
-        """All that decides what the numbers of the space mean: a cache of another definition is not read."""
+        """A string that determines the meaning of the numbers; a cache with another definition is ignored."""
 
     def enumerate_cells(self) -> tuple[NDArray[np.int64], Encodings]:
-        """For every distinct cell, ascending, the lowest number (C,) of an architecture that has it; its encoding."""
+        """Return the lowest architecture number (C,) of every distinct cell, ascending, and the cell's encoding."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class DistinctCells:
     """The distinct cells of a space, in ascending order of the lowest-numbered architecture that has the cell.
 
     Attributes:
-        indices: (C,) int64, that architecture's number.
-        hashes: (C, 16) uint8, the cell's MD5.
+        indices: (C,) int64, the numbers of these architectures.
+        hashes: (C, 16) uint8, the MD5s of the cells.
     """
 
     indices: NDArray[np.int64]
@@ -47,7 +47,7 @@ class DistinctCells:
 
 
 def distinct_cells(space: EnumeratedSpace) -> DistinctCells:
-    """The distinct cells of a space, from the cache if it is whole, else enumerated and cached."""
+    """Return the distinct cells of a space, from the cache if it is intact, else enumerated and cached."""
     path = data_folder() / "spaces" / f"{space.id}.npz"
     cells = _read(path, space)
     if cells is None:
@@ -58,11 +58,11 @@ def distinct_cells(space: EnumeratedSpace) -> DistinctCells:
 
 
 def lowest_of_each(numbers: NDArray[np.int64], codes: Encodings) -> tuple[NDArray[np.int64], Encodings]:
-    """Of all architectures with equal (canonical) codes the one with the lowest number.
+    """Return the lowest number among the architectures with each (canonical) encoding.
 
     Args:
-        numbers: (N,) of distinct architectures, in any order.
-        codes: (N,) their encodings.
+        numbers: (N,) numbers of distinct architectures, in any order.
+        codes: (N,) encodings of these architectures.
 
     Returns:
         (C,) numbers, ascending, and (C,) codes.
@@ -74,7 +74,7 @@ def lowest_of_each(numbers: NDArray[np.int64], codes: Encodings) -> tuple[NDArra
 
 
 def hashes_of(codes: Encodings) -> NDArray[np.uint8]:
-    """The MD5 of many cells, (N, 16); 40 µs each where most share their graph with many others."""
+    """Return the MD5s of many cells, (N, 16); 40 µs per cell if most cells share their graph with many others."""
     above_edges, inner = np.uint64(EDGE_BITS), range(MAX_VERTICES - 2)
     operations = codes >> above_edges & np.uint64(2**OPERATION_BITS - 1)
     graphs, graph = np.unique(codes ^ operations << above_edges, return_inverse=True)
@@ -95,7 +95,7 @@ def _enumerate(space: EnumeratedSpace) -> DistinctCells:
 
 
 def _read(path: Path, space: EnumeratedSpace) -> DistinctCells | None:
-    """The cached cells, or None where the file is missing or not what was written for this space."""
+    """Return the cached cells, or None if the file is missing or was not written for this space."""
     try:
         stored = read_npz(path, needed=("indices", "hashes", "checksum"))
     except DamagedFileError:  # the cells are enumerated anew

@@ -1,6 +1,6 @@
 """Graphs of seven vertices as masks of 21 bits, edge x → y at bit x + y(y - 1)/2, all 2,097,152 of them at once.
 
-The bits of one column, the parents of vertex y, lie side by side, so that whole columns are looked at together.
+The bits of one column, the parents of vertex y, are adjacent, so that whole columns are processed at once.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from nasbench1shot1.nasbench101.encoding import EDGE_BITS, MAX_EDGES, MAX_VERTIC
 OUTPUT = MAX_VERTICES - 1
 N_MASKS = 1 << EDGE_BITS
 RULES = ("pruned", "raw")
-"""What may have at most nine edges: the graph that is left after pruning (as `nasbench.api` has it), or all of it."""
+"""The limit of nine edges applies to the pruned graph (as in `nasbench.api`) or to the whole graph."""
 
 Masks = NDArray[np.int32]
 Bits = NDArray[np.uint8]
@@ -22,28 +22,28 @@ _ONES = np.array([bits.bit_count() for bits in range(2**MAX_VERTICES)], np.uint8
 
 
 def all_masks() -> Masks:
-    """0 … 2²¹ - 1."""
+    """Return all masks, 0 … 2²¹ - 1."""
     return np.arange(N_MASKS, dtype=np.int32)
 
 
 def mask_of(parents: Parents) -> int:
-    """The mask of one graph, given by the parents of vertices 1 … 6."""
+    """Return the mask of a graph, given the parents of vertices 1 … 6."""
     return sum(1 << edge_bit(x, y) for y, of_vertex in enumerate(parents, start=1) for x in of_vertex)
 
 
 def parents_of(mask: int) -> Parents:
-    """Inverse of `mask_of`."""
+    """Return the parents of vertices 1 … 6 of a mask; inverse of `mask_of`."""
     return tuple(_MEMBERS[mask >> edge_bit(0, y) & 2**y - 1] for y in range(1, MAX_VERTICES))
 
 
 def column(masks: Masks, y: int) -> Bits:
-    """The parents of vertex y as a set of bits, (N,)."""
+    """Return the parents of vertex y as bit sets, (N,)."""
     bits: Bits = (masks >> edge_bit(0, y) & (1 << y) - 1).astype(np.uint8)
     return bits
 
 
 def live_vertices(masks: Masks) -> Bits:
-    """The vertices on a path from input to output as a set of bits, (N,); 0 where there is no such path."""
+    """Return the vertices on a path from input to output as bit sets, (N,); 0 if there is no such path."""
     reached = np.ones(len(masks), np.uint8)
     for y in range(1, MAX_VERTICES):  # edges ascend, so one sweep in order is enough
         reached |= ((column(masks, y) & reached) != 0).astype(np.uint8) << np.uint8(y)
@@ -54,7 +54,7 @@ def live_vertices(masks: Masks) -> Bits:
 
 
 def count_edges(masks: Masks, among: Bits | None = None) -> Bits:
-    """How many edges there are, (N,), of all or only those that join vertices of a set."""
+    """Return the numbers of edges, (N,), of all edges or only of edges between vertices of the bit sets `among`."""
     total = np.zeros(len(masks), np.uint8)
     for y in range(1, MAX_VERTICES):
         parents = column(masks, y)
@@ -65,17 +65,17 @@ def count_edges(masks: Masks, among: Bits | None = None) -> Bits:
 
 
 def is_valid(masks: Masks, rule: str) -> NDArray[np.bool_]:
-    """Whether there is a path and at most nine edges, counted by one of `RULES`, (N,)."""
+    """Return whether graphs have a path and at most nine edges, counted by one of `RULES`, (N,)."""
     live = live_vertices(masks)
     edges = count_edges(masks, live if rule == "pruned" else None)
     return np.logical_and(live, edges <= MAX_EDGES)
 
 
 def pruned_graphs() -> tuple[Masks, Encodings]:
-    """Every pruned graph of NAS-Bench-101, its inner vertices numbered 1, 2, … without a gap and the rest unconnected.
+    """Return every pruned graph of NAS-Bench-101: inner vertices are 1, 2, … without gaps, others unconnected.
 
     Returns:
-        (6472,) masks, ascending, and the edges and number of vertices of each as `nasbench101.encoding` packs them.
+        (6472,) masks, ascending, and the edges and number of vertices of each, packed as in `nasbench101.encoding`.
     """
     masks = all_masks()
     live = live_vertices(masks)

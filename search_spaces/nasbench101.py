@@ -28,28 +28,28 @@ _EVERY = "all"
 
 
 class NASBench101Space(SearchSpace):
-    """All encodings, 21 possible edges among seven vertices and five operations, that are valid.
+    """All valid encodings: 21 possible edges among seven vertices, and five operations.
 
-    Vertex 0 is the input, 1 to 5 are choice blocks, 6 is the output; any of them may have no parents. Valid are
-    those with a path from input to output and at most nine edges. The paper leaves open when edges are counted:
-    "pruned" counts them once vertices on no such path are removed, which is what `nasbench.api` does; "raw" counts
-    all. Of the 509,607,936 encodings, 373,754,169 and 139,359,042 are valid.
+    Vertex 0 is the input, 1 to 5 are choice blocks, 6 is the output; any vertex may have no parents. An encoding
+    is valid if it has a path from input to output and at most nine edges. The paper does not say which edges count:
+    "pruned" counts the edges that are left after pruning, as `nasbench.api` does; "raw" counts all edges. Of the
+    509,607,936 encodings, 373,754,169 and 139,359,042 are valid.
 
-    A number counts the valid sets of edges, ascending as masks of 21 bits (`edge_masks`), and for each of them
+    Numbers follow the valid sets of edges, ascending as masks of 21 bits (`edge_masks`), and within each set the
     operations with the last block fastest. The three kinds of architectures:
         "loose_ends": every valid encoding;
         "no_loose_ends": one architecture for each distinct pruned labelled graph, 1,293,208: vertices on a path first,
             in their order, the others without edges and with operation 0;
-        "unique": one architecture for each distinct cell, that of the lowest number, 423,624.
+        "unique": one architecture for each distinct cell: the one with the lowest number, 423,624.
 
-    Architectures under both rules belong to "nb101"; `id` tells apart what their numbers mean.
+    Architectures under both rules belong to "nb101"; the numbers differ, and so does `id`.
     """
 
     name = "nb101"
     kinds = ("loose_ends", "no_loose_ends", "unique")
 
     def __init__(self, rule: str = "pruned") -> None:
-        """Choose when edges are counted; raises InvalidInputError for another rule than "pruned" and "raw"."""
+        """Choose which edges count; raises InvalidInputError unless the rule is "pruned" or "raw"."""
         if rule not in RULES:
             raise unknown_name("rule of validity", rule, RULES)
         self.rule = rule
@@ -68,7 +68,7 @@ class NASBench101Space(SearchSpace):
 
     @cached_property
     def _rank(self) -> NDArray[np.int32]:
-        """The position of every mask in `_masks`, -1 where it is invalid, 8 MB."""
+        """The position of every mask in `_masks`, -1 for invalid masks, 8 MB."""
         rank = np.full(edge_masks.N_MASKS, -1, np.int32)
         rank[self._masks] = np.arange(len(self._masks))
         return rank
@@ -85,10 +85,11 @@ class NASBench101Space(SearchSpace):
         return Architecture.unchecked(self.name, parents_of(int(self._masks[rank])), self._labellings[labelling])
 
     def index(self, arch: Architecture) -> int:
-        """The number of an architecture.
+        """Return the number of an architecture.
 
         Raises:
-            InvalidInputError: it belongs to another space, has no path from input to output, or too many edges.
+            InvalidInputError: the architecture belongs to another space, has no path from input to output, or has too
+                many edges.
         """
         self.check_architecture(arch)
         if arch.space != self.name or len(arch.operations) != N_BLOCKS:
@@ -111,12 +112,12 @@ class NASBench101Space(SearchSpace):
     # Counting and iterating ------------------------------------------------------------------------------------
 
     def count(self, kind: str, rule: str | None = None) -> int:
-        """How many architectures of a kind there are.
+        """Return the number of architectures of a kind.
 
         Args:
             kind: "loose_ends", "no_loose_ends" or "unique".
-            rule: of "loose_ends", by which encodings are counted: "pruned" or "raw" (without one, the space's own),
-                or "all", valid or not.
+            rule: for "loose_ends", which encodings count: valid under "pruned" or "raw", or "all". Default: the rule of
+                the space.
 
         Raises:
             InvalidInputError: unknown kind or rule.
@@ -133,16 +134,16 @@ class NASBench101Space(SearchSpace):
         return int(edge_masks.is_valid(edge_masks.all_masks(), rule).sum()) * N_LABELLINGS
 
     def numbers(self, kind: str) -> Numbers:
-        """The numbers of all architectures of a kind, ascending, (count(kind),)."""
+        """Return the numbers of all architectures of a kind, ascending, (count(kind),)."""
         self.check_kind(kind)
         if kind == "loose_ends":
             return range(len(self))
         return (self._distinct if kind == "unique" else self._loose_end_free)[0]
 
     def encodings(self, kind: str = "unique") -> Encodings:
-        """The pruned cells of "no_loose_ends" or "unique" as integers (`nasbench101.encoding`), ordered as `numbers`.
+        """Return the pruned cells of "no_loose_ends" or "unique" as integers, in the order of `numbers`.
 
-        Those of "unique" are numbered canonically (`nasbench101.numbering`), 423,624 in half a second.
+        Cells of "unique" are numbered canonically (`nasbench101.numbering`): 423,624 in half a second.
         """
         if kind == "loose_ends":
             raise InvalidInputError(
@@ -152,12 +153,12 @@ class NASBench101Space(SearchSpace):
         return (self._distinct if kind == "unique" else self._loose_end_free)[1]
 
     def enumerate_cells(self) -> tuple[NDArray[np.int64], Encodings]:
-        """For every distinct cell, ascending, its lowest number and its canonical encoding, (423624,)."""
+        """Return the lowest number and the canonical encoding of every distinct cell, (423624,) each."""
         return self._distinct
 
     @property
     def definition(self) -> str:
-        """What the numbers of architectures depend on."""
+        """A string that determines the meaning of the numbers of architectures."""
         return self.rule
 
     @cached_property
@@ -178,24 +179,24 @@ class NASBench101Space(SearchSpace):
 
     @cached_property
     def _distinct(self) -> tuple[NDArray[np.int64], Encodings]:
-        """The same of the lowest number of each cell: where vertices on a path come first, numbered canonically."""
+        """The lowest number of each distinct cell and its canonical encoding, ascending by number."""
         numbers, codes = self._loose_end_free
         return _read_only(*lowest_of_each(numbers, canonical(codes)))
 
     # Sampling and moving ---------------------------------------------------------------------------------------
 
     def sample(self, rng: np.random.Generator, loose_ends: bool = True) -> Architecture:
-        """One architecture, uniformly over "loose_ends" (every valid encoding) or over "no_loose_ends".
+        """Draw an architecture uniformly from "loose_ends" (every valid encoding) or from "no_loose_ends".
 
-        The first is the distribution of drawing 21 edges and five operations until they are valid, as the black-box
-        methods of NAS-Bench-101 do, without the repetitions.
+        The distribution over "loose_ends" equals drawing 21 edges and five operations until they are valid, as the
+        black-box methods of NAS-Bench-101 do.
         """
         if loose_ends:
             return self[int(rng.integers(len(self)))]
         return self[int(rng.choice(self._loose_end_free[0]))]
 
     def neighbours(self, arch: Architecture) -> list[Architecture]:
-        """All valid encodings at edit distance one: first another operation of a block, then an edge more or less."""
+        """Return all valid encodings at edit distance one: first changed operations, then added or removed edges."""
         self.index(arch)
         mask = mask_of(arch.parents)
         flipped = [mask ^ 1 << bit for bit in range(EDGE_BITS)]
@@ -208,17 +209,17 @@ class NASBench101Space(SearchSpace):
     # ConfigSpace -----------------------------------------------------------------------------------------------
 
     def configuration_space(self) -> "ConfigurationSpace":
-        """Categoricals `edge_{x}_{y}` (0 or 1) and `choice_block_{i}_op`; not every configuration is valid."""
+        """Return categoricals `edge_{x}_{y}` (0 or 1) and `choice_block_{i}_op`; some configurations are invalid."""
         return configurations.edge_configuration_space(self)
 
     def from_configuration(self, configuration: "Configuration | Mapping[str, Any]") -> Architecture:
-        """The architecture of a configuration; raises InvalidInputError where that is not valid."""
+        """Return the architecture of a configuration; raises InvalidInputError if it is not valid."""
         arch = configurations.from_edges(self, configuration)
         self.index(arch)
         return arch
 
     def to_configuration(self, arch: Architecture) -> "Configuration":
-        """The configuration of an architecture; raises InvalidInputError if it is not in this space."""
+        """Return the configuration of an architecture; raises InvalidInputError if it is not in this space."""
         self.index(arch)
         return configurations.to_edges(self, arch)
 
@@ -226,7 +227,7 @@ class NASBench101Space(SearchSpace):
 def _labelled(
     masks: edge_masks.Masks, graphs: Encodings, n_inner: int
 ) -> tuple[edge_masks.Masks, NDArray[np.int64], Encodings]:
-    """Every labelling of some pruned graphs of one size: masks, position among the labellings, encodings."""
+    """Return masks, labelling positions and encodings of all labellings of pruned graphs of one size."""
     labels = labellings(n_inner)
     places = np.arange(n_inner)
     labelling = labels @ len(OPERATIONS) ** (N_BLOCKS - 1 - places)

@@ -1,11 +1,11 @@
-"""The architectures one elementary change away: another operation in one block, or one parent of one node exchanged."""
+"""Neighbours of architectures: one block has another operation, or one parent of a node is exchanged."""
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.nasbench101.cell import OPERATIONS
 
 
 def operation_changes(arch: Architecture) -> list[Architecture]:
-    """Every architecture that differs in the operation of one block."""
+    """Return every architecture that differs in the operation of one block."""
     return [
         _with_operation(arch, block, operation)
         for block, now in enumerate(arch.operations)
@@ -15,7 +15,7 @@ def operation_changes(arch: Architecture) -> list[Architecture]:
 
 
 def parent_exchanges(arch: Architecture) -> list[Architecture]:
-    """Every architecture in which one node has one parent exchanged for another, so that their number stays."""
+    """Return every architecture in which one parent of one node is exchanged for another."""
     return [
         _with_parents(arch, node, {*parents, new} - {old})
         for node, parents in enumerate(arch.parents, start=1)

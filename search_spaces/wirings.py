@@ -1,6 +1,6 @@
-"""Wirings: which predecessors every node of a choice-block cell takes, operations aside.
+"""Wirings: the parents of every node of a choice-block cell, without operations.
 
-A wiring is a tuple with the ascending parents of block 1, …, block n and the output.
+A wiring is a tuple of the ascending parents of block 1, …, block n and the output.
 """
 
 from itertools import combinations, product
@@ -16,7 +16,7 @@ Wiring = tuple[tuple[int, ...], ...]
 
 
 def check_parents(n_parents: tuple[int, ...]) -> None:
-    """Raise InvalidInputError unless a cell of NAS-Bench-101 can have nodes with so many parents."""
+    """Raise InvalidInputError unless a cell of NAS-Bench-101 can have nodes with these numbers of parents."""
     if not all(1 <= k <= node for node, k in enumerate(n_parents, start=1)):
         raise InvalidInputError(f"n_parents={n_parents}: node j must take between 1 and j parents")
     if not (2 <= len(n_parents) < MAX_VERTICES and sum(n_parents) <= MAX_EDGES):
@@ -26,17 +26,17 @@ def check_parents(n_parents: tuple[int, ...]) -> None:
 
 
 def all_wirings(n_parents: tuple[int, ...]) -> list[Wiring]:
-    """Every wiring in which node j takes n_parents[j - 1] of its j predecessors, in lexicographic order."""
+    """Return every wiring in which node j takes n_parents[j - 1] of its j predecessors, in lexicographic order."""
     return list(product(*(combinations(range(node), k) for node, k in enumerate(n_parents, start=1))))
 
 
 def read_blocks(wiring: Wiring) -> set[int]:
-    """The blocks that some node takes as a parent, be that node live or dead."""
+    """Return the blocks that are a parent of some node, live or dead."""
     return {parent for parents in wiring for parent in parents} - {0}
 
 
 def canonical_wiring(wiring: Wiring) -> Wiring:
-    """The wiring with the same live part in which dead blocks take their lowest-indexed parents."""
+    """Return the wiring with an equal live part in which dead blocks take their lowest-indexed parents."""
     live = {*live_blocks(wiring), len(wiring)}
     return tuple(
         parents if node in live else tuple(range(len(parents))) for node, parents in enumerate(wiring, start=1)
@@ -44,7 +44,7 @@ def canonical_wiring(wiring: Wiring) -> Wiring:
 
 
 def pruned_matrix(wiring: Wiring) -> NDArray[np.int8]:
-    """The adjacency of input, live blocks and output, renumbered without gaps."""
+    """Return the adjacency matrix of input, live blocks and output, renumbered without gaps."""
     kept = [0, *live_blocks(wiring), len(wiring)]
     matrix = np.zeros((len(kept), len(kept)), np.int8)
     for column, node in enumerate(kept[1:], start=1):
@@ -54,20 +54,20 @@ def pruned_matrix(wiring: Wiring) -> NDArray[np.int8]:
 
 
 def labellings(n_blocks: int, n_operations: int = 3) -> NDArray[np.int64]:
-    """All operation choices of n blocks, (n_operations ** n, n), last block fastest."""
+    """Return all operation choices of n blocks, (n_operations ** n, n), last block fastest."""
     choices = list(product(range(n_operations), repeat=n_blocks))
     return np.array(choices, np.int64).reshape(len(choices), n_blocks)
 
 
 def encodings(wiring: Wiring, labels: NDArray[np.int64]) -> Encodings:
-    """The cells of a wiring whose live blocks are labelled so, as `nasbench101.encoding` packs them.
+    """Return the encodings (`nasbench101.encoding`) of a wiring with given operations of its live blocks.
 
     Args:
         wiring: any wiring.
         labels: (L, number of live blocks) operations, 0 to 2.
 
     Returns:
-        (L,) encodings, blocks numbered in place.
+        (L,) encodings, with the blocks in their order in the wiring.
     """
     matrix = pruned_matrix(wiring)
     n_vertices = np.full(len(labels), len(matrix))

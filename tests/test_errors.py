@@ -23,6 +23,13 @@ def test_long_values_are_not_repeated_in_full() -> None:
     assert len(said) < 250
 
 
+def test_a_close_option_is_suggested_without_the_list_of_all() -> None:
+    known = [f"--option-{i}" for i in range(45)]
+    assert str(unknown_name("option", "--optoin-7", known)).endswith("did you mean '--option-7'? (--help lists all)")
+    assert str(unknown_name("option", "--xyz", known)).count("--option-") == 45
+    assert str(unknown_name("preset", "orignal", ["original"])).endswith("? (known: original)")
+
+
 def test_errors_travel_between_processes() -> None:
     error = InvalidInputError("a sentence\n")
     assert str(pickle.loads(pickle.dumps(error))) == str(error) == "a sentence\\n"  # noqa: S301

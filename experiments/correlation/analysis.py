@@ -20,6 +20,9 @@ CALLED = {"error": "one-shot errors", "loss": "one-shot losses", "probability": 
 """What predicts the true error, by the end of a criterion's name: `spearman_error`, …"""
 OF_PROBABILITY = ("spearman", "kendall", "pearson", "sparse-kendall")
 
+ALL = "all"
+"""The scope of all architectures."""
+
 Floats = NDArray[np.float64]
 
 
@@ -123,23 +126,37 @@ def _compare(
     called = (CALLED[name], f"{truth.split} errors after {truth.budget} epochs")
 
     @cache  # small samples have equal scopes
-    def measure(chosen: bytes) -> dict[str, tuple[float, float, float]]:
+    def measure(chosen: bytes) -> tuple[dict[str, tuple[float, float, float]], dict[str, str]]:
         mask = np.frombuffer(chosen, np.bool_)
         predicted, true, groups = predictions.values[name][mask], errors[mask], predictions.groups[mask]
+        values, causes = _defined(predicted, true, criteria, called)
         seed, resamples = bootstrapping
         rng = np.random.default_rng([seed, predictions.epoch, truth.budget])
-        values = evaluate(predicted, true, criteria, called)
-        ends = bootstrap(predicted, true, criteria, rng, resamples, groups=groups, called=called)
-        return {criterion: (value, *ends[criterion]) for criterion, value in values.items()}
+        ends = bootstrap(predicted, true, values, rng, resamples, groups=groups, called=called) if values else {}
+        return {criterion: (value, *ends[criterion]) for criterion, value in values.items()}, causes
 
+    place = (predictions.epoch, truth.budget, truth.split)
     for scope, mask in {**scopes(errors), **predictions.subsets}.items():
-        if scope != "all" and mask.sum() < FEWEST:  # a sample's top tenth
+        if scope != ALL and mask.sum() < FEWEST:  # a sample's top tenth
             continue
-        place = (predictions.epoch, truth.budget, truth.split)
-        try:
-            found = measure(mask.tobytes())
-        except InvalidInputError as error:
-            undefined.append(Undefined((*place, name, scope), str(error)))
-            continue
+        found, causes = measure(mask.tobytes())
         for criterion, values in found.items():
             rows.append((*place, f"{criterion}_{name}", scope, *values, int(mask.sum()), measured))
+        undefined += [Undefined((*place, f"{criterion}_{name}", scope), cause) for criterion, cause in causes.items()]
+
+
+def _defined(
+    predicted: Floats, true: Floats, criteria: Sequence[str], called: tuple[str, str]
+) -> tuple[dict[str, float], dict[str, str]]:
+    """Return the values of criteria, and why the others are undefined."""
+    try:
+        return evaluate(predicted, true, criteria, called), {}
+    except InvalidInputError:
+        pass
+    values, causes = dict[str, float](), dict[str, str]()
+    for criterion in criteria:
+        try:
+            values |= evaluate(predicted, true, [criterion], called)
+        except InvalidInputError as error:
+            causes[criterion] = str(error)
+    return values, causes

@@ -218,7 +218,7 @@ def _finish(state: RankingState, table: Table, writer: RunWriter[Ranking], conso
     writer.finish(summary)
     ranking = Ranking.open(writer.folder)
     conclude(ranking, console)
-    if cause := next((of.cause for of in undefined if of.place[4] == "all" and of.place[3] == "error"), None):
+    if cause := next((of.cause for of in undefined if of.place[3:] == ("spearman_error", "all")), None):
         raise UserError(f"{cause}. All files are in {writer.folder}; summary.json lists what is undefined")
     return ranking
 

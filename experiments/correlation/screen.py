@@ -104,10 +104,8 @@ def conclude(ranking: Ranking, console: Console) -> None:
 
 def _cells(of: dict[str, dict[str, float]]) -> list[str]:
     cells = [_interval(of.get(name)) for name in ("spearman_error", "spearman_loss")]
-    if "regret_error" not in of:
-        return [*cells, *3 * [UNDEFINED]]
-    values = [f"{of[name]['value']:.2f}" for name in ("kendall_error", "p@10_error")]
-    return [*cells, *values, percent(of["regret_error"]["value"])]
+    values = [f"{of[name]['value']:.2f}" if name in of else UNDEFINED for name in ("kendall_error", "p@10_error")]
+    return [*cells, *values, percent(of["regret_error"]["value"]) if "regret_error" in of else UNDEFINED]
 
 
 def _interval(of: dict[str, float] | None) -> str:

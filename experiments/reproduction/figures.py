@@ -1,8 +1,8 @@
 """The figures of NAS-Bench-1Shot1 that show regret per search epoch, as data: panels of curves, each a few options.
 
-Which methods, spaces, epochs and seeds: the paper's section 5 and appendix. The values of weight decay, and cutout of
-16 pixels with probability 1, which the paper does not print, are those of the published code's scripts. There, cutout
-has that probability from the first epoch to the last, also where the code means to let it grow.
+Methods, spaces, epochs and seeds follow the paper's section 5 and appendix. The paper does not print the values of
+weight decay, nor cutout's size (16 pixels) and probability (1): they follow the scripts of the published code. The
+scripts apply cutout with probability 1 in every epoch, although the code intends the probability to grow.
 """
 
 from collections.abc import Mapping

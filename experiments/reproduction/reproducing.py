@@ -40,7 +40,7 @@ def reproduce(
     console: "Console | None" = None,
     **options: Any,
 ) -> Path | None:
-    """Search all that a figure shows, several searches at once, and draw it; the same call goes on after a stop.
+    """Search all that a figure shows, several searches at once, and draw it; after a stop, the same call continues.
 
     Args:
         name: "figure2", …: a key of `figures.FIGURES`.
@@ -58,7 +58,7 @@ def reproduce(
 
     Raises:
         UserError: bad input before anything is written; or at the end, that searches failed. All others are done then.
-        KeyboardInterrupt: Ctrl-C; it says how to go on.
+        KeyboardInterrupt: Ctrl-C; its message says how to continue.
     """
     from rich.console import Console
 
@@ -85,7 +85,9 @@ def reproduce(
         try:
             failures = _search(name, jobs, folder, places, console)
         except KeyboardInterrupt as stop:
-            raise KeyboardInterrupt(f"stopped; what is done stays in {folder}, and the same command goes on") from stop
+            raise KeyboardInterrupt(
+                f"stopped; finished searches stay in {folder}: run the same command to continue"
+            ) from stop
     picture = _draw(name, stem(name, only), figure, jobs, table, folder, console)
     if failures:
         told = "; ".join(f"{job}: {sentence}" for job, sentence in failures.items())
@@ -104,7 +106,7 @@ def _with_absolute_paths(options: dict[str, Any]) -> dict[str, Any]:
 def _check_images(jobs: Sequence[FigureJob], workers: Workers) -> None:
     """Raise UserError, before anything is printed, where workers lack the images of what is still to be searched."""
     if todo := [job for job in jobs if not job.is_finished]:
-        workers.call(_load_images, todo[0].options["images"])  # those of all searches of a figure
+        workers.call(_load_images, todo[0].options["images"])  # all searches of a figure use the same images
 
 
 def _load_images(name: str) -> None:

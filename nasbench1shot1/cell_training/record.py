@@ -11,6 +11,7 @@ from nasbench1shot1.cell_training.config import TrainingConfig
 from nasbench1shot1.cell_training.schedule import FINAL, HALFWAY, INITIAL
 from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.runs.record import RunRecord
+from nasbench1shot1.wording import counted
 
 ACCURACIES = ("train_accuracy", "validation_accuracy", "test_accuracy")
 FIELDS: dict[str, Any] = {
@@ -70,17 +71,17 @@ class Training(RunRecord):
     KIND, COMMAND, FIELDS, OPTIONS, FACTS = "cell training", "train", FIELDS, TrainingConfig, FACTS
 
     def __repr__(self) -> str:
-        config = self.config
-        return f"Training('{self.folder}': {config['cell_hash']}, {config['epochs']} epochs, seed {config['seed']})"
+        config, epochs = self.config, counted(self.config["epochs"], "epoch")
+        return f"Training('{self.folder}': {config['cell_hash']}, {epochs}, seed {config['seed']})"
 
     @classmethod
     def fault(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
-        """Steps ascend."""
+        """Return a sentence if the step numbers of the lines do not increase, else None."""
         ascend = all(a["step"] < b["step"] for a, b in pairwise(lines))
-        return None if ascend else "a line is not that of its step"
+        return None if ascend else "the step numbers of its lines do not increase"
 
     def are_complete(self, lines: Sequence[Mapping[str, Any]]) -> bool:
-        """Return whether the last line is that of the last step."""
+        """Return whether the last line records the last step of the training."""
         return bool(lines) and bool(lines[-1]["step"] == self.config["steps"])
 
     @cached_property

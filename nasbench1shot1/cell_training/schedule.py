@@ -4,6 +4,7 @@ import math
 from typing import NamedTuple
 
 from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.wording import counted
 
 FEWEST_STEPS = 4
 """One for the first evaluation, one more for the one half-way, and a rest."""
@@ -38,8 +39,8 @@ def stops(epochs: int, images: int, batch_size: int) -> list[Stop]:
     total = steps(epochs, images, batch_size)
     if total < FEWEST_STEPS:
         raise InvalidInputError(
-            f"{images:,} images in batches of {batch_size} are only {total} steps in {epochs} epochs, and a training "
-            f"needs {FEWEST_STEPS}: lower --batch-size or raise --epochs"
+            f"{images:,} images in batches of {batch_size} are only {counted(total, 'step')} in "
+            f"{counted(epochs, 'epoch')}, and a training needs {FEWEST_STEPS}: lower --batch-size or raise --epochs"
         )
     ends = [Stop(steps(e, images, batch_size), float(e), None) for e in range(1, epochs)]
     evaluations = [

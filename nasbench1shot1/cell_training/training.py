@@ -105,9 +105,9 @@ def _start(x: Any, config: TrainingConfig, out: str | Path | None, console: "Con
 
     cell = as_cell(x)
     folder = as_path(out or f"runs/cell-{cell.hash[:8]}-{config.epochs}-{config.seed}", "--out")
-    check_is_new(folder)
     with cpu_threads(config.threads):
-        state = begin(cell, config)
+        state = begin(cell, config)  # first: a folder in the way must not hide an option that is wrong
+        check_is_new(folder)
         facts = {"architecture": str(x) if isinstance(x, Architecture) else None, **_facts(state)}
         with new_run(folder, RunWriter[Training], Training) as writer:
             config_json = description(Training.KIND, {COMMON: config.as_dict()}, facts)

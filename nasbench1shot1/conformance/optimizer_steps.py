@@ -277,7 +277,7 @@ class OptimizerStepsConformance:
         final = state.method.architecture()
         assert state.net.space[state.net.space.index(final)] == final
         assert same(state.net.state_dict(), weights)
-        state.method.load_state_dict(deepcopy(before))  # an Adam that loads moments goes on moving the very tensors
+        state.method.load_state_dict(deepcopy(before))  # Adam updates the moments that it loads in place
         fresh = tiny_state({**given, "seed": 1}).method
         fresh.load_state_dict(before)
         assert same(go_on(state, state.method), go_on(state, fresh))

@@ -135,11 +135,11 @@ def _decompressed(path: Path) -> IO[bytes]:
 
 
 class _Member(tarfile.TarInfo):
-    """A member whose header claims no more bytes than CIFAR-10's have."""
+    """A member whose header claims at most as many bytes as the largest file of CIFAR-10 has."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "_Member":
-        """Parse a header; raises tarfile.ReadError where its size cannot be that of a file of CIFAR-10."""
+        """Parse a header; raises tarfile.ReadError if its size is impossible for a file of CIFAR-10."""
         member = super().frombuf(buf, encoding, errors)
         if not 0 <= member.size <= (_LARGEST if member.type in _PLAIN else _LARGEST_DESCRIPTION):
             raise tarfile.ReadError(f"a member of {member.size} bytes")

@@ -38,7 +38,7 @@ def statistics(x: Tensor) -> tuple[Tensor, Tensor]:
     """Return mean and biased variance, (C,) each, of every channel of x (N, C, H, W).
 
     The memory of x, read as fewer pixels of more channels, gives PyTorch's kernel interleaved parts of the batch. The
-    statistics of the whole follow from those of its parts (Chan, Golub and LeVeque 1983).
+    statistics of the parts are combined into the statistics of the batch (Chan, Golub and LeVeque 1983).
     """
     parts, channels = _parts(_pixels(x)), x.shape[1]
     in_parts = x.permute(0, 2, 3, 1).reshape(-1, parts * channels, 1, 1)

@@ -1,1 +1,1 @@
-"""What belongs to NAS-Bench-101 alone: its cells and their hash, encodings, numbering, skeleton and network."""
+"""Code specific to NAS-Bench-101: cells and their hash, encodings, numbering, skeleton and network."""

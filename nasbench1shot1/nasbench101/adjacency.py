@@ -1,4 +1,4 @@
-"""Adjacency matrices as users give them: what may be wrong with one, each in a sentence."""
+"""Checks of the adjacency matrices that users give."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from nasbench1shot1.errors import InvalidInputError
 
 
 def square(matrix: ArrayLike, n_labels: int) -> NDArray[Any]:
-    """A copy of a matrix as a (V, V) array of the type that was given; raises InvalidInputError unless V = n_labels."""
+    """Return a copy of a matrix as a (V, V) array of its own type; raises InvalidInputError unless V = n_labels."""
     try:
         given = np.array(matrix)
     except ValueError as error:
@@ -26,7 +26,7 @@ def check_bits(adjacency: NDArray[Any]) -> None:
 
 
 def check_ascending(adjacency: NDArray[Any]) -> None:
-    """Raise InvalidInputError for an edge from a vertex to itself or to a lower one."""
+    """Raise InvalidInputError for an edge from a vertex to itself or to a lower vertex."""
     if np.tril(adjacency).any():
         raise InvalidInputError(
             "the adjacency matrix must be strictly upper triangular: number vertices along the edges"

@@ -1,4 +1,4 @@
-"""A cell as NAS-Bench-101 means it: a labelled graph, pruned, known by its graph-invariant MD5."""
+"""Cells of NAS-Bench-101: pruned labelled graphs, identified by a graph-invariant MD5."""
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
@@ -28,19 +28,18 @@ _BITS = frozenset((0, 1))
 class Cell:
     """A pruned cell of NAS-Bench-101. Cells are equal if and only if they have the same hash.
 
-    (Cells without a hash, which cannot be in NAS-Bench-101, are equal if they were given alike.)
+    Cells without a hash, which cannot be in NAS-Bench-101, are equal if matrix and labels are equal.
 
-    Vertices that lie on no path from input to output are removed, as NAS-Bench-101 does before it looks at
-    anything else (its paper, section 2.1; `ModelSpec` in its code). Where there is no such path, nothing is
-    left: `matrix` is 0 × 0 and `is_valid` is false.
+    Vertices that lie on no path from input to output are removed, as in NAS-Bench-101 (section 2.1 of its
+    paper; `ModelSpec` in its code). Without such a path, no vertex is left: `matrix` is 0 × 0 and `is_valid` is false.
 
     Args:
         matrix: (V, V) adjacency of 0 and 1, strictly upper triangular; row → column; vertex 0 is the input,
             vertex V - 1 the output.
-        ops: V labels: "input", one of `OPERATIONS` for every vertex between, "output".
+        ops: V labels: "input", one of `OPERATIONS` for every inner vertex, "output".
 
     Raises:
-        InvalidInputError: the matrix or the labels do not have that form.
+        InvalidInputError: the matrix or the labels have another form.
     """
 
     def __init__(self, matrix: ArrayLike, ops: Sequence[str]) -> None:
@@ -54,7 +53,7 @@ class Cell:
 
     @classmethod
     def from_encoding(cls, code: int) -> "Cell":
-        """The cell of an encoding (`nasbench101.encoding`), numbered as that is."""
+        """Return the cell of an encoding (`nasbench101.encoding`), with the vertices in the order of the encoding."""
         cell = object.__new__(cls)
         cell.__dict__["encoding"] = code
         return cell
@@ -71,8 +70,8 @@ class Cell:
 
         Isomorphic cells whose vertices are numbered differently have different encodings.
 
-        Raises InvalidInputError where there is none: no path from input to output, more than 7 vertices, or labels
-        that are not NAS-Bench-101's.
+        Raises InvalidInputError if the cell has no encoding: it has no path from input to output, more than 7 vertices,
+        or labels that NAS-Bench-101 does not have.
         """
         matrix, ops = self._given
         if not ops or ops[0] != INPUT or ops[-1] != OUTPUT:
@@ -85,7 +84,7 @@ class Cell:
 
     @cached_property
     def matrix(self) -> NDArray[np.int8]:
-        """(V, V) adjacency of the vertices that are left; read-only."""
+        """(V, V) adjacency matrix of the pruned cell; read-only."""
         rows, kept = self._given[0], self._kept
         pruned = np.array([[rows[x][y] for y in kept] for x in kept], np.int8).reshape(len(kept), len(kept))
         pruned.flags.writeable = False
@@ -93,7 +92,7 @@ class Cell:
 
     @cached_property
     def ops(self) -> tuple[str, ...]:
-        """The V labels of the vertices that are left."""
+        """The V labels of the pruned cell."""
         return tuple(self._given[1][v] for v in self._kept)
 
     @cached_property
@@ -108,16 +107,16 @@ class Cell:
 
     @cached_property
     def hash(self) -> str:
-        """The MD5 by which NAS-Bench-101 knows this cell (32 hexadecimal digits).
+        """The MD5 that identifies this cell in NAS-Bench-101 (32 hexadecimal digits).
 
-        Raises InvalidInputError where there is no path from input to output or a label is unknown.
+        Raises InvalidInputError if there is no path from input to output, or if a label is unknown.
         """
         if not self.ops:
             raise InvalidInputError("the cell has no path from input to output, so it has no hash: connect the two")
         return graph_hash(self.matrix, self._labels())
 
     def to_networkx(self) -> "networkx.DiGraph[int]":
-        """The cell as a directed graph; every node carries its label as `op`."""
+        """Return the cell as a directed graph; the attribute `op` of every node is its label."""
         import networkx
 
         graph = networkx.from_numpy_array(self.matrix, create_using=networkx.DiGraph)
@@ -148,10 +147,10 @@ class Cell:
 
 
 def graph_hash(matrix: NDArray[Any], labels: Sequence[int]) -> str:
-    """The invariant of a labelled graph under renumbering, digit for digit that of NAS-Bench-101.
+    """Return the hash of a labelled graph, which does not depend on its numbering; identical to NAS-Bench-101's.
 
-    Every vertex starts from (out-degree, in-degree, label) and takes in, as many times as there are vertices,
-    the sorted values of its predecessors and successors (Ying 2019; NAS-Bench-101, supplement S1).
+    Every vertex starts from (out-degree, in-degree, label). Once for each vertex of the graph, all values are updated
+    with the sorted values of their predecessors and successors (Ying 2019; NAS-Bench-101, supplement S1).
 
     Args:
         matrix: (V, V) adjacency of a pruned cell.
@@ -161,9 +160,9 @@ def graph_hash(matrix: NDArray[Any], labels: Sequence[int]) -> str:
 
 
 def graph_hashes(matrix: NDArray[Any], labels: Sequence[Sequence[int]]) -> list[str]:
-    """`graph_hash` of one (V, V) matrix under many labellings, each the V - 2 operations of the inner vertices.
+    """Return `graph_hash` of a (V, V) matrix for many labellings: each has the V - 2 operations of the inner vertices.
 
-    Every step is made for all labellings before the next, which is twice as fast as one labelling after the other.
+    Computing each step for all labellings at once is twice as fast as one labelling after the other.
     """
     if not labels:
         return []
@@ -186,7 +185,7 @@ def graph_hashes(matrix: NDArray[Any], labels: Sequence[Sequence[int]]) -> list[
 
 
 def _joined(values: list[list[str]], vertices: list[int]) -> Iterable[str]:
-    """For every labelling the values of some vertices, ascending, as one text."""
+    """Return, for every labelling, the sorted and concatenated values of some vertices."""
     columns = [values[v] for v in vertices]
     if not columns:
         return repeat("")  # without end
@@ -198,7 +197,7 @@ def _joined(values: list[list[str]], vertices: list[int]) -> Iterable[str]:
 
 
 def _neighbours(matrix: NDArray[Any]) -> tuple[list[list[int]], list[list[int]]]:
-    """Predecessors and successors of every vertex."""
+    """Return the predecessors and the successors of every vertex."""
     rows = np.asarray(matrix).tolist()
     before = [[u for u, row in enumerate(rows) if row[v]] for v in range(len(rows))]
     after = [[w for w, edge in enumerate(row) if edge] for row in rows]
@@ -225,7 +224,7 @@ def _md5(text: str) -> str:
 
 
 def _is_plain(rows: Any, n_labels: int) -> bool:
-    """Is this what most callers give, n × n lists with 0 and 1 above the diagonal and 0 elsewhere?"""
+    """Return whether this is the usual input: n × n lists, with 0 and 1 above the diagonal and 0 elsewhere."""
     if type(rows) is not list or len(rows) != n_labels or not rows:
         return False
     if not all(type(row) is list and len(row) == n_labels for row in rows):

@@ -1,10 +1,10 @@
-"""A pruned cell as one integer of 34 bits, as the tables keep it; one at a time or many at once.
+"""Encodings of pruned cells as integers of 34 bits, as tables store them; one at a time or many at once.
 
 Bits 0–20: edge x → y at bit x + y(y - 1)/2, so that encodings ascend as NAS-Bench-101 enumerates its graphs.
 Bits 21–30: two bits for the operation of vertices 1…5, its index in `OPERATIONS`. Bits 31–33: number of vertices.
 
-One graph has one encoding for each way to number its inner vertices along the edges (`nasbench101.numbering`). A
-table lists them all, so that a cell is found without its MD5, which takes ten times as long.
+A graph has one encoding for each numbering of its inner vertices along the edges (`nasbench101.numbering`). A table
+lists all of them, so that a cell is found without its MD5, which would take ten times as long.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ from nasbench1shot1.errors import InvalidInputError
 
 
 class Encoded(Protocol):
-    """A cell, as far as its encoding goes."""
+    """The part of a cell's interface that encoding needs."""
 
     @property
     def encoding(self) -> int:
@@ -27,7 +27,7 @@ class Encoded(Protocol):
 
 
 class Wired(Protocol):
-    """What is encoded of an architecture: the parents of every block and of the output, and the blocks' operations."""
+    """The part of an architecture's interface that encoding needs: parents and operations."""
 
     @property
     def parents(self) -> tuple[tuple[int, ...], ...]:
@@ -52,7 +52,7 @@ _INDEX = {operation: i for i, operation in enumerate(OPERATIONS)}
 
 
 def edge_bit(x: int, y: int) -> int:
-    """The bit of the edge from vertex x to vertex y > x."""
+    """Return the bit of the edge from vertex x to vertex y > x."""
     return x + y * (y - 1) // 2
 
 
@@ -64,27 +64,27 @@ def _operation_bit(vertex: int) -> int:
 
 
 def encode_graph(matrix: Sequence[Sequence[Any]], ops: Sequence[Any]) -> int:
-    """Prune a graph and encode what is left.
+    """Prune a graph and encode it.
 
     Args:
-        matrix: V rows of V entries, true above the diagonal where there is an edge; the rest is not looked at.
-        ops: V labels; the first and the last are not looked at.
+        matrix: V rows of V entries; true entries above the diagonal are edges, all others are ignored.
+        ops: V labels; the first and the last are ignored.
 
     Raises:
-        InvalidInputError: no path leads from the first to the last vertex, more than 7 vertices are on one, or one
-            of those has a label that is not in `OPERATIONS`.
+        InvalidInputError: no path leads from the first to the last vertex, more than 7 vertices are on such a path, or
+            one of these vertices has a label that is not in `OPERATIONS`.
     """
     return _encode(_predecessors(matrix), ops)
 
 
 def path_vertices(matrix: Sequence[Sequence[Any]]) -> list[int]:
-    """The vertices on a path from the first to the last, ascending; none if there is no such path."""
+    """Return the vertices on a path from the first to the last, ascending; empty if there is no such path."""
     kept = _on_a_path(_predecessors(matrix))
     return [vertex for vertex in range(len(matrix)) if kept >> vertex & 1]
 
 
 def _predecessors(matrix: Sequence[Sequence[Any]]) -> list[int]:
-    """Those of every vertex as a bit mask."""
+    """Return the predecessors of every vertex as a bit mask."""
     n = len(matrix)
     before = [0] * n
     for x in range(n - 1):
@@ -132,7 +132,7 @@ def _on_a_path(before: Sequence[int]) -> int:
 
 @lru_cache(maxsize=1 << 14)
 def _compressed(mask: int, kept: int) -> int:
-    """The bits of `mask` at the places that are set in `kept`, moved together."""
+    """Return the bits of `mask` at the places that are set in `kept`, moved together."""
     places = [place for place in range(kept.bit_length()) if kept >> place & 1]
     return sum((mask >> place & 1) << i for i, place in enumerate(places))
 
@@ -145,7 +145,7 @@ def _index(operation: Any) -> int:
 
 
 def decode_graph(code: int) -> tuple[list[list[int]], list[str]]:
-    """The adjacency and the labels that an encoding stands for."""
+    """Return the adjacency matrix and the labels of an encoding."""
     n = code >> VERTEX_BIT
     matrix = [[int(x < y and code >> edge_bit(x, y) & 1) for y in range(n)] for x in range(n)]
     inner = [OPERATIONS[code >> _operation_bit(vertex) & 3] for vertex in range(1, n - 1)]
@@ -154,7 +154,7 @@ def decode_graph(code: int) -> tuple[list[list[int]], list[str]]:
 
 @lru_cache(maxsize=1 << 14)
 def _wiring(parents: Parents) -> tuple[int, tuple[int, ...]]:
-    """The encoding of a wiring with operation 0 everywhere, and each block's operation bit; 60 if it is dead."""
+    """Return the encoding of a wiring with operation 0 in all blocks, and the operation bit of each (60: dead)."""
     before = [0, *(sum(1 << parent for parent in of_node) for of_node in parents)]
     kept, last = _on_a_path(before), len(parents)
     shifts = [60] * (last - 1)
@@ -164,7 +164,7 @@ def _wiring(parents: Parents) -> tuple[int, tuple[int, ...]]:
 
 
 def encode_architecture(arch: Wired) -> int:
-    """The encoding of an architecture's cell; raises InvalidInputError as `encode_graph` does."""
+    """Return the encoding of an architecture's cell; raises InvalidInputError as `encode_graph` does."""
     code, shifts = _wiring(arch.parents)
     for operation, shift in zip(arch.operations, shifts, strict=True):
         code |= operation << shift
@@ -175,7 +175,7 @@ def encode_architecture(arch: Wired) -> int:
 
 
 def encode_architectures(archs: Sequence[Wired]) -> Encodings:
-    """The encodings of N architectures of one space, (N,), an order of magnitude faster than one by one.
+    """Return the encodings of N architectures of one space, (N,), an order of magnitude faster than one by one.
 
     Raises InvalidInputError as `encode_graph` does.
     """
@@ -192,7 +192,7 @@ def encode_architectures(archs: Sequence[Wired]) -> Encodings:
 
 
 def encode_all(cells: Iterable[Encoded]) -> Encodings:
-    """The encodings of many cells, (N,)."""
+    """Return the encodings of many cells, (N,)."""
     return np.fromiter((cell.encoding for cell in cells), np.uint64)
 
 
@@ -200,8 +200,8 @@ def to_arrays(codes: Encodings) -> tuple[NDArray[np.int64], NDArray[np.int64], N
     """Unpack many encodings.
 
     Returns:
-        (N, 7, 7) adjacency, zero padded; (N, 5) operation of vertices 1…5, -1 where there is none; (N,) number
-        of vertices V, of which V - 1 is the output.
+        (N, 7, 7) adjacency, zero padded; (N, 5) operations of vertices 1…5, -1 for missing vertices; (N,) numbers of
+        vertices V, of which V - 1 is the output.
     """
     n_vertices = (codes >> np.uint64(VERTEX_BIT)).astype(np.int64)
     adjacency = np.zeros((len(codes), MAX_VERTICES, MAX_VERTICES), np.int64)
@@ -218,7 +218,7 @@ def to_arrays(codes: Encodings) -> tuple[NDArray[np.int64], NDArray[np.int64], N
 def from_arrays(
     adjacency: NDArray[np.integer], operations: NDArray[np.integer], n_vertices: NDArray[np.integer]
 ) -> Encodings:
-    """Pack what `to_arrays` gives."""
+    """Pack arrays into encodings; the inverse of `to_arrays`."""
     codes = n_vertices.astype(np.uint64) << np.uint64(VERTEX_BIT)
     for y in range(MAX_VERTICES):
         for x in range(y):
@@ -233,16 +233,16 @@ def from_arrays(
 
 
 def is_possible(code: int) -> bool:
-    """Whether an integer can be an encoding: 2 to 7 vertices, known operations, no bit that has no meaning.
+    """Return whether an integer can be an encoding: 2 to 7 vertices, known operations, no other bits set.
 
-    Whether all vertices are on a path from input to output is not looked at.
+    Does not check whether all vertices are on a path from input to output.
     """
     n = code >> VERTEX_BIT
     return 2 <= n <= MAX_VERTICES and not (code & ~_MEANINGFUL[n] or code & code >> 1 & _LOW_BITS)
 
 
 def are_possible(codes: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """`is_possible` of N integers, (N,)."""
+    """Return `is_possible` of N integers, (N,)."""
     numbers = np.asarray(codes, np.uint64)
     n = np.minimum(numbers >> np.uint64(VERTEX_BIT), np.uint64(MAX_VERTICES + 1)).astype(np.int64)
     meaningless = ~np.array([*_MEANINGFUL, 0], np.uint64)[n]
@@ -259,6 +259,6 @@ _MEANINGFUL = tuple(
     n << VERTEX_BIT | (1 << n * (n - 1) // 2) - 1 | (1 << 2 * max(n - 2, 0)) - 1 << EDGE_BITS
     for n in range(MAX_VERTICES + 1)
 )
-"""The bits that a cell of so many vertices can have set."""
+"""The bits that can be set in the encoding of a cell, by its number of vertices."""
 _LOW_BITS = sum(1 << _operation_bit(vertex) for vertex in range(1, MAX_VERTICES - 1))
-"""The lower bit of every operation: with the upper one set, too, it would be operation 3, of which there is none."""
+"""The lower bit of every operation. If the upper bit is set, too, the operation is 3, which does not exist."""

@@ -30,15 +30,15 @@ _TRUNCATED_STD = 0.8796256610342398
 
 
 class NetworkCell(nn.Module):
-    """One cell: what leaves the input is projected, interior tensors are summed, those into the output concatenated.
+    """One cell: edges from the input are projections, inner vertices sum their inputs, the output concatenates them.
 
-    A vertex that is one channel wider than the one it feeds loses its last channel on the way. An edge from input to
+    A vertex that is one channel wider than the one it feeds loses its last channel. An edge from input to
     output is projected to the full width and added to the concatenation.
 
     Args:
-        cell: its vertices are taken as they are numbered.
+        cell: the cell, whose numbering of vertices is used.
         place: channels before and after.
-        momentum: of batch-norm, PyTorch's sense.
+        momentum: batch-norm momentum in PyTorch's sense.
     """
 
     def __init__(self, cell: Cell, place: CellPlace, momentum: float) -> None:
@@ -72,7 +72,7 @@ class NetworkCell(nn.Module):
         return self._sum(self._output, x, [torch.cat(feeding, dim=1)] if feeding else [])
 
     def _sum(self, vertex: int, x: Tensor, tensors: Sequence[Tensor]) -> Tensor:
-        """The sum of tensors and, where there is an edge from the input, of its projection for this vertex."""
+        """Return the sum of tensors, and of the input's projection if an edge leads from the input to this vertex."""
         if str(vertex) in self.projections:
             tensors = [*tensors, self.projections[str(vertex)](x)]
         total = tensors[0]
@@ -85,8 +85,8 @@ class CellNetwork(nn.Module):
     """Stem, stacks of one cell with the image halved between them, global average, dense layer.
 
     Attributes:
-        cell: with its vertices as the network numbers them.
-        skeleton: what stands around the cells.
+        cell: the cell in the numbering of the network.
+        skeleton: the network around the cells.
     """
 
     def __init__(self, cell: Cell, skeleton: Skeleton, momentum: float = BATCH_NORM_MOMENTUM) -> None:
@@ -120,26 +120,27 @@ def build_network(
     batch_norm_momentum: float = BATCH_NORM_MOMENTUM,
     generator: torch.Generator | None = None,
 ) -> CellNetwork:
-    """The network of a cell, with fresh weights; the defaults are NAS-Bench-101's.
+    """Build the network of a cell, with fresh weights; the defaults are NAS-Bench-101's.
 
     Two numberings of one cell can differ in parameters, as the first vertices that feed the output take the remainder
-    of its channels. The network has the official number of parameters where the cell is numbered as that data set
-    trained it: a table's `cell(row)` is, and `numbering="nasbench101"` brings any cell into that order.
+    of its channels. The network has the official number of parameters if the cell has the numbering that NAS-Bench-101
+    trained: the result of a table's `cell(row)` has it, and `numbering="nasbench101"` applies it to any cell.
 
     Args:
-        x: an Architecture, a Cell, or anything with `matrix` and `ops`, for example a ModelSpec; of any number of
+        x: an Architecture, a Cell, or anything with `matrix` and `ops`, for example a ModelSpec, with any number of
             vertices.
-        stem_channels: of stem and first stack; every further stack doubles them. 16 makes the proxy model.
-        stacks: how many.
-        cells_per_stack: how many.
-        classes: how many.
-        numbering: "given", or "nasbench101" for that data set's own numbering of the same cell.
+        stem_channels: channels of the stem and the first stack; every further stack doubles them. 16 gives the proxy
+            model.
+        stacks: number of stacks.
+        cells_per_stack: number of cells in each stack.
+        classes: number of classes.
+        numbering: "given", or "nasbench101" for NAS-Bench-101's numbering of the cell.
         batch_norm_momentum: weight of the newest batch in the running statistics (PyTorch's sense).
-        generator: draws the initial weights, as TensorFlow does by default (`initialise`); without one PyTorch's
-            global generator does.
+        generator: draws the initial weights from TensorFlow's default distributions (`initialise`). Default: PyTorch's
+            global generator.
 
     Raises:
-        InvalidInputError: no such cell or numbering, a number out of range, or fewer channels than vertices share them.
+        InvalidInputError: an invalid cell or numbering, a number out of range, or more vertices than channels to share.
     """
     cell = as_cell(x)
     if numbering not in NUMBERINGS:

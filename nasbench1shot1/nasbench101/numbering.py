@@ -1,11 +1,11 @@
-"""The numberings of a cell's vertices: the one that NAS-Bench-101 meets first, and all of them, for many cells at once.
+"""Numberings of the vertices of many cells: the first in NAS-Bench-101's enumeration, or all.
 
-The numbering matters: where channels do not divide evenly among the vertices that feed the output, the first of
-them get one more, so two isomorphic graphs can differ in parameters. NAS-Bench-101 trained the first it met when it
-enumerated its graphs, with edges ascending as a bit mask, then operations in product order.
+The numbering matters: if channels do not divide evenly among the vertices that feed the output, the first of these
+vertices get one more. So two isomorphic graphs can differ in parameters. NAS-Bench-101 trained the first graph in its
+enumeration, with edges ascending as a bit mask, then operations in product order.
 
 A million cells share a few thousand graphs. So every permutation of the inner vertices is applied to the distinct
-graphs and to the 1,024 settings of the operations' bits alone, and cells only look up what became of theirs.
+graphs and to the 1,024 settings of the operations' bits alone, and each cell looks up its results.
 """
 
 from collections.abc import Iterator
@@ -26,17 +26,17 @@ from nasbench1shot1.nasbench101.encoding import (
 
 N_INNER = MAX_VERTICES - 2
 _NONE = np.uint64(2**64 - 1)
-"""In the place of edges that a permutation would let descend."""
+"""Stands for edges of which a permutation makes one descend."""
 
 
 def canonical(codes: Encodings) -> Encodings:
-    """For each cell, the encoding of the isomorphic graph that the enumeration of NAS-Bench-101 meets first.
+    """Return, for each cell, the encoding of the isomorphic graph that comes first in NAS-Bench-101's enumeration.
 
     Args:
-        codes: (N,) encodings of pruned cells, numbered anyhow.
+        codes: (N,) encodings of pruned cells, in any numbering.
 
     Returns:
-        (N,) encodings; equal for isomorphic cells and no others.
+        (N,) encodings; equal if and only if the cells are isomorphic.
     """
     out = np.empty_like(codes)
     for rows in _by_size(codes):
@@ -45,14 +45,14 @@ def canonical(codes: Encodings) -> Encodings:
 
 
 def numberings(codes: Encodings) -> tuple[Encodings, NDArray[np.int64]]:
-    """Every encoding of every cell: inner vertices permuted in all ways in which edges still ascend.
+    """Return all encodings of all cells: every permutation of the inner vertices with which all edges ascend.
 
     Args:
-        codes: (N,) encodings of pruned cells, numbered anyhow; all of NAS-Bench-101's have 1,293,208 numberings.
+        codes: (N,) encodings of pruned cells, in any numbering; NAS-Bench-101's cells have 1,293,208 numberings.
 
     Returns:
-        (K,) distinct encodings, ascending, and for each the position (K,) int64 in `codes` of its cell, the first
-        where `codes` names a cell more than once.
+        (K,) distinct encodings, ascending, and (K,) int64 the position in `codes` of the cell of each: the first
+        position if a cell occurs more than once.
     """
     found, positions = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
     for of_size in _by_size(codes):
@@ -66,13 +66,13 @@ def numberings(codes: Encodings) -> tuple[Encodings, NDArray[np.int64]]:
 
 
 class _Renumbered:
-    """Cells of one number of vertices under all P permutations of the inner ones.
+    """Cells with an equal number of vertices under all P permutations of the inner vertices.
 
     Attributes:
-        edges: (P, G) edges of each of the G distinct graphs, `_NONE` where one would descend.
-        operations: (P, 1024) what becomes of each setting of the operations' bits.
-        graph: (N,) which graph a cell has.
-        setting: (N,) its operations' bits.
+        edges: (P, G) edges of each of the G distinct graphs, `_NONE` if one would descend.
+        operations: (P, 1024) each setting of the operations' bits, permuted.
+        graph: (N,) index of the graph of each cell.
+        setting: (N,) operations' bits of each cell.
     """
 
     def __init__(self, codes: Encodings) -> None:
@@ -84,7 +84,7 @@ class _Renumbered:
         self.operations = np.stack([_permuted_operations(order) for order in orders])
 
     def all_encodings(self) -> Iterator[tuple[NDArray[np.int64], Encodings]]:
-        """For each permutation the rows whose edges still ascend, and their encodings."""
+        """Yield, for each permutation, the rows whose edges still ascend, and their encodings."""
         for edges, operations in zip(self.edges, self.operations, strict=True):
             rows = np.flatnonzero((edges != _NONE)[self.graph])
             yield rows, self.encodings(edges[self.graph[rows]], operations[self.setting[rows]])
@@ -95,14 +95,14 @@ class _Renumbered:
 
 
 def _by_size(codes: Encodings) -> Iterator[NDArray[np.int64]]:
-    """The rows of each number of vertices that occurs."""
+    """Yield the rows of the cells with each number of vertices."""
     n_vertices = codes >> np.uint64(VERTEX_BIT)
     for n in np.unique(n_vertices):
         yield np.flatnonzero(n_vertices == n)
 
 
 def _first_met(cells: _Renumbered) -> Encodings:
-    """The lowest edges, and of the permutations that lead to them the one with the first operations."""
+    """Return the encodings with the lowest edges and, among permutations with these edges, the first operations."""
     lowest = cells.edges.min(axis=0)
     rank, setting_of_rank = _product_order()
     best = np.full(len(cells.graph), len(setting_of_rank))
@@ -128,7 +128,7 @@ def _permuted_edges(graphs: Encodings, order: tuple[int, ...]) -> Encodings:
 
 
 def _permuted_operations(order: tuple[int, ...]) -> Encodings:
-    """(1024,) the same for the operations of the inner vertices."""
+    """Return all settings of the operations' bits, (1024,), with vertex order[i] in the place of vertex i."""
     settings = np.arange(2**OPERATION_BITS, dtype=np.uint64)
     permuted = np.zeros_like(settings)
     for place, vertex in enumerate(order[1:-1]):
@@ -137,7 +137,7 @@ def _permuted_operations(order: tuple[int, ...]) -> Encodings:
 
 
 def _product_order() -> tuple[NDArray[np.int64], Encodings]:
-    """(1024,) the rank of operations' bits in product order, the first vertex the most significant, and its inverse."""
+    """Return the rank of operations' bits in product order, with the first vertex most significant; its inverse."""
     settings = np.arange(2**OPERATION_BITS)
     rank = np.zeros(len(settings), np.int64)
     real = np.ones(len(settings), bool)

@@ -1,6 +1,6 @@
-"""How wide every layer of a cell's network is, and so how many parameters it has; cells of any number of vertices.
+"""The width of every layer of a cell's network, and its number of parameters, for cells with any number of vertices.
 
-`table_building.parameters` counts many cells of at most 7 vertices at once; the tests hold the two against each other.
+`table_building.parameters` counts many cells of at most 7 vertices at once; tests compare the two.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,36 +9,37 @@ from typing import Any, NamedTuple
 
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.nasbench101.cell import OPERATIONS, Cell
+from nasbench1shot1.wording import counted
 
 CONV3X3, CONV1X1, MAXPOOL3X3 = OPERATIONS
 KERNEL_SIZES = {CONV3X3: 3, CONV1X1: 1}
 IMAGE_CHANNELS = 3
 STEM_KERNEL_SIZE = 3
 NUMBERINGS = ("given", "nasbench101")
-"""How a network numbers its vertices: as the cell does, or as `in_nasbench101_numbering`."""
+"""Numberings of the vertices of a network: as in the given cell, or as in `in_nasbench101_numbering`."""
 
 
 class CellPlace(NamedTuple):
-    """Where a cell stands in the network."""
+    """The place of a cell in the network."""
 
     in_channels: int
     out_channels: int
     halves: bool
-    """Whether the image is halved before it."""
+    """Whether the image is halved before the cell."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Skeleton:
-    """What stands around the cells (NAS-Bench-101, section 2.1 and Figure 1); the defaults are that data set's.
+    """The network around the cells (NAS-Bench-101, section 2.1 and Figure 1); the defaults are NAS-Bench-101's.
 
     Attributes:
-        stem_channels: of the stem and of the first stack's cells; every further stack doubles them.
-        stacks: how many; before each but the first, the image is halved.
-        cells_per_stack: how many.
-        classes: how many.
+        stem_channels: channels of the stem and of the cells of the first stack; every further stack doubles them.
+        stacks: number of stacks; the image is halved before each stack but the first.
+        cells_per_stack: number of cells in each stack.
+        classes: number of classes.
 
     Raises:
-        InvalidInputError: one of them is not a whole number of at least 1.
+        InvalidInputError: an attribute is not a whole number of at least 1.
     """
 
     stem_channels: int = 128
@@ -53,15 +54,15 @@ class Skeleton:
 
     @property
     def last_channels(self) -> int:
-        """Channels of the last stack, which the dense layer reads."""
+        """Number of channels of the last stack, the input of the dense layer."""
         return self.stem_channels << (self.stacks - 1)
 
     def places(self) -> Iterator[CellPlace]:
-        """Every cell's place, in the order of the forward pass."""
+        """Return the place of every cell, in the order of the forward pass."""
         return (place for place, count in self.counted_places() for _ in range(count))
 
     def counted_places(self) -> Iterator[tuple[CellPlace, int]]:
-        """Every place with the number of consecutive cells that stand in places alike, in the order of the pass."""
+        """Yield each place with the number of consecutive cells in equal places, in the order of the forward pass."""
         before = self.stem_channels
         for stack in range(self.stacks):
             width = self.stem_channels << stack
@@ -71,17 +72,17 @@ class Skeleton:
 
 
 def vertex_channels(matrix: Sequence[Sequence[int]], out_channels: int) -> list[int]:
-    """Channels of every vertex by NAS-Bench-101's inference (its section 2.1; `compute_vertex_channels` in its code).
+    """Return the channels of every vertex (NAS-Bench-101, section 2.1; `compute_vertex_channels` in its code).
 
-    The vertices that feed the output share its channels; where the division leaves a remainder, the first of them
-    take one more each. Every other vertex is as wide as the widest that it feeds.
+    The vertices that feed the output share its channels; if the division leaves a remainder, the first of these
+    vertices take one more each. Every other vertex is as wide as the widest vertex that it feeds.
 
     Args:
         matrix: (V, V) adjacency of a pruned cell.
-        out_channels: of the output.
+        out_channels: channels of the output.
 
     Returns:
-        V numbers; 0 for the input, which has what it is given.
+        V numbers; 0 for the input, whose channels depend on the previous layer.
 
     Raises:
         InvalidInputError: more vertices feed the output than it has channels.
@@ -90,7 +91,8 @@ def vertex_channels(matrix: Sequence[Sequence[int]], out_channels: int) -> list[
     feeding = [v for v in range(1, last) if matrix[v][last]]
     if len(feeding) > out_channels:
         raise InvalidInputError(
-            f"{len(feeding)} vertices share the output's {out_channels} channels: give the stem more channels"
+            f"{len(feeding)} vertices share the output's {counted(out_channels, 'channel')}: give the stem more "
+            "channels"
         )
     channels = [0] * last + [out_channels]
     for position, v in enumerate(feeding):
@@ -102,11 +104,11 @@ def vertex_channels(matrix: Sequence[Sequence[int]], out_channels: int) -> list[
 
 
 def parameter_count(x: Any, skeleton: Skeleton | None = None) -> int:
-    """Trainable parameters of the network that `build_network` builds, without building it.
+    """Return the number of trainable parameters of a cell's network, without building it.
 
     Args:
-        x: as for `as_cell`; vertices count as they are numbered.
-        skeleton: NAS-Bench-101's if not given.
+        x: as for `as_cell`; the given numbering of the vertices is used.
+        skeleton: the network around the cells. Default: NAS-Bench-101's.
 
     Raises:
         InvalidInputError: as `as_cell` and `vertex_channels`.
@@ -127,7 +129,7 @@ def _of_cell(matrix: list[list[int]], ops: Sequence[str], place: CellPlace) -> i
 
 
 def _conv_bn(in_channels: int, out_channels: int, kernel_size: int) -> int:
-    """A convolution without bias, and its batch-norm's scale and shift."""
+    """Return the parameters of a convolution without bias, and of the scale and shift of its batch-norm."""
     return (kernel_size**2 * in_channels + 2) * out_channels
 
 
@@ -135,14 +137,14 @@ _FROM_TEXT = "give nb.Architecture.parse(text), or for a hash the cell of a tabl
 
 
 def as_cell(x: Any) -> Cell:
-    """The cell whose network can be built.
+    """Return a value as a cell whose network can be built.
 
     Args:
         x: an Architecture, a Cell, or anything with `matrix` and `ops` as `Cell` takes them, for example a ModelSpec.
 
     Raises:
-        InvalidInputError: it is none of these, has no path from input to output, or a vertex has an operation that is
-            none of `OPERATIONS`.
+        InvalidInputError: the value is not a cell, has no path from input to output, or has an operation that is not in
+            `OPERATIONS`.
     """
     if isinstance(found := getattr(x, "cell", None), Cell):  # an Architecture
         return found
@@ -161,12 +163,12 @@ def as_cell(x: Any) -> Cell:
 
 
 def in_nasbench101_numbering(cell: Cell) -> Cell:
-    """The same cell, numbered as NAS-Bench-101 first met and trained it.
+    """Return a cell in the numbering that NAS-Bench-101 trained: the first in its enumeration.
 
     Isomorphic cells can differ in parameters, as the first vertices take the remainder (`nasbench101.numbering`).
 
     Raises:
-        InvalidInputError: it is not in NAS-Bench-101.
+        InvalidInputError: the cell is not in NAS-Bench-101.
     """
     import numpy as np
 

@@ -121,7 +121,7 @@ def _check_together(config: SearchConfig) -> None:
         )
     if config.warm_start_epochs and config.warm_start_epochs >= config.epochs:
         raise InvalidInputError(
-            f"--warm-start-epochs {config.warm_start_epochs} leaves none of the {config.epochs} epochs for Λ: lower it"
+            f"--warm-start-epochs {config.warm_start_epochs} leaves no epoch for Λ out of {config.epochs}: lower it"
         )
     if config.early_stopping and not config.hessian_eigenvalue:
         raise InvalidInputError("--early-stopping needs the Hessian's eigenvalue: add --hessian-eigenvalue")

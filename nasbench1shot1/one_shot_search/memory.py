@@ -11,12 +11,13 @@ MOST_CHANNELS = 10**6  # more are not counted exactly: no memory holds so many
 
 
 def check_fits(config: SearchConfig, space: OneShotSpace) -> None:
-    """Raise InvalidInputError for a supernet whose training does not fit into the memory of its device.
+    """Check that a supernet can be trained in the memory of its device.
 
-    Only what every method keeps is counted: weights, gradients, momentum and every cell's input for backpropagation.
-    So a search that passes may still run out of memory.
+    The estimate includes only what every method keeps: weights, gradients, momentum and the feature maps for
+    backpropagation. So a search that passes may still run out of memory.
 
-    Raises InvalidInputError with the estimate; also where channels cannot be divided by `partial_channels`.
+    Raises:
+        InvalidInputError: the estimate exceeds the memory, or `partial_channels` does not divide the channels.
     """
     k = config.partial_channels
     channels = config.channels if config.channels % k else min(config.channels, max(MOST_CHANNELS // k, 1) * k)

@@ -115,8 +115,8 @@ def defaults(method: "type[OneShotOptimizer]", scale: str, preset: str) -> dict[
 def help_defaults(method: "type[OneShotOptimizer]", name: str) -> tuple[SearchConfig, "Hyperparameters"]:
     """Return the defaults of an optimizer at the full scale under the preset "corrected", for help."""
     check_method(method)
-    filled = _filled(method, {"optimizer": name})
-    return filled.common, filled.own
+    options = _filled(method, {"optimizer": name})
+    return options.common, options.own
 
 
 def check_options(method: "type[OneShotOptimizer]", given: Iterable[str]) -> None:
@@ -148,7 +148,7 @@ def check_method(method: "type[OneShotOptimizer]") -> None:
         if not has_simple_type(hints[field.name]):
             raise InvalidInputError(
                 f"the option '{field.name}' of {method.__name__} has a type that no option can have: use int, float, "
-                "bool, str or a Literal of texts, perhaps | None"
+                "bool, str or a Literal of strings, each optionally | None"
             )
         if MISSING is field.default is field.default_factory:
             raise InvalidInputError(f"the option '{field.name}' of {method.__name__} has no default: give it one")

@@ -73,10 +73,13 @@ class Run(RunRecord):
 
     @classmethod
     def fault(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
-        """Lines are those of epochs 0, 1, …, and their architectures have the cells whose hashes they name."""
+        """Return a sentence if the lines are not valid, else None.
+
+        Valid lines record epochs 0, 1, … in order, and each architecture has the cell whose hash its line names.
+        """
         for epoch, line in enumerate(lines):
             if line["epoch"] != epoch:
-                return f"line {epoch + 1} is not that of epoch {epoch}"
+                return f"line {epoch + 1} does not record epoch {epoch}"
             try:
                 is_hash = Architecture.parse(line["architecture"]).cell.hash == line["cell_hash"]
             except InvalidInputError as error:
@@ -86,7 +89,7 @@ class Run(RunRecord):
         return None
 
     def are_complete(self, lines: Sequence[Mapping[str, Any]]) -> bool:
-        """Return whether these are as many lines as the summary counts epochs."""
+        """Return whether there is a line for each epoch that the summary counts, and for epoch 0."""
         searched = self.summary.get("searched_epochs", len(lines) - 1)  # the first version did not write it
         return type(searched) is int and len(lines) == searched + 1
 

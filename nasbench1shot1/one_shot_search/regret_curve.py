@@ -13,6 +13,7 @@ from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.one_shot_search.options import non_default_options
 from nasbench1shot1.one_shot_search.record import Run
 from nasbench1shot1.runs.options import flag
+from nasbench1shot1.wording import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -119,7 +120,7 @@ def scale_text(configs: Sequence[Mapping[str, Any]]) -> str:
     """How large searches were, from their runs' configurations, and what departs in all of them, for captions."""
     config, *others = configs
     size = (
-        f"{config['scale']} scale: {config['channels']} channels × {config['cells']} cells, "
+        f"{config['scale']} scale: {counted(config['channels'], 'channel')} × {counted(config['cells'], 'cell')}, "
         f"{config['weight_images']:,} + {config['architecture_images']:,} images of {config['images']}, "
         f"preset {config['preset']}"
     )

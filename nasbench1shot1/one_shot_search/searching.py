@@ -81,10 +81,10 @@ def start_search(options: SearchOptions, folder: Path, console: "Console | None"
 
     table = load_table(options.common.table)
     _check_covers(table, options.common.space)
-    _check_is_no_other(folder, options)
-    check_is_new(folder)
     with cpu_threads(options.common.threads):
-        state = begin(options)
+        state = begin(options)  # first: a folder in the way must not hide an option that is wrong
+        _check_is_no_other(folder, options)
+        check_is_new(folder)
         with new_run(folder, SearchWriter, Run) as writer:
             facts = {**_facts(state, table), "grown": []}
             writer.describe(description(Run.KIND, options.sections(), facts), environment(options.common.device))

@@ -13,8 +13,8 @@ from nasbench1shot1.one_shot_search.record import FIGURE, SEEDS, Run
 from nasbench1shot1.one_shot_search.searching import default_folder, resume_search, start_search
 from nasbench1shot1.registry import check_at_hand
 from nasbench1shot1.runs.folder import CONFIG, read_object
-from nasbench1shot1.runs.lifecycle import locked_folder
-from nasbench1shot1.runs.lock import LOCK
+from nasbench1shot1.runs.lifecycle import locked_folder, names_in
+from nasbench1shot1.wording import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -96,7 +96,7 @@ def _new_group(
 
 def _check_is_free(folder: Path) -> None:
     """Refuse a folder that holds anything: a group to resume, or what is not a group."""
-    names = {path.name for path in folder.iterdir()} - {LOCK} if folder.is_dir() else set()
+    names = names_in(folder)
     if names or (folder.exists() and not folder.is_dir()):
         resume = f"continue with --resume {folder}, or " if SEEDS in names or CONFIG in names else ""
         raise InvalidInputError(f"'{folder}' already exists: {resume}choose another --out")
@@ -127,7 +127,7 @@ def _group_to_resume(
     epochs, more = before[0].common.epochs, wanted[0].common.epochs
     if more < epochs:
         raise InvalidInputError(
-            f"'{folder}' has runs of {epochs} epochs: --epochs may only increase, not fall to {more}"
+            f"'{folder}' has runs of {counted(epochs, 'epoch')}: --epochs may only increase, not fall to {more}"
         )
     return folder, wanted
 

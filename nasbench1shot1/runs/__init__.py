@@ -1,1 +1,1 @@
-"""What every kind of run shares: its folder, lock, record, options, checkpoints and place of computation."""
+"""Code shared by all kinds of runs: folder, lock, record, options, checkpoints, device and threads."""

@@ -13,7 +13,7 @@ MOST_THREADS = 8 * (os.cpu_count() or 1)
 def resolve_device(wanted: str) -> str:
     """Return the named device; "auto" selects a GPU if one is available.
 
-    Raises InvalidInputError for an unknown device, or for CUDA where there is none.
+    Raises InvalidInputError for an unknown device, or for CUDA on a machine without a CUDA device.
     """
     import torch
 

@@ -1,4 +1,4 @@
-"""A run's config.json: its kind, its options in sections, and what it was made with."""
+"""The config.json of a run: its kind, its options in sections, and facts about its data."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,7 +9,7 @@ from nasbench1shot1.runs.folder import CONFIG, damaged, read_object
 
 KIND, COMMON, OWN = "kind", "options", "optimizer_options"
 SECTIONS = (COMMON, OWN)
-"""Sections of options: those that all runs of a kind share, and, in a search, those of its optimizer."""
+"""Sections of options: the common options of a kind of run and, in a search, the options of its optimizer."""
 SEARCH = "search"
 """The kind of a folder whose config.json was written before every kind of run had a name."""
 
@@ -18,15 +18,15 @@ def description(kind: str, sections: Mapping[str, Mapping[str, Any]], facts: Map
     """Return the content of config.json.
 
     Args:
-        kind: of the run.
+        kind: kind of the run.
         sections: options by the names in `SECTIONS`.
-        facts: what the run was made with besides its options.
+        facts: other fields, such as the data of the run.
     """
     return {KIND: kind, **sections, **facts}
 
 
 def read_description(folder: Path) -> tuple[str, dict[str, Any]]:
-    """Read the kind of a run, and everything else in its config.json flat, whether it has sections or not.
+    """Read the kind of a run, and all other fields of its config.json, flat, with or without sections.
 
     Raises:
         InvalidInputError: the folder is not a run folder.
@@ -44,9 +44,9 @@ def read_description(folder: Path) -> tuple[str, dict[str, Any]]:
 
 
 def updated(folder: Path, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the content of a run's config.json with other values of options or facts, in the form that it has.
+    """Return the content of a run's config.json with changed options or facts, in its recorded form.
 
-    Raises DamagedFileError where config.json is damaged.
+    Raises DamagedFileError if config.json is damaged.
     """
     content = read_object(folder / CONFIG)
     for name, value in changes.items():
@@ -56,7 +56,7 @@ def updated(folder: Path, changes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _missing(folder: Path) -> str:
-    """What a folder lacks that should hold a run, in words."""
+    """Return in words what is missing from a folder that should hold a run."""
     if not folder.is_dir():
         return "there is no such folder"
     if groups := sorted(path.parent.name for path in folder.glob(f"*/{CONFIG}"))[:1]:

@@ -15,7 +15,7 @@ def finite(value: float | Tensor, what: str, advice: str) -> float:
     Args:
         value: a number or a tensor of shape ().
         what: name of the value, for the message.
-        advice: where this happened, and what to do: "in epoch 3: search again with …".
+        advice: the place in the run, and what to do: "in epoch 3: search again with …".
 
     Raises:
         UserError: the value is infinite or NaN.

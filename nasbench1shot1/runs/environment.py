@@ -18,7 +18,7 @@ def environment(device: str) -> dict[str, Any]:
     """Return package versions, the machine, and the commit if this is a checkout.
 
     Args:
-        device: what is computed on, "cpu", "cuda:1", …; `gpu` is its name, None for a CPU.
+        device: device of the run, "cpu", "cuda:1", …; `gpu` in the result is its name, None for a CPU.
     """
     return {
         "nasbench1shot1": __version__,

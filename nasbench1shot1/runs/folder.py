@@ -1,4 +1,4 @@
-"""Reading the files that the folders of all kinds of run have."""
+"""Reading the files that all run folders have."""
 
 import json
 from collections.abc import Mapping
@@ -18,10 +18,10 @@ def as_json_line(line: Mapping[str, Any]) -> str:
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """Read the complete lines of a metrics.jsonl, none if there is no file.
+    """Read the complete lines of a metrics.jsonl; empty if the file does not exist.
 
-    A killed process may leave half a line at the end, which is left out.
-    Raises DamagedFileError where a complete line is not a JSON object of finite numbers.
+    An incomplete line at the end, which a killed process may leave, is ignored.
+    Raises DamagedFileError if a complete line is not a JSON object of finite numbers.
     """
     try:
         complete = path.read_text(encoding="utf-8").split("\n")[:-1]
@@ -36,7 +36,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """Read a file that holds one JSON object; raises DamagedFileError for any other."""
+    """Read a file that holds one JSON object; raises DamagedFileError if it does not."""
     content = read_json(path)
     if not isinstance(content, dict):
         raise DamagedFileError(f"{path} does not hold a JSON object: restore it, or start a new run")
@@ -53,7 +53,7 @@ def check_facts(folder: Path, recorded: Mapping[str, Any], now: Mapping[str, Any
 
 
 def damaged(path: Path, why: str = "") -> DamagedFileError:
-    """Return the error for a file of a run that is not what was written."""
+    """Return the error for a damaged file of a run."""
     return DamagedFileError(f"{path} is damaged{why and f' ({why})'}: restore it, or start a new run")
 
 

@@ -1,4 +1,4 @@
-"""From a run's first moment to its last: a new folder, or one that is resumed; the caller's loop stands in between."""
+"""Contexts in which a run is executed, in a new folder or in an existing one that is resumed."""
 
 import shutil
 from collections.abc import Iterator
@@ -20,23 +20,23 @@ Writer = TypeVar("Writer", bound=RunWriter)  # type: ignore[type-arg]
 def new_run(folder: Path, writer: type[Writer], kind: type[RunRecord]) -> Iterator[Writer]:
     """Make the folder of a new run and hold its lock.
 
-    Where something fails before the first line of metrics, or is stopped before the options are written, the folder is
-    removed again.
+    If the run fails before the first line of metrics, or is stopped before the options are written, the folder is
+    removed.
 
     Args:
-        folder: must not exist, or be empty; what a process left that was killed before its options were written does
-            not count.
+        folder: must not exist, or be empty. Files of a process that was killed before its options were written are
+            removed.
         writer: the class of the writer.
-        kind: of the record that the writer writes.
+        kind: the class of the record.
 
     Raises:
-        InvalidInputError: something else is there, or another process writes there.
+        InvalidInputError: the folder has other content, or another process is writing to it.
         UserError: the folder cannot be made.
-        RunStoppedError: Ctrl-C once the options are written.
+        RunStoppedError: Ctrl-C after the options are written.
     """
     with locked_folder(folder) as lock:
         check_is_new(folder)
-        for name in _names(folder):
+        for name in names_in(folder):
             (folder / name).unlink()
         with _stoppable(folder, kind), _removed_if_nothing_is_recorded(folder):
             yield writer(folder, lock, kind)
@@ -44,14 +44,14 @@ def new_run(folder: Path, writer: type[Writer], kind: type[RunRecord]) -> Iterat
 
 @contextmanager
 def existing_run(folder: Path, writer: type[Writer], kind: type[RunRecord]) -> Iterator[Writer]:
-    """Hold the lock of a run's folder, to resume the run; arguments and errors as those of `new_run`."""
+    """Hold the lock of a run's folder, to resume the run; arguments and errors are as in `new_run`."""
     with locked(folder) as lock, _stoppable(folder, kind):
         yield writer(folder, lock, kind)
 
 
 @contextmanager
 def locked_folder(folder: Path) -> Iterator[FolderLock]:
-    """Make a folder if need be and hold its lock; afterwards, the folder is removed if it is empty."""
+    """Make a folder if necessary and hold its lock; afterwards, the folder is removed if it is empty."""
     _make(folder)
     try:
         with locked(folder) as lock:
@@ -69,21 +69,27 @@ def _make(folder: Path) -> None:
 
 
 def check_is_new(folder: Path) -> None:
-    """Raise InvalidInputError if a folder holds anything but what a killed process left; also before long work."""
+    """Raise InvalidInputError if a folder has other content than files that a killed process left."""
     if folder.exists() and not folder.is_dir():
         raise InvalidInputError(f"'{folder}' is a file: choose another --out")
-    names = _names(folder)
+    names = names_in(folder)
     if not all(map(_is_torso, names)):
         resume = f"continue with --resume {folder}, or " if CONFIG in names else ""
         raise InvalidInputError(f"'{folder}' already exists: {resume}choose another --out")
 
 
-def _names(folder: Path) -> set[str]:
-    return {path.name for path in folder.iterdir()} - {LOCK} if folder.is_dir() else set()
+def names_in(folder: Path) -> set[str]:
+    """Return the names in a folder, none if it does not exist.
+
+    The lock's file is left out, and so are `.lock.break.…` and `.lock.restore.…`: filelock leaves them behind if a
+    process is killed while it takes over a lock.
+    """
+    names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    return {name for name in names if not name.startswith(LOCK)}
 
 
 def _is_torso(name: str) -> bool:
-    """Whether a process that was killed before its options were written can have left a file."""
+    """Return whether a process that was killed before its options were written can have left a file."""
     return name == ENVIRONMENT or (name.startswith(".") and name.endswith(".part"))
 
 
@@ -109,7 +115,7 @@ def _empty(folder: Path) -> None:
 
 @contextmanager
 def _stoppable(folder: Path, kind: type[RunRecord]) -> Iterator[None]:
-    """Tell the command that resumes the run where Ctrl-C ends it."""
+    """After Ctrl-C, raise an error that names the command to resume the run."""
     try:
         yield
     except KeyboardInterrupt as stop:

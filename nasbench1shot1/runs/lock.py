@@ -1,4 +1,4 @@
-"""The lock of a run's folder: one process writes at a time, on this machine or on any that shares the file system.
+"""The lock of a run's folder: one process writes at a time, on all machines that share the file system.
 
 The lock is a file that its holder refreshes, because `flock` does not work on every shared file system. A process that
 is killed leaves the file behind. On the same machine the next process sees at once that the holder is gone; on another
@@ -12,13 +12,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from nasbench1shot1.errors import InvalidInputError, UserError
-from nasbench1shot1.files import LEASE
+from nasbench1shot1.files import LEASE, write_error
 
 LOCK = ".lock"
 
 
 class FolderLock:
-    """The lock of a folder while this process holds it; made by `locked`."""
+    """The lock of a folder; `locked` holds it for a context."""
 
     def __init__(self, folder: Path) -> None:
         from filelock import SoftFileLease
@@ -27,7 +27,7 @@ class FolderLock:
         self._lease = SoftFileLease(folder / LOCK, lease_duration=LEASE, thread_local=False)
 
     def check(self) -> None:
-        """Raise UserError if another process took the lock, as happens where this one was suspended for long."""
+        """Raise UserError if another process took the lock, which happens if this process was suspended for long."""
         if self._lease.compromise is not None:
             raise UserError(
                 f"another process has taken over {self.folder}, because this one did not run for a while: resume the "
@@ -35,9 +35,11 @@ class FolderLock:
             )
 
     def acquire(self) -> None:
-        """Take the lock; waits only for a holder on another machine, which may be dead.
+        """Take the lock; wait only for a holder on another machine, which may be dead. A missing folder is made.
 
-        Raises InvalidInputError where another process holds it, FileNotFoundError where the folder is gone.
+        Raises:
+            InvalidInputError: another process holds the lock.
+            UserError: the lock's file cannot be written.
         """
         from filelock import Timeout
 
@@ -49,17 +51,19 @@ class FolderLock:
                 if self._is_held_here():
                     raise
                 self._lease.acquire(timeout=1.5 * LEASE, poll_interval=0.2)
-        except Timeout as error:
+        except Timeout as error:  # an OSError, too
             raise InvalidInputError(
                 f"another process is writing to {self.folder}: wait until it ends, or stop it"
             ) from error
+        except OSError as error:
+            raise write_error(self.folder / LOCK, error) from error
 
     def release(self) -> None:
-        """Let go of the lock and remove its file."""
+        """Release the lock and remove its file."""
         self._lease.release()
 
     def _is_held_here(self) -> bool:
-        """Return whether the lock's file names this machine; one that is gone or unreadable may be anybody's."""
+        """Return whether the lock's file names this machine; False if it is missing or unreadable."""
         try:
             lines = (self.folder / LOCK).read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
@@ -68,7 +72,7 @@ class FolderLock:
         return any(line == own or line.startswith(f"{own}?") for line in lines)  # "?" begins the name of a container
 
     def _remove_if_empty(self) -> None:
-        """Remove a lock file without content: its process died, or its disk was full, before it could write."""
+        """Remove an empty lock file: its process died, or the disk was full, before it could be written."""
         path = self.folder / LOCK
         with suppress(OSError):
             if path.stat().st_size == 0 and time.time() - path.stat().st_mtime > LEASE:

@@ -12,13 +12,13 @@ def check_memory(needed: int, device: str, what: str, advice: str) -> None:
     """Raise InvalidInputError for a run that cannot fit into the memory of a device.
 
     Args:
-        needed: bytes, at the least.
+        needed: lower bound of the memory of the run, in bytes.
         device: "cpu", "cuda", "cuda:1", …
-        what: what needs them, with the option's value in quotes; the subject of the sentence.
+        what: beginning of the message, which ends with "needs", with the values of options in quotes.
         advice: what to do instead.
 
     Raises:
-        InvalidInputError: the device has less memory than that in all, swap included.
+        InvalidInputError: the device has less memory in total, including swap.
     """
     available = memory_of(device)
     if available is not None and needed > available:
@@ -29,7 +29,7 @@ def check_memory(needed: int, device: str, what: str, advice: str) -> None:
 
 
 def memory_of(device: str) -> int | None:
-    """Return the bytes of memory that a device has, free or not, with swap; None where that is unknown."""
+    """Return the total memory of a device in bytes, including swap; None if it is unknown."""
     if device != "cpu":
         import torch
 

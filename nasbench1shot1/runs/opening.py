@@ -1,4 +1,4 @@
-"""Opening a run's folder, whatever kind of run it holds."""
+"""Opening the folder of any kind of run."""
 
 from importlib import import_module
 from pathlib import Path
@@ -14,22 +14,22 @@ KINDS = {
     "cell training": "nasbench1shot1.cell_training.record:Training",
     "ranking": "nasbench1shot1.experiments.correlation.record:Ranking",
 }
-"""The record of every kind of run, as module:class, imported when a run of that kind is opened."""
+"""The record class of every kind of run, as module:class; imported when a run of the kind is opened."""
 
 
 def open_run(folder: str | Path) -> Any:
     """Open the folder of any kind of run for reading.
 
     Args:
-        folder: of a search, a cell training or a ranking.
+        folder: folder of a search, a cell training or a ranking.
 
     Returns:
         The run's record: `nb.Run` for a search, `cell_training.Training` for a cell training,
         `experiments.correlation.Ranking` for a ranking.
 
     Raises:
-        InvalidInputError: the folder is not a run folder, or its kind is unknown to this version.
-        DamagedFileError: its configuration is damaged.
+        InvalidInputError: the folder is not a run folder, or this version does not support the kind of run.
+        DamagedFileError: config.json is damaged.
     """
     path = as_path(folder, "folder")
     kind, _ = read_description(path)

@@ -40,12 +40,14 @@ class Range:
         """Raise InvalidInputError for a number that is out of the range, infinite or NaN."""
         if self.least <= value <= self.most and value > self.above and abs(value) != math.inf:
             return
-        bound = f"between {self.least:,} and {self.most:,}"
-        if self.most == math.inf or (self.most >= MOST_EPOCHS and value < self.least):  # the other end is far away
-            bound = f"at least {self.least:,}"
+        raise InvalidInputError(f"{flag(name)} must be {self._in_words()}, not {value}")
+
+    def _in_words(self) -> str:
         if self.above > -math.inf:
-            bound = f"more than {self.above:,}"
-        raise InvalidInputError(f"{flag(name)} must be {bound}, not {value}")
+            return f"more than {self.above:,}"
+        if self.most == math.inf:
+            return f"at least {self.least:,}"
+        return f"between {self.least:,} and {self.most:,}"
 
 
 def option_names(record: Any) -> tuple[str, ...]:
@@ -72,11 +74,11 @@ def filled(record: type[T], given: Mapping[str, Any], usual: Mapping[str, Any]) 
 
     Args:
         record: the dataclass of the options.
-        given: options by name; None is as if an option were not given.
-        usual: what a scale or a method uses where an option is not given; names of other records are ignored.
+        given: options by name; None means that an option is not given.
+        usual: defaults of a scale or a method for options that are not given; names of other records are ignored.
 
     Raises:
-        InvalidInputError: as `typed_options`.
+        InvalidInputError: as for `typed_options`.
     """
     own = {name: value for name, value in usual.items() if name in option_names(record)}
     typed = typed_options(record, given)
@@ -121,7 +123,7 @@ def recorded_options(record: type[T], recorded: Mapping[str, Any], where: Path) 
 
 
 def check_kept(folder: Path, recorded: Mapping[str, Any], given: Mapping[str, Any], may_grow: Iterable[str]) -> None:
-    """Raise InvalidInputError where an option given on resuming differs from the recorded one.
+    """Raise InvalidInputError if an option given on resuming differs from the recorded option.
 
     Args:
         folder: the folder of the run.

@@ -35,13 +35,13 @@ class RunRecord:
     """Base class of all kinds of runs.
 
     Attributes:
-        folder: where the run lies.
-        config: config.json without its sections, flat: every option, resolved, and what the run was made with.
-        KIND: what `kind` in config.json says.
-        COMMAND: the command that starts such runs and resumes them.
+        folder: the folder of the run.
+        config: the fields of config.json, flat: all resolved options, and facts about the data.
+        KIND: value of `kind` in config.json.
+        COMMAND: the command that starts and resumes this kind of run.
         FIELDS: the fields of a line of metrics.jsonl, in order, with their types.
         OPTIONS: the dataclass of the options that all runs of the kind share.
-        FACTS: what config.json holds beside the options, with types.
+        FACTS: names and types of the other fields of config.json.
     """
 
     KIND: ClassVar[str]
@@ -58,8 +58,8 @@ class RunRecord:
         """Open a run's folder for reading.
 
         Raises:
-            InvalidInputError: the folder is not a run folder, or one of another kind.
-            DamagedFileError: its configuration is damaged.
+            InvalidInputError: the folder is not a run folder, or holds another kind of run.
+            DamagedFileError: config.json is damaged.
         """
         path = as_path(folder, "folder")
         kind, config = read_description(path)
@@ -72,7 +72,7 @@ class RunRecord:
         return run
 
     def check_config(self) -> None:
-        """Raise DamagedFileError where a shared option or a fact is missing from `config`, or has a wrong type."""
+        """Raise DamagedFileError if a shared option or a fact is missing from `config`, or has a wrong type."""
         recorded_options(self.OPTIONS, self.config, self.folder / CONFIG)
         for name, kind in self.FACTS.items():
             if type(self.config.get(name)) is not kind:
@@ -80,12 +80,12 @@ class RunRecord:
 
     @classmethod
     def fault(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
-        """Return in words what is wrong with lines whose fields have the right types; None if nothing is."""
+        """Return in words what is wrong with lines whose fields have the right types; None if they are valid."""
         return None
 
     @classmethod
     def read_lines(cls, folder: Path) -> list[dict[str, Any]]:
-        """Read the lines of a folder's metrics.jsonl; raises DamagedFileError for anything else."""
+        """Read the lines of a folder's metrics.jsonl; raises DamagedFileError if they are not valid."""
         lines = read_lines(folder / METRICS)
         for number, line in enumerate(lines, start=1):
             if tuple(line) != tuple(cls.FIELDS):
@@ -101,8 +101,8 @@ class RunRecord:
     def lines(self) -> list[dict[str, Any]]:
         """Return the lines of metrics.jsonl; keys are `FIELDS`.
 
-        Empty before the first is recorded. Raises DamagedFileError where one is damaged, or where they are not those
-        that a finished run has summarised.
+        Empty before the first line is recorded. Raises DamagedFileError if a line is damaged, or if the lines of a
+        finished run do not match its summary.
         """
         lines = self.read_lines(self.folder)
         if self.is_finished and not self._are_summarised(lines):
@@ -110,7 +110,7 @@ class RunRecord:
         return lines
 
     def are_complete(self, lines: Sequence[Mapping[str, Any]]) -> bool:
-        """Return whether these can be all lines of this finished run."""
+        """Return whether lines can be all lines of this run, which is finished."""
         return bool(lines)
 
     def _are_summarised(self, lines: Sequence[Mapping[str, Any]]) -> bool:
@@ -148,14 +148,14 @@ class RunRecord:
         return read_object(self.folder / ENVIRONMENT)
 
     def unfinished(self) -> UserError:
-        """Return the error for what only a finished run has."""
+        """Return the error for reading results of a run that is not finished."""
         return UserError(
             f"'{self.folder}' is not finished: continue with nb1shot1 {self.COMMAND} --resume {self.folder}"
         )
 
 
 def digest(lines: Iterable[Mapping[str, Any]]) -> str:
-    """Return the SHA-256 of lines as metrics.jsonl has them."""
+    """Return the SHA-256 of lines in the form of metrics.jsonl."""
     return hashlib.sha256("".join(map(as_json_line, lines)).encode()).hexdigest()
 
 
@@ -168,7 +168,7 @@ def _is_number(kind: Any) -> bool:
 
 
 def _has_type(value: Any, kind: Any) -> bool:
-    """Whether a value read from JSON has a field's type; every number is finite, and an integer may be a float."""
+    """Return whether a JSON value has a field's type; every number is finite, and an integer may be a float."""
     kinds = _kinds(kind)
     if isinstance(value, int) and not isinstance(value, bool):
         return (int in kinds or float in kinds) and abs(value) <= LARGEST

@@ -13,7 +13,7 @@ from nasbench1shot1.runs.lock import FolderLock
 from nasbench1shot1.runs.record import DIGEST, RunRecord, digest
 
 DIGESTS = "recorded_sha256s"
-"""What a checkpoint calls the digests of the record before it."""
+"""Field of checkpoints: the digests of the lines before the checkpoint."""
 
 
 class Resumable(Protocol):
@@ -37,8 +37,8 @@ class RunWriter(Generic[Record]):
     """Writes a run's folder while this process holds its lock; made by `runs.lifecycle`.
 
     Attributes:
-        folder: the run's.
-        kind: its record, which knows what a line is.
+        folder: the folder of the run.
+        kind: the record class of the run, which defines valid lines.
     """
 
     def __init__(self, folder: Path, lock: FolderLock, kind: type[Record]) -> None:
@@ -51,7 +51,7 @@ class RunWriter(Generic[Record]):
         write_json(self.folder / CONFIG, config)  # last: a folder with a configuration can be resumed
 
     def append_line(self, line: Mapping[str, Any]) -> None:
-        """Add a line to the metrics; raises UserError where the disk is full or the lock is lost."""
+        """Add a line to the metrics; raises UserError if the disk is full or the lock is lost."""
         assert tuple(line) == tuple(self.kind.FIELDS), f"a line has the fields {tuple(self.kind.FIELDS)}"
         self._lock.check()
         path = self.folder / METRICS
@@ -65,20 +65,20 @@ class RunWriter(Generic[Record]):
         self._lines.append(dict(line))
 
     def save(self, state: Resumable) -> None:
-        """Replace the checkpoint; raises as `append_line`."""
+        """Replace the checkpoint; raises as `append_line` does."""
         self._lock.check()
         save_checkpoint(self.folder / CHECKPOINT, {**state.state_dict(), DIGESTS: self.digests()})
 
     def digests(self) -> dict[str, str]:
-        """Return SHA-256s of what is recorded so far, by name; checkpoint and summary hold them."""
+        """Return the SHA-256s of the recorded lines, by name, for checkpoint and summary."""
         return {DIGEST: digest(self._lines)}
 
     def restore(self, state: Resumable) -> None:
-        """Bring a fresh state to the last checkpoint, if there is one, and remove what was written after it.
+        """Restore a fresh state from the last checkpoint, if it exists, and remove everything written after it.
 
         Raises:
             InvalidInputError: the checkpoint belongs to another run.
-            DamagedFileError: the checkpoint or what was recorded before it is damaged or missing; nothing is changed.
+            DamagedFileError: the checkpoint or a file recorded before it is damaged or missing; nothing is changed.
         """
         path, recorded = self.folder / CHECKPOINT, dict[str, str]()
         if path.exists():
@@ -95,11 +95,11 @@ class RunWriter(Generic[Record]):
         """Keep the first lines and remove everything written after them.
 
         Args:
-            recorded: how many lines to keep.
-            sha256s: what `digests` returned then.
+            recorded: number of lines to keep.
+            sha256s: the result of `digests` after the last of these lines.
 
         Raises:
-            DamagedFileError: something is missing, damaged, or not what was recorded; nothing is changed.
+            DamagedFileError: a file is missing, damaged, or differs from the record; nothing is changed.
         """
         self.read(recorded)
         for name, found in self.digests().items():
@@ -111,7 +111,7 @@ class RunWriter(Generic[Record]):
         self.rewrite()
 
     def read(self, recorded: int) -> None:
-        """Read the first lines of the record back; raises DamagedFileError where one is missing or damaged."""
+        """Read the first lines of the record back; raises DamagedFileError if a line is missing or damaged."""
         lines = (self.kind.read_lines(self.folder) if recorded else [])[:recorded]
         if len(lines) < recorded:
             raise DamagedFileError(
@@ -121,7 +121,7 @@ class RunWriter(Generic[Record]):
         self._lines = lines
 
     def rewrite(self) -> None:
-        """Write the record as it was read back, and remove what a killed process was writing."""
+        """Write the record as it was read back, and remove unfinished files of a killed process."""
         with replacing(self.folder / METRICS) as file:
             file.write("".join(map(as_json_line, self._lines)).encode())
         for part in self.folder.rglob(".*.part"):

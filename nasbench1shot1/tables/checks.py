@@ -23,6 +23,11 @@ REMEDY = "build or import the table anew, or reinstall the package if it is the 
 _ROWS, _INTEGERS, _NUMBERS = (MEMBER, INDEX[1], "order"), "iu", "fu"
 
 
+def unset_hint() -> str:
+    """Return advice to unset NB1SHOT1_TABLE, to end a sentence with; nothing if the variable is not set."""
+    return ", or unset NB1SHOT1_TABLE to use the embedded one" if os.environ.get("NB1SHOT1_TABLE") else ""
+
+
 def damaged(path: Path | None, column: str, what: str) -> DamagedFileError:
     """Return the error for a damaged column of a table in a folder, or in memory."""
     return DamagedFileError(f"column {column} of the table in {path or 'memory'} {what}: {REMEDY}")

@@ -38,6 +38,7 @@ from nasbench1shot1.tables.checks import (
     check_values,
     open_column,
     size_of,
+    unset_hint,
 )
 from nasbench1shot1.tables.description import CHECKSUM, INDEX, MEASURED, content_sha256, fault, is_as_written
 from nasbench1shot1.tables.description import HALFWAY as HALFWAY
@@ -233,8 +234,7 @@ _INDEX_DESCRIPTION = {"fidelity": "exact", "sources": [], "method": "every numbe
 def _read_meta(path: Path) -> Meta:
     if not (path / META).is_file():
         raise InvalidInputError(
-            f"there is no table in {path} (no {META}): give the folder of a table, or unset NB1SHOT1_TABLE "
-            "to use the embedded one"
+            f"there is no table in {path} ({META} is missing): give the folder of a table{unset_hint()}"
         )
     meta = read_json(path / META)
     if not isinstance(meta, dict) or meta.get("format") != FORMAT:

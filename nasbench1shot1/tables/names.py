@@ -57,9 +57,11 @@ def named_table(named: str | Path | None) -> "Path | TableFolder":
             f"'{asked}' does not exist: run `nb1shot1 table download`, or `nb1shot1 table import` on the file that you "
             f"have, then give the table's name, {Path(asked).stem}"
         )
+    from nasbench1shot1.tables.checks import unset_hint
+
     raise InvalidInputError(
         f"there is no table in {asked}, and none of that name: give a folder or one of "
-        f"{', '.join([*CARRIED, *_imported()])}, or unset NB1SHOT1_TABLE to use the embedded one"
+        f"{', '.join([*CARRIED, *_imported()])}{unset_hint()}"
     )
 
 

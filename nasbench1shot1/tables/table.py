@@ -31,6 +31,7 @@ from nasbench1shot1.tables.metrics import Metrics as Metrics
 from nasbench1shot1.tables.metrics import answer, plain
 from nasbench1shot1.tables.names import named_table
 from nasbench1shot1.tables.row_index import RowIndex
+from nasbench1shot1.wording import counted
 
 
 def load_table(path: str | Path | None = None) -> "Table":
@@ -83,7 +84,8 @@ class Table:
         return len(self._columns["hash"])
 
     def __repr__(self) -> str:
-        return f"Table('{self.id}', {len(self):,} rows, epochs {self.epochs}, {self.repeats} repeats)"
+        rows, repeats = counted(len(self), "row"), counted(self.repeats, "repeat")
+        return f"Table('{self.id}', {rows}, epochs {self.epochs}, {repeats})"
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         """Another process opens the folder anew: columns are not copied, unless they only lie in memory."""
@@ -233,7 +235,7 @@ class Table:
         known = ", ".join(map(str, self.epochs))
         number = whole_number("epochs", epochs, f"one of {known}")
         if number not in self.epochs:
-            raise OutOfDomainError(f"the table {self.id} has no budget of {number} epochs: ask for {known}")
+            raise OutOfDomainError(f"the table {self.id} has no budget of {counted(number, 'epoch')}: ask for {known}")
         return number
 
     # Regret ----------------------------------------------------------------------------------------------------
@@ -268,7 +270,8 @@ class Table:
         accuracy = self._means(split, rows.reshape(-1), epochs)
         if np.isnan(accuracy).any():
             lacking = self.hashes(rows.reshape(-1)[np.isnan(accuracy)])[0]
-            raise OutOfDomainError(f"the table {self.id} has no {split} accuracy of {lacking} at {epochs} epochs")
+            budget = counted(epochs, "epoch")
+            raise OutOfDomainError(f"the table {self.id} has no {split} accuracy of {lacking} at {budget}")
         if reference is None:
             own = [own_space(item) for item in items]
             best_of = {name: self._best_accuracy(name, split, epochs) for name in set(own)}
@@ -294,7 +297,8 @@ class Table:
             rows = self.members(reference)
             accuracy = self._means(split, rows, epochs)
             if np.isnan(accuracy).all():
-                raise OutOfDomainError(f"the table {self.id} has no {split} accuracy in {reference} at {epochs} epochs")
+                budget = counted(epochs, "epoch")
+                raise OutOfDomainError(f"the table {self.id} has no {split} accuracy in {reference} at {budget}")
             self._best[key] = int(rows[np.nanargmax(accuracy)])  # the first of equals, and rows ascend by hash
         return self._best[key]
 
@@ -304,7 +308,7 @@ class Table:
         if epochs not in known:
             there = f"only at {', '.join(map(str, known))} epochs" if known else "nor at any other budget"
             raise OutOfDomainError(
-                f"the table {self.id} has no {split} accuracy at {epochs} epochs, {there}: ask for another"
+                f"the table {self.id} has no {split} accuracy at {counted(epochs, 'epoch')}, {there}: ask for another"
             )
         return self._folder.values(name, rows, epochs, "mean")
 

@@ -2,13 +2,13 @@
 
 import os
 import shutil
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import torch
+from killed_run import assert_killed
 from rich.console import Console
 from tiny_training import CELL, TINY, assert_same_training, train, write_images
 
@@ -84,10 +84,7 @@ nb.train_cell(what, out=out, console=Console(quiet=True), **options)
 def killed(moment: str, step: int, out: Path, images: Path, **options) -> None:
     """Train in a process of its own that dies at that moment."""
     given = repr({**TINY, "images": str(images), **options})
-    arguments = [sys.executable, "-c", DRIVER, moment, str(step), CELL, str(out), given]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    assert subprocess.run(arguments, env=environment, check=False).returncode == -signal.SIGKILL
-    assert not (out / "summary.json").exists()
+    assert_killed(DRIVER, out, moment, str(step), CELL, str(out), given)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +183,7 @@ def test_two_processes_do_not_write_into_one_folder(unbroken, tmp_path):
             "has 1 lines, but the checkpoint follows line 5",
         ),
         ("metrics.jsonl", lambda data: b"[]\n" + data, r"metrics\.jsonl is damaged"),
-        ("metrics.jsonl", lambda data: data + data, "a line is not that of its step"),
+        ("metrics.jsonl", lambda data: data + data, "the step numbers of its lines do not increase"),
         ("config.json", lambda data: b"[]", "does not hold a JSON object"),
         ("config.json", lambda data: data.replace(b'"momentum"', b'"momentun"'), "lacks 'momentum'"),
         ("config.json", lambda data: data.replace(b'"seed": 0', b'"seed": 1'), r"is of another training \(seed 0"),

@@ -168,7 +168,7 @@ def test_training_leaves_the_number_of_threads_as_it_was(images, tmp_path):
         ("s1:0|0,1|0,2|1,3|2:conv3x3,conv1x1,maxpool3x3,conv3x3", {}, "s1"),
         (nb.Cell([[0, 0], [0, 0]], ["input", "output"]), {}, "no path from input to output"),
         (CELL, {"epoch": 4}, "did you mean 'epochs'"),
-        (CELL, {"epochs": 0}, "--epochs must be at least 1, not 0"),
+        (CELL, {"epochs": 0}, "--epochs must be between 1 and 1,000,000, not 0"),
         (CELL, {"epochs": 2.5}, "--epochs must be a whole number"),
         (CELL, {"scale": "ful"}, "did you mean 'full'"),
         (CELL, {"numbering": "mine"}, "unknown numbering 'mine'"),
@@ -179,7 +179,7 @@ def test_training_leaves_the_number_of_threads_as_it_was(images, tmp_path):
         (CELL, {"learning_rate": float("nan")}, "--learning-rate must be at least 0"),
         (CELL, {"batch_size": 21}, "--batch-size 21 is more than the 20 images of a part"),
         (CELL, {"images": "cifar11"}, "did you mean 'cifar10'"),
-        (CELL, {"stem_channels": 1}, "2 vertices share the output's 1 channels"),
+        (CELL, {"stem_channels": 1}, "2 vertices share the output's 1 channel: "),
     ],
 )
 def test_bad_options_are_one_sentence_and_leave_nothing(images, tmp_path, x, options, sentence):

@@ -121,7 +121,7 @@ def test_ctrl_c_ends_cleanly_says_how_to_resume_and_the_run_goes_on(tmp_path):
         (["search", "--spce", "s1"], "did you mean '--space'?"),
         (["search", "--optimizer", "random-ws", "--relaxation", "gumbel"], "--relaxation does not apply to"),
         (["search", "--epochs", "abc"], "--epochs cannot be 'abc'"),
-        (["search", "--epochs", "0", "--scale", "quick"], "--epochs must be at least 1"),
+        (["search", "--epochs", "0", "--scale", "quick"], "--epochs must be between 1 and 1,000,000"),
         (["search", "--space", "s4", "--scale", "quick"], "unknown search space 's4'"),
         (["search", "--seeds", "5-"], "write them as 0-5 or 1,3,8"),
         (["search", "--seeds", "0-99999999999999"], "more than 10,000 seeds"),

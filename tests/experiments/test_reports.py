@@ -64,7 +64,7 @@ def test_the_drawn_curves_are_the_recorded_numbers(runs):
 def test_a_figure_says_its_scale_its_table_and_what_is_predicted(runs):
     table_id = runs[0].config["table_id"]
     said = texts(regret_figure(runs[:1], [runs[0].metrics], table_id))
-    for words in ("quick scale: 2 channels × 1 cells", "40 + 40 images of cifar10-sample", table_id, "seed 0"):
+    for words in ("quick scale: 2 channels × 1 cell,", "40 + 40 images of cifar10-sample", table_id, "seed 0"):
         assert words in said
     assert "test regret (predicted)" in said
     assert "measured)" not in said.replace("not measurements", "").split("validation regret")[0]
@@ -114,7 +114,7 @@ def test_a_report_keeps_every_digit(runs, tmp_path):
         ({"seeds": []}, "give several seeds"),
         ({"seeds": [0, 1], "seed": 5}, "remove --seed"),
         ({"seeds": [0, 1], "space": "s4"}, "unknown search space 's4'"),
-        ({"seeds": [0, 1], "epochs": 0}, "--epochs must be at least 1"),
+        ({"seeds": [0, 1], "epochs": 0}, "--epochs must be between 1 and 1,000,000"),
     ],
 )
 def test_a_mistake_with_several_seeds_leaves_nothing_in_the_way(tmp_path, arguments, sentence):

@@ -173,7 +173,10 @@ def test_a_part_of_a_figure_is_panels_or_curves(only, left):
         (["figure2", "--only", "darst"], "unknown part of figure2 'darst'; did you mean 'darts'"),
         (["figure2", "--only", "s1,gdsa"], "unknown part of figure2 'gdsa'; did you mean 'gdas'"),
         (["figure2", "--scale", "qick"], "unknown scale 'qick'; did you mean 'quick'"),
-        (["figure9", "--scale", "quick", "--only", "darts", "--epochs", "0"], "--epochs must be at least 1"),
+        (
+            ["figure9", "--scale", "quick", "--only", "darts", "--epochs", "0"],
+            "--epochs must be between 1 and 1,000,000",
+        ),
         (["figure9", "--scale", "quick", "--seeds", "a"], "--seeds 'a' is not a list of seeds"),
         (["figure9", "--scale", "quick", "--only", "darts", "--workers", "0"], "--workers must be at least 1, not 0"),
         (["figure9", "--scale", "quick", "--only", "darts", "--table", "/nowhere"], "/nowhere"),

@@ -113,7 +113,7 @@ def test_the_picture_shows_the_means_and_says_what_they_are_worth(finished, tiny
     said = "\n".join(text.get_text() for text in drawn.findobj(Text))
     for words in (
         "After figure 12 of NAS-Bench-1Shot1",
-        "quick scale: 2 channels × 1 cells, 40 + 40 images of cifar10-sample",
+        "quick scale: 2 channels × 1 cell, 40 + 40 images of cifar10-sample",
         "3 epochs, 2 seeds; the paper's setting is 16 channels × 9 cells, 25,000 + 25,000 images, 50 epochs, 6 seeds",
         "not how they rank",
         "test regret (predicted)",
@@ -291,7 +291,7 @@ def test_a_second_command_is_refused_and_ctrl_c_says_how_to_go_on(tiny, no_proce
         said = process.communicate()[1]
     assert f"another process is writing to {out}" in capsys.readouterr().err
     assert process.returncode == 130
-    assert f"stopped; what is done stays in {out}, and the same command goes on" in said
+    assert f"stopped; finished searches stay in {out}: run the same command to continue" in said
     assert "Traceback" not in said
     assert min(lines_of(out, name) for name in JOBS[:2]) >= 2
     with pytest.raises(AssertionError, match=f"{JOBS[0]} was started"):

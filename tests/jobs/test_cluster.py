@@ -100,17 +100,19 @@ def test_leaving_a_cluster_ends_what_runs_there(tmp_path, cluster):
     with dask_cluster(cluster.scheduler_address) as workers:
         workers.submit(job)
         wait_for_lines(job.folder, 2)
-    wait_until_nobody_holds(job)  # this returns
+    wait_until_nobody_holds(job)
     assert len(attempts(job)) == 1
 
 
 def wait_until_nobody_holds(job: Job) -> None:
-    while True:
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
         try:
             with locked(job.folder):
                 return
         except nb.InvalidInputError:
             time.sleep(0.02)
+    pytest.fail(f"a process still holds {job.folder} after two minutes: see {job.log}")
 
 
 def test_a_machine_with_another_file_system_is_named(tmp_path):

@@ -1,17 +1,22 @@
 """Jobs in this process and in processes on this machine; test_cluster.py has those of a cluster, and whole searches."""
 
 import os
+import shutil
+from dataclasses import replace
 
 import pytest
+import stalling_search
 from light_run import LINES, attempts, light_job, wait_for_lines
+from tiny_search import TINY
 
 import nasbench1shot1 as nb
 from nasbench1shot1.jobs import process, running
+from nasbench1shot1.jobs.folders import wait_until_free
 from nasbench1shot1.jobs.job import Job
 from nasbench1shot1.jobs.process import usable_cores
 from nasbench1shot1.jobs.running import Watcher, run_jobs
 from nasbench1shot1.jobs.workers import SerialExecutor, _LocalWorkers, open_workers, places, this_machine, this_process
-from nasbench1shot1.runs.folder import METRICS, read_lines
+from nasbench1shot1.runs.folder import CONFIG, METRICS, read_lines
 from nasbench1shot1.runs.lock import locked
 
 
@@ -48,6 +53,24 @@ def test_finished_jobs_are_skipped_stopped_ones_resumed_and_failures_stop_nothin
     assert [len(attempts(job)) for job in jobs] == [1, 2, 1, 1]
     assert [job.is_finished for job in jobs] == [True, True, False, True]
     assert [len(read_lines(job.folder / METRICS)) for job in jobs] == [LINES, LINES, 2, LINES]
+
+
+def test_a_search_with_somebodys_optimizer_is_resumed_in_a_fresh_process(tmp_path):
+    options = {**TINY, "epochs": 2, "optimizer": "annealed_darts:AnnealedDARTS"}
+    job = Job(name="theirs", command=stalling_search.COMMAND, folder=tmp_path / "theirs", options=options, threads=1)
+    with this_machine([{}]) as workers:
+        workers.submit(job)
+        wait_for_lines(job.folder, 2)
+    wait_until_free(job.folder, 60)
+    other = replace(job, name="other", folder=shutil.copytree(job.folder, tmp_path / "other"))
+    config = (other.folder / CONFIG).read_text()
+    (other.folder / CONFIG).write_text(config.replace("annealed_darts:", "not_of_the_job:"))
+    with this_machine([{}]) as workers:
+        failures = run_jobs([job, other], workers)
+    assert list(failures) == ["other"]
+    assert "names 'not_of_the_job:AnnealedDARTS' as its optimizer, and importing a module runs" in failures["other"]
+    assert len(stalling_search.parents(job.folder)) == 2
+    assert len(nb.load_run(job.folder).lines) == 3
 
 
 def test_an_error_of_the_program_is_reported_by_its_last_line(tmp_path, workers):

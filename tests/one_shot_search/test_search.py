@@ -3,15 +3,13 @@
 import json
 import os
 import shutil
-import signal
-import subprocess
-import sys
 from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from killed_run import assert_killed
 from rich.console import Console
 
 import nasbench1shot1 as nb
@@ -141,10 +139,7 @@ nb.search(out=out, console=Console(quiet=True), **options)
 
 def killed(moment: str, epoch: int, out: Path, **options) -> None:
     """Search in a process of its own that dies at that moment."""
-    arguments = [sys.executable, "-c", DRIVER, moment, str(epoch), str(out), repr({**TINY, **options})]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    assert subprocess.run(arguments, env=environment, check=False).returncode == -signal.SIGKILL
-    assert not (out / "summary.json").exists()
+    assert_killed(DRIVER, out, moment, str(epoch), str(out), repr({**TINY, **options}))
 
 
 @pytest.mark.parametrize(
@@ -193,7 +188,7 @@ def test_a_carried_tables_name_is_recorded_as_such(tmp_path, monkeypatch):
     ("options", "sentence"),
     [
         ({"epochs": 3}, "--epochs may only increase"),
-        ({"epochs": 0}, "--epochs must be at least 1, not 0"),
+        ({"epochs": 0}, "--epochs must be between 1 and 1,000,000, not 0"),
         ({"seed": 5}, "was started with --seed 0, not 5"),
         ({"sed": 5}, "did you mean 'seed'"),
         ({"out": "elsewhere"}, "remove --out"),
@@ -241,7 +236,7 @@ def test_lost_lines_are_refused_rather_than_invented(unbroken, tmp_path):
         ({"scale": "quik"}, "did you mean 'quick'"),
         ({"learnin_rate": 1}, "did you mean 'learning_rate'"),
         ({"images": "cifar11"}, "did you mean 'cifar10'"),
-        ({"epochs": 0}, "--epochs must be at least 1, not 0"),
+        ({"epochs": 0}, "--epochs must be between 1 and 1,000,000, not 0"),
         ({"epochs": "many"}, "--epochs must be a whole number, not 'many'"),
         ({"epochs": 2.5}, "--epochs must be a whole number, not 2.5"),
         ({"batch_size": 20.0}, "--batch-size must be a whole number"),
@@ -285,6 +280,18 @@ def test_an_existing_folder_is_never_written_into(unbroken, tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(nb.InvalidInputError, match="choose another --out"):
         search(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"images_per_half": 10_000}, "not 10,000 .class 0 has only 350"),
+        ({"batch_size": 41}, "--batch-size 41 is more"),
+    ],
+)
+def test_a_folder_in_the_way_does_not_hide_a_bad_option(unbroken, options, sentence):
+    with pytest.raises(nb.InvalidInputError, match=sentence):
+        search(unbroken.folder, **options)
 
 
 def test_a_loss_that_is_no_number_ends_the_search_and_keeps_the_record(tmp_path):
@@ -471,7 +478,10 @@ def test_a_group_that_may_not_shrink_stays_as_it_was(tmp_path):
     options = {**TINY, "epochs": 2, "console": Console(quiet=True)}
     nb.search_seeds([0, 1], out=tmp_path / "group", **options)
     before = (tmp_path / "group" / "seeds.json").read_bytes()
-    for epochs, sentence in ((1, "--epochs may only increase, not fall to 1"), (-3, "--epochs must be at least 1")):
+    for epochs, sentence in (
+        (1, "--epochs may only increase, not fall to 1"),
+        (-3, "--epochs must be between 1 and 1,000,000"),
+    ):
         with pytest.raises(nb.InvalidInputError, match=sentence):
             nb.search_seeds([], resume=tmp_path / "group", epochs=epochs, console=Console(quiet=True))
     assert (tmp_path / "group" / "seeds.json").read_bytes() == before

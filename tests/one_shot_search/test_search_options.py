@@ -222,7 +222,7 @@ def test_a_misspelt_default_of_somebodys_own_method_is_named(kind):
         ({"partial_channels": 0}, "--partial-channels must be at least 1"),
         ({"partial_channels": 3, "channels": 8}, "8 channels cannot be divided by --partial-channels 3"),
         ({"warm_start_epochs": -1}, "--warm-start-epochs must be at least 0"),
-        ({"warm_start_epochs": 5, "epochs": 5}, "--warm-start-epochs 5 leaves none of the 5 epochs for Λ"),
+        ({"warm_start_epochs": 5, "epochs": 5}, "--warm-start-epochs 5 leaves no epoch for Λ out of 5"),
         ({"optimizer": "pc-darts", "channels": 2}, "2 channels cannot be divided by --partial-channels 4"),
         ({"relaxation": "sparsemax"}, "unknown relaxation 'sparsemax'"),
         ({"draws": True}, "--draws must be a whole number"),

@@ -22,8 +22,15 @@ def test_a_bad_second_seed_is_refused_before_the_first_is_searched(tmp_path, see
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_empty_folder_is_a_new_group(tmp_path):
+@pytest.mark.parametrize(
+    "leftovers",
+    [[], [f".lock.{step}.1.{0:032x}" for step in ("break", "restore")]],
+    ids=["empty", "leftovers of a lock"],
+)
+def test_a_folder_without_content_is_a_new_group(tmp_path, leftovers):
     (tmp_path / "group").mkdir()
+    for name in leftovers:
+        (tmp_path / "group" / name).touch()
     runs = nb.search_seeds([0], out=tmp_path / "group", console=QUIET, **SMALL)
     assert [run.folder.name for run in runs] == ["seed-0"]
 

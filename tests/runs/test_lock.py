@@ -1,5 +1,6 @@
 """The lock of a folder: one process at a time, here or on another machine, and none that a dead process holds."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -7,6 +8,8 @@ import sys
 import time
 from pathlib import Path
 
+import filelock
+import light_run
 import pytest
 
 import nasbench1shot1 as nb
@@ -73,6 +76,30 @@ def holder_with_lease(folder: Path) -> "subprocess.Popen[str]":
     return process
 
 
+def test_a_missing_folder_is_made_and_one_that_cannot_be_made_is_named(tmp_path):
+    with locked(tmp_path / "a" / "b"):
+        assert (tmp_path / "a" / "b" / LOCK).exists()
+    (tmp_path / "file").touch()
+    with (
+        pytest.raises(nb.UserError, match=f"cannot write {tmp_path}/file/{LOCK} ") as caught,
+        locked(tmp_path / "file"),
+    ):
+        pass
+    assert not isinstance(caught.value, nb.InvalidInputError)  # which tells that another process holds the lock
+
+
+def test_a_full_disk_is_reported(tmp_path, monkeypatch):
+    def full(self, *_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(filelock.SoftFileLease, "acquire", full)
+    with (
+        pytest.raises(nb.UserError, match=f"no space left on the disk while writing {tmp_path}/{LOCK}"),
+        locked(tmp_path),
+    ):
+        pass
+
+
 def test_an_empty_lock_file_of_long_ago_is_removed(tmp_path):
     (tmp_path / LOCK).touch()
     os.utime(tmp_path / LOCK, (0, 0))
@@ -91,3 +118,15 @@ def test_a_process_that_lost_its_lock_writes_nothing_more(tmp_path, monkeypatch)
             held.check()
             time.sleep(0.01)
     held.release()
+
+
+@pytest.mark.parametrize("step", ["break", "restore"])
+def test_what_a_process_killed_during_a_take_over_leaves_is_not_a_run(tmp_path, step):
+    left = tmp_path / f"{LOCK}.{step}.1.{0:032x}"
+    left.touch()
+    light_run.run(out=tmp_path, seed=0)
+    assert len(light_run.LightRun.open(tmp_path).lines) == light_run.LINES
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "locked.txt").touch()  # a name that has nothing to do with the lock
+    with pytest.raises(nb.InvalidInputError, match="already exists"):
+        light_run.run(out=tmp_path / "new", seed=0)

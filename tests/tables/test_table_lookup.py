@@ -194,3 +194,16 @@ def test_a_path_is_a_folder_whatever_it_is_called(
     monkeypatch.chdir(tmp_path)
     assert load_table(Path("embedded")).id == load_table("./embedded").id == measured_table.id
     assert load_table("embedded").name == "nb101-embedded"
+
+
+@pytest.mark.parametrize("named", ["folder", "name"])
+def test_the_variable_is_only_mentioned_where_it_is_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    table = tmp_path if named == "folder" else "nowhere"
+    with pytest.raises(nb.InvalidInputError, match="there is no table in") as caught:
+        nb.load_table(table)
+    assert "NB1SHOT1_TABLE" not in str(caught.value)
+    monkeypatch.setenv("NB1SHOT1_TABLE", str(table))
+    with pytest.raises(nb.InvalidInputError, match=r"or unset NB1SHOT1_TABLE to use the embedded one$"):
+        nb.load_table()
