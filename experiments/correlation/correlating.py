@@ -1,6 +1,7 @@
 """One-shot versus true ranking of a run's architectures, from named options to a finished record."""
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,6 +9,7 @@ import numpy as np
 import torch
 
 from nasbench1shot1.errors import InvalidInputError, UserError
+from nasbench1shot1.experiments.correlation.analysis import ALL, Undefined
 from nasbench1shot1.experiments.correlation.evaluation import run_ranking, scores_of, shared_weights_of
 from nasbench1shot1.experiments.correlation.options import (
     RankingOptions,
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 
 PILOT_ARCHITECTURES = 200
 """Architectures on which `images="auto"` measures how many images are needed."""
+MAIN = "spearman_error"
 TIMED = 24
 """Architectures that are timed to estimate the duration."""
 
@@ -218,9 +221,18 @@ def _finish(state: RankingState, table: Table, writer: RunWriter[Ranking], conso
     writer.finish(summary)
     ranking = Ranking.open(writer.folder)
     conclude(ranking, console)
-    if cause := next((of.cause for of in undefined if of.place[3:] == ("spearman_error", "all")), None):
-        raise UserError(f"{cause}. All files are in {writer.folder}; summary.json lists what is undefined")
+    _check_defined(ranking, undefined)
     return ranking
+
+
+def _check_defined(ranking: Ranking, undefined: Sequence[Undefined]) -> None:
+    """Raise UserError where an epoch has no Spearman correlation of all one-shot and true errors."""
+    summary = ranking.summary
+    for epoch, found in summary["epochs"].items():
+        if MAIN not in found:
+            place = (int(epoch), summary["budget"], summary["split"], MAIN, ALL)
+            cause = next(of.cause for of in undefined if of.place == place)
+            raise UserError(f"{cause}. All files are in {ranking.folder}; summary.json lists what is undefined")
 
 
 def _sizes(state: RankingState) -> tuple[int, int]:

@@ -10,13 +10,12 @@ from nasbench1shot1.nasbench101.cell import MAX_VERTICES
 from nasbench1shot1.supernet import Supernet, cell_class, to_tensors
 from nasbench1shot1.supernets.presets import PRESETS
 from nasbench1shot1.weight_sharing.passes import Mixing
+from nasbench1shot1.weight_sharing.requests import Pass, without_last_edge
 
 OUTPUT_EDGES = "output_edges"
 
 
-def passes_of(
-    net: Supernet, architectures: Sequence[Architecture], preset: str, is_relaxed: bool
-) -> Sequence[Architecture | Mixing]:
+def passes_of(net: Supernet, architectures: Sequence[Architecture], preset: str, is_relaxed: bool) -> Sequence[Pass]:
     """Return what `SharedWeights` computes for each architecture.
 
     Args:
@@ -32,15 +31,15 @@ def passes_of(
     return [_published(net, arch, is_relaxed) for arch in architectures]
 
 
-def _published(net: Supernet, arch: Architecture, is_relaxed: bool) -> Mixing:
-    one_hot = to_tensors(net.space.one_hot(arch))
-    if loses_an_edge(len(arch.operations)):
-        one_hot[OUTPUT_EDGES][-1] = 0
-    device = net.classifier.weight.device
+def _published(net: Supernet, arch: Architecture, is_relaxed: bool) -> Pass:
+    is_cut = loses_an_edge(len(arch.operations))
     if not is_relaxed:
-        return Mixing({key: value.to(device) for key, value in one_hot.items()}, arch.operations)
+        return without_last_edge(arch) if is_cut else arch
+    one_hot = to_tensors(net.space.one_hot(arch), net.classifier.weight.device)
+    if is_cut:
+        one_hot[OUTPUT_EDGES][-1] = 0
     weights = cell_class(net.space).as_evaluated(one_hot, PRESETS["original"])
-    return Mixing({key: _finite(value).to(device) for key, value in weights.items()})
+    return Mixing({key: _finite(value) for key, value in weights.items()})
 
 
 def loses_an_edge(blocks: int) -> bool:
