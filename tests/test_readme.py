@@ -30,6 +30,7 @@ PAGES = (
     "docs/jobs.md",
     "docs/pc_darts.md",
     "docs/random_ws.md",
+    "docs/ranking.md",
     "docs/ranking_criteria.md",
     "docs/reproduce.md",
     "docs/reproduced.md",

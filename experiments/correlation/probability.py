@@ -45,15 +45,22 @@ def log_probabilities(
 
 def _log_probability_of_set(logits: Floats, taken: tuple[int, ...]) -> float:
     """Return the log-probability of drawing these entries without replacement, in any order."""
-    probabilities = np.exp(_log_softmax(logits))
-    total = 0.0
-    for order in permutations(taken):
-        left = 1 - np.concatenate([[0.0], np.cumsum(probabilities[list(order)])[:-1]])
-        total += float(np.prod(probabilities[list(order)] / np.maximum(left, np.finfo(np.float64).tiny)))
-    return float(np.log(max(total, np.finfo(np.float64).tiny)))
+    from scipy.special import logsumexp
+
+    return float(logsumexp([_log_probability_of_order(logits, order) for order in permutations(taken)]))
+
+
+def _log_probability_of_order(logits: Floats, order: tuple[int, ...]) -> float:
+    """Return the log-probability of drawing these entries one after another, each from those that are left."""
+    left, total = np.ones(len(logits), np.bool_), 0.0
+    for entry in order:
+        total += float(_log_softmax(np.where(left, logits, -np.inf))[entry])
+        left[entry] = False
+    return total
 
 
 def _log_softmax(logits: Floats) -> Floats:
-    shifted = logits - logits.max(axis=-1, keepdims=True)
-    log_softmax: Floats = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
-    return log_softmax
+    from scipy.special import log_softmax
+
+    values: Floats = log_softmax(logits, axis=-1)
+    return values

@@ -1,0 +1,194 @@
+"""Parts of a ranking on their own: probabilities, selection, order, options, truth."""
+
+from itertools import product
+
+import numpy as np
+import pandas
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny_search import SMALL_SPACE
+
+import nasbench1shot1 as nb
+from nasbench1shot1.experiments.correlation.analysis import Predictions, correlations
+from nasbench1shot1.experiments.correlation.drawing import draw_by_epoch, headline_rows
+from nasbench1shot1.experiments.correlation.options import as_text, chosen_epochs, ranking_options, reliability_wanted
+from nasbench1shot1.experiments.correlation.passes import loses_an_edge
+from nasbench1shot1.experiments.correlation.probability import log_probabilities
+from nasbench1shot1.experiments.correlation.selection import in_sharing_order
+from nasbench1shot1.experiments.correlation.truth import Truth, headline, truths
+
+
+def parameters_of(space, seed=0, scale=1.0):
+    rng = np.random.default_rng(seed)
+    return {key: scale * rng.normal(size=shape) for key, shape in space.mixing_shapes().items()}
+
+
+@pytest.mark.parametrize("space", [SMALL_SPACE, nb.search_space("s1"), nb.search_space("s2")], ids=lambda s: s.name)
+def test_the_probabilities_of_all_live_parts_sum_to_one(space):
+    architectures = list(space.architectures("no_loose_ends"))
+    found = np.exp(log_probabilities(space, parameters_of(space), architectures))
+    assert found.sum() == pytest.approx(1, abs=1e-9)
+    assert (found > 0).all()
+
+
+def test_a_probability_is_that_of_drawing_every_choice():
+    """By drawing: the k largest of Λ with Gumbel noise are the parents, the largest the operation."""
+    parameters, rng = parameters_of(SMALL_SPACE, 3), np.random.default_rng(0)
+    draws, counts = 20_000, {}
+    for _ in range(draws):
+        noisy = {key: value + rng.gumbel(size=value.shape) for key, value in parameters.items()}
+        arch = SMALL_SPACE.without_loose_ends(SMALL_SPACE.discretise(noisy))
+        counts[arch] = counts.get(arch, 0) + 1
+    architectures = list(SMALL_SPACE.architectures("no_loose_ends"))
+    expected = np.exp(log_probabilities(SMALL_SPACE, parameters, architectures))
+    found = np.array([counts.get(arch, 0) for arch in architectures]) / draws
+    assert np.abs(found - expected).max() < 4 * np.sqrt(0.25 / draws)
+    assert set(counts) <= set(architectures)
+
+
+def test_extreme_parameters_have_finite_log_probabilities():
+    found = log_probabilities(
+        SMALL_SPACE, parameters_of(SMALL_SPACE, 0, 1e4), list(SMALL_SPACE.architectures("no_loose_ends"))
+    )
+    assert np.isfinite(found).all()
+    assert np.exp(found).max() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("name", ["s1", "s2", "s3"])
+def test_without_loose_ends_is_the_representative_of_the_same_network(name):
+    space, rng = nb.search_space(name), np.random.default_rng(0)
+    free = set(space.numbers("no_loose_ends").tolist())
+    for _ in range(200):
+        arch = space.sample(rng)
+        found = space.without_loose_ends(arch)
+        assert space.index(found) in free
+        assert found.live_blocks == arch.live_blocks
+        assert found.cell == arch.cell
+        assert all(found.parents[b - 1] == arch.parents[b - 1] for b in arch.live_blocks)
+        assert space.without_loose_ends(found) == found
+    with pytest.raises(nb.InvalidInputError):
+        space.without_loose_ends(SMALL_SPACE[0])
+
+
+def test_the_sharing_order_keeps_equal_first_blocks_together():
+    architectures = list(nb.search_space("s1").architectures("no_loose_ends"))
+    order = in_sharing_order(architectures)
+    assert sorted(order.tolist()) == list(range(len(architectures)))
+    first = [
+        (architectures[i].operations[0], architectures[i].parents[1], architectures[i].operations[1]) for i in order
+    ]
+    runs = 1 + sum(a != b for a, b in zip(first, first[1:], strict=False))
+    assert runs == len(set(first))
+
+
+def test_numbers_and_sequences_stand_for_their_texts():
+    assert [as_text(value) for value in (5, (5, 10), [4], np.array([1, 2]), range(3), "all", None)] == [
+        "5", "5,10", "4", "1,2", "0,1,2", "all", None,
+    ]  # fmt: skip
+    assert ranking_options({"budgets": (4, 108), "images": 50}).budgets == "4,108"
+
+
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=12, unique=True), st.integers(1, 12))
+@settings(max_examples=50)
+def test_every_nth_epoch(kept, step):
+    kept = sorted(kept)
+    expected = [epoch for epoch in kept if epoch % step == 0]
+    if expected:
+        assert chosen_epochs(f"every:{step}", kept, "run") == expected
+    else:
+        with pytest.raises(nb.InvalidInputError, match="choose among"):
+            chosen_epochs(f"every:{step}", kept, "run")
+
+
+@pytest.mark.parametrize(("text", "wanted"), [("auto", 0.95), ("auto:0.9", 0.9), ("auto:.5", 0.5), ("all", None)])
+def test_a_precision_can_be_asked_for(text, wanted):
+    assert reliability_wanted(text) == wanted
+
+
+def test_the_published_script_loses_an_edge_in_cells_of_four_blocks():
+    assert [loses_an_edge(len(nb.search_space(name)[0].operations)) for name in ("s1", "s2", "s3")] == [
+        True,
+        True,
+        False,
+    ]
+
+
+def test_measured_and_estimated_values_are_told_apart():
+    table, space = nb.load_table(), nb.search_space("s1")
+    architectures = [space[int(n)] for n in space.numbers("unique")]
+    found = {(truth.budget, truth.split): truth for truth in truths(table, architectures, table.epochs)}
+    assert set(found) == {(budget, "validation") for budget in (4, 12, 36, 108)} | {(108, "test")}
+    truth, metrics = found[108, "validation"], table.query(architectures)
+    assert np.array_equal(truth.measured, metrics.is_measured("validation_accuracy"))
+    assert 0 < truth.measured.mean() < 0.5
+    raw = 1 - metrics.measured_validation_accuracy[truth.measured]
+    assert np.allclose(truth.measurements[truth.measured], raw)
+    assert np.allclose(truth.errors, 1 - metrics.validation_accuracy)
+    assert not found[108, "test"].measured.any()
+    assert headline(list(found.values())) is found[108, "test"]
+
+
+def predictions(errors, groups=None, **more):
+    values = {"error": np.asarray(errors, np.float64), "loss": np.asarray(errors, np.float64) ** 2}
+    return Predictions(7, values, np.arange(len(errors)) if groups is None else groups, more)
+
+
+def test_measured_architectures_have_rows_of_their_own():
+    rng = np.random.default_rng(0)
+    true = rng.random(40)
+    measurements = np.where(np.arange(40) < 12, true + 0.01 * rng.random(40), np.nan)
+    frame, undefined = correlations(predictions(true), [Truth(108, "test", true, measurements)], 0, 10)
+    rows = frame.query("criterion == 'spearman_error' and scope == 'all'")
+    assert not undefined
+    assert rows[["n", "measured"]].to_numpy().tolist() == [[40, 0.3], [12, 1.0]]
+    assert rows["value"].iloc[0] == pytest.approx(1)
+    best = np.argmin(true[:12])
+    assert rows["value"].iloc[1] > 0.9
+    regret = frame.query("criterion == 'regret_error' and scope == 'all'")["value"].tolist()
+    assert regret == pytest.approx([0, measurements[best] - measurements[:12].min()])
+
+
+def test_what_is_undefined_is_listed_and_the_rest_stays():
+    true = np.array([0.1001, 0.1002, 0.1003, 0.1004])  # all round to 10.0 %
+    frame, undefined = correlations(predictions([1, 2, 3, 4]), [Truth(4, "test", true, np.full(4, np.nan))], 0, 5)
+    assert {of.place for of in undefined} == {
+        (7, 4, "test", f"sparse-kendall_{of}", scope) for of, scope in product(("error", "loss"), ("all", "top-1000"))
+    }
+    assert all("rounded test errors after 4 epochs are equal" in of.cause for of in undefined)
+    assert set(frame.query("criterion == 'kendall_error'")["value"]) == {1.0}
+
+
+def test_the_mean_over_copies_counts_each_cell_once():
+    copies = predictions([0.1, 0.3, 0.5, 0.2], np.array([5, 5, 9, 2]), drawn=np.array([False, True, False, False]))
+    means, first = copies.mean_over_copies()
+    assert first.tolist() == [3, 0, 2]
+    assert means.values["error"].tolist() == pytest.approx([0.2, 0.2, 0.5])
+    assert means.subsets["drawn"].tolist() == [False, True, False]
+
+
+def test_a_subset_is_a_scope():
+    true = np.linspace(0, 1, 20)
+    few = np.arange(20) < 5
+    frame, _ = correlations(predictions(true, controller=few), [Truth(4, "test", true, np.full(20, np.nan))], 0, 5)
+    assert set(frame.query("scope == 'controller'")["n"]) == {5}
+
+
+def test_the_picture_has_a_line_per_budget_on_given_axes():
+    from matplotlib.figure import Figure
+
+    true, frames = np.linspace(0, 1, 20), []
+    for epoch in (1, 2):
+        of = Predictions(epoch, predictions(true).values, np.arange(20), {})
+        nothing = np.full(20, np.nan)
+        found = [Truth(4, "validation", true, nothing), Truth(108, "validation", true[::-1], nothing)]
+        frames.append(correlations(of, [*found, Truth(108, "test", true, nothing)], 0, 5)[0])
+    frame = pandas.concat(frames, ignore_index=True)
+    axes = Figure().add_subplot()
+    assert draw_by_epoch(frame, axes) is axes
+    assert [line.get_label() for line in axes.lines[:2]] == ["4 epochs (validation)", "108 epochs (test)"]
+    rows = headline_rows(frame, "spearman_error")
+    assert rows[["epoch", "budget", "split"]].to_numpy().tolist() == [
+        [1, 4, "validation"], [1, 108, "test"], [2, 4, "validation"], [2, 108, "test"],
+    ]  # fmt: skip
+    assert np.allclose(rows["value"], 1)
