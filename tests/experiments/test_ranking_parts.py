@@ -1,6 +1,6 @@
 """Parts of a ranking on their own: probabilities, selection, order, options, truth."""
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pandas
@@ -78,7 +78,7 @@ def test_the_sharing_order_keeps_equal_first_blocks_together():
     first = [
         (architectures[i].operations[0], architectures[i].parents[1], architectures[i].operations[1]) for i in order
     ]
-    runs = 1 + sum(a != b for a, b in zip(first, first[1:], strict=False))
+    runs = 1 + sum(a != b for a, b in pairwise(first))
     assert runs == len(set(first))
 
 
