@@ -1,17 +1,17 @@
 """`nb1shot1 correlate`."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Generic, Self, TypeVar
 
 import tyro
 
-from nasbench1shot1.experiments.correlation.options import RankingOptions
-from nasbench1shot1.runs.options import option_names
+Options = TypeVar("Options")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Correlate(RankingOptions):
+class Correlate(Generic[Options]):
     """Rank all architectures by a run's shared weights, and correlate the ranking with the table's.
 
     Running the command again continues where it stopped.
@@ -21,6 +21,8 @@ class Correlate(RankingOptions):
         tyro.conf.Positional[Path | None], tyro.conf.arg(metavar="[RUN]", help_behavior_hint="(required)")
     ] = None
     """Folder of a search that saved its weights (--keep-weights-every)."""
+    ranking: tyro.conf.OmitArgPrefixes[Options]
+    """Options of the ranking."""
     out: Path | None = None
     """Folder of the results. Default: RUN/ranking."""
     resume: Path | None = None
@@ -29,9 +31,16 @@ class Correlate(RankingOptions):
     named: tyro.conf.Suppress[frozenset[str]] = frozenset()
     """Names of the given options, set by `cli`."""
 
+    @classmethod
+    def for_flags(cls, flags: Mapping[str, str]) -> tuple[Any, Self]:
+        """Return the command's type and defaults; an experiment's options are only imported when it is run."""
+        from nasbench1shot1.experiments.correlation.options import RankingOptions
+
+        return cls[RankingOptions], cls(ranking=RankingOptions())  # type: ignore[index, arg-type]
+
     def run(self) -> None:
         """Evaluate and correlate."""
         from nasbench1shot1.experiments.correlation.correlating import correlate
 
-        given = {name: getattr(self, name) for name in option_names(RankingOptions) if name in self.named}
+        given = {name: value for name, value in vars(self.ranking).items() if name in self.named}
         correlate(self.folder, out=self.out, resume=self.resume, **given)
