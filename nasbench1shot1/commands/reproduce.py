@@ -79,13 +79,10 @@ class Reproduce:
 
 
 def _list() -> None:
-    from nasbench1shot1.experiments.reproduction.figures import FIGURES, SCALES
+    from nasbench1shot1.experiments.reproduction.catalogue import KINDS, open_figure
 
-    for name, figure in FIGURES.items():
-        curves = len(figure.pairs())
-        runs = " | ".join(
-            f"{scale}: {curves * len(size.seeds)} × {figure.epochs_at(scale)} epochs" for scale, size in SCALES.items()
-        )
-        print(f"{name:<9} {figure.title:<38} {runs}")
+    for name in KINDS:
+        figure = open_figure(name)
+        print(f"{name:<9} {figure.title:<38} full: {figure.size('full')} | quick: {figure.size('quick')}")
     print("\n90 × 50 epochs: 90 searches of 50 epochs each; full: the paper's setting, quick: minutes on a CPU")
     print("nb1shot1 reproduce FIGURE --scale quick")

@@ -12,6 +12,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1 import cli
 from nasbench1shot1.experiments.reproduction import jobs, screen
 from nasbench1shot1.experiments.reproduction.expectation import makespan
+from nasbench1shot1.experiments.reproduction.figure import check_recorded
 from nasbench1shot1.experiments.reproduction.figures import FIGURES, OTHER_FIGURES
 from nasbench1shot1.experiments.reproduction.jobs import figure_named, jobs_of
 from nasbench1shot1.experiments.reproduction.outputs import stem
@@ -93,9 +94,9 @@ def test_a_folder_from_before_an_option_existed_goes_on_unless_the_figure_sets_i
         jobs, "load_run", lambda folder: Mock(config=read_json(folder / "config.json"), is_finished=False)
     )
     without, with_cutout = both
-    jobs.check_recorded([without], {})
+    check_recorded([without], {})
     with pytest.raises(nb.InvalidInputError, match="with --cutout-schedule None, and the figure asks for constant"):
-        jobs.check_recorded([with_cutout], {})
+        check_recorded([with_cutout], {})
 
 
 def test_the_full_scale_is_the_papers_setting(tmp_path):
