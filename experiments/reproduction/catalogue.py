@@ -6,9 +6,13 @@ from collections.abc import Callable, Sequence
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.experiments.reproduction.figure import ReproducedFigure
 from nasbench1shot1.experiments.reproduction.figures import FIGURES, OTHER_FIGURES
+from nasbench1shot1.experiments.reproduction.proxy_figure import ProxyFigure
 from nasbench1shot1.experiments.reproduction.regret import RegretFigure
 
-KINDS: dict[str, Callable[[str, Sequence[str]], ReproducedFigure]] = dict.fromkeys(FIGURES, RegretFigure.named)
+KINDS: dict[str, Callable[[str, Sequence[str]], ReproducedFigure]] = {
+    **dict.fromkeys(FIGURES, RegretFigure.named),
+    "figure17": ProxyFigure.named,
+}
 """By the name of a figure, what makes it from its name and the parts that are asked for."""
 
 
@@ -32,8 +36,7 @@ def _unknown_figure(name: str) -> InvalidInputError:
     number = int(match[0]) if (match := re.search(r"\d+", name)) else 0
     if number in OTHER_FIGURES:
         return InvalidInputError(
-            f"figure {number} of the paper shows no regret per search epoch but {OTHER_FIGURES[number]}, "
-            f"so reproduce does not draw it ({known})"
+            f"reproduce does not draw figure {number} of the paper, which shows {OTHER_FIGURES[number]} ({known})"
         )
     hint = f"; did you mean 'figure{number}'?" if f"figure{number}" in KINDS else ""
     return InvalidInputError(f"unknown figure '{name}'{hint} ({known})")
