@@ -8,17 +8,20 @@ import numpy as np
 import pandas
 from numpy.typing import NDArray
 
+from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.evaluator import score
-from nasbench1shot1.experiments.space_statistics.rank_correlation import spearman
+from nasbench1shot1.experiments.correlation.criteria import evaluate
+from nasbench1shot1.experiments.correlation.intervals import bootstrap
 from nasbench1shot1.proxy_training import ProxyTrainings
 from nasbench1shot1.tables.table import Table
 
 SPLITS = {"validation": "valid", "test": "test"}
 """Splits of the table, and how `evaluator.Score` begins their fields."""
 RESAMPLES, LEVEL = 200, 0.95
-FEWEST = 3  # architectures of a correlation: two always give 1 or -1
+UNDEFINED = float("nan")
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,12 +33,14 @@ class ProxyResult:
         errors: (architectures, epochs), validation errors of the proxy: fractions, after every epoch.
         true: for each of `SPLITS`, (architectures,) errors of the table after 108 epochs; NaN where it has none.
         measured: for each of `SPLITS`, (architectures,) whether the table measured the value.
+        groups: (architectures,) numbers of their cells; equal cells have one value in the table.
     """
 
     trainings: Sequence[ProxyTrainings]
     errors: Floats
     true: dict[str, Floats]
     measured: dict[str, NDArray[np.bool_]]
+    groups: Ints
 
     @property
     def cells(self) -> int:
@@ -58,11 +63,11 @@ class ProxyResult:
 
     def _rows(self, split: str) -> Iterator[dict[str, object]]:
         known = np.isfinite(self.true[split])
-        true, measured = self.true[split][known], self.measured[split][known]
+        true, measured, groups = self.true[split][known], self.measured[split][known], self.groups[known]
         for epoch, errors in enumerate(self.errors[known].T, start=1):
-            value, (low, high) = correlation(errors, true), interval(errors, true)
+            value, (low, high) = correlation(errors, true), interval(errors, true, groups)
             place = {"cells": self.cells, "channels": self.channels, "epoch": epoch, "split": split}
-            share = float(measured.mean()) if len(true) else float("nan")
+            share = float(measured.mean()) if len(true) else UNDEFINED
             yield {**place, "spearman": value, "low": low, "high": high, "n": len(true), "measured": share}
 
 
@@ -85,25 +90,24 @@ def studied(trainings: Sequence[ProxyTrainings], table: Table) -> ProxyResult:
         np.concatenate([each.valid_errors for each in trainings]),
         {split: np.array(values, np.float64) for split, values in true.items()},
         {split: np.array(values, bool) for split, values in measured.items()},
+        np.unique([s.cell_hash for s in scores], return_inverse=True)[1].astype(np.int64),
     )
 
 
 def correlation(errors: Floats, true: Floats) -> float:
     """Return Spearman's ρ of (N,) errors; NaN where it is undefined: a constant side, or fewer than 3 architectures."""
-    return spearman(errors, true) if len(true) >= FEWEST else float("nan")
+    try:
+        return evaluate(errors, true, ["spearman"])["spearman"]
+    except InvalidInputError:
+        return UNDEFINED
 
 
-def interval(errors: Floats, true: Floats) -> tuple[float, float]:
-    """Return the 95 % percentile bootstrap interval of Spearman's ρ over architectures; NaN where ρ is undefined.
+def interval(errors: Floats, true: Floats, groups: Ints) -> tuple[float, float]:
+    """Return the 95 % bootstrap interval of Spearman's ρ over (N,) architectures; NaN where ρ is undefined.
 
-    The resamples depend on the number of architectures alone, so that all curves share them. A resample in which ρ is
-    undefined counts as -1 for the lower end and as 1 for the upper end.
+    Architectures of one group are drawn together. All curves share the random numbers.
     """
     if np.isnan(correlation(errors, true)):
-        return float("nan"), float("nan")
+        return UNDEFINED, UNDEFINED
     rng = np.random.default_rng(0)
-    draws = rng.integers(len(true), size=(RESAMPLES, len(true)))
-    values = np.array([spearman(errors[rows], true[rows]) for rows in draws])
-    tail = (1 - LEVEL) / 2
-    low, high = np.nan_to_num(values, nan=-1.0), np.nan_to_num(values, nan=1.0)
-    return float(np.quantile(low, tail)), float(np.quantile(high, 1 - tail))
+    return bootstrap(errors, true, ["spearman"], rng, RESAMPLES, LEVEL, groups)["spearman"]

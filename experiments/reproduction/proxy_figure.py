@@ -15,9 +15,11 @@ from nasbench1shot1.experiments.reproduction.figure import FigureJob, Options, c
 from nasbench1shot1.experiments.reproduction.proxy_correlation import SPLITS, ProxyResult, as_table, studied
 from nasbench1shot1.experiments.reproduction.proxy_drawing import draw
 from nasbench1shot1.experiments.reproduction.proxy_jobs import SCALES, ProxyJob, keys, proxy_job, resolved
+from nasbench1shot1.one_shot_search.regret_curve import provenance
 from nasbench1shot1.proxy_training import ProxyConfig, ProxyTrainings
 from nasbench1shot1.proxy_training.config import SCALES as TRAINING_SCALES
 from nasbench1shot1.tables.table import Table
+from nasbench1shot1.wording import sayer
 
 if TYPE_CHECKING:
     import pandas
@@ -50,12 +52,15 @@ class ProxyStudy:
         """Print the correlations after the last epoch."""
         from rich.table import Table as Screen
 
-        screen = Screen("cells", "channels", "architectures", "mean proxy error", *(f"ρ with {s}" for s in SPLITS))
+        screen = Screen("cells × channels", "architectures", "mean proxy error", *(f"ρ, {split}" for split in SPLITS))
         for result in self.found:
-            size = (str(result.cells), str(result.channels), str(len(result.errors)))
             error = f"{100 * result.errors[:, -1].mean():.1f} %"
-            screen.add_row(*size, error, *(_in_words(result.last(split)) for split in SPLITS))
+            values = [_in_words(result.last(split)) for split in SPLITS]
+            screen.add_row(f"{result.cells} × {result.channels}", str(len(result.errors)), error, *values)
         console.print(screen)
+        frame = self.as_table()
+        sources = [f"{split} {provenance(frame.loc[frame['split'] == split, 'measured'])}" for split in SPLITS]
+        sayer(console)(f"Errors of the table: {', '.join(sources)}; [95 % bootstrap intervals over architectures]")
 
 
 @dataclass(frozen=True)
@@ -130,5 +135,4 @@ def _in_numbers(pair: tuple[str, str]) -> tuple[int, ...]:
 def _in_words(row: "pandas.Series[float]") -> str:
     if isnan(row["spearman"]):
         return "undefined"
-    source = {0.0: " (predicted)", 1.0: ""}.get(row["measured"], " (partly predicted)")
-    return f"{row['spearman']:.2f} [{row['low']:.2f}, {row['high']:.2f}]{source}"
+    return f"{row['spearman']:.2f} [{row['low']:.2f}, {row['high']:.2f}]"

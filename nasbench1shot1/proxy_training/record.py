@@ -23,7 +23,7 @@ FIELDS: dict[str, Any] = {
     "valid_errors": list,
     "seconds": float,
 }
-"""The fields of a line of metrics.jsonl and their types; the lists have a value per epoch (docs/proxy_study.md)."""
+"""The fields of a line of metrics.jsonl and their types; lists have a value per epoch (docs/reproduce.md)."""
 FACTS = {"space_id": str, "images_sha256": str, "weight_images": int, "architecture_images": int}
 """Fields of config.json besides the options, with their types: the data that the trainings used."""
 

@@ -18,6 +18,7 @@ from tiny_proxies import JOBS, STUDY, TINY, reproduce, shrink, train, without_se
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
+from nasbench1shot1.experiments.correlation.intervals import bootstrap
 from nasbench1shot1.experiments.reproduction.catalogue import open_figure
 from nasbench1shot1.experiments.reproduction.proxy_correlation import (
     ProxyResult,
@@ -79,7 +80,9 @@ def result_of(errors, valid, test=None, measured=False) -> ProxyResult:
     config |= {"images": "cifar10-sample", "preset": "corrected"}
     flags = {split: np.full(len(valid), measured) for split in ("validation", "test")}
     trainings = [ProxyTrainings(Path("run"), config)]
-    return ProxyResult(trainings, np.array(errors, float), {"validation": valid, "test": test}, flags)
+    return ProxyResult(
+        trainings, np.array(errors, float), {"validation": valid, "test": test}, flags, np.arange(len(valid))
+    )
 
 
 def test_the_full_study_is_the_papers():
@@ -216,7 +219,7 @@ def test_the_same_command_again_trains_nothing_and_draws_the_same(finished, tiny
     reproduce(finished)
     said = capsys.readouterr().out
     assert "2 proxies of 5 architectures; 2 are finished" in said
-    assert "(predicted)" in said
+    assert "test predicted; [95 % bootstrap intervals over architectures]" in said
     assert all_files(finished) == before
 
 
@@ -294,7 +297,7 @@ def test_trainings_are_scored_on_another_table(finished, tiny, no_process, tmp_p
         valid_measured, test_measured = True, True
 
         def __init__(self, rank):
-            self.table_valid_error, self.table_test_error = rank / 100, None
+            self.table_valid_error, self.table_test_error, self.cell_hash = rank / 100, None, str(rank)
 
     run = nb.open_run(finished / JOBS[0])
     result = studied([run], Other())
@@ -342,19 +345,12 @@ def test_the_correlation_by_hand():
     assert np.isnan(correlation(np.array([0.1, 0.2]), np.array([1.0, 2.0])))
 
 
-def test_the_interval_covers_the_truth_as_often_as_it_says():
-    """Of 200 samples of 60 pairs with ρ = 0.6, about 95 % of the intervals hold it; below 85 % is no chance."""
-    rng, hits = np.random.default_rng(1), 0
-    true = 6 / np.pi * np.arcsin(0.62 / 2)  # Spearman's ρ of normal pairs with Pearson's r of 0.62
-    for _ in range(40):
-        pairs = rng.multivariate_normal([0, 0], [[1, 0.62], [0.62, 1]], size=60)
-        low, high = interval(*pairs.T)
-        assert -1 <= low < high <= 1
-        hits += low <= true <= high
-    assert hits >= 33
-
-
-def test_a_resample_without_a_correlation_widens_the_interval():
-    """Of three architectures, about one resample in nine holds one architecture three times."""
-    low, high = interval(np.array([0.1, 0.2, 0.3]), np.array([1.0, 2.0, 3.0]))
-    assert (low, high) == (-1, 1)
+def test_the_interval_draws_equal_cells_together_and_is_that_of_the_criteria():
+    rng = np.random.default_rng(1)
+    errors, true = rng.random(20), rng.random(20)
+    apart, together = (interval(errors, true, groups) for groups in (np.arange(20), np.arange(20) // 4))
+    assert apart != together
+    for groups, found in ((None, apart), (np.arange(20) // 4, together)):
+        wanted = bootstrap(errors, true, ["spearman"], np.random.default_rng(0), 200, 0.95, groups)["spearman"]
+        assert found == wanted
+    assert np.isnan(interval(np.full(20, 0.9), true, np.arange(20))).all()
