@@ -6,7 +6,7 @@ Ways, in turns: one process, one architecture after the other (the base, one thr
 `torch.func.vmap` over stacked networks, in which convolutions become grouped ones, under one-hot mixing weights that
 differ (one thread; all operations are computed); two processes of one thread each. All take as many forward and
 backward passes of as many architectures; the gradients of vmap are compared with the base. The speed-up is the base's
-seconds divided by the way's.
+seconds divided by the way's; `core_share` is the share of a core that the base got, below 1 on a busy machine.
 """
 
 import argparse
@@ -37,7 +37,7 @@ def main():
     parser.add_argument("--ways", nargs="+", default=WAYS, choices=WAYS)
     options = parser.parse_args()
     facts = {"torch": torch.__version__, "cpus": os.cpu_count(), "load": round(os.getloadavg()[0], 1)}
-    print(json.dumps({**vars(options), **facts, "speed_up": measured(options)}), flush=True)
+    print(json.dumps({**vars(options), **facts, **measured(options)}), flush=True)
 
 
 def measured(options):
@@ -63,18 +63,21 @@ def measured(options):
         ways = {"in_turn": in_turn, "two_threads": two_threads, "two_processes": two_processes}
         ways["vmap"] = at_once(nets, mixings, images, labels)
         ways = {name: way for name, way in ways.items() if name in ("in_turn", *options.ways)}
-        seconds = {name: [] for name in ways}
+        seconds, shares = {name: [] for name in ways}, []
         for number in range(1 + options.rounds):
             results = {}
             for name, way in ways.items():
-                started = time.perf_counter()
+                started, cpu = time.perf_counter(), time.process_time()
                 results[name] = way()
                 if number:  # the first prepares
                     seconds[name].append(time.perf_counter() - started)
+                if name == "in_turn":
+                    shares.append((time.process_time() - cpu) / (time.perf_counter() - started))
             if "vmap" in results:
                 compare(results["in_turn"], results["vmap"])
     base = statistics.median(seconds["in_turn"])
-    return {name: round(base / statistics.median(values), 2) for name, values in seconds.items()}
+    speed_up = {name: round(base / statistics.median(values), 2) for name, values in seconds.items()}
+    return {"core_share": round(statistics.median(shares), 2), "speed_up": speed_up}
 
 
 class Process:
