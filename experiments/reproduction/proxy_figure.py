@@ -52,7 +52,7 @@ class ProxyStudy:
         """Print the correlations after the last epoch."""
         from rich.table import Table as Screen
 
-        screen = Screen("cells × channels", "architectures", "mean proxy error", *(f"ρ, {split}" for split in SPLITS))
+        screen = Screen("proxy", "n", "mean error", *(f"ρ, {split}" for split in SPLITS))
         for result in self.found:
             error = f"{100 * result.errors[:, -1].mean():.1f} %"
             values = [_in_words(result.last(split)) for split in SPLITS]
@@ -60,7 +60,9 @@ class ProxyStudy:
         console.print(screen)
         frame = self.as_table()
         sources = [f"{split} {provenance(frame.loc[frame['split'] == split, 'measured'])}" for split in SPLITS]
-        sayer(console)(f"Errors of the table: {', '.join(sources)}; [95 % bootstrap intervals over architectures]")
+        say = sayer(console)
+        say("proxy: cells × channels; n: architectures; mean error: of the proxies on validation images; ρ: Spearman's")
+        say(f"with the table's errors [95 % bootstrap interval over architectures]; {', '.join(sources)}")
 
 
 @dataclass(frozen=True)

@@ -219,7 +219,7 @@ def test_the_same_command_again_trains_nothing_and_draws_the_same(finished, tiny
     reproduce(finished)
     said = capsys.readouterr().out
     assert "2 proxies of 5 architectures; 2 are finished" in said
-    assert "test predicted; [95 % bootstrap intervals over architectures]" in said
+    assert "test predicted\n" in said
     assert all_files(finished) == before
 
 
@@ -350,7 +350,7 @@ def test_the_interval_draws_equal_cells_together_and_is_that_of_the_criteria():
     errors, true = rng.random(20), rng.random(20)
     apart, together = (interval(errors, true, groups) for groups in (np.arange(20), np.arange(20) // 4))
     assert apart != together
-    for groups, found in ((None, apart), (np.arange(20) // 4, together)):
+    for groups, found in ((np.arange(20), apart), (np.arange(20) // 4, together)):
         wanted = bootstrap(errors, true, ["spearman"], np.random.default_rng(0), 200, 0.95, groups)["spearman"]
         assert found == wanted
     assert np.isnan(interval(np.full(20, 0.9), true, np.arange(20))).all()
