@@ -57,6 +57,7 @@ setup(
         "nasbench1shot1.layers",
         "nasbench1shot1.nasbench101",
         "nasbench1shot1.one_shot_search",
+        "nasbench1shot1.proxy_training",
         "nasbench1shot1.runs",
         "nasbench1shot1.supernets",
         "nasbench1shot1.table_building",

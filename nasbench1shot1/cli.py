@@ -30,7 +30,7 @@ COMMANDS = {
     "train": Command("train one cell by NAS-Bench-101's protocol, and compare it with the table", "train:Train"),
     "report": Command("score a finished run again, on any table", "report:Report"),
     "correlate": Command("rank architectures by shared weights, and compare with the table", "correlate:Correlate"),
-    "reproduce": Command("search and draw a figure of NAS-Bench-1Shot1", "reproduce:Reproduce"),
+    "reproduce": Command("run and draw a figure of NAS-Bench-1Shot1", "reproduce:Reproduce"),
     "space": Command("print the sizes of the search spaces and the paper's figures", "space:Space"),
     "statistics": Command("run the papers' analyses on a table: figures and CSV files", "statistics:Statistics"),
     "query": Command("look up an architecture or a hash in the table", "query:Query"),

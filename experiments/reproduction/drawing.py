@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pandas
 
+from nasbench1shot1.experiments.reproduction.figure import FigureJob
 from nasbench1shot1.experiments.reproduction.figures import SCALES, Curve, Panel, PaperFigure
-from nasbench1shot1.experiments.reproduction.jobs import FigureJob
 from nasbench1shot1.experiments.rescoring import rescore
 from nasbench1shot1.one_shot_search.record import Run, load_run
 from nasbench1shot1.one_shot_search.regret_curve import CURVES, anytime_regret, provenance, scale_text, table_text

@@ -132,7 +132,7 @@ FIGURES: dict[str, PaperFigure] = {
     "figure12": PaperFigure("weight decay of the weights, space 1", _of_methods("s1", _DECAYS), quick_epochs=6),
     "figure13": PaperFigure("weight decay of the weights, space 2", _of_methods("s2", _DECAYS), quick_epochs=6),
 }
-"""Every figure that `nb1shot1 reproduce` knows, by name."""
+"""Every figure of regret curves, by name."""
 
 OTHER_FIGURES = {
     1: "an overview",
@@ -142,6 +142,5 @@ OTHER_FIGURES = {
     14: "tuned one-shot and black-box optimizers over time",
     15: "tuned one-shot and black-box optimizers over time",
     16: "the importance of hyperparameters",
-    17: "rank correlation of small proxies",
 }
-"""The paper's other figures, by number: what they show."""
+"""The paper's figures that are not drawn, by number: what they show."""

@@ -18,7 +18,7 @@ def stem(name: str, only: Sequence[str]) -> str:
 
     Args:
         name: "figure2", …
-        only: the parts, as in `jobs.figure_named`; empty for the whole figure.
+        only: the parts, as in `catalogue.open_figure`; empty for the whole figure.
     """
     if not only:
         return name

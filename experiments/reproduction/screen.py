@@ -11,28 +11,27 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table as Screen
 
 from nasbench1shot1.experiments.reproduction.drawing import ERROR, REGRET, Result
-from nasbench1shot1.experiments.reproduction.expectation import Kind, seconds_left
-from nasbench1shot1.experiments.reproduction.jobs import FigureJob
+from nasbench1shot1.experiments.reproduction.expectation import seconds_left
+from nasbench1shot1.experiments.reproduction.figure import FigureJob, Kind
 from nasbench1shot1.jobs.running import Watcher
-from nasbench1shot1.one_shot_search.record import load_run
-from nasbench1shot1.wording import counted, duration, percent, sayer
+from nasbench1shot1.wording import counted, duration, sayer
 
 
 class FigureProgress(Watcher[FigureJob]):
-    """Watches the searches of a figure: a bar over all their epochs, and a line for each that ends."""
+    """Watches the jobs of a figure: a bar over all their units, and a line for each that ends."""
 
     def __init__(
-        self, jobs: Sequence[FigureJob], per_epoch: Mapping[Kind, float], workers: int, console: Console
+        self, jobs: Sequence[FigureJob], per_unit: Mapping[Kind, float], workers: int, console: Console
     ) -> None:
-        self._jobs, self._per_epoch, self._workers = list(jobs), per_epoch, workers
+        self._jobs, self._per_unit, self._workers = list(jobs), per_unit, workers
         self._say = sayer(console)
-        self._done = {job.name: job.epochs_done() for job in jobs}
+        self._done = {job.name: job.units_done() for job in jobs}
         self._expected = self._work_left(jobs)
         self._ended: set[str] = set()
-        self._epochs = sum(job.epochs for job in jobs)
+        self._units = sum(job.units for job in jobs)
         columns = (TextColumn("{task.description}"), BarColumn(bar_width=14), TimeElapsedColumn())
         self._bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
-        self._task = self._bar.add_task("", total=self._epochs)
+        self._task = self._bar.add_task("", total=self._units)
 
     def __enter__(self) -> Self:
         self._started = time.monotonic()
@@ -46,22 +45,21 @@ class FigureProgress(Watcher[FigureJob]):
         self._bar.stop()
 
     def tick(self, waiting: Sequence[FigureJob]) -> None:
-        """Move the bar to the epochs that are on record now."""
-        self._done |= {job.name: job.epochs_done() for job in waiting}
+        """Move the bar to the units that are on record now."""
+        self._done |= {job.name: job.units_done() for job in waiting}
         done = sum(self._done.values())
-        text = f"epoch {done}/{self._epochs}, search {len(self._ended)}/{len(self._jobs)}"
+        unit, noun = self._jobs[0].UNIT, self._jobs[0].NOUNS[0]
+        text = f"{unit} {done}/{self._units}, {noun} {len(self._ended)}/{len(self._jobs)}"
         self._bar.update(self._task, completed=done, description=f"{text}, left: {duration(self.seconds_left())}")
 
     def finished(self, job: FigureJob) -> None:
-        """Say what came out of a search."""
+        """Say what came out of a job."""
         self._ended.add(job.name)
-        self._done[job.name] = job.epochs
-        summary = load_run(job.folder).summary
-        source = "" if summary["test_measured"] else " (predicted)"
-        self._line(job, f"test regret {percent(summary[REGRET])}{source}, {summary['search_seconds']:.0f} s")
+        self._done[job.name] = job.units
+        self._line(job, job.outcome())
 
     def failed(self, job: FigureJob, sentence: str) -> None:
-        """Say why a search ended early."""
+        """Say why a job ended early."""
         self._ended.add(job.name)
         self._line(job, f"FAILED: {sentence}")
 
@@ -72,28 +70,28 @@ class FigureProgress(Watcher[FigureJob]):
         return left / self._workers * (elapsed / done if done > 0 else 1)
 
     def _work_left(self, jobs: Sequence[FigureJob]) -> float:
-        return sum(seconds_left(job, self._per_epoch, self._done[job.name]) for job in jobs)
+        return sum(seconds_left(job, self._per_unit, self._done[job.name]) for job in jobs)
 
     def _line(self, job: FigureJob, text: str) -> None:
         self._say(f"{len(self._ended):>3}/{len(self._jobs)}  {job.name}: {text}")
 
 
-def list_jobs(jobs: Sequence[FigureJob], per_epoch: Mapping[Kind, float], console: Console) -> None:
-    """Print every curve with the state of its searches and how long one of them takes."""
+def list_jobs(jobs: Sequence[FigureJob], per_unit: Mapping[Kind, float], console: Console) -> None:
+    """Print every curve with the state of its jobs and how long one of them takes."""
     say, curves = sayer(console), dict[tuple[str, str], list[FigureJob]]()
     for job in jobs:
         curves.setdefault((job.panel, job.curve), []).append(job)
     for (panel, curve), own in curves.items():
-        say(f"{panel}/{curve} × {counted(len(own), 'seed')}: {_state(own, per_epoch)}")
+        say(f"{panel}/{curve} × {counted(len(own), 'seed')}: {_state(own, per_unit)}")
 
 
-def _state(jobs: Sequence[FigureJob], per_epoch: Mapping[Kind, float]) -> str:
-    """Of a curve's searches, in words."""
-    epochs, done = sum(job.epochs for job in jobs), sum(job.epochs_done() for job in jobs)
+def _state(jobs: Sequence[FigureJob], per_unit: Mapping[Kind, float]) -> str:
+    """Return the state of a curve's jobs in words."""
+    units, done = sum(job.units for job in jobs), sum(job.units_done() for job in jobs)
     if all(job.is_finished for job in jobs):
         return "finished"
-    each = f"{counted(jobs[0].epochs, 'epoch')}, {duration(seconds_left(jobs[0], per_epoch, 0))} each"
-    return f"{each}; {done} of {epochs} epochs are done" if done else each
+    each = f"{counted(jobs[0].units, jobs[0].UNIT)}, {duration(seconds_left(jobs[0], per_unit, 0))} each"
+    return f"{each}; {done} of {counted(units, jobs[0].UNIT)} are done" if done else each
 
 
 def show_results(found: Sequence[Result], console: Console) -> None:

@@ -12,53 +12,53 @@ GIVEN = ("epochs", "images", "preset", "table", "device", "threads", "precision"
 
 @dataclass(frozen=True)
 class Reproduce:
-    """Run the searches of a NAS-Bench-1Shot1 figure in parallel, and draw it. Without a name, list the figures.
+    """Run the searches or trainings of a NAS-Bench-1Shot1 figure in parallel and draw it. No name: list the figures.
 
-    Running the command again continues where it stopped; finished searches are kept.
+    Running the command again continues where it stopped; what is finished is kept.
     """
 
     figure: Annotated[
         tyro.conf.Positional[str | None],
         tyro.conf.arg(metavar="[FIGURE]", help_behavior_hint="(default: list the figures)"),
     ] = None
-    """Figure: figure2, figure4, or figure7 to figure13."""
+    """Figure: figure2, figure4, figure7 to figure13, or figure17."""
     scale: str = "full"
     """full: the paper's setting, for GPUs; quick: minutes on a CPU, but too small to rank methods."""
     out: Path | None = None
-    """Folder of the searches, the picture and the CSV file. Default: reproduce/FIGURE-SCALE."""
+    """Folder of the runs, the picture and the CSV file. Default: reproduce/FIGURE-SCALE."""
     only: str | None = None
-    """Parts of the figure to draw into separate files: panels, curves or panel/curve, as in s1,s2/gdas; * matches
-    anything. Default: the whole figure."""
+    """Parts of the figure to draw into separate files: panels, curves or panel/curve, as in s1,s2/gdas or
+    cells-3/channels-8; * matches anything. Default: the whole figure."""
     seeds: str | None = None
-    """Seeds, as 0-5 or 1,3,8. Default: 0-5 at the full scale, 0-1 at the quick scale."""
+    """Seeds, as 0-5 or 1,3,8. Default: 0-5 at the full scale, 0-1 at the quick scale; 0 for figure17."""
     workers: int | None = None
-    """Number of parallel searches. Default: one per GPU, or as many as fit on the CPU cores."""
+    """Number of parallel searches or trainings. Default: one per GPU, or as many as fit on the CPU cores."""
     scheduler: str | None = None
-    """Address of a dask scheduler, such as tcp://host:8786, whose workers run the searches. Default: this machine."""
+    """Address of a dask scheduler, such as tcp://host:8786, whose workers run everything. Default: this machine."""
     dry_run: bool = False
     """List the curves and the estimated time, and stop."""
     epochs: int | None = None
-    """Number of search epochs. Default: the figure's."""
+    """Number of epochs of every search or training. Default: the figure's."""
     images: str | None = None
     """Image set, as in nb1shot1 search. Default: the scale's."""
     preset: str = "corrected"
     """corrected, or original to reproduce the published code's bugs."""
     table: str | None = None
-    """Folder or name of the table to score all searches on, including finished ones. Default: the table in use."""
+    """Folder or name of the table to score all runs on, including finished ones. Default: the table in use."""
     device: str = "auto"
     """Device: auto, cpu, cuda (spread over all GPUs), cuda:1, …"""
     threads: int = 1
-    """Number of CPU threads per search; results are reproducible only with an equal number."""
+    """Number of CPU threads per search or training; results are reproducible only with an equal number."""
     precision: str = "float32"
-    """Precision of the supernet: float32 or bfloat16."""
+    """Precision of the networks: float32 or bfloat16."""
     compile: bool = False
-    """Compile the supernet with torch.compile."""
+    """Compile the supernet with torch.compile; does not apply to figure17."""
 
     named: tyro.conf.Suppress[frozenset[str]] = frozenset()
     """Names of the given options, set by `cli`."""
 
     def run(self) -> None:
-        """Search and draw."""
+        """Run and draw."""
         if self.figure is None:
             _list()
             return
@@ -79,13 +79,11 @@ class Reproduce:
 
 
 def _list() -> None:
-    from nasbench1shot1.experiments.reproduction.figures import FIGURES, SCALES
+    from nasbench1shot1.experiments.reproduction.catalogue import KINDS, open_figure
 
-    for name, figure in FIGURES.items():
-        curves = len(figure.pairs())
-        runs = " | ".join(
-            f"{scale}: {curves * len(size.seeds)} × {figure.epochs_at(scale)} epochs" for scale, size in SCALES.items()
-        )
-        print(f"{name:<9} {figure.title:<38} {runs}")
-    print("\n90 × 50 epochs: 90 searches of 50 epochs each; full: the paper's setting, quick: minutes on a CPU")
+    for name in KINDS:
+        figure = open_figure(name)
+        print(f"{name:<9} {figure.title:<38} full: {figure.size('full')} | quick: {figure.size('quick')}")
+    print("\n15 × 150 architectures: 15 sizes of the proxy, each with 150 trainings")
+    print("90 × 50 epochs: 90 searches of 50 epochs each; full: the paper's setting, quick: minutes on a CPU")
     print("nb1shot1 reproduce FIGURE --scale quick")

@@ -1,6 +1,5 @@
 """A search between two epochs: the supernet, its optimizers, the images, and what a checkpoint holds of them."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +22,7 @@ from nasbench1shot1.one_shot_search.memory import check_fits
 from nasbench1shot1.one_shot_search.options import SearchOptions
 from nasbench1shot1.optimizer import Batch, Mixing, OneShotOptimizer, SearchStep
 from nasbench1shot1.runs.checkpoints import taking_up
+from nasbench1shot1.runs.schedules import cosine
 from nasbench1shot1.supernet import Supernet
 from nasbench1shot1.supernets.presets import PRESETS, Preset
 from nasbench1shot1.weight_sharing.passes import class_scores
@@ -90,9 +90,7 @@ class SearchState:
 
     def learning_rate(self, epoch: int) -> float:
         """The weights' learning rate in an epoch, 1 … epochs: a cosine that would end at the one after the last."""
-        first, last = self.config.learning_rate, self.config.learning_rate_min
-        progress = (epoch - 1) / self.config.epochs
-        return last + (first - last) * (1 + math.cos(math.pi * progress)) / 2
+        return cosine(epoch, self.config.epochs, self.config.learning_rate, self.config.learning_rate_min)
 
     def augmentation(self, epoch: int) -> Augmentation:
         """How training images are augmented in an epoch."""

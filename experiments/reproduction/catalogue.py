@@ -1,0 +1,42 @@
+"""Every figure that `nb1shot1 reproduce` draws, by name, whatever kind of figure it is."""
+
+import re
+from collections.abc import Callable, Sequence
+
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.experiments.reproduction.figure import ReproducedFigure
+from nasbench1shot1.experiments.reproduction.figures import FIGURES, OTHER_FIGURES
+from nasbench1shot1.experiments.reproduction.proxy_figure import ProxyFigure
+from nasbench1shot1.experiments.reproduction.regret import RegretFigure
+
+KINDS: dict[str, Callable[[str, Sequence[str]], ReproducedFigure]] = {
+    **dict.fromkeys(FIGURES, RegretFigure.named),
+    "figure17": ProxyFigure.named,
+}
+"""By the name of a figure, what makes it from its name and the parts that are asked for."""
+
+
+def open_figure(name: str, only: Sequence[str] = ()) -> ReproducedFigure:
+    """Return a figure, or the part of it that is asked for.
+
+    Args:
+        name: "figure2", …
+        only: keys of panels or of curves, or "panel/curve", each perhaps with `*`; a curve stays if one of them fits.
+
+    Raises:
+        InvalidInputError: an unknown name, or one of `only` fits nothing.
+    """
+    if name not in KINDS:
+        raise _unknown_figure(name)
+    return KINDS[name](name, only)
+
+
+def _unknown_figure(name: str) -> InvalidInputError:
+    known = f"known: {', '.join(KINDS)}"
+    number = int(match[0]) if (match := re.search(r"\d+", name)) else 0
+    if number in OTHER_FIGURES:
+        return InvalidInputError(
+            f"reproduce does not draw figure {number} of the paper, which shows {OTHER_FIGURES[number]} ({known})"
+        )
+    hint = f"; did you mean 'figure{number}'?" if f"figure{number}" in KINDS else ""
+    return InvalidInputError(f"unknown figure '{name}'{hint} ({known})")

@@ -1,0 +1,140 @@
+"""Figure 17 of NAS-Bench-1Shot1, as `reproduce` sees it: the proxy study.
+
+The paper samples 150 architectures of space 3 and trains each alone in the fixed-width network of the supernet, with
+3, 6 or 9 cells and 2, 4, 8, 16 or 36 initial channels. It states neither epochs nor optimizer: these are a search's.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import isnan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from nasbench1shot1.errors import InvalidInputError, unknown_name
+from nasbench1shot1.experiments.reproduction.figure import FigureJob, Options, check_parts, check_seeds, fits
+from nasbench1shot1.experiments.reproduction.proxy_correlation import SPLITS, ProxyResult, as_table, studied
+from nasbench1shot1.experiments.reproduction.proxy_drawing import draw
+from nasbench1shot1.experiments.reproduction.proxy_jobs import SCALES, ProxyJob, keys, proxy_job, resolved
+from nasbench1shot1.one_shot_search.regret_curve import provenance
+from nasbench1shot1.proxy_training import ProxyConfig, ProxyTrainings
+from nasbench1shot1.proxy_training.config import SCALES as TRAINING_SCALES
+from nasbench1shot1.tables.table import Table
+from nasbench1shot1.wording import sayer
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+    from rich.console import Console
+
+FOREIGN = ("table", "compile")
+"""Options of `reproduce` that trainings do not have: the table only scores, and every network differs."""
+
+
+@dataclass(frozen=True)
+class ProxyStudy:
+    """The correlations of all finished sizes of the proxy; a `figure.FigureResults`."""
+
+    name: str
+    title: str
+    found: Sequence[ProxyResult]
+    seeds: int
+    table: Table
+
+    def as_table(self) -> "pandas.DataFrame":
+        """Return a row for every size, split and epoch, as `proxy_correlation.as_table`."""
+        return as_table(self.found)
+
+    def draw(self) -> "Figure":
+        """Return the picture, as `proxy_drawing.draw`."""
+        return draw(self.name, self.title, self.found, self.seeds, self.table)
+
+    def show(self, console: "Console") -> None:
+        """Print the correlations after the last epoch."""
+        from rich.table import Table as Screen
+
+        screen = Screen("proxy", "n", "mean error", *(f"ρ, {split}" for split in SPLITS))
+        for result in self.found:
+            error = f"{100 * result.errors[:, -1].mean():.1f} %"
+            values = [_in_words(result.last(split)) for split in SPLITS]
+            screen.add_row(f"{result.cells} × {result.channels}", str(len(result.errors)), error, *values)
+        console.print(screen)
+        frame = self.as_table()
+        sources = [f"{split} {provenance(frame.loc[frame['split'] == split, 'measured'])}" for split in SPLITS]
+        say = sayer(console)
+        say("proxy: cells × channels; n: architectures; mean error: of the proxies on validation images; ρ: Spearman's")
+        say(f"with the table's errors [95 % bootstrap interval over architectures]; {', '.join(sources)}")
+
+
+@dataclass(frozen=True)
+class ProxyFigure:
+    """The proxy study; a `figure.ReproducedFigure`."""
+
+    name: str
+    only: tuple[str, ...] = ()
+
+    @classmethod
+    def named(cls, name: str, only: Sequence[str]) -> Self:
+        """Return the figure, or the part that is asked for; raises InvalidInputError for an unknown part."""
+        check_parts(name, [keys(*size) for size in SCALES["full"].sizes()], only)
+        return cls(name, tuple(only))
+
+    @property
+    def title(self) -> str:
+        """Return what the figure compares."""
+        return "proxy and table errors, by proxy size"
+
+    def size(self, scale: str) -> str:
+        """Return proxies × architectures at a scale."""
+        study = SCALES[scale]
+        architectures = {**TRAINING_SCALES[scale], **study.options}.get("architectures", ProxyConfig.architectures)
+        return f"{len(study.sizes()) * len(study.seeds)} × {architectures} architectures"
+
+    def jobs(
+        self, scale: str, out: Path, given: Options, seeds: Sequence[int] | None, call: Callable[..., Any]
+    ) -> list[ProxyJob]:
+        """Return a job for every size and seed, the most expensive first, so that workers end together."""
+        check_seeds(seeds)
+        if scale not in SCALES:
+            raise unknown_name("scale", scale, SCALES)
+        if given.get("compile"):
+            raise InvalidInputError(f"--compile does not apply to {self.name}, whose networks all differ: remove it")
+        study, own = SCALES[scale], {name: value for name, value in given.items() if name not in FOREIGN}
+        sizes = sorted(self._chosen(scale), key=_cost, reverse=True)
+        places = [(seed, *size) for seed in (study.seeds if seeds is None else seeds) for size in sizes]
+        common = {**study.options, "threads": 1, **own}
+        wanted = [{**common, "cells": cells, "channels": width, "seed": seed} for seed, cells, width in places]
+        return [proxy_job(out, options) for options in call(resolved, wanted)]
+
+    def results(self, jobs: Sequence[FigureJob], table: Table) -> ProxyStudy | None:
+        """Return the correlations of the finished proxies, by cells and channels."""
+        found = []
+        for panel, curve in sorted({(job.panel, job.curve) for job in jobs}, key=_in_numbers):
+            own = [job for job in jobs if (job.panel, job.curve) == (panel, curve) and job.is_finished]
+            if own:
+                found.append(studied([ProxyTrainings.open(job.folder) for job in own], table))
+        seeds = len({job.options["seed"] for job in jobs})
+        return ProxyStudy(self.name, self.title, found, seeds, table) if found else None
+
+    def _chosen(self, scale: str) -> list[tuple[int, int]]:
+        sizes = SCALES[scale].sizes()
+        chosen = [size for size in sizes if not self.only or fits(*keys(*size), self.only)]
+        if not chosen:
+            has = ", ".join("/".join(keys(*size)) for size in sizes)
+            raise InvalidInputError(f"--only {','.join(self.only)} selects nothing at the {scale} scale: it has {has}")
+        return chosen
+
+
+def _cost(size: tuple[int, int]) -> int:
+    """Return what grows with the time that a size takes."""
+    cells, channels = size
+    return cells * channels**2
+
+
+def _in_numbers(pair: tuple[str, str]) -> tuple[int, ...]:
+    return tuple(int(key.rpartition("-")[2]) for key in pair)
+
+
+def _in_words(row: "pandas.Series[float]") -> str:
+    if isnan(row["spearman"]):
+        return "undefined"
+    return f"{row['spearman']:.2f} [{row['low']:.2f}, {row['high']:.2f}]"

@@ -1,0 +1,102 @@
+"""From the proxy study to its jobs: one for every size of the proxy and seed, each with its own folder."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from nasbench1shot1.experiments.reproduction.figure import FigureJob, Kind, Options
+from nasbench1shot1.proxy_training import ProxyTrainings
+from nasbench1shot1.proxy_training.config import proxy_config
+from nasbench1shot1.wording import percent
+
+TRAIN = "nasbench1shot1.proxy_training.running:train_proxies"
+
+
+@dataclass(frozen=True)
+class ProxyScale:
+    """How large the study is.
+
+    Attributes:
+        options: of all trainings.
+        cells, channels: every combination is one size of the proxy.
+        seeds: each samples architectures of its own.
+    """
+
+    options: Mapping[str, Any]
+    cells: tuple[int, ...]
+    channels: tuple[int, ...]
+    seeds: tuple[int, ...] = (0,)
+
+    def sizes(self) -> list[tuple[int, int]]:
+        """Return all (cells, channels)."""
+        return list(product(self.cells, self.channels))
+
+
+SCALES = {
+    "full": ProxyScale({"scale": "full"}, cells=(3, 6, 9), channels=(2, 4, 8, 16, 36)),
+    "quick": ProxyScale({"scale": "quick"}, cells=(3,), channels=(2, 4, 8)),
+}
+"""full: the paper's sizes and number of architectures; quick: minutes on two CPU cores, too small to conclude."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProxyJob(FigureJob):
+    """The trainings of all sampled architectures in one size of the proxy; named "cells-3/channels-8/seed-0"."""
+
+    NOUNS, UNIT, VERB = ("proxy", "proxies"), "architecture", "trained"
+
+    @property
+    def units(self) -> int:
+        """Number of architectures."""
+        return int(self.options["architectures"])
+
+    @property
+    def kind(self) -> Kind:
+        """Panel and curve, as every size costs differently."""
+        return self.panel, self.curve
+
+    def seconds_per_unit(self) -> float:
+        """Return the seconds that the training of an architecture takes on this machine."""
+        from nasbench1shot1.proxy_training.estimate import seconds_per_architecture
+
+        return seconds_per_architecture(proxy_config(self.options))
+
+    def record(self) -> ProxyTrainings:
+        """Open the folder of the trainings."""
+        return ProxyTrainings.open(self.folder)
+
+    def outcome(self) -> str:
+        """Return the mean validation error and the seconds of all trainings, in words."""
+        summary = self.record().summary
+        return f"mean validation error {percent(summary['mean_valid_error'], 1)}, {summary['seconds']:.0f} s"
+
+
+def keys(cells: int, channels: int) -> tuple[str, str]:
+    """Return the keys of panel and curve of a size."""
+    return f"cells-{cells}", f"channels-{channels}"
+
+
+def resolved(options: Sequence[Options]) -> list[dict[str, Any]]:
+    """Return the options of several jobs with every default filled in for the machine that this runs on.
+
+    Raises InvalidInputError for an unknown option or a value out of range.
+    """
+    return [proxy_config(each).as_dict() for each in options]
+
+
+def proxy_job(out: Path, options: Options) -> ProxyJob:
+    """Return the job with resolved options, in its place in the figure's folder."""
+    panel, curve = keys(options["cells"], options["channels"])
+    name = f"{panel}/{curve}/seed-{options['seed']}"
+    return ProxyJob(
+        name=name,
+        command=TRAIN,
+        folder=out / name,
+        options=options,
+        threads=options["threads"],
+        gpu=options["device"].startswith("cuda"),
+        panel=panel,
+        curve=curve,
+    )

@@ -1,0 +1,106 @@
+"""The options of a proxy study's trainings, each with its type, range, default and help."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Annotated, Any, Literal
+
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.runs.compute import MOST_THREADS, default_threads, resolve_device
+from nasbench1shot1.runs.options import MOST_EPOCHS, Range, absolute_file, check_ranges, filled
+
+SCALES: dict[str, dict[str, Any]] = {
+    "full": {},
+    "quick": {
+        "architectures": 24,
+        "epochs": 8,
+        "images": "cifar10-sample",
+        "images_per_half": 320,
+        "channels": 8,
+        "cells": 3,
+        "batch_size": 32,
+    },
+}
+"""Values that a scale sets for options that are not given. The fields' own defaults are the paper's setting where it
+states one; "quick" takes minutes on two CPU cores.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProxyConfig:
+    """The options of a proxy study's trainings. `resolved` replaces None by the value that the machine decides."""
+
+    space: str = "s3"
+    """Search space that the architectures are sampled from: s1, s2 or s3."""
+    architectures: Annotated[int, Range(3, 10**6)] = 150
+    """Number of sampled architectures (quick scale: 24)."""
+    scale: Literal["full", "quick"] = "full"
+    """full: the paper's setting on the official CIFAR-10; quick: few small trainings on bundled images."""
+    preset: Literal["corrected", "original"] = "corrected"
+    """Down-sampling and split of the images as in searches: corrected, or original for the published code's."""
+    seed: Annotated[int, Range(0)] = 0
+    """Random seed of the sample, and of the weights, image order, crops and flips of every training."""
+    epochs: Annotated[int, Range(1, MOST_EPOCHS)] = 50
+    """Number of training epochs (quick scale: 8)."""
+    images: str = "cifar10"
+    """Image set: cifar10, cifar10-sample, the name of an imported set, or an .npz file."""
+    images_per_half: Annotated[int | None, Range(2)] = None
+    """Number of images that train, and as many that validate (quick scale: 320). Default: all."""
+    channels: Annotated[int, Range(1, 4096)] = 16
+    """Number of channels of every block in the first stack (quick scale: 8)."""
+    cells: Annotated[int, Range(1, 1000)] = 9
+    """Number of cells (quick scale: 3)."""
+    batch_size: Annotated[int, Range(2)] = 96
+    """Batch size (quick scale: 32)."""
+    learning_rate: Annotated[float, Range(0)] = 0.025
+    """Initial learning rate; a cosine schedule lowers it to --learning-rate-min, per epoch."""
+    learning_rate_min: Annotated[float, Range(0)] = 0.001
+    """Final learning rate."""
+    momentum: Annotated[float, Range(0, 1)] = 0.9
+    """Momentum of SGD."""
+    weight_decay: Annotated[float, Range(0)] = 3e-4
+    """Weight decay (L2)."""
+    grad_clip: Annotated[float, Range(above=0)] = 5.0
+    """Maximum norm of the gradient; larger gradients are clipped."""
+    batch_norm_momentum: Annotated[float, Range(0, 1)] = 0.1
+    """Weight of a new batch in batch-norm's running statistics, which validation uses; 0.1 is PyTorch's default."""
+    device: str = "auto"
+    """Device: auto, cpu, cuda, cuda:1, …"""
+    threads: Annotated[int | None, Range(1, MOST_THREADS)] = None
+    """Number of CPU threads; results are reproducible only with an equal number. Default: PyTorch's choice."""
+    precision: Literal["float32", "bfloat16"] = "float32"
+    """float32, or bfloat16 for the network (autocast); batch-norm statistics and SGD stay in float32."""
+
+    def resolved(self) -> "ProxyConfig":
+        """Fill in what the machine decides and check every value.
+
+        Raises:
+            InvalidInputError: a number is out of its range, the device does not exist, or the learning rate would rise.
+        """
+        config = replace(
+            self,
+            threads=default_threads() if self.threads is None else self.threads,
+            device=resolve_device(self.device),
+            images=absolute_file(self.images) or self.images,
+        )
+        check_ranges(config)
+        if config.learning_rate_min > config.learning_rate:
+            raise InvalidInputError(
+                f"--learning-rate {config.learning_rate} is less than --learning-rate-min {config.learning_rate_min}: "
+                "raise --learning-rate or lower --learning-rate-min"
+            )
+        return config
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all options by name, for JSON."""
+        return asdict(self)
+
+
+def proxy_config(given: Mapping[str, Any]) -> ProxyConfig:
+    """Return a resolved configuration from named options; what is not given, or None, is the scale's.
+
+    Raises:
+        InvalidInputError: an unknown option (the closest known one is suggested), a value of a wrong type or out of
+            range.
+    """
+    scale = filled(ProxyConfig, given, {}).scale
+    return filled(ProxyConfig, given, SCALES[scale]).resolved()

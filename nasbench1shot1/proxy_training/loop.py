@@ -1,0 +1,121 @@
+"""The training loop of a proxy study: one architecture after the other, each alone, with a line of record for each."""
+
+import time
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from nasbench1shot1.images.batches import batches
+from nasbench1shot1.proxy_training.record import ProxyTrainings
+from nasbench1shot1.proxy_training.state import ProxyState
+from nasbench1shot1.runs.divergence import check_network, finite
+from nasbench1shot1.runs.schedules import cosine
+from nasbench1shot1.runs.writer import RunWriter
+from nasbench1shot1.supernet import Supernet
+from nasbench1shot1.weight_sharing.passes import Mixing, class_scores
+
+VALIDATION_BATCH = 500  # images; fixed statistics make the errors independent of it but for rounding
+
+
+class Reporter(Protocol):
+    """Who is told how the trainings go."""
+
+    def recorded(self, line: dict[str, object]) -> None:
+        """An architecture is trained and recorded."""
+
+
+class Epoch(NamedTuple):
+    """What an epoch of a training gave: its mean loss on augmented images, and the validation error afterwards."""
+
+    train_loss: float
+    valid_error: float
+
+
+def train_all(state: ProxyState, writer: RunWriter[ProxyTrainings], reporter: Reporter) -> None:
+    """Train every architecture that is not recorded yet, and record each when it is trained.
+
+    Raises:
+        UserError: a loss became NaN or infinite, or the disk is full; the record is whole up to the last checkpoint.
+    """
+    for number in range(state.recorded, len(state.architectures)):
+        started = time.perf_counter()
+        epochs = list(train_one(state, number))
+        line = {
+            "number": number,
+            "architecture": str(state.architectures[number]),
+            "cell_hash": state.architectures[number].cell.hash,
+            "train_losses": [epoch.train_loss for epoch in epochs],
+            "valid_errors": [epoch.valid_error for epoch in epochs],
+            "seconds": time.perf_counter() - started,
+        }
+        writer.append_line(line)
+        state.recorded += 1
+        writer.save(state)
+        reporter.recorded(line)
+
+
+def train_one(state: ProxyState, number: int) -> Iterator[Epoch]:
+    """Train the network of an architecture alone; yields after every epoch.
+
+    Weights, image order, crops and flips depend only on the seed and the number. SGD, schedule, gradient clipping and
+    augmentation are those of a search's weights.
+    """
+    config, net = state.config, state.network(number)
+    optimizer = weight_optimizer(state, net)
+    for epoch in range(1, config.epochs + 1):
+        for group in optimizer.param_groups:
+            group["lr"] = cosine(epoch, config.epochs, config.learning_rate, config.learning_rate_min)
+        net.train()
+        loss_sum, seen = torch.zeros((), device=config.device), 0
+        for loss, images in training_steps(state, number, epoch, net, optimizer):
+            loss_sum += loss * images
+            seen += images
+        train_loss = finite(loss_sum, "the training loss", _advice(number, epoch)) / seen
+        check_network(net, _advice(number, epoch))
+        yield Epoch(train_loss, valid_error(state, number, net))
+
+
+def weight_optimizer(state: ProxyState, net: Supernet) -> torch.optim.SGD:
+    """Return SGD for a network; what the architecture does not use has no gradient, so SGD leaves it alone."""
+    config = state.config
+    return torch.optim.SGD(net.parameters(), config.learning_rate, config.momentum, weight_decay=config.weight_decay)
+
+
+def training_steps(
+    state: ProxyState, number: int, epoch: int, net: Supernet, optimizer: torch.optim.SGD
+) -> Iterator[tuple[Tensor, int]]:
+    """Pass once over the weight half; yields the loss (), detached, and the number of images of every step."""
+    drawn, config = state.generator(number, "augmentation", epoch), state.config
+    for rows in batches(state.split.weights, config.batch_size, state.generator(number, "order", epoch)):
+        pixels, labels = state.images.batch(rows)
+        logits = _logits(state, number, net, state.augmentation(pixels, drawn))
+        loss = F.cross_entropy(logits, labels)
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(net.parameters(), config.grad_clip)
+        optimizer.step()
+        yield loss.detach(), len(labels)
+
+
+@torch.no_grad()
+def valid_error(state: ProxyState, number: int, net: Supernet) -> float:
+    """Return the error on the whole architecture half, un-augmented, with the network's own running statistics."""
+    net.eval()
+    rows, wrong = torch.from_numpy(state.split.architecture), torch.zeros((), dtype=torch.int64)
+    wrong = wrong.to(state.config.device)
+    for part in rows.split(VALIDATION_BATCH):
+        pixels, labels = state.images.batch(part)
+        logits = _logits(state, number, net, state.augmentation.normalise(pixels))
+        wrong += (logits.argmax(dim=1) != labels).sum()
+    return int(wrong) / len(rows)
+
+
+def _logits(state: ProxyState, number: int, net: Supernet, images: Tensor) -> Tensor:
+    return class_scores(net, Mixing(path=state.architectures[number]), images, state.config.precision)
+
+
+def _advice(number: int, epoch: int) -> str:
+    return f"in epoch {epoch} of architecture {number}: train with a lower --learning-rate or --grad-clip"

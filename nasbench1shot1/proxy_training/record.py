@@ -1,0 +1,98 @@
+"""Reading the folder of a proxy study's trainings: a line for every architecture."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError
+from nasbench1shot1.proxy_training.config import ProxyConfig
+from nasbench1shot1.runs.folder import METRICS, damaged
+from nasbench1shot1.runs.record import RunRecord
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+FIELDS: dict[str, Any] = {
+    "number": int,
+    "architecture": str,
+    "cell_hash": str,
+    "train_losses": list,
+    "valid_errors": list,
+    "seconds": float,
+}
+"""The fields of a line of metrics.jsonl and their types; lists have a value per epoch (docs/reproduce.md)."""
+FACTS = {"space_id": str, "images_sha256": str, "weight_images": int, "architecture_images": int}
+"""Fields of config.json besides the options, with their types: the data that the trainings used."""
+
+
+@dataclass(frozen=True, eq=False)
+class ProxyTrainings(RunRecord):
+    """Trainings of sampled architectures, each alone, in networks of one number of cells and channels.
+
+    Attributes:
+        folder: where the record lies.
+        config: every option, resolved, and the data that the trainings used.
+    """
+
+    KIND, COMMAND, FIELDS, OPTIONS, FACTS = "proxy training", "reproduce figure17", FIELDS, ProxyConfig, FACTS
+
+    def __repr__(self) -> str:
+        config = self.config
+        size = f"{config['cells']} cells × {config['channels']} channels"
+        return f"ProxyTrainings('{self.folder}': {size}, {config['architectures']} architectures)"
+
+    @classmethod
+    def fault(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
+        """Numbers ascend from 0, and every list holds one finite number per epoch."""
+        for number, line in enumerate(lines):
+            if line["number"] != number:
+                return "a line is not that of its number"
+            lists = line["train_losses"], line["valid_errors"]
+            if len({len(each) for each in (*lists, lines[0]["valid_errors"])}) != 1:
+                return f"line {number + 1} has another number of epochs"
+            if not all(type(value) in (int, float) for each in lists for value in each):
+                return f"line {number + 1} has an impossible loss or error"
+            if not all(0 <= error <= 1 for error in line["valid_errors"]):
+                return f"line {number + 1} has an impossible error"
+        return None
+
+    def are_complete(self, lines: Sequence[Mapping[str, Any]]) -> bool:
+        """Return whether there is a line for every architecture."""
+        return bool(len(lines) == self.config["architectures"])
+
+    @cached_property
+    def architectures(self) -> list[Architecture]:
+        """Return the architectures trained so far; raises DamagedFileError where a text is none."""
+        try:
+            return [Architecture.parse(line["architecture"]) for line in self.lines]
+        except InvalidInputError as error:
+            raise damaged(self.folder / METRICS, str(error)) from error
+
+    @cached_property
+    def valid_errors(self) -> "NDArray[np.float64]":
+        """Return validation errors, (architectures, epochs): fractions, after every epoch."""
+        import numpy as np
+
+        errors = np.array([line["valid_errors"] for line in self.lines], np.float64)
+        if errors.shape[1:] != (self.config["epochs"],):
+            raise DamagedFileError(f"{self.folder / METRICS} has another number of epochs than its config.json")
+        return errors
+
+    def unfinished(self) -> UserError:
+        """Return the error for what only a finished run has."""
+        return UserError(f"'{self.folder}' is not finished: repeat the reproduce command that started it")
+
+
+def summarise(config: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the summary of finished trainings; the errors are those after the last epoch."""
+    final = sorted(line["valid_errors"][-1] for line in lines)
+    described = ("space", "architectures", "cells", "channels", "epochs", "seed", "scale", "images")
+    return {
+        **{name: config[name] for name in described},
+        "best_valid_error": final[0],
+        "mean_valid_error": sum(final) / len(final),
+        "seconds": sum(line["seconds"] for line in lines),
+    }

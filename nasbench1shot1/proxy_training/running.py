@@ -1,0 +1,117 @@
+"""Running a proxy study's trainings, from named options to a finished record: a new one, or one that is resumed."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nasbench1shot1.errors import InvalidInputError, RunStoppedError
+from nasbench1shot1.ground.paths import as_path
+from nasbench1shot1.proxy_training.config import ProxyConfig, proxy_config
+from nasbench1shot1.proxy_training.record import FACTS, ProxyTrainings, summarise
+from nasbench1shot1.runs.compute import cpu_threads
+from nasbench1shot1.runs.description import COMMON, description
+from nasbench1shot1.runs.folder import CONFIG, check_facts
+from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
+from nasbench1shot1.runs.options import check_kept, recorded_options, typed_options
+from nasbench1shot1.runs.writer import RunWriter
+from nasbench1shot1.wording import counted, percent, sayer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from nasbench1shot1.proxy_training.state import ProxyState
+
+
+def train_proxies(
+    *,
+    out: str | Path | None = None,
+    resume: str | Path | None = None,
+    console: "Console | None" = None,
+    **options: Any,
+) -> ProxyTrainings:
+    """Train sampled architectures, each alone, in the fixed-width network; or resume where that was stopped.
+
+    Args:
+        out: folder of the new run; it must not exist.
+        resume: folder of a stopped run. Cannot be combined with `out`; options must equal the recorded ones.
+        console: a rich console for the progress; a new one if not given. `Console(quiet=True)` is silent.
+        options: the fields of `proxy_training.config.ProxyConfig`: cells=3, channels=8, scale="quick", …
+
+    Returns:
+        The finished trainings.
+
+    Raises:
+        UserError: an unknown option, a value out of range, a folder in the way, images that are missing, a loss that is
+            infinite or NaN, a full disk. What was recorded stays, and can be resumed.
+        KeyboardInterrupt: Ctrl-C; it says how to continue.
+    """
+    if (out is None) == (resume is None):
+        raise InvalidInputError("give out= for new trainings, or resume= for stopped ones")
+    try:
+        if resume is not None:
+            return _resume(as_path(resume, "resume"), options, console)
+        return _start(proxy_config(options), as_path(out or "", "out"), console)
+    except RunStoppedError as stop:
+        how = f"stopped; repeat the reproduce command, or call train_proxies(resume='{stop.folder}')"
+        raise KeyboardInterrupt(how) from stop
+
+
+def _start(config: ProxyConfig, folder: Path, console: "Console | None") -> ProxyTrainings:
+    from nasbench1shot1.proxy_training.state import begin
+    from nasbench1shot1.runs.environment import environment
+
+    check_is_new(folder)
+    with cpu_threads(config.threads):
+        state = begin(config)
+        with new_run(folder, RunWriter[ProxyTrainings], ProxyTrainings) as writer:
+            described = description(ProxyTrainings.KIND, {COMMON: config.as_dict()}, _facts(state))
+            writer.describe(described, environment(config.device))
+            return _finish(state, writer, console)
+
+
+def _resume(folder: Path, given: dict[str, Any], console: "Console | None") -> ProxyTrainings:
+    from nasbench1shot1.proxy_training.state import begin
+
+    ProxyTrainings.open(folder)
+    with existing_run(folder, RunWriter[ProxyTrainings], ProxyTrainings) as writer:
+        recorded = ProxyTrainings.open(folder).config
+        check_kept(folder, recorded, typed_options(ProxyConfig, given), ())
+        config = recorded_options(ProxyConfig, recorded, folder / CONFIG).resolved()
+        with cpu_threads(config.threads):
+            state = begin(config)
+            check_facts(folder, recorded, _facts(state))
+            writer.restore(state)
+            return _finish(state, writer, console)
+
+
+def _facts(state: "ProxyState") -> dict[str, Any]:
+    """Return the data of the trainings: fields of config.json besides the options."""
+    halves = (len(state.split.weights), len(state.split.architecture))
+    return dict(zip(FACTS, (state.space.id, state.images.sha256, *halves), strict=True))
+
+
+class _Lines:
+    """Prints a line for every architecture."""
+
+    def __init__(self, architectures: int, console: "Console") -> None:
+        self._architectures, self._say = architectures, sayer(console)
+
+    def recorded(self, line: dict[str, Any]) -> None:
+        """Print the number, the final error and the seconds."""
+        error = f"validation error {percent(line['valid_errors'][-1], 1)}, {line['seconds']:.0f} s"
+        self._say(f"{line['number'] + 1:>4}/{self._architectures}  {line['architecture']}: {error}")
+
+
+def _finish(state: "ProxyState", writer: RunWriter[ProxyTrainings], console: "Console | None") -> ProxyTrainings:
+    """Train to the end, then write the summary."""
+    from rich.console import Console
+
+    from nasbench1shot1.proxy_training.loop import train_all
+
+    console, config = console or Console(), state.config
+    size = f"{counted(config.channels, 'channel')} × {counted(config.cells, 'cell')}"
+    what = f"{counted(config.architectures, 'architecture')} of {config.space}, each alone"
+    sayer(console)(f"{what}: {size}, {counted(config.epochs, 'epoch')}, seed {config.seed}, into {writer.folder}")
+    train_all(state, writer, _Lines(config.architectures, console))
+    trainings = ProxyTrainings.open(writer.folder)
+    writer.finish(summarise(trainings.config, ProxyTrainings.read_lines(writer.folder)))
+    return ProxyTrainings.open(writer.folder)

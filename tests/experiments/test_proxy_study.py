@@ -1,0 +1,356 @@
+"""Figure 17, the proxy study: from the command line to its CSV file and picture, resumed, and its correlations."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas
+import pytest
+from matplotlib.text import Text
+from scipy.stats import spearmanr
+from tiny_proxies import JOBS, STUDY, TINY, reproduce, shrink, train, without_seconds
+
+import nasbench1shot1 as nb
+from nasbench1shot1 import cli
+from nasbench1shot1.experiments.correlation.intervals import bootstrap
+from nasbench1shot1.experiments.reproduction.catalogue import open_figure
+from nasbench1shot1.experiments.reproduction.proxy_correlation import (
+    ProxyResult,
+    as_table,
+    correlation,
+    interval,
+    studied,
+)
+from nasbench1shot1.experiments.reproduction.proxy_drawing import draw
+from nasbench1shot1.experiments.reproduction.proxy_figure import ProxyFigure
+from nasbench1shot1.jobs import workers
+from nasbench1shot1.jobs.folders import wait_until_free
+from nasbench1shot1.proxy_training import ProxyTrainings
+
+COLUMNS = ["cells", "channels", "epoch", "split", "spearman", "low", "high", "n", "measured"]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("proxies") / "figure17"
+    with pytest.MonkeyPatch.context() as patch:
+        shrink(patch)
+        reproduce(out)
+    return out
+
+
+@pytest.fixture
+def tiny(monkeypatch) -> None:
+    shrink(monkeypatch)
+
+
+@pytest.fixture
+def no_process(monkeypatch) -> None:
+    """Let no job be started."""
+
+    def refuse(self, job):
+        raise AssertionError(f"{job.name} was started")
+
+    monkeypatch.setattr(workers._LocalWorkers, "submit", refuse)
+
+
+def all_files(out: Path) -> dict[Path, bytes]:
+    return {path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+
+
+def jobs_at(scale: str, only=(), **given):
+    return ProxyFigure.named("figure17", only).jobs(scale, Path("out"), given, None, lambda f, *args: f(*args))
+
+
+def words_of(result: ProxyResult, seeds: int = 1) -> str:
+    drawn = draw("figure17", "proxies", [result], seeds, nb.load_table())
+    return "\n".join(text.get_text() for text in drawn.findobj(Text))
+
+
+def result_of(errors, valid, test=None, measured=False) -> ProxyResult:
+    """Errors (architectures, epochs) of a size whose trainings have the configuration of the tiny study."""
+    valid, test = np.array(valid, float), np.array(valid if test is None else test, float)
+    config = {**TINY, "cells": 3, "channels": 2, "weight_images": 40, "architecture_images": 40, "space": "s3"}
+    config |= {"images": "cifar10-sample", "preset": "corrected"}
+    flags = {split: np.full(len(valid), measured) for split in ("validation", "test")}
+    trainings = [ProxyTrainings(Path("run"), config)]
+    return ProxyResult(
+        trainings, np.array(errors, float), {"validation": valid, "test": test}, flags, np.arange(len(valid))
+    )
+
+
+def test_the_full_study_is_the_papers():
+    jobs = jobs_at("full")
+    assert {(job.panel, job.curve) for job in jobs} == {
+        (f"cells-{cells}", f"channels-{channels}") for cells in (3, 6, 9) for channels in (2, 4, 8, 16, 36)
+    }
+    assert len(jobs) == 15
+    wanted = {"architectures": 150, "space": "s3", "epochs": 50, "images": "cifar10", "images_per_half": None}
+    wanted |= {"batch_size": 96, "learning_rate": 0.025, "learning_rate_min": 0.001, "momentum": 0.9, "seed": 0}
+    wanted |= {"weight_decay": 3e-4, "grad_clip": 5.0, "preset": "corrected", "threads": 1}
+    for job in jobs:
+        assert {name: job.options[name] for name in wanted} == wanted
+        assert (job.panel, job.curve) == (f"cells-{job.options['cells']}", f"channels-{job.options['channels']}")
+    assert (jobs[0].panel, jobs[0].curve) == ("cells-9", "channels-36")  # the longest is not the last to end
+
+
+def test_the_quick_study_is_small_and_what_is_given_wins():
+    jobs = jobs_at("quick")
+    assert {(job.panel, job.curve) for job in jobs} == {("cells-3", f"channels-{n}") for n in (2, 4, 8)}
+    assert {(job.options["architectures"], job.options["images_per_half"]) for job in jobs} == {(24, 320)}
+    for job in jobs_at("quick", epochs=3, table="embedded", precision="bfloat16"):
+        assert (job.options["epochs"], job.options["precision"]) == (3, "bfloat16")
+
+
+@pytest.mark.parametrize(
+    ("only", "left"),
+    [((), 15), (("cells-3",), 5), (("channels-8",), 3), (("cells-3/channels-8",), 1), (("cells-*/channels-?",), 9)],
+)
+def test_a_part_is_a_number_of_cells_or_of_channels(only, left):
+    assert len(jobs_at("full", only)) == left
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--only", "cells-4"], "unknown part of figure17 'cells-4'; did you mean 'cells-"),
+        (["--only", "channels-3"], "unknown part of figure17 'channels-3'"),
+        (
+            ["--only", "cells-6", "--scale", "quick"],
+            "--only cells-6 selects nothing at the quick scale: it has cells-3/channels-2, cells-3/channels-4",
+        ),
+        (["--compile", "--scale", "quick"], "--compile does not apply to figure17, whose networks all differ"),
+        (["--scale", "qick"], "unknown scale 'qick'; did you mean 'quick'"),
+        (["--epochs", "0", "--scale", "quick"], "--epochs must be at least 1"),
+        (["--only", "cells-3"], "data download"),
+        (["--scale", "quick", "--images", "nowhere.npz"], "unknown image set 'nowhere.npz'"),
+        (["--scale", "quick", "--table", "/nowhere"], "/nowhere"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_writes_nothing(tmp_path, monkeypatch, capsys, arguments, sentence):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["reproduce", "figure17", *arguments])
+    said = capsys.readouterr()
+    assert stopped.value.code == 2
+    assert sentence in said.err
+    assert (said.err.count("\n"), said.out) == (1, "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_study_is_listed(capsys):
+    cli.main(["reproduce"])
+    said = capsys.readouterr().out
+    assert "full: 15 × 150 architectures | quick: 3 × 24 architectures" in said
+    assert "15 × 150 architectures: 15 sizes of the proxy, each with 150 trainings" in said
+    assert open_figure("figure17").title in said
+
+
+def test_a_dry_run_says_how_long_and_writes_nothing(tmp_path, tiny, capsys):
+    reproduce(tmp_path / "figure", "--dry-run", "--only", "channels-2")
+    said = capsys.readouterr().out
+    assert "1 proxy of 5 architectures\n5 architectures to go, 1 proxy at once; timing a step of each kind …" in said
+    assert "cells-3/channels-2 × 1 seed: 5 architectures, less than a minute each" in said
+    assert "This will take less than a minute." in said
+    assert not (tmp_path / "figure").exists()
+
+
+def test_the_csv_is_scipys_spearman_of_the_recorded_errors_and_the_table(finished):
+    frame, table = pandas.read_csv(finished / "figure17.csv"), nb.load_table()
+    assert list(frame) == COLUMNS
+    assert len(frame) == 2 * 2 * 2  # sizes, splits, epochs
+    for name, channels in zip(JOBS, (2, 4), strict=True):
+        lines = [json.loads(line) for line in (finished / name / "metrics.jsonl").read_text().splitlines()]
+        metrics = table.query([nb.Architecture.parse(line["architecture"]) for line in lines])
+        for split, accuracies in (("validation", metrics.validation_accuracy), ("test", metrics.test_accuracy)):
+            rows = frame[(frame["channels"] == channels) & (frame["split"] == split)]
+            assert rows["epoch"].tolist() == [1, 2]
+            for epoch, found in zip((0, 1), rows["spearman"], strict=True):
+                errors = [line["valid_errors"][epoch] for line in lines]
+                assert len(set(errors)) > 1
+                assert found == pytest.approx(spearmanr(errors, 1 - accuracies).statistic, abs=1e-12)
+            assert (rows["n"] == 5).all()
+            assert (rows["measured"] == metrics.is_measured(f"{split}_accuracy").mean()).all()
+            assert (rows["low"] <= rows["spearman"]).all()
+            assert (rows["spearman"] <= rows["high"]).all()
+
+
+def test_each_job_is_the_one_that_the_same_options_give_alone(finished, tmp_path):
+    there = nb.open_run(finished / JOBS[1])
+    alone = train(tmp_path / "alone", cells=3, channels=4)
+    assert type(there) is ProxyTrainings
+    assert {**there.config, "device": "cpu"} == alone.config
+    assert without_seconds(there) == without_seconds(alone)
+
+
+def test_the_picture_has_a_line_for_every_size_and_says_what_it_is_worth(finished):
+    table = nb.load_table()
+    found = [studied([nb.open_run(finished / name)], table) for name in JOBS]
+    drawn = draw("figure17", "the title", found, 1, table)
+    (axes,) = drawn.findobj(lambda item: type(item).__name__ == "Axes")
+    frame = pandas.read_csv(finished / "figure17.csv")
+    wanted = [rows["spearman"].to_list() for _, rows in frame.groupby(["channels", "split"], sort=False)]
+    drawn_lines = [line.get_ydata() for line in axes.get_lines() if len(line.get_ydata()) == 2][:-1]  # without y = 0
+    assert [list(line) for line in drawn_lines] == [pytest.approx(values) for values in wanted]
+    said = "\n".join(text.get_text() for text in drawn.findobj(Text))
+    for words in (
+        "After figure 17 of NAS-Bench-1Shot1: the title",
+        "quick scale: 2 epochs, 40 training and 40 validation images of cifar10-sample, preset corrected",
+        "5 architectures of s3, each trained alone in the proxy; the paper's setting is 150 architectures",
+        "3 cells",
+        "table's test error (predicted)",
+        "95% bootstrap interval over architectures",
+        "do not allow conclusions",
+        table.id,
+        table.fidelity(),
+    ):
+        assert words in said
+    assert (finished / "figure17.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_the_same_command_again_trains_nothing_and_draws_the_same(finished, tiny, no_process, capsys):
+    before = all_files(finished)
+    reproduce(finished)
+    said = capsys.readouterr().out
+    assert "2 proxies of 5 architectures; 2 are finished" in said
+    assert "test predicted\n" in said
+    assert all_files(finished) == before
+
+
+def test_a_cut_folder_is_resumed_with_the_same_bits(finished, tiny, tmp_path):
+    """As after a kill in the third training: two lines count, the third is half written."""
+    out = Path(shutil.copytree(finished, tmp_path / "figure"))
+    run = out / JOBS[0]
+    cut = train(tmp_path / "cut", cells=3, channels=2)
+    assert without_seconds(cut) == without_seconds(nb.open_run(run))
+    lines = (run / "metrics.jsonl").read_text().splitlines(keepends=True)
+    for name in ("summary.json", "checkpoint.pt", "metrics.jsonl"):
+        (run / name).unlink()
+    (run / "metrics.jsonl").write_text(lines[0][:30])
+    for name in ("figure17.csv", "figure17.png"):
+        (out / name).unlink()
+    reproduce(out)
+    assert without_seconds(nb.open_run(run)) == without_seconds(nb.open_run(finished / JOBS[0]))
+    assert (out / "figure17.csv").read_bytes() == (finished / "figure17.csv").read_bytes()
+
+
+DRIVER = f"""
+import sys
+from nasbench1shot1 import cli
+from nasbench1shot1.experiments.reproduction import proxy_jobs
+proxy_jobs.SCALES["quick"] = proxy_jobs.ProxyScale({dict(STUDY.options)!r}, {STUDY.cells}, {STUDY.channels})
+cli.main(sys.argv[1:])
+"""
+
+
+def test_a_killed_command_is_resumed_with_the_same_bits(finished, tiny, tmp_path):
+    out = tmp_path / "figure"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    arguments = ["reproduce", "figure17", "--scale", "quick", "--epochs", "2", "--out", str(out), "--workers", "1"]
+    with subprocess.Popen([sys.executable, "-c", DRIVER, *arguments], env=environment) as process:
+        first = out / JOBS[1] / "metrics.jsonl"
+        while not (first.exists() and first.read_bytes().count(b"\n") >= 2):
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+    for name in JOBS:
+        wait_until_free(out / name, 60)  # its processes end by themselves: this returns
+    assert not (out / "figure17.csv").exists()
+    reproduce(out)
+    for name in JOBS:
+        assert without_seconds(nb.open_run(out / name)) == without_seconds(nb.open_run(finished / name))
+    assert (out / "figure17.csv").read_bytes() == (finished / "figure17.csv").read_bytes()
+
+
+def test_more_seeds_add_architectures(finished, tiny, tmp_path, capsys):
+    out = Path(shutil.copytree(finished, tmp_path / "figure"))
+    reproduce(out, "--seeds", "0,1", "--only", "channels-2")
+    assert "2 proxies of 5 architectures; 1 is finished" in capsys.readouterr().out
+    frame = pandas.read_csv(out / "figure17-channels-2.csv")
+    assert (frame["n"] == 10).all()
+    assert (out / "figure17.csv").read_bytes() == (finished / "figure17.csv").read_bytes()
+    runs = [nb.open_run(out / f"cells-3/channels-2/seed-{seed}") for seed in (0, 1)]
+    pooled = studied(runs, nb.load_table())
+    assert np.array_equal(pooled.errors, np.concatenate([run.valid_errors for run in runs]))
+    assert not set(runs[0].architectures) & set(runs[1].architectures)
+    assert "the architectures of 2 seeds are pooled" in words_of(pooled, seeds=2)
+    assert "not all seeds finished so far (cells × channels): 3 × 2" in words_of(pooled, seeds=3)
+
+
+def test_trainings_are_scored_on_another_table(finished, tiny, no_process, tmp_path, monkeypatch):
+    class Other:
+        id, fidelity = "other-v1", staticmethod(lambda: "")
+
+    scores = iter(range(100))
+    monkeypatch.setattr(
+        "nasbench1shot1.experiments.reproduction.proxy_correlation.score",
+        lambda arch, table: Score(next(scores)),
+    )
+
+    class Score:
+        valid_measured, test_measured = True, True
+
+        def __init__(self, rank):
+            self.table_valid_error, self.table_test_error, self.cell_hash = rank / 100, None, str(rank)
+
+    run = nb.open_run(finished / JOBS[0])
+    result = studied([run], Other())
+    rows = result.by_epoch
+    valid, test = (rows[rows["split"] == split] for split in ("validation", "test"))
+    wanted = [spearmanr(run.valid_errors[:, epoch], range(5)).statistic for epoch in (0, 1)]
+    assert valid["spearman"].tolist() == pytest.approx(wanted)
+    assert (valid["measured"] == 1).all()
+    assert test["spearman"].isna().all()  # a table without test accuracies
+    assert (test["n"] == 0).all()
+
+
+def test_trainings_with_other_options_are_refused(finished, tiny, no_process, capsys):
+    before = all_files(finished)
+    with pytest.raises(SystemExit) as stopped:
+        reproduce(finished, "--epochs", "3")
+    assert stopped.value.code == 2
+    assert "was trained with --epochs 2, and the figure asks for 3: choose another --out" in capsys.readouterr().err
+    assert all_files(finished) == before
+
+
+def test_an_undefined_correlation_is_a_gap_with_its_reason_and_empty_in_the_csv():
+    """All architectures err alike in epoch 1, as at the start of a training, and not in epoch 2."""
+    result = result_of([[0.9, 0.5], [0.9, 0.6], [0.9, 0.7], [0.9, 0.8]], [0.05, 0.06, 0.07, 0.08])
+    frame = as_table([result])
+    first, second = (frame[frame["epoch"] == epoch] for epoch in (1, 2))
+    assert first[["spearman", "low", "high"]].isna().all(axis=None)
+    assert second["spearman"].tolist() == [1, 1]
+    assert "3,2,1,validation,,,,4,0.0\n" in frame.to_csv(index=False)
+    said = words_of(result).replace("\n", " ")
+    assert "gaps (cells × channels): ρ is undefined, as all architectures have equal errors there, or the table" in said
+    assert "3 × 2 test in 1 epoch, 3 × 2 validation in 1 epoch" in said
+    assert "gaps" not in words_of(result_of([[0.5], [0.6], [0.7]], [0.1, 0.2, 0.4]))
+
+
+def test_a_study_without_any_defined_correlation_is_drawn():
+    result = result_of([[0.9]] * 4, [0.05, 0.06, 0.07, 0.08])
+    assert as_table([result])["spearman"].isna().all()
+    assert "ρ is undefined" in words_of(result)
+
+
+def test_the_correlation_by_hand():
+    """Ranks 1, 2, 4, 3 and 1 to 4: ρ = 1 - 6 · 2 / (4 · 15) = 0.8; two architectures are too few."""
+    assert correlation(np.array([0.1, 0.2, 0.4, 0.3]), np.array([1.0, 2.0, 3.0, 4.0])) == pytest.approx(0.8)
+    assert np.isnan(correlation(np.array([0.1, 0.2]), np.array([1.0, 2.0])))
+
+
+def test_the_interval_draws_equal_cells_together_and_is_that_of_the_criteria():
+    rng = np.random.default_rng(1)
+    errors, true = rng.random(20), rng.random(20)
+    apart, together = (interval(errors, true, groups) for groups in (np.arange(20), np.arange(20) // 4))
+    assert apart != together
+    for groups, found in ((np.arange(20), apart), (np.arange(20) // 4, together)):
+        wanted = bootstrap(errors, true, ["spearman"], np.random.default_rng(0), 200, 0.95, groups)["spearman"]
+        assert found == wanted
+    assert np.isnan(interval(np.full(20, 0.9), true, np.arange(20))).all()

@@ -1,0 +1,277 @@
+"""Trainings of sampled architectures, each alone: what is trained, with which random numbers, and how it is resumed."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from rich.console import Console
+from tiny_proxies import SIZE, TINY, resume, train, without_seconds
+from torch.nn import functional as F
+
+import nasbench1shot1 as nb
+from nasbench1shot1.images.batches import epoch_generator
+from nasbench1shot1.proxy_training import ProxyTrainings, loop, train_proxies
+from nasbench1shot1.proxy_training.config import proxy_config
+from nasbench1shot1.proxy_training.estimate import seconds_per_architecture
+from nasbench1shot1.proxy_training.state import ProxyState, begin
+from nasbench1shot1.runs.schedules import cosine
+
+QUIET = Console(quiet=True)
+
+
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory) -> ProxyTrainings:
+    return train(tmp_path_factory.mktemp("proxies") / "run")
+
+
+def state_of(**options) -> ProxyState:
+    return begin(proxy_config({**TINY, **SIZE, **options}))
+
+
+def test_the_sample_is_of_distinct_architectures_and_a_larger_one_begins_with_it():
+    small, large = state_of(seed=3).architectures, state_of(seed=3, architectures=50).architectures
+    assert large[:5] == small
+    assert len(set(large)) == 50
+    assert {arch.space for arch in large} == {"s3"}
+    assert state_of(seed=4).architectures != small
+
+
+def test_the_sample_is_uniform_over_all_architectures_with_loose_ends():
+    """The mean of 2,000 uniform numbers between 0 and 1 has the standard deviation 0.29 / √2000."""
+    state = state_of(space="s1", architectures=2000)
+    indices = [state.space.index(arch) / len(state.space) for arch in state.architectures]
+    assert abs(np.mean(indices) - 0.5) < 5 * 0.29 / 2000**0.5
+    assert np.mean([len(arch.live_blocks) < 4 for arch in state.architectures]) > 0.1  # loose ends
+
+
+def test_every_line_belongs_to_its_architecture(unbroken):
+    assert nb.open_run(unbroken.folder).lines == unbroken.lines
+    assert [line["number"] for line in unbroken.lines] == list(range(5))
+    assert unbroken.architectures == state_of().architectures
+    assert [line["cell_hash"] for line in unbroken.lines] == [arch.cell.hash for arch in unbroken.architectures]
+    assert unbroken.valid_errors.shape == (5, 2)
+    assert unbroken.summary["mean_valid_error"] == pytest.approx(unbroken.valid_errors[:, -1].mean())
+    assert unbroken.summary["best_valid_error"] == unbroken.valid_errors[:, -1].min()
+
+
+def test_an_epoch_is_that_of_a_plain_loop_over_the_same_batches():
+    """SGD with momentum and weight decay, gradient clipping, the cosine and the error, written out once more."""
+    state, number = state_of(weight_decay=0.01, grad_clip=0.5), 2
+    net, arch, config = state.network(number), state.architectures[2], state.config
+    velocities, errors, losses = {}, [], []
+    for epoch in (1, 2):
+        net.train()
+        order = torch.randperm(40, generator=epoch_generator(0, "proxy/2/order", epoch))
+        drawn = epoch_generator(0, "proxy/2/augmentation", epoch)
+        rate = 0.001 + 0.024 * (1 + np.cos(np.pi * (epoch - 1) / 2)) / 2
+        of_epoch = []
+        for rows in torch.from_numpy(state.split.weights)[order].split(10):
+            pixels, labels = state.images.batch(rows)
+            loss = F.cross_entropy(net(state.augmentation(pixels, drawn), arch), labels)
+            of_epoch.append(loss.item())
+            net.zero_grad()
+            loss.backward()
+            used = {name: p for name, p in net.named_parameters() if p.grad is not None}
+            norm = torch.stack([p.grad.norm() for p in used.values()]).norm()
+            for name, p in used.items():
+                gradient = p.grad * min(1.0, float(0.5 / (norm + 1e-6))) + 0.01 * p.data
+                velocities[name] = gradient + 0.9 * velocities[name] if name in velocities else gradient.clone()
+                p.data -= rate * velocities[name]
+        net.eval()
+        pixels, labels = state.images.batch(torch.from_numpy(state.split.architecture))
+        with torch.no_grad():
+            logits = net(state.augmentation.normalise(pixels), arch)
+        errors.append((logits.argmax(1) != labels).float().mean().item())
+        losses.append(np.mean(of_epoch))
+    assert config.momentum == 0.9
+    epochs = list(loop.train_one(state, number))
+    assert [epoch.train_loss for epoch in epochs] == pytest.approx(losses, rel=1e-4)
+    assert [epoch.valid_error for epoch in epochs] == pytest.approx(errors, abs=1.5 / 40)  # an image may tie
+    assert losses[1] != losses[0]
+
+
+def test_the_schedule_is_a_searchs():
+    rates = [cosine(epoch, 50, 0.025, 0.001) for epoch in range(1, 51)]
+    assert rates[0] == 0.025
+    assert rates == sorted(rates, reverse=True)
+    assert rates[25] == pytest.approx(0.013)
+    assert cosine(51, 50, 0.025, 0.001) == pytest.approx(0.001)
+
+
+def test_validation_uses_the_networks_own_running_statistics():
+    """With a learning rate of 0, training moves these statistics and nothing else."""
+    logits = []
+    for momentum in (0.0, 1.0):
+        state = state_of(batch_norm_momentum=momentum)
+        net = state.network(0).train()
+        list(loop.training_steps(state, 0, 1, net, torch.optim.SGD(net.parameters(), 0.0)))
+        pixels, labels = state.images.batch(torch.from_numpy(state.split.architecture))
+        with torch.no_grad():
+            scores = net.eval()(state.augmentation.normalise(pixels), state.architectures[0])
+        wrong = (scores.argmax(1) != labels).float().mean().item()
+        assert loop.valid_error(state, 0, net.train()) == pytest.approx(wrong)
+        logits.append(scores)
+    assert not torch.allclose(*logits)
+
+
+def test_only_the_parts_of_the_architecture_are_trained():
+    state = state_of()
+    number = next(i for i, arch in enumerate(state.architectures) if len(arch.live_blocks) < 5)
+    arch, net = state.architectures[number], state.network(number)
+    before = {name: value.clone() for name, value in net.state_dict().items()}
+    list(loop.training_steps(state, number, 1, net.train(), loop.weight_optimizer(state, net)))
+    changed = {name for name, value in net.state_dict().items() if not torch.equal(value, before[name])}
+    dead = set(range(1, 6)) - set(arch.live_blocks)
+    assert any(name.startswith("stem.") for name in changed)
+    assert not [name for name in changed for node in dead if name.startswith(f"cells.0.blocks.{node - 1}.")]
+
+
+def test_an_architectures_training_depends_on_its_number_and_the_seed_alone(unbroken):
+    epochs = list(loop.train_one(state_of(architectures=7), 3))
+    assert [epoch.valid_error for epoch in epochs] == unbroken.lines[3]["valid_errors"]
+    assert [epoch.train_loss for epoch in epochs] == unbroken.lines[3]["train_losses"]
+    other = list(loop.train_one(state_of(architectures=7), 4))
+    assert [epoch.train_loss for epoch in other] != unbroken.lines[3]["train_losses"]
+
+
+# A real process that kills itself with SIGKILL at a chosen moment: no handler, no clean-up.
+DRIVER = """
+import os, signal, sys
+from rich.console import Console
+from nasbench1shot1.proxy_training import loop, train_proxies
+from nasbench1shot1.runs import writer
+
+def die(): os.kill(os.getpid(), signal.SIGKILL)
+
+moment, out, options = sys.argv[1], sys.argv[2], eval(sys.argv[3])
+if moment == "training":
+    def kill_in_training(state, number, net, real=loop.valid_error):
+        if number == 2:
+            die()
+        return real(state, number, net)
+    loop.valid_error = kill_in_training
+elif moment == "first training":
+    loop.valid_error = lambda *_: die()
+elif moment == "half a line":
+    def kill_in_a_line(self, line, real=writer.RunWriter.append_line):
+        if line["number"] == 2:
+            with (self.folder / "metrics.jsonl").open("a") as file:
+                file.write('{"number": 2, "arch')
+            die()
+        real(self, line)
+    writer.RunWriter.append_line = kill_in_a_line
+elif moment == "line":
+    def kill_after_a_line(self, line, real=writer.RunWriter.append_line):
+        real(self, line)
+        if line["number"] == 2:
+            die()
+    writer.RunWriter.append_line = kill_after_a_line
+elif moment == "summary":
+    writer.RunWriter.finish = lambda self, summary: die()
+train_proxies(out=out, console=Console(quiet=True), **options)
+"""
+
+
+@pytest.mark.parametrize(
+    ("moment", "kept"), [("first training", 0), ("training", 2), ("half a line", 2), ("line", 2), ("summary", 5)]
+)
+def test_killed_and_resumed_gives_the_same_bits(unbroken, tmp_path, moment, kept):
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-c", DRIVER, moment, str(tmp_path / "run"), repr({**TINY, **SIZE})]
+    assert subprocess.run(command, env=environment).returncode == -signal.SIGKILL
+    seconds = [line["seconds"] for line in ProxyTrainings.open(tmp_path / "run").lines[:kept]]
+    resumed = resume(tmp_path / "run")
+    assert without_seconds(resumed) == without_seconds(unbroken)
+    assert [line["seconds"] for line in resumed.lines[:kept]] == seconds  # not trained again
+    assert resumed.config == unbroken.config
+    assert resumed.is_finished
+
+
+def test_a_finished_folder_is_only_summarised_again(unbroken, tmp_path, monkeypatch):
+    folder = shutil.copytree(unbroken.folder, tmp_path / "run")
+    monkeypatch.setattr(loop, "train_one", None)
+    assert resume(folder).lines == unbroken.lines
+
+
+def test_an_interruption_says_how_to_continue(tmp_path, monkeypatch):
+    real = loop.valid_error
+
+    def interrupted(state, number, net):
+        if number == 1:
+            raise KeyboardInterrupt
+        return real(state, number, net)
+
+    with (
+        monkeypatch.context() as patch,
+        pytest.raises(KeyboardInterrupt, match="repeat the reproduce command, or call"),
+    ):
+        patch.setattr(loop, "valid_error", interrupted)
+        train(tmp_path / "run")
+    with pytest.raises(nb.UserError, match="is not finished: repeat the reproduce command"):
+        _ = ProxyTrainings.open(tmp_path / "run").summary
+    assert len(resume(tmp_path / "run").lines) == 5
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (('"number": 1', '"number": 7'), "a line is not that of its number"),
+        (('"valid_errors": [', '"valid_errors": [0.5, '), "has another number of epochs"),
+        (('"valid_errors": [', '"valid_errors": [7, '), "has another number of epochs"),
+        (('"train_losses": [', '"train_losses": ["x", '), "has another number of epochs"),
+        (('"cell_hash": "', '"cell_hash": "0'), "not those that summary.json summarises"),
+    ],
+)
+def test_a_damaged_record_is_refused(unbroken, tmp_path, change, sentence):
+    folder = Path(shutil.copytree(unbroken.folder, tmp_path / "run"))
+    lines = (folder / "metrics.jsonl").read_text().splitlines(keepends=True)
+    lines[1] = lines[1].replace(*change)
+    (folder / "metrics.jsonl").write_text("".join(lines))
+    with pytest.raises(nb.UserError, match=sentence):
+        _ = ProxyTrainings.open(folder).lines
+
+
+@pytest.mark.parametrize("value", ["7.0", "-0.1", "true", "null"])
+def test_an_impossible_error_is_refused(unbroken, tmp_path, value):
+    folder = Path(shutil.copytree(unbroken.folder, tmp_path / "run"))
+    text = (folder / "metrics.jsonl").read_text()
+    first = repr(unbroken.lines[0]["valid_errors"][0])
+    (folder / "metrics.jsonl").write_text(text.replace(f'"valid_errors": [{first}', f'"valid_errors": [{value}', 1))
+    with pytest.raises(nb.UserError, match="has an impossible"):
+        _ = ProxyTrainings.open(folder).lines
+
+
+def test_resuming_with_other_options_is_refused(unbroken, tmp_path):
+    folder = shutil.copytree(unbroken.folder, tmp_path / "run")
+    with pytest.raises(nb.InvalidInputError, match="was started with --epochs 2, not 3"):
+        train_proxies(resume=folder, epochs=3, console=QUIET)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"architectures": 2}, "--architectures must be at least 3, not 2"),
+        ({"space": "s1", "architectures": 10**6}, r"s1 has 14,580 architectures: lower --architectures"),
+        ({"batch_size": 41}, "--batch-size 41 is more than the 40 training images"),
+        ({"learning_rate": 1e-4}, "--learning-rate 0.0001 is less than --learning-rate-min"),
+        ({"epoch": 3}, "unknown option 'epoch'; did you mean 'epochs'"),
+        ({"space": "s4"}, "unknown search space 's4'"),
+        ({"learning_rate": 1e30, "grad_clip": 1e30}, "diverged .* of architecture 0: train with a lower"),
+    ],
+)
+def test_bad_input_is_refused_and_leaves_nothing(tmp_path, options, sentence):
+    with pytest.raises(nb.UserError, match=sentence):
+        train(tmp_path / "run", **options)
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_estimate_grows_with_the_work():
+    """A thousand times the epochs takes longer, however busy the machine is while steps are timed."""
+    short, long = (seconds_per_architecture(proxy_config({**TINY, **SIZE, "epochs": n})) for n in (1, 1000))
+    assert 0 < short < long
