@@ -212,7 +212,7 @@ class SharedWeights:
 
     def _shares_work(self, given: Pass) -> bool:
         """Whether `ChoiceBlockPaths` computes a pass."""
-        return path_of(given) is not None and is_known(self.net) and not self._images.images.is_cuda
+        return path_of(given) is not None and is_known(self.net) and self._images.images.device.type == "cpu"
 
     def _together(self, mixings: Sequence[Mixing], images: int) -> int:
         """How many of them share a pass."""
