@@ -3,10 +3,10 @@
     python benchmarks/ranking_speed.py --peer PATH_OF_A_CHECKOUT_OF_automl/nasbench-1shot1
 
 The published loop evaluates one architecture after another in batches of 128, computes every operation and records the
-graph for autograd. In each round, all sides take turns on one part of the architectures. Two sides are slow and take only
-two of the part: the published loop, and our own pass of one architecture at a time. Times are per architecture. Ratios
-are of medians over rounds. Class scores are compared under preset "original", whose feature maps are the published ones.
-Processor seconds add up threads. Without --peer, only ours is measured.
+graph for autograd. In each round, all sides take turns on one part of the architectures. Two sides are slow and take
+only two of the part: the published loop, and our own pass of one architecture at a time. Times are per architecture.
+Ratios are of medians over rounds. Class scores are compared under preset "original", whose feature maps are the
+published ones. Processor seconds add up threads. Without --peer, only ours is measured.
 """
 
 import argparse
