@@ -158,7 +158,11 @@ class SharedWeights:
         return ImageScores(wrong, losses)
 
     def images_passed(self, passes: int, images: int) -> int:
-        """Count the images that pass through the network to score a number of passes on a number of images each."""
+        """Count the images that pass through the network to score a number of passes on a number of images each.
+
+        Architectures that share work pass fewer images through the first cell, and those that differ in loose ends
+        only pass them once.
+        """
         reference = min(REFERENCE_IMAGES, len(self._split.weights)) if self.batch_norm == "recalibrated" else 0
         return passes * (images + reference)
 
@@ -208,7 +212,7 @@ class SharedWeights:
 
     def _shares_work(self, given: Pass) -> bool:
         """Whether `ChoiceBlockPaths` computes a pass."""
-        return path_of(given) is not None and is_known(self.net) and not self._images.images.is_cuda
+        return path_of(given) is not None and is_known(self.net) and self._images.images.device.type == "cpu"
 
     def _together(self, mixings: Sequence[Mixing], images: int) -> int:
         """How many of them share a pass."""

@@ -29,7 +29,7 @@ def test_the_images_that_a_selection_passes_are_counted_each_at_the_price_of_one
     shared, timed = shared_weights(state, 0), 2 * state.config.batch_size
     wanted = 0.0
     for architectures, images in state.method.scorings(state.config.batch_size, len(state.split.architecture)):
-        together = min(architectures, 2)
+        together = min(architectures, estimate.TIMED_ARCHITECTURES)
         wanted += shared.images_passed(architectures, images) / shared.images_passed(together, timed)
     scorings = state.method.scorings(state.config.batch_size, len(state.split.architecture))
     assert estimate._seconds_to_score(state, scorings) == pytest.approx(wanted)

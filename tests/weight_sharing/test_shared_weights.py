@@ -9,6 +9,7 @@ from naive_supernet import naive_forward
 from tiny_search import generator, tiny_state
 from torch import nn
 
+import nasbench1shot1 as nb
 from nasbench1shot1.images.augment import Augmentation
 from nasbench1shot1.images.batches import batches
 from nasbench1shot1.layers import BatchNorm2d
@@ -21,6 +22,7 @@ from nasbench1shot1.weight_sharing import choice_block_paths as engine
 from nasbench1shot1.weight_sharing import group_statistics
 from nasbench1shot1.weight_sharing import shared_weights as scoring
 from nasbench1shot1.weight_sharing.group_statistics import fixed_statistics, measured_statistics
+from nasbench1shot1.weight_sharing.requests import without_last_edge
 from nasbench1shot1.weight_sharing.shared_weights import SharedWeights
 
 REFERENCE, AT_ONCE, IMAGES, CELLS = 16, 24, 60, 2
@@ -179,6 +181,71 @@ def test_what_passes_together_on_a_gpu_is_bounded_by_the_widest_map(space, block
     together = shared._at_once_on_gpu(512)
     assert together * widest <= 2**29 < (together + 1) * widest
     assert shared._at_once_on_gpu(30_000) == 1
+
+
+def asked(state) -> list:
+    """Architectures, a sub-network of one, and mixing weights."""
+    first, *others = [arch for arch in sampled(state, 20) if 4 in arch.parents[-1]][:4]
+    one_hot = Mixing({key: torch.as_tensor(of) for key, of in state.net.space.one_hot(first).items()})
+    return [first, without_last_edge(first), one_hot, *others]
+
+
+@pytest.mark.parametrize("batch_norm", BATCH_NORMS)
+def test_scores_are_means_over_images(batch_norm):
+    state = state_of(batch_norm)
+    shared, passes = shared_weights(state, 2), asked(state)
+    by_image, scores = shared.by_image(passes), shared.scores(passes)
+    assert by_image.wrong.shape == by_image.losses.shape == (len(passes), IMAGES)
+    assert (by_image.wrong.dtype, by_image.losses.dtype) == (np.bool_, np.float32)
+    np.testing.assert_allclose(by_image.wrong.mean(axis=1), scores.errors, rtol=1e-12)
+    np.testing.assert_allclose(by_image.losses.mean(axis=1, dtype=np.float64), scores.losses, rtol=1e-6)
+    assert len(set(scores.losses)) == len(passes)
+    none = shared.by_image([])
+    assert none.wrong.shape == (0, IMAGES)
+
+
+@pytest.mark.parametrize("batch_norm", BATCH_NORMS)
+def test_the_answers_to_images_depend_on_no_other_pass_of_the_call(batch_norm):
+    state = state_of(batch_norm)
+    shared, passes = shared_weights(state, 2), asked(state)
+    together, backwards = shared.by_image(passes), shared.by_image(passes[::-1])
+    for position, given in enumerate(passes):
+        alone = shared_weights(state, 2).by_image([given])
+        for found in (together, backwards):
+            place = position if found is together else len(passes) - 1 - position
+            assert np.array_equal(found.losses[place], alone.losses[0])
+            assert np.array_equal(found.wrong[place], alone.wrong[0])
+
+
+@pytest.mark.parametrize("batch_norm", ["running", "recalibrated"])
+def test_the_answer_to_an_image_is_in_the_order_of_the_rows(batch_norm):
+    state = state_of(batch_norm)
+    shared, passes = shared_weights(state, 2), asked(state)
+    order = np.random.default_rng(0).permutation(IMAGES)
+    rows = torch.from_numpy(state.split.architecture)
+    whole, shuffled = shared.by_image(passes, rows), shared.by_image(passes, rows[order])
+    np.testing.assert_allclose(shuffled.losses, whole.losses[:, order], rtol=1e-4, atol=1e-5)
+    assert np.array_equal(shuffled.wrong, whole.wrong[:, order])
+
+
+@pytest.mark.parametrize("batch_norm", BATCH_NORMS)
+def test_cells_of_others_give_the_same_scores(batch_norm):
+    """A cell class of somebody's own has `forward` only."""
+    state = state_of(batch_norm)
+    passes = asked(state)
+    wanted = shared_weights(state, 2).by_image(passes)
+    for cell in state.net.cells:
+        cell.__class__ = type("Own", (type(cell),), {})
+    found = shared_weights(state, 2).by_image(passes)
+    np.testing.assert_allclose(found.losses, wanted.losses, rtol=1e-3, atol=1e-4)
+    assert np.array_equal(found.wrong, wanted.wrong)
+
+
+def test_an_architecture_of_another_space_is_refused():
+    shared, other = shared_weights(state_of(), 2), nb.search_space("s2").sample(np.random.default_rng(0))
+    for given in (other, without_last_edge(other), Mixing(path=other)):
+        with pytest.raises(nb.InvalidInputError, match="not in s1"):
+            shared.by_image([given])
 
 
 def test_rows_are_drawn_from_the_architecture_half_without_repetition():
