@@ -1,7 +1,6 @@
 """One-shot versus true ranking of a run's architectures, from named options to a finished record."""
 
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +8,7 @@ import numpy as np
 import torch
 
 from nasbench1shot1.errors import InvalidInputError, UserError
-from nasbench1shot1.experiments.correlation.analysis import ALL, Undefined
+from nasbench1shot1.experiments.correlation.analysis import ALL
 from nasbench1shot1.experiments.correlation.evaluation import run_ranking, scores_of, shared_weights_of
 from nasbench1shot1.experiments.correlation.options import (
     RankingOptions,
@@ -80,6 +79,20 @@ def correlate(
             disk; or, once all files are written, Spearman's correlation of all architectures is undefined at an epoch.
         RunStoppedError: Ctrl-C; it names the folder to resume.
     """
+    ranking = rank(run, out=out, resume=resume, console=console, **options)
+    _check_defined(ranking)
+    return ranking
+
+
+def rank(
+    run: "Run | str | Path | None" = None,
+    *,
+    out: str | Path | None = None,
+    resume: str | Path | None = None,
+    console: "Console | None" = None,
+    **options: Any,
+) -> Ranking:
+    """Return what `correlate` returns, also where a correlation is undefined; arguments and errors as there."""
     if resume is not None:
         if run is not None or out is not None or options:
             raise InvalidInputError("--resume continues a ranking with its recorded options: remove the others")
@@ -217,21 +230,20 @@ def _finish(state: RankingState, table: Table, writer: RunWriter[Ranking], conso
         run_ranking(state, writer, progress)
         (writer.folder / SUMMARY).unlink(missing_ok=True)  # of an earlier call, which this one writes anew
         progress.statistics(len(state.epochs))
-        summary, undefined = write_outcome(state, table, Ranking.open(writer.folder), progress.step)
+        summary = write_outcome(state, table, Ranking.open(writer.folder), progress.step)
     writer.finish(summary)
     ranking = Ranking.open(writer.folder)
     conclude(ranking, console)
-    _check_defined(ranking, undefined)
     return ranking
 
 
-def _check_defined(ranking: Ranking, undefined: Sequence[Undefined]) -> None:
+def _check_defined(ranking: Ranking) -> None:
     """Raise UserError where an epoch has no Spearman correlation of all one-shot and true errors."""
     summary = ranking.summary
     for epoch, found in summary["epochs"].items():
         if MAIN not in found:
-            place = (int(epoch), summary["budget"], summary["split"], MAIN, ALL)
-            cause = next(of.cause for of in undefined if of.place == place)
+            place = [int(epoch), summary["budget"], summary["split"], MAIN, ALL]
+            cause = next(of["cause"] for of in summary["undefined"] if of["where"] == place)
             raise UserError(f"{cause}. All files are in {ranking.folder}; summary.json lists what is undefined")
 
 

@@ -35,10 +35,8 @@ SHOWN = ("spearman", "kendall", "p@10", "regret")
 """Criteria in the summary, for errors and for losses."""
 
 
-def write_outcome(
-    state: RankingState, table: Table, ranking: Ranking, advance: Callable[[], None]
-) -> tuple[dict[str, Any], list[Undefined]]:
-    """Compute and write what follows from the scores; returns the summary, and what is undefined.
+def write_outcome(state: RankingState, table: Table, ranking: Ranking, advance: Callable[[], None]) -> dict[str, Any]:
+    """Compute and write what follows from the scores; returns the summary.
 
     Args:
         state: of the ranking, with every epoch evaluated.
@@ -61,7 +59,7 @@ def write_outcome(
         with replacing(ranking.folder / name) as file:
             file.write(content.to_csv(index=False).encode())
     _draw(ranking, frame, last[1], last[2], table)
-    return _summary(state, table, ranking, frame, reliability, undefined, last[2]), undefined
+    return _summary(state, table, ranking, frame, reliability, undefined, last[2])
 
 
 def _compared(state: RankingState, table: Table, scores: EpochScores, epoch: int) -> tuple[Predictions, list[Truth]]:

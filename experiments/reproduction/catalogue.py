@@ -5,11 +5,14 @@ from collections.abc import Callable, Sequence
 
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.experiments.reproduction.figure import ReproducedFigure
-from nasbench1shot1.experiments.reproduction.figures import FIGURES, OTHER_FIGURES
+from nasbench1shot1.experiments.reproduction.figures import FIGURES, OTHER_FIGURES, RANKING_FIGURES
 from nasbench1shot1.experiments.reproduction.proxy_figure import ProxyFigure
+from nasbench1shot1.experiments.reproduction.ranking_figure import RankingFigure
 from nasbench1shot1.experiments.reproduction.regret import RegretFigure
 
 KINDS: dict[str, Callable[[str, Sequence[str]], ReproducedFigure]] = {
+    "figure2": RegretFigure.named,
+    **dict.fromkeys(RANKING_FIGURES, RankingFigure.named),
     **dict.fromkeys(FIGURES, RegretFigure.named),
     "figure17": ProxyFigure.named,
 }

@@ -65,6 +65,10 @@ class FigureJob(Job, ABC):
     def record(self) -> RunRecord:
         """Open the job's folder, which must be started."""
 
+    def recorded_options(self) -> Mapping[str, Any] | None:
+        """Return the options that the job's folder records; None before the job has begun."""
+        return self.record().config if is_started(self.folder) else None
+
     @abstractmethod
     def outcome(self) -> str:
         """Return in a few words what came out of the finished job."""
@@ -168,9 +172,9 @@ def check_recorded(jobs: Sequence[FigureJob], given: Options) -> None:
 
 
 def _differences(job: FigureJob) -> Iterator[tuple[str, Any, Any]]:
-    if not is_started(job.folder):
+    recorded = job.recorded_options()
+    if recorded is None:
         return
-    recorded = job.record().config
     for name, wanted in job.options.items():
         if recorded.get(name) != wanted:  # an option that is newer than the folder is None there
             yield name, wanted, recorded.get(name)

@@ -134,9 +134,11 @@ FIGURES: dict[str, PaperFigure] = {
 }
 """Every figure of regret curves, by name."""
 
+RANKING_FIGURES = {"figure3": PaperFigure("one-shot versus true ranking", _spaces(_ALL_METHODS), quick_epochs=6)}
+"""Every figure of rank correlations, by name."""
+
 OTHER_FIGURES = {
     1: "an overview",
-    3: "rank correlation of one-shot and table errors",
     5: "tuned one-shot and black-box optimizers over time",
     6: "the distribution of test errors",
     14: "tuned one-shot and black-box optimizers over time",

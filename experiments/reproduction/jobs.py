@@ -7,7 +7,7 @@ from typing import Any
 
 from nasbench1shot1.errors import unknown_name
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, Kind, Options, check_parts, check_seeds, fits
-from nasbench1shot1.experiments.reproduction.figures import FIGURES, SCALES, PaperFigure
+from nasbench1shot1.experiments.reproduction.figures import FIGURES, RANKING_FIGURES, SCALES, PaperFigure
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.record import Run, load_run
 from nasbench1shot1.wording import percent
@@ -58,7 +58,7 @@ class SearchJob(FigureJob):
 
 
 def figure_named(name: str, only: Sequence[str] = ()) -> PaperFigure:
-    """Return a figure of `FIGURES`, or the part of it that is asked for.
+    """Return a figure of `FIGURES` or `RANKING_FIGURES`, or the part of it that is asked for.
 
     Args:
         name: "figure2", …
@@ -67,7 +67,7 @@ def figure_named(name: str, only: Sequence[str] = ()) -> PaperFigure:
     Raises:
         InvalidInputError: one of `only` fits nothing.
     """
-    figure = FIGURES[name]
+    figure = {**FIGURES, **RANKING_FIGURES}[name]
     if not only:
         return figure
     check_parts(name, [(panel.key, curve.key) for panel, curve in figure.pairs()], only)

@@ -21,7 +21,7 @@ class Reproduce:
         tyro.conf.Positional[str | None],
         tyro.conf.arg(metavar="[FIGURE]", help_behavior_hint="(default: list the figures)"),
     ] = None
-    """Figure: figure2, figure4, figure7 to figure13, or figure17."""
+    """Figure: figure2, figure3, figure4, figure7 to figure13, or figure17."""
     scale: str = "full"
     """full: the paper's setting, for GPUs; quick: minutes on a CPU, but too small to rank methods."""
     out: Path | None = None

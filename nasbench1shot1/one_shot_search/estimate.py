@@ -35,6 +35,18 @@ def seconds_per_epoch(options: SearchOptions) -> float:
         return _seconds_per_epoch(begin(options))
 
 
+def seconds_to_score(options: SearchOptions, architectures: int, images: int) -> float:
+    """Estimate how long the supernet of a search takes to score architectures on images; raises as `seconds_per_epoch`.
+
+    Args:
+        options: of the search, resolved.
+        architectures: how many.
+        images: how many each of them is scored on.
+    """
+    with cpu_threads(options.common.threads):
+        return _seconds_to_score(begin(options), [(architectures, images)])
+
+
 def expected_seconds(state: SearchState, epochs: int) -> float:
     """Estimate how long so many more epochs of a search take, the last one included. The search does not change."""
     with _rehearsal(state) as rehearsed:

@@ -1,0 +1,89 @@
+"""The picture of figure 3: Spearman's ρ over search epochs, a column per space, a line per optimizer."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import pandas
+
+from nasbench1shot1.experiments.correlation.record import Ranking
+from nasbench1shot1.experiments.correlation.truth import source_text
+from nasbench1shot1.experiments.reproduction.drawing import COLOURS
+from nasbench1shot1.experiments.reproduction.figures import METHODS, PaperFigure
+from nasbench1shot1.one_shot_search.record import load_run
+from nasbench1shot1.one_shot_search.regret_curve import scale_text
+from nasbench1shot1.tables.table import Table
+from nasbench1shot1.wording import counted
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+LABELS = {"error": "ρ of one-shot error", "loss": "ρ of one-shot loss"}
+_COLOUR = dict(zip(METHODS, COLOURS, strict=True))
+
+
+def draw(
+    name: str, figure: PaperFigure, rankings: Sequence[Ranking], rows: pandas.DataFrame, seeds: int, table: Table
+) -> "Figure":
+    """Draw the correlations with the true errors at one budget, on one split.
+
+    Args:
+        name: "figure3".
+        figure: its panels and curves.
+        rankings: the finished rankings, for their configurations.
+        rows: `RankingCurves.headline`.
+        seeds: seeds of every curve, were all of them finished.
+        table: the table behind `rows`.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    panels = [panel for panel in figure.panels if panel.key in set(rows["panel"])]
+    canvas = Figure(figsize=(max(1.4 + 3.4 * len(panels), 7.6), 7.0), layout="constrained", dpi=100)
+    FigureCanvasAgg(canvas)
+    grid = canvas.subplots(len(LABELS), len(panels), sharex=True, sharey=True, squeeze=False)
+    for line, predictor in zip(grid, LABELS, strict=True):
+        for axes, panel in zip(line, panels, strict=True):
+            _draw_panel(axes, rows[rows["panel"] == panel.key], predictor)
+        line[0].set_ylabel(LABELS[predictor])
+    for axes, panel in zip(grid[0], panels, strict=True):
+        axes.set_title(panel.title, fontsize=10)
+    for axes in grid[-1]:
+        axes.set_xlabel("search epoch")
+    handles, labels = grid[0][0].get_legend_handles_labels()
+    canvas.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False, fontsize=8)
+    canvas.suptitle(_title(name, figure, rankings, seeds), fontsize=10)
+    canvas.supxlabel(_caption(rankings, rows, seeds, table), fontsize=7, color="#444444")
+    return canvas
+
+
+def _draw_panel(axes: "Axes", rows: pandas.DataFrame, predictor: str) -> None:
+    for curve, line in rows.groupby("curve", sort=False):
+        mean, spread = line[f"spearman_{predictor}_mean"], line[f"spearman_{predictor}_std"]
+        colour = _COLOUR[str(curve)]
+        axes.plot(line["epoch"], mean, "o-", markersize=4, color=colour, linewidth=1.6, label=METHODS[str(curve)])
+        axes.fill_between(line["epoch"], mean - spread, mean + spread, color=colour, alpha=0.12, linewidth=0)
+    axes.axhline(0, color="black", linewidth=0.6)
+    axes.grid(alpha=0.25)
+
+
+def _title(name: str, figure: PaperFigure, rankings: Sequence[Ranking], seeds: int) -> str:
+    configs = [load_run(ranking.config["run"]).config for ranking in rankings]
+    number = name.removeprefix("figure")
+    lines = [f"After figure {number} of NAS-Bench-1Shot1: {figure.title}", scale_text(configs)]
+    return "\n".join([*lines, f"{configs[0]['epochs']} epochs, {counted(seeds, 'seed')}"])
+
+
+def _caption(rankings: Sequence[Ranking], rows: pandas.DataFrame, seeds: int, table: Table) -> str:
+    row, images = rows.iloc[0], rankings[0].config["image_count"]
+    counts = sorted({round(n) for n in rows["n"]})
+    many = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
+    lines = [
+        f"Spearman's ρ over {many} architectures, {images:,} images; true: {row['split']} error after {row['budget']} "
+        f"epochs, {source_text(float(rows['measured'].mean()))}",
+    ]
+    if seeds > 1:
+        lines.append(f"lines: mean over {seeds} seeds; shaded: standard deviation")
+    if rankings[0].config["architectures"].isdecimal():
+        lines.append("searches and samples this small show how the study runs, not which method ranks better")
+    return "\n".join([*lines, f"table {table.id}", table.fidelity(int(row["budget"]))])

@@ -1,0 +1,157 @@
+"""Figure 3 of NAS-Bench-1Shot1, as `reproduce` sees it: rank correlation of one-shot and true errors over epochs."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pandas
+
+from nasbench1shot1.experiments.correlation.record import Ranking
+from nasbench1shot1.experiments.correlation.truth import source_text, truths
+from nasbench1shot1.experiments.rank_correlation import spearman
+from nasbench1shot1.experiments.reproduction.figure import FigureJob, Options
+from nasbench1shot1.experiments.reproduction.figures import SCALES, Curve, Panel, PaperFigure
+from nasbench1shot1.experiments.reproduction.jobs import figure_named, resolved
+from nasbench1shot1.experiments.reproduction.ranking_jobs import RANKED_EPOCHS, RankingJob, ranking_jobs
+from nasbench1shot1.registry import search_space
+from nasbench1shot1.tables.table import Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from rich.console import Console
+
+PREDICTORS = ("error", "loss")
+Column = tuple[Panel, Curve, Sequence[Ranking]]
+
+
+@dataclass(frozen=True)
+class RankingCurves:
+    """Spearman's ρ of all finished rankings, scored on one table; a `figure.FigureResults`.
+
+    Attributes:
+        frame: a row for every panel, curve, epoch, budget and split: `seeds`, mean and standard deviation over seeds
+            (NaN for one seed) of Spearman's ρ of error and of loss, `n` architectures, `measured` share of their true
+            errors. An undefined correlation is NaN.
+    """
+
+    name: str
+    figure: PaperFigure
+    rankings: Sequence[Ranking]
+    frame: pandas.DataFrame
+    seeds: int
+    table: Table
+
+    def as_table(self) -> pandas.DataFrame:
+        """Return `frame`."""
+        return self.frame
+
+    def draw(self) -> "Figure":
+        """Return the picture: a column per space, one-shot errors above and losses below, a line per optimizer."""
+        from nasbench1shot1.experiments.reproduction.ranking_drawing import draw
+
+        return draw(self.name, self.figure, self.rankings, self.headline, self.seeds, self.table)
+
+    @property
+    def headline(self) -> pandas.DataFrame:
+        """Return the rows at the largest budget, on test if the table has it."""
+        largest = self.frame[self.frame["budget"] == self.frame["budget"].max()]
+        return largest[largest["split"] == min(largest["split"])]  # "test" sorts before "validation"
+
+    def show(self, console: "Console") -> None:
+        """Print the correlations at the last epoch."""
+        from rich.table import Table as Screen
+
+        screen = Screen("panel", "curve", "seeds", "epoch", *(f"ρ of {name}" for name in PREDICTORS))
+        for (panel, curve), rows in self.headline.groupby(["panel", "curve"], sort=False):
+            last = rows.iloc[-1]
+            values = [_in_words(last[f"spearman_{name}_mean"], last[f"spearman_{name}_std"]) for name in PREDICTORS]
+            screen.add_row(str(panel), str(curve), str(last["seeds"]), str(last["epoch"]), *values)
+        console.print(screen)
+        row = self.headline.iloc[0]
+        source = source_text(float(self.headline["measured"].mean()))
+        console.print(f"ρ: Spearman's, with {row['split']} errors after {row['budget']} epochs, {source}")
+
+
+@dataclass(frozen=True)
+class RankingFigure:
+    """A figure of rank correlation per search epoch; a `figure.ReproducedFigure`."""
+
+    name: str
+    figure: PaperFigure
+
+    @classmethod
+    def named(cls, name: str, only: Sequence[str]) -> Self:
+        """Return the figure or a part of it; arguments and errors as in `jobs.figure_named`."""
+        return cls(name, figure_named(name, only))
+
+    @property
+    def title(self) -> str:
+        """Return what the figure compares."""
+        return self.figure.title
+
+    def size(self, scale: str) -> str:
+        """Return searches × epochs and how often each is ranked."""
+        searches = len(self.figure.pairs()) * len(SCALES[scale].seeds)
+        return f"{searches} × {self.figure.epochs_at(scale)} epochs, {RANKED_EPOCHS[scale]} ranked"
+
+    def jobs(
+        self, scale: str, out: Path, given: Options, seeds: Sequence[int] | None, call: Callable[..., Any]
+    ) -> list[RankingJob]:
+        """Return a job for every search and its ranking."""
+        return ranking_jobs(self.figure, scale, out, given, seeds, partial(call, resolved))
+
+    def results(self, jobs: Sequence[FigureJob], table: Table) -> RankingCurves | None:
+        """Return the correlations of the finished rankings, scored on a table."""
+        columns = list(_columns(self.figure, jobs))
+        if not columns:
+            return None
+        frame = pandas.concat([_scored(*column, table) for column in columns], ignore_index=True)
+        rankings, seeds = [ranking for *_, of in columns for ranking in of], {job.options["seed"] for job in jobs}
+        return RankingCurves(self.name, self.figure, rankings, frame, len(seeds), table)
+
+
+def _columns(figure: PaperFigure, jobs: Sequence[FigureJob]) -> Iterator[Column]:
+    """Yield every curve that has finished rankings, with these."""
+    for panel, curve in figure.pairs():
+        own = [job for job in jobs if (job.panel, job.curve) == (panel.key, curve.key) and job.is_finished]
+        if own:
+            yield panel, curve, [Ranking.open(job.folder) for job in own]
+
+
+def _scored(panel: Panel, curve: Curve, rankings: Sequence[Ranking], table: Table) -> pandas.DataFrame:
+    rows = pandas.concat([_of_ranking(ranking, table) for ranking in rankings])
+    keys = ["epoch", "budget", "split"]
+    groups = rows.groupby(keys)
+    frame = groups[["n", "measured"]].mean()
+    for name in PREDICTORS:
+        frame[f"spearman_{name}_mean"] = groups[f"spearman_{name}"].mean()
+        frame[f"spearman_{name}_std"] = groups[f"spearman_{name}"].std()
+    frame = frame.reset_index()
+    for name, value in (("seeds", len(rankings)), ("curve", curve.key), ("panel", panel.key)):
+        frame.insert(0, name, value)
+    return frame
+
+
+def _of_ranking(ranking: Ranking, table: Table) -> pandas.DataFrame:
+    """Return Spearman's ρ at every epoch, budget and split, NaN where it is undefined."""
+    space, rows = search_space(ranking.config["space"]), []
+    for epoch in ranking.config["evaluated_epochs"]:
+        scores = ranking.scores(epoch)
+        architectures = [space[int(number)] for number in scores.numbers]
+        for truth in truths(table, architectures, table.epochs):
+            known = ~np.isnan(truth.errors)
+            values = [
+                spearman(of[known].astype(np.float64), truth.errors[known]) for of in (scores.errors, scores.losses)
+            ]
+            rows.append((epoch, truth.budget, truth.split, *values, int(known.sum()), truth.measured[known].mean()))
+    columns = ["epoch", "budget", "split", *(f"spearman_{name}" for name in PREDICTORS), "n", "measured"]
+    return pandas.DataFrame(rows, columns=columns)
+
+
+def _in_words(mean: float, spread: float) -> str:
+    if np.isnan(mean):
+        return "undefined"
+    return f"{mean:.3f}" if np.isnan(spread) else f"{mean:.3f} ± {spread:.3f}"
