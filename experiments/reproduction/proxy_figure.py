@@ -84,10 +84,10 @@ class ProxyFigure:
         return "proxy and table errors, by proxy size"
 
     def size(self, scale: str) -> str:
-        """Return proxies × architectures at a scale."""
+        """Return proxies × trainings at a scale."""
         study = SCALES[scale]
         architectures = {**TRAINING_SCALES[scale], **study.options}.get("architectures", ProxyConfig.architectures)
-        return f"{len(study.sizes()) * len(study.seeds)} × {architectures} architectures"
+        return f"{len(study.sizes()) * len(study.seeds)} × {architectures} trainings"
 
     def jobs(
         self, scale: str, out: Path, given: Options, seeds: Sequence[int] | None, call: Callable[..., Any]

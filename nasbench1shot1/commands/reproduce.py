@@ -84,6 +84,6 @@ def _list() -> None:
     for name in KINDS:
         figure = open_figure(name)
         print(f"{name:<9} {figure.title:<38} full: {figure.size('full')} | quick: {figure.size('quick')}")
-    print("\n15 × 150 architectures: 15 sizes of the proxy, each with 150 trainings")
+    print("\n15 × 150 trainings: 15 sizes of the proxy, in each of which 150 architectures are trained")
     print("90 × 50 epochs: 90 searches of 50 epochs each; full: the paper's setting, quick: minutes on a CPU")
     print("nb1shot1 reproduce FIGURE --scale quick")

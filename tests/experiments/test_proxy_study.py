@@ -147,8 +147,8 @@ def test_bad_input_is_one_sentence_and_writes_nothing(tmp_path, monkeypatch, cap
 def test_the_study_is_listed(capsys):
     cli.main(["reproduce"])
     said = capsys.readouterr().out
-    assert "full: 15 × 150 architectures | quick: 3 × 24 architectures" in said
-    assert "15 × 150 architectures: 15 sizes of the proxy, each with 150 trainings" in said
+    assert "full: 15 × 150 trainings | quick: 3 × 24 trainings" in said
+    assert "15 × 150 trainings: 15 sizes of the proxy, in each of which 150 architectures" in said
     assert open_figure("figure17").title in said
 
 
