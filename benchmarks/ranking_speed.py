@@ -137,7 +137,7 @@ def measure(options):
     }
     for side in sides.values():  # the first passes are slower
         side(architectures[:4])
-    result["peak_mib_of_ours"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    result["mib_of_ours_after_4_architectures"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     slow = {"recalibrated, one at a time": partial(one_at_a_time, net, last, labels, "recalibrated")}
     if options.peer:
         search = published(options, net)
