@@ -17,6 +17,7 @@ from nasbench1shot1.wording import counted
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 LABELS = {"error": "ρ of one-shot error", "loss": "ρ of one-shot loss"}
 _COLOUR = dict(zip(METHODS, COLOURS, strict=True))
@@ -37,11 +38,14 @@ def draw(
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
     panels = [panel for panel in figure.panels if panel.key in set(rows["panel"])]
-    canvas = Figure(figsize=(max(1.4 + 3.4 * len(panels), 7.6), 7.0), layout="constrained", dpi=100)
+    canvas = Figure(figsize=(max(1.4 + 3.4 * len(panels), 7.6), 7.4), layout="constrained", dpi=100)
     FigureCanvasAgg(canvas)
-    grid = canvas.subplots(len(LABELS), len(panels), sharex=True, sharey=True, squeeze=False)
+    rows_of = canvas.add_gridspec(2, 1, height_ratios=(12, 1))  # the layout keeps a legend apart only in its own row
+    above, below = canvas.add_subfigure(rows_of[0]), canvas.add_subfigure(rows_of[1])
+    grid = above.subplots(len(LABELS), len(panels), sharex=True, sharey=True, squeeze=False)
     for line, predictor in zip(grid, LABELS, strict=True):
         for axes, panel in zip(line, panels, strict=True):
             _draw_panel(axes, rows[rows["panel"] == panel.key], predictor)
@@ -50,9 +54,9 @@ def draw(
         axes.set_title(panel.title, fontsize=10)
     for axes in grid[-1]:
         axes.set_xlabel("search epoch")
-    handles, labels = grid[0][0].get_legend_handles_labels()
-    canvas.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False, fontsize=8)
-    canvas.suptitle(_title(name, figure, rankings, seeds), fontsize=10)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    below.legend(handles=_handles(rows), loc="center", ncols=5, frameon=False, fontsize=8)
+    above.suptitle(_title(name, figure, rankings, seeds), fontsize=10)
     canvas.supxlabel(_caption(rankings, rows, seeds, table), fontsize=7, color="#444444")
     return canvas
 
@@ -61,10 +65,17 @@ def _draw_panel(axes: "Axes", rows: pandas.DataFrame, predictor: str) -> None:
     for curve, line in rows.groupby("curve", sort=False):
         mean, spread = line[f"spearman_{predictor}_mean"], line[f"spearman_{predictor}_std"]
         colour = _COLOUR[str(curve)]
-        axes.plot(line["epoch"], mean, "o-", markersize=4, color=colour, linewidth=1.6, label=METHODS[str(curve)])
+        axes.plot(line["epoch"], mean, "o-", markersize=4, color=colour, linewidth=1.6)
         axes.fill_between(line["epoch"], mean - spread, mean + spread, color=colour, alpha=0.12, linewidth=0)
     axes.axhline(0, color="black", linewidth=0.6)
     axes.grid(alpha=0.25)
+
+
+def _handles(rows: pandas.DataFrame) -> "list[Line2D]":
+    from matplotlib.lines import Line2D
+
+    curves = [str(curve) for curve in dict.fromkeys(rows["curve"])]
+    return [Line2D([], [], color=_COLOUR[curve], marker="o", markersize=4, label=METHODS[curve]) for curve in curves]
 
 
 def _title(name: str, figure: PaperFigure, rankings: Sequence[Ranking], seeds: int) -> str:

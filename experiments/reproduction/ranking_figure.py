@@ -58,7 +58,8 @@ class RankingCurves:
     def headline(self) -> pandas.DataFrame:
         """Return the rows at the largest budget, on test if the table has it."""
         largest = self.frame[self.frame["budget"] == self.frame["budget"].max()]
-        return largest[largest["split"] == min(largest["split"])]  # "test" sorts before "validation"
+        rows: pandas.DataFrame = largest[largest["split"] == min(largest["split"])]  # "test" sorts before "validation"
+        return rows
 
     def show(self, console: "Console") -> None:
         """Print the correlations at the last epoch."""

@@ -115,10 +115,7 @@ def search_and_rank(
         return
     assert out is not None
     folder = search_folder(Path(out))
-    if is_started(folder):
-        run = search(resume=folder)
-    else:
-        run = search(out=folder, **options)
+    run = search(resume=folder) if is_started(folder) else search(out=folder, **options)
     rank(run, out=out, **(ranking or {}))
 
 

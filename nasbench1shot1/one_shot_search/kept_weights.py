@@ -51,8 +51,8 @@ def supernet_of(run: KeptRun, epoch: int) -> tuple[Supernet, dict[str, Tensor]]:
             configuration names a space by a module that is not imported.
         DamagedFileError: the file does not hold the weights of this run's network at that epoch.
     """
+    registry.check_at_hand("search_spaces", "space", run.config["space"], run.folder / CONFIG)
     content, config = _kept(run, epoch), run.config
-    registry.check_at_hand("search_spaces", "space", config["space"], run.folder / CONFIG)
     try:
         weights = content["supernet"]
         net = Supernet(

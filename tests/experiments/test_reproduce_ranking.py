@@ -1,0 +1,77 @@
+"""Figure 3: searches and their rankings as jobs, scored on a table."""
+
+import shutil
+
+import pandas
+import pytest
+from scipy import stats
+from tiny_figures import shrink
+
+import nasbench1shot1 as nb
+from nasbench1shot1 import cli
+from nasbench1shot1.experiments.reproduction import ranking_jobs
+from nasbench1shot1.experiments.reproduction.figures import RANKING_FIGURES
+from nasbench1shot1.experiments.reproduction.jobs import resolved
+from nasbench1shot1.experiments.reproduction.ranking_jobs import ranking_jobs as jobs_of
+
+ARGUMENTS = ["reproduce", "figure3", "--scale", "quick", "--only", "s1/darts", "--epochs", "2", "--workers", "2"]
+STEM = "figure3-s1-darts"
+
+
+@pytest.fixture
+def tiny(monkeypatch, tmp_path):
+    shrink(monkeypatch)
+    tiny = {"architectures": "8", "images": "40", "resamples": 3}
+    monkeypatch.setitem(ranking_jobs.RANKING, "quick", tiny)
+    monkeypatch.setitem(ranking_jobs.RANKED_EPOCHS, "quick", 2)
+    return tmp_path / "figure"
+
+
+def run(out, *more):
+    cli.main([*ARGUMENTS, "--out", str(out), *more])
+
+
+def test_the_figure_from_its_searches_to_its_picture(tiny, capsys):
+    run(tiny)
+    frame = pandas.read_csv(tiny / f"{STEM}.csv")
+    assert (tiny / f"{STEM}.png").read_bytes().startswith(b"\x89PNG")
+    assert list(frame["epoch"].unique()) == [1, 2]
+    assert set(zip(frame["budget"], frame["split"], strict=True)) == {
+        *((budget, "validation") for budget in (4, 12, 36, 108)),
+        (108, "test"),
+    }
+    rankings = [nb.open_run(tiny / "s1" / "darts" / f"seed-{seed}") for seed in (0, 1)]
+    space, table, losses = nb.search_space("s1"), nb.load_table(), []
+    for ranking in rankings:
+        scores = ranking.scores(2)
+        errors = 1 - table.query([space[int(number)] for number in scores.numbers], epochs=36).validation_accuracy
+        losses.append(stats.spearmanr(scores.losses, errors).statistic)
+    row = frame.query("epoch == 2 and budget == 36").iloc[0]
+    assert row["spearman_loss_mean"] == pytest.approx(sum(losses) / 2)
+    assert row["spearman_loss_std"] == pytest.approx(pandas.Series(losses).std())
+    assert (row["seeds"], row["n"]) == (2, 8)
+    assert "2 rankings of 4 epochs" in capsys.readouterr().out
+
+    run(tiny)  # all is finished
+    assert "2 rankings of 4 epochs; 2 are finished" in capsys.readouterr().out
+    before = (tiny / f"{STEM}.csv").read_bytes()
+    shutil.rmtree(tiny / "s1" / "darts" / "seed-0")  # a search without its ranking
+    run(tiny)
+    printed = capsys.readouterr().out
+    assert "1 is finished" in printed
+    assert "2 epochs to go" in printed  # they are ranked; the search is finished
+    assert (tiny / f"{STEM}.csv").read_bytes() == before
+    with pytest.raises(SystemExit):
+        run(tiny, "--precision", "bfloat16")
+    assert "was made with --precision float32, and the figure asks for bfloat16" in capsys.readouterr().err
+
+
+def test_at_the_full_scale_all_architectures_are_ranked_and_enas_draws(tmp_path):
+    found = jobs_of(RANKING_FIGURES["figure3"], "full", tmp_path, {"images": "cifar10-sample"}, [0], resolved)
+    assert len(found) == 3 * 5
+    for job in found:
+        enas = job.curve == "enas"
+        ranking = job.options["ranking"]
+        assert ranking["architectures"] == ("controller" if enas else "all")
+        assert (ranking["epochs"], job.options["keep_weights_every"], job.options["epochs"]) == ("every:10", 10, 50)
+        assert (job.units, job.units_done(), job.name) == (55, 0, f"{job.panel}/{job.curve}/seed-0")
