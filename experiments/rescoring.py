@@ -9,6 +9,8 @@ import pandas
 
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.evaluator import score
+from nasbench1shot1.experiments.correlation.outcome import FILES, write_outcome
+from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.files import check_writable, replacing, replacing_folder, save_figure, write_json
 from nasbench1shot1.one_shot_search.record import FIGURE, Run
 from nasbench1shot1.one_shot_search.regret_curve import regret_figure
@@ -17,7 +19,7 @@ from nasbench1shot1.runs.folder import METRICS, SUMMARY, as_json_line
 from nasbench1shot1.runs.record import DIGEST, digest
 from nasbench1shot1.tables.table import Table
 
-OF_A_REPORT = {METRICS, SUMMARY, FIGURE}
+OF_A_REPORT = {METRICS, SUMMARY, FIGURE, *FILES}
 
 
 def rescore(run: Run, table: Table) -> pandas.DataFrame:
@@ -49,6 +51,18 @@ def write_group_report(runs: Sequence[Run], table: Table, out: Path) -> list[dic
         frames = [rescore(run, table) for run in runs]
         save_figure(regret_figure(runs, frames, table.id, table.fidelity()), folder / FIGURE)
         return summaries
+
+
+def write_ranking_report(ranking: Ranking, table: Table, out: Path) -> dict[str, Any]:
+    """Write the correlations of a finished ranking with another table into a folder; return the summary.
+
+    The folder gets summary.json and the files of `correlation.outcome.FILES`. Errors are those of `write_report`.
+    """
+    _ = ranking.summary  # a ranking that is not finished says so here
+    with _new_report(out) as folder:
+        summary = write_outcome(ranking, table, folder)
+        write_json(folder / SUMMARY, summary)
+        return summary
 
 
 @contextmanager

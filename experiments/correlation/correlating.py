@@ -115,7 +115,8 @@ def _start(run: Run, folder: Path, options: RankingOptions, console: "Console | 
     with cpu_threads(options.threads):
         state = _state(run, options, table, None)
         with new_run(folder, RunWriter[Ranking], Ranking) as writer:
-            content = description(Ranking.KIND, {COMMON: options.as_dict()}, state.identity)
+            facts = {"run": str(run.folder.absolute()), **state.identity}
+            content = description(Ranking.KIND, {COMMON: options.as_dict()}, facts)
             writer.describe(content, environment(options.device))
             return _finish(state, table, writer, console)
 
@@ -124,8 +125,8 @@ def _resume(folder: Path, console: "Console | None") -> Ranking:
     Ranking.open(folder)
     with existing_run(folder, RunWriter[Ranking], Ranking) as writer:
         ranking = Ranking.open(folder)
-        options = recorded_options(RankingOptions, ranking.config, folder / CONFIG).resolved()
-        table, run = load_table(options.table), load_run(ranking.config["run"])
+        options, run = ranking.options.resolved(), ranking.run
+        table = load_table(options.table)
         with cpu_threads(options.threads):
             state = _state(run, options, table, ranking.config)
             check_facts(folder, ranking.config, state.identity)
@@ -135,7 +136,7 @@ def _resume(folder: Path, console: "Console | None") -> Ranking:
 
 def _check_same(ranking: Ranking, run: Run, options: RankingOptions) -> None:
     """Raise InvalidInputError where a folder holds the ranking of another run, or one with other options."""
-    if ranking.config["run"] != str(run.folder.absolute()):
+    if ranking.run.folder.absolute() != run.folder.absolute():
         raise InvalidInputError(
             f"'{ranking.folder}' holds the ranking of {ranking.config['run']}: choose another --out"
         )
@@ -161,7 +162,6 @@ def _state(run: Run, options: RankingOptions, table: Table, recorded: Any) -> Ra
         rows=next(half),
         epochs=epochs,
         identity={
-            "run": str(run.folder.absolute()),
             "run_seed": run.config["seed"],
             "optimizer": run.config["optimizer"],
             "space": run.config["space"],
@@ -221,7 +221,7 @@ def _finish(state: RankingState, table: Table, writer: RunWriter[Ranking], conso
     """Evaluate what is left, then compute and write the outcome."""
     from rich.console import Console
 
-    from nasbench1shot1.experiments.correlation.screen import RankingProgress, announce, conclude
+    from nasbench1shot1.experiments.correlation.screen import RankingProgress, announce, show
 
     console = console or Console()
     total, done = _sizes(state)
@@ -230,10 +230,10 @@ def _finish(state: RankingState, table: Table, writer: RunWriter[Ranking], conso
         run_ranking(state, writer, progress)
         (writer.folder / SUMMARY).unlink(missing_ok=True)  # of an earlier call, which this one writes anew
         progress.statistics(len(state.epochs))
-        summary = write_outcome(state, table, Ranking.open(writer.folder), progress.step)
+        summary = write_outcome(Ranking.open(writer.folder), table, writer.folder, progress.step)
     writer.finish(summary)
     ranking = Ranking.open(writer.folder)
-    conclude(ranking, console)
+    show(ranking.summary, ranking.folder, console)
     return ranking
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,6 @@ from nasbench1shot1.experiments.correlation.record import (
 )
 from nasbench1shot1.experiments.correlation.reliability import growing
 from nasbench1shot1.experiments.correlation.selection import controller_draws
-from nasbench1shot1.experiments.correlation.state import RankingState
 from nasbench1shot1.experiments.correlation.truth import Truth, headline, provenance, source_text, truths
 from nasbench1shot1.files import read_npz, replacing, save_figure
 from nasbench1shot1.one_shot_search.kept_weights import untrained_method
@@ -35,66 +35,74 @@ SHOWN = ("spearman", "kendall", "p@10", "regret")
 """Criteria in the summary, for errors and for losses."""
 
 
-def write_outcome(state: RankingState, table: Table, ranking: Ranking, advance: Callable[[], None]) -> dict[str, Any]:
-    """Compute and write what follows from the scores; returns the summary.
+FILES = {CORRELATIONS, RELIABILITY, BY_EPOCH, SCATTER}
+
+
+def write_outcome(
+    ranking: Ranking, table: Table, folder: Path, advance: Callable[[], None] = lambda: None
+) -> dict[str, Any]:
+    """Compute what follows from the scores and write `FILES`; returns the summary.
 
     Args:
-        state: of the ranking, with every epoch evaluated.
-        table: with the true errors.
-        ranking: the record.
+        ranking: the record, with every epoch evaluated.
+        table: table with the true errors.
+        folder: folder for the files.
         advance: called several times for each epoch.
+
+    Raises OutOfDomainError if the table lacks an architecture, UserError if a file cannot be written.
     """
+    options, epochs = ranking.options, ranking.config["evaluated_epochs"]
     frames, undefined = list[pandas.DataFrame](), list[Undefined]()
     last: tuple[EpochScores, Predictions, Truth] | None = None
-    for epoch in state.epochs:
+    for epoch in epochs:
         scores = ranking.scores(epoch)
-        predictions, found = _compared(state, table, scores, epoch)
-        frame, missing = correlations(predictions, found, state.options.seed, state.options.resamples, advance)
+        predictions, found = _compared(ranking, table, scores, epoch)
+        frame, missing = correlations(predictions, found, options.seed, options.resamples, advance)
         frames.append(frame)
         undefined += missing
         last = scores, predictions, headline(found)
     assert last is not None
-    frame, reliability = pandas.concat(frames, ignore_index=True), _reliability(state, ranking)
+    frame, reliability = pandas.concat(frames, ignore_index=True), _reliability(ranking)
     for name, content in ((CORRELATIONS, frame), (RELIABILITY, reliability)):
-        with replacing(ranking.folder / name) as file:
+        with replacing(folder / name) as file:
             file.write(content.to_csv(index=False).encode())
-    _draw(ranking, frame, last[1], last[2], table)
-    return _summary(state, table, ranking, frame, reliability, undefined, last[2])
+    _draw(ranking, frame, last[1], last[2], table, folder)
+    return _summary(table, ranking, frame, reliability, undefined, last[2])
 
 
-def _compared(state: RankingState, table: Table, scores: EpochScores, epoch: int) -> tuple[Predictions, list[Truth]]:
+def _compared(ranking: Ranking, table: Table, scores: EpochScores, epoch: int) -> tuple[Predictions, list[Truth]]:
     """Return the predictions of an epoch and the true errors of the same architectures, or cells."""
-    architectures, options = state.architectures(scores.numbers), state.options
+    space, run, budgets = ranking.space, ranking.run, chosen_budgets(ranking.options.budgets, table.epochs)
+    architectures = [space[int(number)] for number in scores.numbers]
     values = {"error": scores.errors.astype(np.float64), "loss": scores.losses.astype(np.float64)}
-    space = state.space
-    if untrained_method(state.run).is_relaxed and isinstance(space, ChoiceBlockSpace):
-        parameters = {key: of[epoch] for key, of in state.run.architecture_parameters.items()}
+    if untrained_method(run).is_relaxed and isinstance(space, ChoiceBlockSpace):
+        parameters = {key: of[epoch] for key, of in run.architecture_parameters.items()}
         values["probability"] = -log_probabilities(space, parameters, architectures)
-    predictions = Predictions(epoch, values, table.rows(architectures), _subsets(state, scores, epoch))
-    found = truths(table, architectures, chosen_budgets(options.budgets, table.epochs))
-    if options.copies != "mean":
+    predictions = Predictions(epoch, values, table.rows(architectures), _subsets(ranking, scores, epoch))
+    found = truths(table, architectures, budgets)
+    if ranking.options.copies != "mean":
         return predictions, found
     means, first = predictions.mean_over_copies()
     return means, [replace(of, errors=of.errors[first], measurements=of.measurements[first]) for of in found]
 
 
-def _subsets(state: RankingState, scores: EpochScores, epoch: int) -> Scopes:
+def _subsets(ranking: Ranking, scores: EpochScores, epoch: int) -> Scopes:
     """Return the scopes that only some runs have: the architectures that ENAS's controller draws."""
-    if state.options.architectures != "all" or not untrained_method(state.run).learns_to_sample:
+    if ranking.options.architectures != "all" or not untrained_method(ranking.run).learns_to_sample:
         return {}
-    drawn = controller_draws(state.run, state.space, epoch, state.options.seed)
+    drawn = controller_draws(ranking.run, ranking.space, epoch, ranking.options.seed)
     return {"controller": np.isin(scores.numbers, drawn)}
 
 
-def _reliability(state: RankingState, ranking: Ranking) -> pandas.DataFrame:
+def _reliability(ranking: Ranking) -> pandas.DataFrame:
     """Return the split-half reliability of every epoch's ranking on ever more images."""
-    frames = []
-    for epoch in state.epochs:
+    frames, config = [], ranking.config
+    for epoch in config["evaluated_epochs"]:
         blocks = read_npz(blocks_path(ranking.folder, epoch), "restore it, or rank again", ("errors", "losses"))
         for name, values in (("error", blocks["errors"]), ("loss", blocks["losses"])):
-            rng = np.random.default_rng([state.options.seed, epoch])
+            rng = np.random.default_rng([ranking.options.seed, epoch])
             try:
-                frame = growing(values, rng, images_per_column=len(state.rows) // values.shape[1])
+                frame = growing(values, rng, images_per_column=config["image_count"] // values.shape[1])
             except InvalidInputError:  # too few images to be split
                 continue
             frame.insert(0, "predictor", name)
@@ -104,7 +112,6 @@ def _reliability(state: RankingState, ranking: Ranking) -> pandas.DataFrame:
 
 
 def _summary(
-    state: RankingState,
     table: Table,
     ranking: Ranking,
     frame: pandas.DataFrame,
@@ -117,11 +124,11 @@ def _summary(
     return {
         **{name: config[name] for name in named},
         "run": config["run"],
-        "images": len(state.rows),
+        "images": config["image_count"],
         "budget": truth.budget,
         "split": truth.split,
         **provenance(truth, table),
-        "epochs": {str(epoch): _of_epoch(frame, truth, epoch) for epoch in state.epochs},
+        "epochs": {str(epoch): _of_epoch(frame, truth, epoch) for epoch in config["evaluated_epochs"]},
         "reliability": _last_reliability(reliability),
         "undefined": [{"where": list(of.place), "cause": of.cause} for of in undefined],
     }
@@ -152,7 +159,9 @@ def _last_reliability(reliability: pandas.DataFrame) -> dict[str, Any]:
     return found
 
 
-def _draw(ranking: Ranking, frame: pandas.DataFrame, predictions: Predictions, truth: Truth, table: Table) -> None:
+def _draw(
+    ranking: Ranking, frame: pandas.DataFrame, predictions: Predictions, truth: Truth, table: Table, folder: Path
+) -> None:
     config = ranking.config
     source = source_text(float(truth.measured.mean()))
     title = f"{config['optimizer']} on {config['space']}, seed {config['run_seed']}; n = {len(truth.errors):,}"
@@ -160,7 +169,7 @@ def _draw(ranking: Ranking, frame: pandas.DataFrame, predictions: Predictions, t
         f"{config['image_count']:,} images of the architecture half, batch-norm {config['batch_norm']}, preset "
         f"{config['preset']}. True errors: {source}, table {table.id}. {table.fidelity(truth.budget)}"
     )
-    save_figure(by_epoch_figure(frame, f"Rank correlation by search epoch: {title}", note), ranking.folder / BY_EPOCH)
+    save_figure(by_epoch_figure(frame, f"Rank correlation by search epoch: {title}", note), folder / BY_EPOCH)
     scores = {name: predictions.values[name] for name in ("error", "loss")}
     last = frame[frame["epoch"] == predictions.epoch]
     rows: dict[str, Mapping[str, Any] | None] = {}
@@ -169,4 +178,4 @@ def _draw(ranking: Ranking, frame: pandas.DataFrame, predictions: Predictions, t
         found = found[found["budget"] == truth.budget]
         rows[name] = dict(found.iloc[0]) if len(found) else None
     figure = scatter_figure(scores, truth, rows, f"{title}, epoch {predictions.epoch}", note)
-    save_figure(figure, ranking.folder / SCATTER)
+    save_figure(figure, folder / SCATTER)

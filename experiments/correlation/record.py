@@ -13,8 +13,12 @@ from numpy.typing import NDArray
 from nasbench1shot1.errors import DamagedFileError
 from nasbench1shot1.experiments.correlation.options import RankingOptions
 from nasbench1shot1.files import read_npz
-from nasbench1shot1.runs.folder import SUMMARY, damaged
+from nasbench1shot1.one_shot_search.record import Run, load_run
+from nasbench1shot1.registry import check_at_hand, one_shot, search_space
+from nasbench1shot1.runs.folder import CONFIG, SUMMARY, damaged
+from nasbench1shot1.runs.options import recorded_options
 from nasbench1shot1.runs.record import RunRecord
+from nasbench1shot1.space import OneShotSpace
 
 if TYPE_CHECKING:
     import pandas
@@ -89,6 +93,27 @@ class Ranking(RunRecord):
     def are_complete(self, lines: Sequence[Mapping[str, Any]]) -> bool:
         """Return whether every epoch has its line."""
         return bool([line["epoch"] for line in lines] == self.config["evaluated_epochs"])
+
+    @cached_property
+    def options(self) -> RankingOptions:
+        """Return the recorded options."""
+        return recorded_options(RankingOptions, self.config, self.folder / CONFIG)
+
+    @cached_property
+    def run(self) -> Run:
+        """Open the search that was ranked: at its recorded path or, if it was moved, the folder that holds the ranking.
+
+        Raises InvalidInputError if neither is a search.
+        """
+        recorded = Path(self.config["run"])
+        around = self.folder.absolute().parent
+        return load_run(around if not recorded.exists() and (around / CONFIG).is_file() else recorded)
+
+    @cached_property
+    def space(self) -> OneShotSpace:
+        """Return the search space; raises InvalidInputError if it belongs to a module that is not imported."""
+        check_at_hand("search_spaces", "space", self.config["space"], self.folder / CONFIG)
+        return one_shot(search_space(self.config["space"]))
 
     def scores(self, epoch: int) -> EpochScores:
         """Read the errors and losses of an evaluated epoch; raises DamagedFileError where that is impossible."""

@@ -1,7 +1,8 @@
 """What a ranking prints before, during and after."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -9,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table as Screen
 
-from nasbench1shot1.experiments.correlation.record import BY_EPOCH, CORRELATIONS, SCATTER, Ranking
+from nasbench1shot1.experiments.correlation.record import BY_EPOCH, CORRELATIONS, SCATTER
 from nasbench1shot1.experiments.correlation.truth import source_text
 from nasbench1shot1.wording import counted, duration, percent, sayer
 
@@ -80,9 +81,9 @@ class RankingProgress:
         self._bar.advance(self._task)
 
 
-def conclude(ranking: Ranking, console: Console) -> None:
-    """Print the correlations of every epoch, and where the files are."""
-    summary, say = ranking.summary, sayer(console)
+def show(summary: Mapping[str, Any], folder: Path, console: Console) -> None:
+    """Print the correlations of every epoch in a ranking's summary, and where the files are."""
+    say = sayer(console)
     source = source_text(summary["measured"])
     title = f"True {summary['split']} errors after {summary['budget']} epochs: {source}"
     screen = Screen(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
@@ -99,7 +100,7 @@ def conclude(ranking: Ranking, console: Console) -> None:
     for line in _undefined(summary["undefined"]):
         say(line)
     for label, name in (("Correlations", CORRELATIONS), ("Over epochs", BY_EPOCH), ("Scatter", SCATTER)):
-        say(f"{label}: {ranking.folder / name}")
+        say(f"{label}: {folder / name}")
 
 
 def _cells(of: dict[str, dict[str, float]]) -> list[str]:

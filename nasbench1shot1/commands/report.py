@@ -9,22 +9,30 @@ import tyro
 
 @dataclass(frozen=True)
 class Report:
-    """Score a finished run, or the runs of several seeds, without searching again. The runs are not changed."""
+    """Score a finished run, the runs of several seeds, or a ranking, without searching or ranking again.
+
+    The run is not changed.
+    """
 
     folder: tyro.conf.Positional[Path]
-    """Folder of a run, or of the runs of several seeds."""
+    """Folder of a search, of the searches of several seeds, or of a ranking."""
     table: str | None = None
     """Folder or name of the table to score the run on. Default: the table in use."""
     out: Path | None = None
-    """Folder for metrics.jsonl, summary.json and regret.png. Default: FOLDER/report-TABLE."""
+    """Folder for the summary, the values and the pictures. Default: FOLDER/report-TABLE."""
 
     def run(self) -> None:
         """Write the report and print its summary."""
         from nasbench1shot1.experiments.rescoring import write_group_report, write_report
         from nasbench1shot1.one_shot_search.record import FIGURE, SEEDS, load_run
         from nasbench1shot1.one_shot_search.seeds import recorded_seeds
+        from nasbench1shot1.runs.description import read_description
+        from nasbench1shot1.runs.folder import CONFIG
         from nasbench1shot1.tables.table import load_table
 
+        if (self.folder / CONFIG).is_file() and read_description(self.folder)[0] == "ranking":
+            self._report_ranking()
+            return
         several = (self.folder / SEEDS).is_file()
         folders = [self.folder / f"seed-{seed}" for seed in recorded_seeds(self.folder)] if several else [self.folder]
         runs, table = [load_run(folder) for folder in folders], load_table(self.table)
@@ -35,6 +43,19 @@ class Report:
         for summary in summaries:
             _show(summary)
         print(f"Picture: {out / FIGURE}")
+
+    def _report_ranking(self) -> None:
+        from nasbench1shot1.experiments.correlation.screen import show
+        from nasbench1shot1.experiments.rescoring import write_ranking_report
+        from nasbench1shot1.runs.opening import open_run
+        from nasbench1shot1.tables.table import load_table
+        from nasbench1shot1.wording import literal_console
+
+        table = load_table(self.table)
+        out = self.out or self.folder / f"report-{table.id}"
+        summary = write_ranking_report(open_run(self.folder), table, out)
+        print(f"Table {table.id}")
+        show(summary, out, literal_console())
 
 
 def _show(summary: dict[str, Any]) -> None:

@@ -355,3 +355,33 @@ def test_a_folder_that_is_not_a_run(tmp_path):
     with pytest.raises(nb.InvalidInputError, match="give the folder of a search"):
         nb.correlate()
     assert Path(tmp_path).exists()
+
+
+def test_a_report_correlates_again_without_ranking_again(ranking, tmp_path, monkeypatch):
+    out, before = tmp_path / "report", {path.name: path.read_bytes() for path in ranking.folder.iterdir()}
+    done = command("report", str(ranking.folder), "--out", str(out), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Spearman of error" in done.stdout
+    for name in (CORRELATIONS, RELIABILITY, "scatter.png", "ranking.png"):
+        assert (out / name).read_bytes() == before[name]
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary == {name: ranking.summary[name] for name in summary}
+    assert {path.name: path.read_bytes() for path in ranking.folder.iterdir()} == before
+    again = command("report", str(ranking.folder), "--table", "nb101-sample", "--out", str(out), cwd=tmp_path)
+    assert again.returncode == 2
+    assert again.stderr.count("\n") == 1
+    assert (out / CORRELATIONS).read_bytes() == before[CORRELATIONS]
+
+
+def test_a_moved_run_takes_its_ranking_with_it(run, tmp_path):
+    first = nb.load_run(shutil.copytree(run.folder, tmp_path / "first"))
+    ranking = correlate(first, epochs=3)
+    lines, moved = ranking.lines, tmp_path / "moved"
+    first.folder.rename(moved)
+    resumed = nb.correlate(resume=moved / "ranking", console=Console(quiet=True))
+    assert resumed.run.folder == moved
+    assert resumed.summary["epochs"] == ranking.summary["epochs"]
+    assert correlate(nb.load_run(moved), epochs=3).lines == lines
+    shutil.move(moved / "ranking", tmp_path / "alone")
+    with pytest.raises(nb.InvalidInputError, match=f"'{tmp_path}/first' is not a run folder"):
+        nb.correlate(resume=tmp_path / "alone", console=Console(quiet=True))
