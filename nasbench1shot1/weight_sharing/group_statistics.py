@@ -84,7 +84,7 @@ def _all_at_once(x: Tensor) -> bool:
 
     On a CPU, PyTorch's own kernels, one group after another, take a quarter of the time.
     """
-    return x.is_cuda
+    return not x.is_cpu
 
 
 def _by_broadcasting(layer: BatchNorm2d, x: Tensor, means: Tensor, variances: Tensor) -> Tensor:

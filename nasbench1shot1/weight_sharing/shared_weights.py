@@ -133,11 +133,12 @@ class SharedWeights:
             InvalidInputError: an architecture is not in the supernet's space.
         """
         rows = self._rows(rows)
-        wrong, losses = np.zeros(len(passes)), np.zeros(len(passes))
+        sums = torch.zeros(2, len(passes), dtype=torch.float64, device=self._images.images.device)
         for positions, _, answers in self._answers(passes, rows):
-            wrong[positions] += float(answers.wrong.sum())
-            losses[positions] += float(answers.losses.double().sum())
-        return Scores(wrong / len(rows), losses / len(rows))
+            found = torch.stack([answers.wrong.double().sum(), answers.losses.double().sum()])
+            sums.index_add_(1, torch.tensor(positions, device=sums.device), found[:, None].expand(2, len(positions)))
+        wrong, losses = sums.cpu().numpy() / len(rows)  # the only time that the host waits for a GPU
+        return Scores(wrong, losses)
 
     def by_image(self, passes: Sequence[Pass], rows: Tensor | None = None) -> ImageScores:
         """Score architectures, or mixtures of architectures, on each image of one set; arguments as those of `scores`.

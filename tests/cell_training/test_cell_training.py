@@ -19,6 +19,7 @@ from nasbench1shot1.cell_training.schedule import learning_rate, stops
 from nasbench1shot1.cell_training.state import begin
 from nasbench1shot1.cell_training.stream import ShuffledStream
 from nasbench1shot1.images.image_set import ImageSet, load_images
+from nasbench1shot1.wording import counted
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +46,9 @@ def test_the_budgets_have_the_published_steps(epochs, halfway, total):
 def test_stops_ascend_to_the_last_step(epochs, images, batch):
     total = epochs * images // batch
     if total < 4:
-        with pytest.raises(nb.InvalidInputError, match=f"only {total} steps in {epochs} epochs"):
+        with pytest.raises(
+            nb.InvalidInputError, match=f"only {counted(total, 'step')} in {counted(epochs, 'epoch')}, "
+        ):
             stops(epochs, images, batch)
         return
     found = stops(epochs, images, batch)

@@ -127,7 +127,7 @@ def test_a_part_is_a_number_of_cells_or_of_channels(only, left):
         ),
         (["--compile", "--scale", "quick"], "--compile does not apply to figure17, whose networks all differ"),
         (["--scale", "qick"], "unknown scale 'qick'; did you mean 'quick'"),
-        (["--epochs", "0", "--scale", "quick"], "--epochs must be at least 1"),
+        (["--epochs", "0", "--scale", "quick"], "--epochs must be between 1 and 1,000,000, not 0"),
         (["--only", "cells-3"], "data download"),
         (["--scale", "quick", "--images", "nowhere.npz"], "unknown image set 'nowhere.npz'"),
         (["--scale", "quick", "--table", "/nowhere"], "/nowhere"),

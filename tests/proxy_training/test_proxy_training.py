@@ -256,7 +256,7 @@ def test_resuming_with_other_options_is_refused(unbroken, tmp_path):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"architectures": 2}, "--architectures must be at least 3, not 2"),
+        ({"architectures": 2}, "--architectures must be between 3 and 1,000,000, not 2"),
         ({"space": "s1", "architectures": 10**6}, r"s1 has 14,580 architectures: lower --architectures"),
         ({"batch_size": 41}, "--batch-size 41 is more than the 40 training images"),
         ({"learning_rate": 1e-4}, "--learning-rate 0.0001 is less than --learning-rate-min"),
