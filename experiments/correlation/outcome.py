@@ -94,7 +94,7 @@ def _reliability(state: RankingState, ranking: Ranking) -> pandas.DataFrame:
         for name, values in (("error", blocks["errors"]), ("loss", blocks["losses"])):
             rng = np.random.default_rng([state.options.seed, epoch])
             try:
-                frame = growing(values, rng, images_per_column=len(state.rows) // values.shape[1])
+                frame = growing(values, rng, images_per_column=len(state.rows) / values.shape[1])
             except InvalidInputError:  # too few images to be split
                 continue
             frame.insert(0, "predictor", name)
