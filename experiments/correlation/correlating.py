@@ -21,8 +21,9 @@ from nasbench1shot1.experiments.correlation.options import (
 from nasbench1shot1.experiments.correlation.outcome import write_outcome
 from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.correlation.reliability import images_needed
-from nasbench1shot1.experiments.correlation.selection import in_sharing_order, selected
+from nasbench1shot1.experiments.correlation.selection import in_sharing_order, list_facts, selected
 from nasbench1shot1.experiments.correlation.state import RankingState
+from nasbench1shot1.experiments.correlation.truth import truths
 from nasbench1shot1.files import sha256
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.images.batches import batches, epoch_generator
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
 
 PILOT_ARCHITECTURES = 200
 """Architectures on which `images="auto"` measures how many images are needed."""
+PILOT_IMAGES = 512
+"""Images that it begins with."""
 MAIN = "spearman_error"
 TIMED = 24
 """Architectures that are timed to estimate the duration."""
@@ -114,10 +117,18 @@ def _start(run: Run, folder: Path, options: RankingOptions, console: "Console | 
     chosen_budgets(options.budgets, table.epochs)
     with cpu_threads(options.threads):
         state = _state(run, options, table, None)
+        _check_table(state, table)
         with new_run(folder, RunWriter[Ranking], Ranking) as writer:
             content = description(Ranking.KIND, {COMMON: options.as_dict()}, state.identity)
             writer.describe(content, environment(options.device))
             return _finish(state, table, writer, console)
+
+
+def _check_table(state: RankingState, table: Table) -> None:
+    """Raise OutOfDomainError, before anything is evaluated, where a table lacks an architecture or all accuracies."""
+    numbers = [selected(state.options, state.space, state.run, epoch) for epoch in state.epochs]
+    architectures = state.architectures(np.unique(np.concatenate(numbers)))
+    truths(table, architectures, chosen_budgets(state.options.budgets, table.epochs))
 
 
 def _resume(folder: Path, console: "Console | None") -> Ranking:
@@ -170,6 +181,7 @@ def _state(run: Run, options: RankingOptions, table: Table, recorded: Any) -> Ra
             "images_sha256": images.sha256,
             "evaluated_epochs": epochs,
             "weights_sha256": weights,
+            **list_facts(options.architectures),
         },
     )
     count = recorded["image_count"] if recorded else _image_count(state)
@@ -206,11 +218,17 @@ def _pilot(state: RankingState, wanted: float) -> int:
     numbers = selected(state.options, state.space, state.run, state.epochs[-1])
     rng = np.random.default_rng([state.options.seed, 1])
     some = np.sort(rng.choice(numbers, min(PILOT_ARCHITECTURES, len(numbers)), replace=False))
-    half, size, shared = state.rows, 512, shared_weights_of(state, state.epochs[-1])
+    half, size, shared = state.rows, PILOT_IMAGES, shared_weights_of(state, state.epochs[-1])
     while True:
         state.rows = half[:size]
         wrong, _ = scores_of(state, shared, state.architectures(some))
-        needed = images_needed(wrong, wanted, np.random.default_rng([state.options.seed, 2]))
+        try:
+            needed = images_needed(wrong, wanted, np.random.default_rng([state.options.seed, 2]))
+        except InvalidInputError:  # these images rank nothing, or agree no better than by chance
+            if size >= len(half):
+                raise
+            size = min(2 * size, len(half))
+            continue
         if not needed.extrapolated or size >= len(half):
             state.rows = half
             return needed.images

@@ -46,3 +46,55 @@ def test_a_ranking_that_fails_in_its_first_epoch_keeps_the_chunks_before(run, tm
     whole = correlate(run, tmp_path / "whole", epochs=1)
     for name in ("epoch-001.npz", "correlations.csv"):
         assert (tmp_path / "ranking" / name).read_bytes() == (whole.folder / name).read_bytes()
+
+
+def test_a_table_that_lacks_an_architecture_is_refused_before_anything_is_evaluated(run, tmp_path, monkeypatch):
+    calls = fail_at(monkeypatch, 1, AssertionError("evaluated"))
+    with pytest.raises(nb.OutOfDomainError, match=r"nb101-sample-.* has no cell"):
+        correlate(run, tmp_path / "ranking", table="nb101-sample")
+    assert not calls
+    assert not (tmp_path / "ranking").exists()
+
+
+def some_architectures(path, seed):
+    space, rng = nb.search_space("s1"), np.random.default_rng(seed)
+    path.write_text("\n".join(str(space.sample(rng)) for _ in range(8)) + "\n")
+    return path
+
+
+def test_a_list_of_architectures_is_found_from_anywhere_and_may_not_change(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    some_architectures(tmp_path / "listed.txt", 0)
+    calls = fail_at(monkeypatch, 3, KeyboardInterrupt())  # in the second epoch
+    with pytest.raises(KeyboardInterrupt):
+        correlate(run, "ranking", architectures="listed.txt")
+    some_architectures(tmp_path / "listed.txt", 1)
+    with pytest.raises(nb.InvalidInputError, match="was made with architectures_sha256"):
+        nb.correlate(resume="ranking", console=Console(quiet=True))
+    some_architectures(tmp_path / "listed.txt", 0)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    ranking = nb.correlate(resume=tmp_path / "ranking", console=Console(quiet=True))
+    assert np.array_equal(ranking.scores(1).numbers, ranking.scores(2).numbers)
+    assert len(calls) == 5  # 8 architectures are two chunks; one was evaluated again
+
+
+def test_auto_takes_more_images_where_the_first_rank_by_chance(run, tmp_path, monkeypatch):
+    real, seen = correlating.images_needed, []
+
+    def images_needed(wrong, precision, rng):
+        seen.append(wrong.shape[1])
+        if len(seen) == 1:
+            raise nb.InvalidInputError("they agree no better than by chance")
+        return real(wrong, precision, rng)
+
+    monkeypatch.setattr(correlating, "PILOT_IMAGES", 20)
+    monkeypatch.setattr(correlating, "images_needed", images_needed)
+    correlate(run, tmp_path / "ranking", images="auto:0.01", epochs=2)
+    assert seen == [20, 40]
+
+
+def test_reliability_counts_the_images_of_unequal_blocks(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("nasbench1shot1.experiments.correlation.state.BLOCKS", 16)
+    ranking = correlate(run, tmp_path / "ranking", epochs=2)  # 40 images in 16 blocks
+    assert set(ranking.reliability["images"]) == {20}
