@@ -107,7 +107,7 @@ def rank(
     wanted = ranking_options(options)
     if (folder / CONFIG).is_file():
         _check_same(Ranking.open(folder), searched, wanted)
-        return _resume(folder, console)
+        return _resume(folder, console, searched)
     return _start(searched, folder, wanted, console)
 
 
@@ -119,7 +119,8 @@ def _start(run: Run, folder: Path, options: RankingOptions, console: "Console | 
         state = _state(run, options, table, None)
         _check_table(state, table)
         with new_run(folder, RunWriter[Ranking], Ranking) as writer:
-            content = description(Ranking.KIND, {COMMON: options.as_dict()}, state.identity)
+            facts = {"run": str(run.folder.absolute()), **state.identity}
+            content = description(Ranking.KIND, {COMMON: options.as_dict()}, facts)
             writer.describe(content, environment(options.device))
             return _finish(state, table, writer, console)
 
@@ -131,12 +132,13 @@ def _check_table(state: RankingState, table: Table) -> None:
     truths(table, architectures, chosen_budgets(state.options.budgets, table.epochs))
 
 
-def _resume(folder: Path, console: "Console | None") -> Ranking:
+def _resume(folder: Path, console: "Console | None", run: Run | None = None) -> Ranking:
+    """Continue a ranking; the run is the recorded one if not given, as it is where its folder has moved."""
     Ranking.open(folder)
     with existing_run(folder, RunWriter[Ranking], Ranking) as writer:
         ranking = Ranking.open(folder)
         options = recorded_options(RankingOptions, ranking.config, folder / CONFIG).resolved()
-        table, run = load_table(options.table), load_run(ranking.config["run"])
+        table, run = load_table(options.table), run or load_run(ranking.config["run"])
         with cpu_threads(options.threads):
             state = _state(run, options, table, ranking.config)
             check_facts(folder, ranking.config, state.identity)
@@ -146,11 +148,22 @@ def _resume(folder: Path, console: "Console | None") -> Ranking:
 
 def _check_same(ranking: Ranking, run: Run, options: RankingOptions) -> None:
     """Raise InvalidInputError where a folder holds the ranking of another run, or one with other options."""
-    if ranking.config["run"] != str(run.folder.absolute()):
+    if ranking.config["run"] != str(run.folder.absolute()) and not _has_weights(run, ranking):
         raise InvalidInputError(
             f"'{ranking.folder}' holds the ranking of {ranking.config['run']}: choose another --out"
         )
     check_kept(ranking.folder, ranking.config, typed_options(RankingOptions, options.as_dict()), ())
+
+
+def _has_weights(run: Run, ranking: Ranking) -> bool:
+    """Return whether a run has the weights that were ranked, wherever it was then."""
+    recorded = ranking.config["weights_sha256"]
+    return all(_weights_sha256(run, int(epoch)) == found for epoch, found in recorded.items())
+
+
+def _weights_sha256(run: Run, epoch: int) -> str | None:
+    path = run.folder / WEIGHTS / f"epoch-{epoch:03d}.pt"
+    return sha256(path) if path.is_file() else None
 
 
 def _state(run: Run, options: RankingOptions, table: Table, recorded: Any) -> RankingState:
@@ -162,7 +175,7 @@ def _state(run: Run, options: RankingOptions, table: Table, recorded: Any) -> Ra
     images, split = load_halves(config)
     check_facts(run.folder, run.config, {"images_sha256": images.sha256})
     half = batches(split.architecture, len(split.architecture), epoch_generator(options.seed, "ranking", 0))
-    weights = {str(epoch): sha256(run.folder / WEIGHTS / f"epoch-{epoch:03d}.pt") for epoch in epochs}
+    weights = {str(epoch): _weights_sha256(run, epoch) for epoch in epochs}
     state = RankingState(
         options=options,
         run=run,
@@ -172,7 +185,6 @@ def _state(run: Run, options: RankingOptions, table: Table, recorded: Any) -> Ra
         rows=next(half),
         epochs=epochs,
         identity={
-            "run": str(run.folder.absolute()),
             "run_seed": run.config["seed"],
             "optimizer": run.config["optimizer"],
             "space": run.config["space"],

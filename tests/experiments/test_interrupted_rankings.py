@@ -1,5 +1,7 @@
 """Rankings that fail or stop on the way, and what lies around them changes: nothing is lost, nothing is mixed."""
 
+import shutil
+
 import numpy as np
 import pytest
 from rich.console import Console
@@ -98,3 +100,17 @@ def test_reliability_counts_the_images_of_unequal_blocks(run, tmp_path, monkeypa
     monkeypatch.setattr("nasbench1shot1.experiments.correlation.state.BLOCKS", 16)
     ranking = correlate(run, tmp_path / "ranking", epochs=2)  # 40 images in 16 blocks
     assert set(ranking.reliability["images"]) == {20}
+
+
+def test_a_ranking_goes_with_its_run_when_that_is_moved_or_copied(run, tmp_path, monkeypatch):
+    copy = nb.load_run(shutil.copytree(run.folder, tmp_path / "run"))
+    calls = fail_at(monkeypatch, 3, KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        correlate(copy, epochs=1)
+    moved = nb.load_run(copy.folder.rename(tmp_path / "moved"))
+    ranking = correlate(moved, epochs=1)
+    assert ranking.folder == moved.folder / "ranking"
+    assert len(calls) == 4
+    copied = nb.load_run(shutil.copytree(moved.folder, tmp_path / "copied"))
+    assert correlate(copied, epochs=1).summary == ranking.summary
+    assert len(calls) == 4
