@@ -21,9 +21,10 @@ from nasbench1shot1.experiments.correlation.options import (
 from nasbench1shot1.experiments.correlation.outcome import write_outcome
 from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.correlation.reliability import images_needed
-from nasbench1shot1.experiments.correlation.selection import in_sharing_order, selected
+from nasbench1shot1.experiments.correlation.selection import in_sharing_order, list_facts, selected
 from nasbench1shot1.experiments.correlation.state import RankingState
-from nasbench1shot1.files import sha256
+from nasbench1shot1.experiments.correlation.truth import truths
+from nasbench1shot1.files import sha256, write_json
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.images.batches import batches, epoch_generator
 from nasbench1shot1.one_shot_search.config import SearchConfig
@@ -33,7 +34,7 @@ from nasbench1shot1.one_shot_search.record import Run, load_run
 from nasbench1shot1.one_shot_search.state import load_halves
 from nasbench1shot1.registry import check_at_hand, one_shot, search_space
 from nasbench1shot1.runs.compute import cpu_threads
-from nasbench1shot1.runs.description import COMMON, description
+from nasbench1shot1.runs.description import COMMON, description, updated
 from nasbench1shot1.runs.environment import environment
 from nasbench1shot1.runs.folder import CONFIG, SUMMARY, check_facts
 from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
 
 PILOT_ARCHITECTURES = 200
 """Architectures on which `images="auto"` measures how many images are needed."""
+PILOT_IMAGES = 512
+"""Images that it begins with."""
 MAIN = "spearman_error"
 TIMED = 24
 """Architectures that are timed to estimate the duration."""
@@ -104,7 +107,7 @@ def rank(
     wanted = ranking_options(options)
     if (folder / CONFIG).is_file():
         _check_same(Ranking.open(folder), searched, wanted)
-        return _resume(folder, console)
+        return _resume(folder, console, searched)
     return _start(searched, folder, wanted, console)
 
 
@@ -114,6 +117,7 @@ def _start(run: Run, folder: Path, options: RankingOptions, console: "Console | 
     chosen_budgets(options.budgets, table.epochs)
     with cpu_threads(options.threads):
         state = _state(run, options, table, None)
+        _check_table(state, table)
         with new_run(folder, RunWriter[Ranking], Ranking) as writer:
             facts = {"run": str(run.folder.absolute()), **state.identity}
             content = description(Ranking.KIND, {COMMON: options.as_dict()}, facts)
@@ -121,26 +125,47 @@ def _start(run: Run, folder: Path, options: RankingOptions, console: "Console | 
             return _finish(state, table, writer, console)
 
 
-def _resume(folder: Path, console: "Console | None") -> Ranking:
+def _check_table(state: RankingState, table: Table) -> None:
+    """Raise OutOfDomainError, before anything is evaluated, where a table lacks an architecture or all accuracies."""
+    numbers = [selected(state.options, state.space, state.run, epoch) for epoch in state.epochs]
+    architectures = state.architectures(np.unique(np.concatenate(numbers)))
+    truths(table, architectures, chosen_budgets(state.options.budgets, table.epochs))
+
+
+def _resume(folder: Path, console: "Console | None", run: Run | None = None) -> Ranking:
+    """Continue a ranking; the run is the recorded one if not given, as it is where its folder has moved."""
     Ranking.open(folder)
     with existing_run(folder, RunWriter[Ranking], Ranking) as writer:
         ranking = Ranking.open(folder)
-        options, run = ranking.options.resolved(), ranking.run
+        options, run = ranking.options.resolved(), run or ranking.run
         table = load_table(options.table)
         with cpu_threads(options.threads):
             state = _state(run, options, table, ranking.config)
             check_facts(folder, ranking.config, state.identity)
+            if ranking.config["run"] != str(run.folder.absolute()):  # it was moved
+                write_json(folder / CONFIG, updated(folder, {"run": str(run.folder.absolute())}))
             writer.restore(state)
             return _finish(state, table, writer, console)
 
 
 def _check_same(ranking: Ranking, run: Run, options: RankingOptions) -> None:
     """Raise InvalidInputError where a folder holds the ranking of another run, or one with other options."""
-    if ranking.run.folder.absolute() != run.folder.absolute():
+    if ranking.config["run"] != str(run.folder.absolute()) and not _has_weights(run, ranking):
         raise InvalidInputError(
             f"'{ranking.folder}' holds the ranking of {ranking.config['run']}: choose another --out"
         )
     check_kept(ranking.folder, ranking.config, typed_options(RankingOptions, options.as_dict()), ())
+
+
+def _has_weights(run: Run, ranking: Ranking) -> bool:
+    """Return whether a run has the weights that were ranked, wherever it was then."""
+    recorded = ranking.config["weights_sha256"]
+    return all(_weights_sha256(run, int(epoch)) == found for epoch, found in recorded.items())
+
+
+def _weights_sha256(run: Run, epoch: int) -> str | None:
+    path = run.folder / WEIGHTS / f"epoch-{epoch:03d}.pt"
+    return sha256(path) if path.is_file() else None
 
 
 def _state(run: Run, options: RankingOptions, table: Table, recorded: Any) -> RankingState:
@@ -152,7 +177,7 @@ def _state(run: Run, options: RankingOptions, table: Table, recorded: Any) -> Ra
     images, split = load_halves(config)
     check_facts(run.folder, run.config, {"images_sha256": images.sha256})
     half = batches(split.architecture, len(split.architecture), epoch_generator(options.seed, "ranking", 0))
-    weights = {str(epoch): sha256(run.folder / WEIGHTS / f"epoch-{epoch:03d}.pt") for epoch in epochs}
+    weights = {str(epoch): _weights_sha256(run, epoch) for epoch in epochs}
     state = RankingState(
         options=options,
         run=run,
@@ -170,6 +195,7 @@ def _state(run: Run, options: RankingOptions, table: Table, recorded: Any) -> Ra
             "images_sha256": images.sha256,
             "evaluated_epochs": epochs,
             "weights_sha256": weights,
+            **list_facts(options.architectures),
         },
     )
     count = recorded["image_count"] if recorded else _image_count(state)
@@ -206,11 +232,17 @@ def _pilot(state: RankingState, wanted: float) -> int:
     numbers = selected(state.options, state.space, state.run, state.epochs[-1])
     rng = np.random.default_rng([state.options.seed, 1])
     some = np.sort(rng.choice(numbers, min(PILOT_ARCHITECTURES, len(numbers)), replace=False))
-    half, size, shared = state.rows, 512, shared_weights_of(state, state.epochs[-1])
+    half, size, shared = state.rows, PILOT_IMAGES, shared_weights_of(state, state.epochs[-1])
     while True:
         state.rows = half[:size]
         wrong, _ = scores_of(state, shared, state.architectures(some))
-        needed = images_needed(wrong, wanted, np.random.default_rng([state.options.seed, 2]))
+        try:
+            needed = images_needed(wrong, wanted, np.random.default_rng([state.options.seed, 2]))
+        except InvalidInputError:  # these images rank nothing, or agree no better than by chance
+            if size >= len(half):
+                raise
+            size = min(2 * size, len(half))
+            continue
         if not needed.extrapolated or size >= len(half):
             state.rows = half
             return needed.images

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.runs.compute import MOST_THREADS, default_threads, resolve_device
 from nasbench1shot1.runs.options import Range, check_ranges, filled
 from nasbench1shot1.supernets.presets import PRESETS, BatchNormMode
@@ -54,6 +55,7 @@ class RankingOptions:
         """Fill in every None and check every value; raises InvalidInputError for one that is impossible."""
         options = replace(
             self,
+            architectures=_absolute(self.architectures),
             batch_norm=self.batch_norm or PRESETS[self.preset].evaluation_batch_norm,
             table=as_recorded(self.table),
             device=resolve_device(self.device),
@@ -146,6 +148,16 @@ def chosen_budgets(text: str | None, available: Sequence[int]) -> list[int]:
             f"{', '.join(map(str, available))}"
         )
     return wanted
+
+
+def is_list(architectures: str) -> bool:
+    """Return whether `architectures` names a text file."""
+    return architectures not in (ALL, CONTROLLER) and not architectures.isdecimal()
+
+
+def _absolute(architectures: str) -> str:
+    """Return the absolute path of a text file, so that a ranking can be resumed from anywhere; other texts stay."""
+    return str(as_path(architectures, "--architectures").absolute()) if is_list(architectures) else architectures
 
 
 def _integers(option: str, text: str) -> list[int]:

@@ -102,7 +102,7 @@ def _reliability(ranking: Ranking) -> pandas.DataFrame:
         for name, values in (("error", blocks["errors"]), ("loss", blocks["losses"])):
             rng = np.random.default_rng([ranking.options.seed, epoch])
             try:
-                frame = growing(values, rng, images_per_column=config["image_count"] // values.shape[1])
+                frame = growing(values, rng, images_per_column=config["image_count"] / values.shape[1])
             except InvalidInputError:  # too few images to be split
                 continue
             frame.insert(0, "predictor", name)

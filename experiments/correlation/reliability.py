@@ -63,7 +63,7 @@ def split_half(values: Values, size: int, rng: np.random.Generator, splits: int 
 
 
 def growing(
-    values: Values, rng: np.random.Generator, splits: int = SPLITS, images_per_column: int = 1
+    values: Values, rng: np.random.Generator, splits: int = SPLITS, images_per_column: float = 1
 ) -> "pandas.DataFrame":
     """Return the split-half reliability of rankings by ever more images.
 
@@ -74,12 +74,12 @@ def growing(
         values: (A, N), as for `split_half`.
         rng: draws the splits.
         splits: how many random pairs of halves for each size.
-        images_per_column: images that each column stands for.
+        images_per_column: images that each column stands for; a mean where columns stand for unequally many.
 
     Returns:
-        A row for each size: `images` in each half, `spearman`, `low` and `high` (mean and quantiles, see `SplitHalf`),
-        and `spearman_brown_all_images`: the reliability of a ranking by all images, extrapolated from this row by the
-        Spearman-Brown formula, not measured.
+        A row for each size: `images` in each half, rounded; `spearman`, `low` and `high` (mean and quantiles, see
+        `SplitHalf`); and `spearman_brown_all_images`: the reliability of a ranking by all images, extrapolated from
+        this row by the Spearman-Brown formula, not measured.
 
     Raises:
         InvalidInputError: an argument is invalid, or halves of every size rank nothing.
@@ -97,7 +97,7 @@ def growing(
                 raise
             continue
         all_images = spearman_brown(found.mean, columns / size)
-        rows.append((size * images_per_column, *found, all_images))
+        rows.append((round(size * images_per_column), *found, all_images))
     return pandas.DataFrame(rows, columns=["images", "spearman", "low", "high", "spearman_brown_all_images"])
 
 

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.experiments.correlation.options import ALL, CONTROLLER, RankingOptions
+from nasbench1shot1.experiments.correlation.options import ALL, CONTROLLER, RankingOptions, is_list
+from nasbench1shot1.files import sha256
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.images.batches import epoch_generator
 from nasbench1shot1.one_shot_search.kept_weights import method_of
@@ -51,6 +52,18 @@ def _numbers(options: RankingOptions, space: OneShotSpace, run: Run, epoch: int)
         everything = _all(space, options.copies)
         return everything if text == ALL else _sample(everything, int(text), options.seed)
     return np.unique([space.index(arch) for arch in _listed(as_path(text, "--architectures"))])
+
+
+def list_facts(architectures: str) -> dict[str, str]:
+    """Return the SHA-256 of a text file of architectures, which must not change while they are ranked, by its name.
+
+    Empty for other selections. Raises InvalidInputError for a file that cannot be read.
+    """
+    if not is_list(architectures):
+        return {}
+    path = as_path(architectures, "--architectures")
+    _listed(path)
+    return {"architectures_sha256": sha256(path)}
 
 
 def controller_draws(run: Run, space: OneShotSpace, epoch: int, seed: int) -> Indices:

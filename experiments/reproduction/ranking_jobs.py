@@ -14,7 +14,7 @@ from nasbench1shot1.one_shot_search.options import search_options
 
 SEARCH_AND_RANK = "nasbench1shot1.experiments.reproduction.ranking_jobs:search_and_rank"
 RANKED_EPOCHS = {"full": 5, "quick": 3}
-"""How often the weights of a search are ranked, evenly over its epochs, the last one included (paper: every tenth)."""
+"""How often the weights of a search are ranked, evenly over its epochs (paper: every tenth)."""
 RANKING: dict[str, dict[str, Any]] = {
     "full": {"architectures": "all", "images": "1000"},
     "quick": {"architectures": "100", "images": "200", "resamples": 10},
@@ -22,7 +22,8 @@ RANKING: dict[str, dict[str, Any]] = {
 """Options of the rankings by scale. The paper evaluates on the 10,000 test images of CIFAR-10."""
 FEW = "controller"
 """The architectures of ENAS at the full scale: 100 draws of its controller, as in the paper."""
-_SHARED = ("preset", "device", "threads", "precision", "table")
+_SHARED = ("preset", "device", "threads", "precision")
+"""Options that a ranking takes from its search where they are given."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,8 +81,9 @@ class RankingJob(FigureJob):
         found = self.search.recorded_options()
         if found is None or not is_started(self.folder):
             return None if found is None else {**found, "ranking": self.options["ranking"]}
-        config = self.record().config
-        return {**found, "ranking": {name: config.get(name) for name in self.options["ranking"]}}
+        wanted, config = self.options["ranking"], self.record().config
+        scored_anew = {name: wanted[name] for name in ("table",) if name in wanted}
+        return {**found, "ranking": {**{name: config.get(name) for name in wanted}, **scored_anew}}
 
     def outcome(self) -> str:
         """Return the last Spearman correlation in words."""
@@ -140,10 +142,15 @@ def ranking_jobs(
 
 
 def _with_ranking(search: SearchJob, scale: str, every: int, given: Options) -> RankingJob:
-    own = {name: given[name] for name in _SHARED if given.get(name) is not None}
+    usual, half = RANKING[scale], search.options["images_per_half"]
+    own = {name: search.options[name] for name in _SHARED if given.get(name) is not None}
+    if given.get("table") is not None:
+        own["table"] = given["table"]
     if scale == "full" and search.options["optimizer"] == "enas":
         own["architectures"] = FEW
-    ranking = {**RANKING[scale], "epochs": f"every:{every}", "threads": search.options["threads"], **own}
+    if half is not None:
+        own["images"] = str(min(half, int(usual["images"])))
+    ranking = {**usual, "epochs": f"every:{every}", "threads": search.options["threads"], **own}
     fields = {name: getattr(search, name) for name in ("name", "folder", "threads", "gpu", "panel", "curve")}
     return RankingJob(command=SEARCH_AND_RANK, options={**search.options, "ranking": ranking}, **fields)
 

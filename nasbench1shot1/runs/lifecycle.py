@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from nasbench1shot1.errors import InvalidInputError, RunStoppedError
 from nasbench1shot1.files import write_error
-from nasbench1shot1.runs.folder import CONFIG, ENVIRONMENT, METRICS, read_lines
+from nasbench1shot1.runs.folder import CHECKPOINT, CONFIG, ENVIRONMENT, METRICS, read_lines
 from nasbench1shot1.runs.lock import LOCK, FolderLock, locked
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.runs.writer import RunWriter
@@ -20,8 +20,8 @@ Writer = TypeVar("Writer", bound=RunWriter)  # type: ignore[type-arg]
 def new_run(folder: Path, writer: type[Writer], kind: type[RunRecord]) -> Iterator[Writer]:
     """Make the folder of a new run and hold its lock.
 
-    If the run fails before the first line of metrics, or is stopped before the options are written, the folder is
-    removed.
+    If the run fails before the first line of metrics and the first checkpoint, or is stopped before the options are
+    written, the folder is removed.
 
     Args:
         folder: must not exist, or be empty. Files of a process that was killed before its options were written are
@@ -99,7 +99,8 @@ def _removed_if_nothing_is_recorded(folder: Path) -> Iterator[None]:
         yield
     except BaseException as error:
         is_stopped = not isinstance(error, Exception) and (folder / CONFIG).exists()
-        if not is_stopped and not read_lines(folder / METRICS):
+        has_begun = (folder / CHECKPOINT).exists() or read_lines(folder / METRICS)
+        if not is_stopped and not has_begun:
             _empty(folder)
         raise
 

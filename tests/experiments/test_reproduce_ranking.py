@@ -75,3 +75,21 @@ def test_at_the_full_scale_all_architectures_are_ranked_and_enas_draws(tmp_path)
         assert ranking["architectures"] == ("controller" if enas else "all")
         assert (ranking["epochs"], job.options["keep_weights_every"], job.options["epochs"]) == ("every:10", 10, 50)
         assert (job.units, job.units_done(), job.name) == (55, 0, f"{job.panel}/{job.curve}/seed-0")
+
+
+def test_the_same_options_another_table_and_another_place_keep_the_figure(tiny, capsys):
+    once = ("--seeds", "0", "--device", "auto", "--table", "embedded")
+    run(tiny, *once)
+    run(tiny, *once)  # "auto" is what was recorded as "cpu"
+    run(tiny, "--seeds", "0", "--table", "nb101-sample", "--dry-run")  # finished rankings are scored anew
+    assert capsys.readouterr().out.count("1 is finished") == 2
+    moved = tiny.rename(tiny.with_name("moved"))
+    (moved / f"{STEM}.png").unlink()
+    run(moved, "--seeds", "0")
+    assert (moved / f"{STEM}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_ranking_takes_no_more_images_than_its_search_has(tmp_path):
+    options = {"images": "cifar10-sample", "images_per_half": 120}
+    job, *_ = jobs_of(RANKING_FIGURES["figure3"], "quick", tmp_path, options, [0], resolved)
+    assert job.options["ranking"]["images"] == "120"

@@ -1,0 +1,116 @@
+"""Rankings that fail or stop on the way, and what lies around them changes: nothing is lost, nothing is mixed."""
+
+import shutil
+
+import numpy as np
+import pytest
+from rich.console import Console
+from tiny_search import search
+
+import nasbench1shot1 as nb
+from nasbench1shot1.experiments.correlation import correlating, evaluation
+
+RANKING = {"architectures": 12, "images": 40, "resamples": 5, "threads": 1, "device": "cpu", "budgets": 108}
+
+
+def correlate(run, out=None, **options):
+    return nb.correlate(run, out=out, console=Console(quiet=True), **{**RANKING, **options})
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return search(tmp_path_factory.mktemp("search") / "run", epochs=2, keep_weights_every=1)
+
+
+def fail_at(monkeypatch, call, error):
+    """Evaluate chunks of 5, and fail at one of them."""
+    monkeypatch.setattr(evaluation, "CHUNK", 5)
+    monkeypatch.setattr(correlating, "_expected_seconds", lambda state, left: 0.0)
+    real, calls = evaluation.scores_of, []
+
+    def scores_of(*given):
+        calls.append(0)
+        if len(calls) == call:
+            raise error
+        return real(*given)
+
+    monkeypatch.setattr(evaluation, "scores_of", scores_of)
+    return calls
+
+
+def test_a_ranking_that_fails_in_its_first_epoch_keeps_the_chunks_before(run, tmp_path, monkeypatch):
+    calls = fail_at(monkeypatch, 3, nb.UserError("the disk is full"))
+    with pytest.raises(nb.UserError, match="the disk is full"):
+        correlate(run, tmp_path / "ranking", epochs=1)
+    assert len(calls) == 3
+    correlate(run, tmp_path / "ranking", epochs=1)
+    assert len(calls) == 4  # the last of three chunks, again
+    whole = correlate(run, tmp_path / "whole", epochs=1)
+    for name in ("epoch-001.npz", "correlations.csv"):
+        assert (tmp_path / "ranking" / name).read_bytes() == (whole.folder / name).read_bytes()
+
+
+def test_a_table_that_lacks_an_architecture_is_refused_before_anything_is_evaluated(run, tmp_path, monkeypatch):
+    calls = fail_at(monkeypatch, 1, AssertionError("evaluated"))
+    with pytest.raises(nb.OutOfDomainError, match=r"nb101-sample-.* has no cell"):
+        correlate(run, tmp_path / "ranking", table="nb101-sample")
+    assert not calls
+    assert not (tmp_path / "ranking").exists()
+
+
+def some_architectures(path, seed):
+    space, rng = nb.search_space("s1"), np.random.default_rng(seed)
+    path.write_text("\n".join(str(space.sample(rng)) for _ in range(8)) + "\n")
+    return path
+
+
+def test_a_list_of_architectures_is_found_from_anywhere_and_may_not_change(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    some_architectures(tmp_path / "listed.txt", 0)
+    calls = fail_at(monkeypatch, 3, KeyboardInterrupt())  # in the second epoch
+    with pytest.raises(KeyboardInterrupt):
+        correlate(run, "ranking", architectures="listed.txt")
+    some_architectures(tmp_path / "listed.txt", 1)
+    with pytest.raises(nb.InvalidInputError, match="was made with architectures_sha256"):
+        nb.correlate(resume="ranking", console=Console(quiet=True))
+    some_architectures(tmp_path / "listed.txt", 0)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    ranking = nb.correlate(resume=tmp_path / "ranking", console=Console(quiet=True))
+    assert np.array_equal(ranking.scores(1).numbers, ranking.scores(2).numbers)
+    assert len(calls) == 5  # 8 architectures are two chunks; one was evaluated again
+
+
+def test_auto_takes_more_images_where_the_first_rank_by_chance(run, tmp_path, monkeypatch):
+    real, seen = correlating.images_needed, []
+
+    def images_needed(wrong, precision, rng):
+        seen.append(wrong.shape[1])
+        if len(seen) == 1:
+            raise nb.InvalidInputError("they agree no better than by chance")
+        return real(wrong, precision, rng)
+
+    monkeypatch.setattr(correlating, "PILOT_IMAGES", 20)
+    monkeypatch.setattr(correlating, "images_needed", images_needed)
+    correlate(run, tmp_path / "ranking", images="auto:0.01", epochs=2)
+    assert seen == [20, 40]
+
+
+def test_reliability_counts_the_images_of_unequal_blocks(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("nasbench1shot1.experiments.correlation.state.BLOCKS", 16)
+    ranking = correlate(run, tmp_path / "ranking", epochs=2)  # 40 images in 16 blocks
+    assert set(ranking.reliability["images"]) == {20}
+
+
+def test_a_ranking_goes_with_its_run_when_that_is_moved_or_copied(run, tmp_path, monkeypatch):
+    copy = nb.load_run(shutil.copytree(run.folder, tmp_path / "run"))
+    calls = fail_at(monkeypatch, 3, KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        correlate(copy, epochs=1)
+    moved = nb.load_run(copy.folder.rename(tmp_path / "moved"))
+    ranking = correlate(moved, epochs=1)
+    assert ranking.folder == moved.folder / "ranking"
+    assert len(calls) == 4
+    copied = nb.load_run(shutil.copytree(moved.folder, tmp_path / "copied"))
+    assert correlate(copied, epochs=1).summary == ranking.summary
+    assert len(calls) == 4
