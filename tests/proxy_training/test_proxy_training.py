@@ -221,10 +221,10 @@ def test_an_interruption_says_how_to_continue(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (('"number": 1', '"number": 7'), "a line is not that of its number"),
-        (('"valid_errors": [', '"valid_errors": [0.5, '), "has another number of epochs"),
-        (('"valid_errors": [', '"valid_errors": [7, '), "has another number of epochs"),
-        (('"train_losses": [', '"train_losses": ["x", '), "has another number of epochs"),
+        (('"number": 1', '"number": 7'), "the numbers of its lines are not 0, 1, … in order"),
+        (('"valid_errors": [', '"valid_errors": [0.5, '), "has a different number of epochs"),
+        (('"valid_errors": [', '"valid_errors": [7, '), "has a different number of epochs"),
+        (('"train_losses": [', '"train_losses": ["x", '), "has a different number of epochs"),
         (('"cell_hash": "', '"cell_hash": "0'), "not those that summary.json summarises"),
     ],
 )
@@ -256,7 +256,7 @@ def test_resuming_with_other_options_is_refused(unbroken, tmp_path):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"architectures": 2}, "--architectures must be at least 3, not 2"),
+        ({"architectures": 2}, "--architectures must be between 3 and 1,000,000, not 2"),
         ({"space": "s1", "architectures": 10**6}, r"s1 has 14,580 architectures: lower --architectures"),
         ({"batch_size": 41}, "--batch-size 41 is more than the 40 training images"),
         ({"learning_rate": 1e-4}, "--learning-rate 0.0001 is less than --learning-rate-min"),
