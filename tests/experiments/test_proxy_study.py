@@ -127,7 +127,7 @@ def test_a_part_is_a_number_of_cells_or_of_channels(only, left):
         ),
         (["--compile", "--scale", "quick"], "--compile does not apply to figure17, because all its networks differ"),
         (["--scale", "qick"], "unknown scale 'qick'; did you mean 'quick'"),
-        (["--epochs", "0", "--scale", "quick"], "--epochs must be at least 1"),
+        (["--epochs", "0", "--scale", "quick"], "--epochs must be between 1 and 1,000,000, not 0"),
         (["--only", "cells-3"], "data download"),
         (["--scale", "quick", "--images", "nowhere.npz"], "unknown image set 'nowhere.npz'"),
         (["--scale", "quick", "--table", "/nowhere"], "/nowhere"),
@@ -148,7 +148,7 @@ def test_the_study_is_listed(capsys):
     cli.main(["reproduce"])
     said = capsys.readouterr().out
     assert "full: 15 × 150 trainings | quick: 3 × 24 trainings" in said
-    assert "15 × 150 trainings: 15 sizes of the proxy, in each of which 150 architectures" in said
+    assert "15 × 150 trainings: 150 architectures trained in each of 15 sizes of the proxy" in said
     assert open_figure("figure17").title in said
 
 
