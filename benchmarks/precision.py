@@ -3,9 +3,10 @@
     python benchmarks/precision.py
 
 Three ways of batch-norm: PyTorch's kernel for channels_last ("native"), its kernel for contiguous memory
-("contiguous"), and `nasbench1shot1.layers.batch_norm` in channels_last ("accurate"). The package applies the last only
-to tensors of more than `LARGE` = 2**19 elements; here it is measured without that limit. Cost: a search step of DARTS
-(one step of Λ, one weight step) under "native" and under "accurate" in turns; CPU time of the process, one thread.
+("contiguous"), and `nasbench1shot1.layers.batch_norm` in channels_last ("accurate"). The package uses "accurate" only
+for tensors of more than `LARGE` = 2**19 elements; this benchmark measures it without that limit. Cost: a search step
+of DARTS (one step of Λ, one weight step) under "native" and under "accurate" in turns; CPU time of the process, one
+thread.
 """
 
 import argparse
@@ -53,7 +54,7 @@ def main():
 
 @contextmanager
 def computed(way, net=None):
-    """Set batch-norm, and the memory format of a supernet's weights, to one of WAYS; "accurate" without its limit."""
+    """Set batch-norm, and the memory format of a supernet's weights, to one of WAYS; "accurate" has no size limit."""
     sums_are_long, large = layers.sums_are_long, batch_norm.LARGE
     batch_norm.LARGE = 0
     if way != "accurate":

@@ -1,12 +1,13 @@
-"""Training steps of several architectures, each alone in a small proxy: one after the other, or several at once?
+"""Time training steps of several architectures in small proxies: one after the other, or several at once.
 
     python benchmarks/proxy_training.py --channels 2
 
-Ways, in turns: one process, one architecture after the other (the base, one thread); the same with two threads;
-`torch.func.vmap` over stacked networks, in which convolutions become grouped ones, under one-hot mixing weights that
-differ (one thread; all operations are computed); two processes of one thread each. All take as many forward and
-backward passes of as many architectures; the gradients of vmap are compared with the base. The speed-up is the base's
-seconds divided by the way's; `core_share` is the share of a core that the base got, below 1 on a busy machine.
+Four ways take turns: one architecture after the other, with one thread (the baseline) or with two threads;
+`torch.func.vmap` over stacked networks, with one thread; and two processes with one thread each. `vmap` turns
+convolutions into grouped convolutions and computes all operations, under one-hot mixing weights. All ways compute
+equally many forward and backward passes, and the gradients of `vmap` are compared with the baseline's. Speed-up is the
+baseline's seconds divided by the seconds of the way. `core_share` is the fraction of a core that the baseline got,
+below 1 on a busy machine.
 """
 
 import argparse
@@ -69,7 +70,7 @@ def measured(options):
             for name, way in ways.items():
                 started, cpu = time.perf_counter(), time.process_time()
                 results[name] = way()
-                if number:  # the first prepares
+                if number:  # the first round is a warm-up
                     seconds[name].append(time.perf_counter() - started)
                 if name == "in_turn":
                     shares.append((time.process_time() - cpu) / (time.perf_counter() - started))
@@ -81,7 +82,7 @@ def measured(options):
 
 
 class Process:
-    """Another process of one thread, which trains its part of the architectures whenever it is told to."""
+    """A process with one thread, which trains its part of the architectures at every `start`."""
 
     def __init__(self, context, options, numbers):
         self._pipe, theirs = context.Pipe()
@@ -97,7 +98,7 @@ class Process:
         self._process.join()
 
     def start(self):
-        """Let it train its part."""
+        """Start the training of its part."""
         self._pipe.send(True)
 
     def wait(self):
@@ -115,7 +116,7 @@ def serve(pipe, options, numbers):
 
 
 def begun(options):
-    """Networks, one-hot mixing weights, images and labels of sampled architectures of s3."""
+    """Return networks, one-hot mixing weights, images and labels for sampled architectures of s3."""
     space, nets = nb.search_space("s3"), []
     order = np.random.default_rng(0).permutation(len(space))[: options.architectures]
     architectures = [space[int(index)] for index in order]
@@ -129,7 +130,7 @@ def begun(options):
 
 
 def gradients_in_turn(nets, images, labels, numbers):
-    """Gradients by name of every architecture, which is computed alone."""
+    """Return the gradients of every architecture by name; each architecture is computed alone."""
     found = []
     for number in numbers:
         net, arch = nets[number]
@@ -141,7 +142,7 @@ def gradients_in_turn(nets, images, labels, numbers):
 
 
 def at_once(nets, mixings, images, labels):
-    """The way that computes all architectures in one pass over stacked networks."""
+    """Return the function that computes all architectures in one pass over stacked networks."""
     parameters, buffers = stack_module_state([net for net, _ in nets])
     bare = copy.deepcopy(nets[0][0]).to("meta")
 

@@ -1,12 +1,12 @@
-"""Score architectures with shared weights, side by side with the published evaluation loop on the same weights.
+"""Time the scoring of architectures with shared weights, against the published evaluation loop with equal weights.
 
     python benchmarks/ranking_speed.py --peer PATH_OF_A_CHECKOUT_OF_automl/nasbench-1shot1
 
 The published loop evaluates one architecture after another in batches of 128, computes every operation and records the
-graph for autograd. In each round, all sides take turns on one part of the architectures. Two sides are slow and take
-only two of the part: the published loop, and our own pass of one architecture at a time. Times are per architecture.
-Ratios are of medians over rounds. Class scores are compared under preset "original", whose feature maps are the
-published ones. Processor seconds add up threads. Without --peer, only ours is measured.
+graph for autograd. In each round, all methods take turns on one part of the architectures. Two methods are slow and
+score only two architectures of each part: the published loop, and our own pass of one architecture at a time. Times are
+per architecture. Ratios are ratios of medians over rounds. Class scores are compared under preset "original", which has
+the published feature maps. CPU seconds are summed over threads. Without --peer, only our methods are measured.
 """
 
 import argparse
@@ -37,7 +37,7 @@ OPERATIONS = {"conv3x3": "1.op", "conv1x1": "2.op"}
 
 
 def supernet(options):
-    """Our network under preset original, with running statistics that are not those of a fresh network."""
+    """Return our network under preset original, with random running statistics."""
     generator = torch.Generator().manual_seed(0)
     space = nb.search_space(options.space)
     net = nb.Supernet(space, options.channels, options.cells, "original", generator=generator).eval()
@@ -49,7 +49,7 @@ def supernet(options):
 
 
 def published(options, net):
-    """The published network with the weights of ours, and its architectures' encoding."""
+    """Return the published search with the weights of our network."""
     load_peer(options.peer, torch.device("cpu"))
     search = PublishedSampledSearch("darts", net.space, options.channels, options.cells, torch.device("cpu"))
     ours = net.state_dict()
@@ -59,7 +59,7 @@ def published(options, net):
 
 
 def our_name(name):
-    """Our name of a published parameter or buffer."""
+    """Return our name for a published parameter or buffer."""
     for theirs, of_ours in [
         ("postprocess.op.1", "head"), ("postprocess.op.2", "head_bn"), ("_input_projections", "projections"),
         ("_choice_blocks", "blocks"), (".mixed_op._ops.1.op", ".conv3x3"), (".mixed_op._ops.2.op", ".conv1x1"),
@@ -75,7 +75,7 @@ def published_logits(search, architecture, images):
 
 
 def published_loop(search, images, labels, architectures):
-    """`DartsWrapper.evaluate_test` without its log."""
+    """Evaluate architectures as `DartsWrapper.evaluate_test` does, without its log."""
     for architecture in architectures:
         for batch, of_batch in zip(images.split(PUBLISHED_BATCH), labels.split(PUBLISHED_BATCH), strict=True):
             logits = published_logits(search, architecture, batch)
@@ -84,7 +84,7 @@ def published_loop(search, images, labels, architectures):
 
 
 def ours(net, images, labels, batch_norm, precision, architectures):
-    """What `SharedWeights.by_image` computes."""
+    """Score architectures as `SharedWeights.by_image` does."""
     paths = ChoiceBlockPaths(net, architectures, batch_norm, lambda: images[:REFERENCE_IMAGES], precision)
     at_once = PATH_BATCH if batch_norm == "batch" else IMAGES_AT_ONCE
     for batch, of_batch in zip(images.split(at_once), labels.split(at_once), strict=True):
@@ -93,7 +93,7 @@ def ours(net, images, labels, batch_norm, precision, architectures):
 
 
 def one_at_a_time(net, images, labels, batch_norm, architectures):
-    """Our pass of one architecture after another, without anything in common."""
+    """Score one architecture after another, without shared computations."""
     mixings = [Mixing(path=architecture) for architecture in architectures]
     passes = GenericPasses(net, mixings, batch_norm, lambda: images[:REFERENCE_IMAGES])
     for batch, of_batch in zip(images.split(PATH_BATCH), labels.split(PATH_BATCH), strict=True):
@@ -102,7 +102,7 @@ def one_at_a_time(net, images, labels, batch_norm, architectures):
 
 
 def largest_difference(net, search, images, architectures):
-    """Between class scores of both on some images, and the spread of the published ones."""
+    """Return the largest difference between our and the published class scores, and the spread of the latter."""
     paths, found = ChoiceBlockPaths(net, architectures, "running", lambda: images), {}
     for positions, logits in paths.logits(images.contiguous(memory_format=torch.channels_last)):
         found |= dict.fromkeys(positions, logits)
@@ -122,7 +122,7 @@ def timed(side, architectures):
 def measure(options):
     net, space, result = supernet(options), nb.search_space(options.space), {}
     every = list(space.architectures("no_loose_ends"))
-    start = len(every) // 3  # consecutive ones, as in a ranking
+    start = len(every) // 3  # consecutive architectures, as in a ranking
     architectures = every[start : start + options.architectures]
     generator = torch.Generator().manual_seed(1)
     images = torch.randn(options.images, 3, 32, 32, generator=generator)
@@ -156,7 +156,7 @@ def measure(options):
 
 
 def described(rounds):
-    """Medians of both clocks, and what the published loop takes in multiples of ours."""
+    """Return the medians of both clocks, and the speed-ups over the published loop."""
     described = {}
     for number, clock in enumerate(("seconds", "processor_seconds")):
         medians = {name: statistics.median(taken[number] for taken in of) for name, of in rounds.items()}
@@ -175,12 +175,12 @@ def parsed():
     parser.add_argument("--channels", type=int, default=16)
     parser.add_argument("--cells", type=int, default=9)
     parser.add_argument("--architectures", type=int, default=200)
-    parser.add_argument("--part", type=int, default=50, help="architectures of a round")
+    parser.add_argument("--part", type=int, default=50, help="number of architectures per round")
     parser.add_argument("--images", type=int, default=1000)
     parser.add_argument("--batch-norm", nargs="+", default=["running", "recalibrated"])
     parser.add_argument("--precision", nargs="+", default=["float32", "bfloat16"])
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--out", help="file for the result, JSON")
+    parser.add_argument("--out", help="JSON file for the result")
     return parser.parse_args()
 
 

@@ -49,8 +49,8 @@ class DamagedFileError(UserError):
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> InvalidInputError:
     """Return the error for an unknown name, which need not be a string.
 
-    The message suggests the closest known name and lists all. The closest option is suggested without the list, which
-    `--help` prints.
+    The message suggests the closest known name, if any, and lists all known names. If it suggests an option, it refers
+    to `--help` instead of listing all options.
     """
     known, shown = sorted(known), shortened(str(name))
     close = difflib.get_close_matches(shown, known, n=1, cutoff=0.4)

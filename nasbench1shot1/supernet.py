@@ -139,7 +139,7 @@ class Supernet(nn.Module):
         return logits
 
     def halved(self, x: Tensor, cell: int) -> Tensor:
-        """The input of cell number `cell`, from the output before it: halved (N, C, H / 2, W / 2) between stacks."""
+        """Return the input of a cell from the previous output: (N, C, H / 2, W / 2) between stacks, else unchanged."""
         if cell not in self._halved_before:
             return x
         return F.max_pool2d(x, kernel_size=2, stride=2, padding=int(self.preset.downsampling == "padded"))

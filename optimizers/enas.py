@@ -91,7 +91,7 @@ class ENAS(SamplingOptimizer):
 
     @property
     def learns_to_sample(self) -> bool:
-        """Return True: the controller is what the search trains."""
+        """Return True, because the search trains the controller."""
         return True
 
     def begin_epoch(self, epoch: int, epochs: int, generator: torch.Generator) -> None:

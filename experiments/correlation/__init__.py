@@ -1,1 +1,1 @@
-"""One-shot versus true ranking of architectures: criteria, intervals and the reliability of a ranking."""
+"""Comparison of one-shot and true rankings: criteria, confidence intervals and split-half reliability."""

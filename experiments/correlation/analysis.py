@@ -1,4 +1,4 @@
-"""How well predictions rank architectures by their true errors: all criteria, for every epoch, budget and scope."""
+"""All criteria of how well predictions rank architectures by true errors, for every epoch, budget and scope."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from nasbench1shot1.experiments.correlation.truth import Truth
 COLUMNS = ("epoch", "budget", "split", "criterion", "scope", "value", "low", "high", "n", "measured")
 """The columns of correlations.csv (docs/ranking.md)."""
 CALLED = {"error": "one-shot errors", "loss": "one-shot losses", "probability": "log-probabilities"}
-"""What predicts the true error, by the end of a criterion's name: `spearman_error`, …"""
+"""Names of the predictors in messages, by the suffix of a criterion's name: `spearman_error`, …"""
 OF_PROBABILITY = ("spearman", "kendall", "pearson", "sparse-kendall")
 
 ALL = "all"
@@ -32,7 +32,7 @@ class Undefined:
 
     Attributes:
         place: epoch, budget, split, criterion, scope.
-        cause: why.
+        cause: the reason, as a sentence.
     """
 
     place: tuple[Any, ...]
@@ -41,13 +41,13 @@ class Undefined:
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """What predicts the true errors of A architectures; smaller is better.
+    """Predicted values of A architectures, which stand for their true errors; smaller is better.
 
     Attributes:
-        epoch: of the search.
+        epoch: the search epoch.
         values: (A,) arrays by the names in `CALLED`.
         groups: (A,) integers; architectures with equal cells have equal numbers.
-        subsets: bool (A,), by name: further scopes, such as the controller's draws.
+        subsets: bool (A,) masks of further scopes by name, such as the controller's samples.
     """
 
     epoch: int
@@ -61,7 +61,7 @@ class Predictions:
         return Predictions(self.epoch, values, self.groups[mask], {name: of[mask] for name, of in self.subsets.items()})
 
     def mean_over_copies(self) -> "tuple[Predictions, NDArray[np.int64]]":
-        """Return one prediction for each distinct cell, the mean over its copies, and the index of its first copy."""
+        """Return one prediction per distinct cell, the mean over its copies, and the index of each first copy."""
         _, first, inverse = np.unique(self.groups, return_index=True, return_inverse=True)
         count = np.bincount(inverse)
         values = {name: np.bincount(inverse, of) / count for name, of in self.values.items()}
@@ -78,19 +78,19 @@ def correlations(
 ) -> tuple[pandas.DataFrame, list[Undefined]]:
     """Compute all criteria of one epoch.
 
-    Values for all architectures, whose true errors a table may have estimated, come first. Where only some are
-    measured, the criteria of these alone follow, against the measurements themselves. Scopes of fewer than three
-    architectures are left out.
+    The rows of all architectures, whose true errors may be estimates, come first. If only some architectures are
+    measured, rows for these architectures and their measurements follow. Scopes of fewer than three architectures are
+    left out.
 
     Args:
-        predictions: of A architectures.
-        truths: their true errors, for every budget and split.
-        seed: of the bootstrap.
-        resamples: bootstrap samples; `intervals.default_resamples` if not given.
+        predictions: the predictions for A architectures.
+        truths: the true errors of these architectures, for every budget and split.
+        seed: random seed of the bootstrap.
+        resamples: number of bootstrap resamples. Default: `intervals.default_resamples`.
         advance: called after each budget, split and predictor.
 
     Returns:
-        A frame with `COLUMNS` (`measured`: share of the n true errors that are measured), and what is undefined.
+        A frame with `COLUMNS` (`measured`: fraction of measurements among the n true errors), and undefined criteria.
     """
     rows, undefined = list[tuple[Any, ...]](), list[Undefined]()
     for truth in truths:
@@ -104,7 +104,7 @@ def correlations(
 
 
 def _versions(truth: Truth) -> Iterator[tuple[Floats, NDArray[np.bool_], float]]:
-    """Yield true errors, whose are known, and the share of measured ones: all of them, then measurements alone."""
+    """Yield true errors, a mask of known values, and the measured fraction: for all, then for measurements only."""
     known, measured = ~np.isnan(truth.errors), truth.measured
     yield truth.errors, known, float(measured[known].mean())
     if FEWEST <= measured.sum() < known.sum():
@@ -121,7 +121,7 @@ def _compare(
     rows: list[tuple[Any, ...]],
     undefined: list[Undefined],
 ) -> None:
-    """Add the criteria of one predictor in every scope, or why they are undefined."""
+    """Append the criteria of one predictor in every scope, or the causes for undefined criteria."""
     criteria = OF_PROBABILITY if name == "probability" else tuple(CRITERIA)
     called = (CALLED[name], f"{truth.split} errors after {truth.budget} epochs")
 
@@ -137,7 +137,7 @@ def _compare(
 
     place = (predictions.epoch, truth.budget, truth.split)
     for scope, mask in {**scopes(errors), **predictions.subsets}.items():
-        if scope != ALL and mask.sum() < FEWEST:  # a sample's top tenth
+        if scope != ALL and mask.sum() < FEWEST:  # the top 10 % of a small sample
             continue
         found, causes = measure(mask.tobytes())
         for criterion, values in found.items():
@@ -148,7 +148,7 @@ def _compare(
 def _defined(
     predicted: Floats, true: Floats, criteria: Sequence[str], called: tuple[str, str]
 ) -> tuple[dict[str, float], dict[str, str]]:
-    """Return the values of criteria, and why the others are undefined."""
+    """Return the values of the defined criteria, and the causes for undefined criteria."""
     try:
         return evaluate(predicted, true, criteria, called), {}
     except InvalidInputError:

@@ -1,4 +1,4 @@
-"""One-shot versus true ranking of a run's architectures, from named options to a finished record."""
+"""Ranking a run's architectures and comparing the ranking with true errors, from options to a finished record."""
 
 import time
 from pathlib import Path
@@ -46,12 +46,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 PILOT_ARCHITECTURES = 200
-"""Architectures on which `images="auto"` measures how many images are needed."""
+"""Number of architectures on which `images="auto"` measures how many images are needed."""
 PILOT_IMAGES = 512
-"""Images that it begins with."""
+"""Number of images with which that measurement begins."""
 MAIN = "spearman_error"
 TIMED = 24
-"""Architectures that are timed to estimate the duration."""
+"""Number of architectures timed to estimate the duration."""
 
 
 def correlate(
@@ -62,12 +62,12 @@ def correlate(
     console: "Console | None" = None,
     **options: Any,
 ) -> Ranking:
-    """Rank a run's architectures by its shared weights, and correlate the ranking with the table's.
+    """Rank a run's architectures by its shared weights, and correlate the ranking with the true errors of a table.
 
-    The call continues a ranking that was stopped in `out` if it has the same options.
+    If `out` holds a stopped ranking with equal options, the call continues it.
 
     Args:
-        run: a search with `keep_weights_every`, or its folder.
+        run: a search that used `keep_weights_every`, or its folder.
         out: the ranking's folder; `<run>/ranking` if not given.
         resume: the folder of a ranking to resume. Cannot be combined with other arguments.
         console: a rich console for the progress; a new one if not given. `Console(quiet=True)` is silent.
@@ -78,9 +78,10 @@ def correlate(
         The finished ranking.
 
     Raises:
-        UserError: an unknown option, a value out of range, a run without saved weights, a folder in the way, a full
-            disk; or, once all files are written, Spearman's correlation of all architectures is undefined at an epoch.
-        RunStoppedError: Ctrl-C; it names the folder to resume.
+        UserError: an option is unknown or out of range, the run has no saved weights, the folder holds other files, or
+            the disk is full. Also raised, after all files are written, if Spearman's ρ over all architectures is
+            undefined at an epoch.
+        RunStoppedError: Ctrl-C; the message names the folder to resume.
     """
     ranking = rank(run, out=out, resume=resume, console=console, **options)
     _check_defined(ranking)
@@ -95,13 +96,13 @@ def rank(
     console: "Console | None" = None,
     **options: Any,
 ) -> Ranking:
-    """Return what `correlate` returns, also where a correlation is undefined; arguments and errors as there."""
+    """Rank as `correlate` does, but do not raise an error if a correlation is undefined."""
     if resume is not None:
         if run is not None or out is not None or options:
-            raise InvalidInputError("--resume continues a ranking with its recorded options: remove the others")
+            raise InvalidInputError("--resume continues a ranking with its recorded options: remove all other options")
         return _resume(as_path(resume, "--resume"), console)
     if run is None:
-        raise InvalidInputError("a ranking needs a run: give the folder of a search")
+        raise InvalidInputError("no run is given to rank: give the folder of a search")
     searched = run if isinstance(run, Run) else load_run(run)
     folder = as_path(out, "--out") if out is not None else searched.folder / "ranking"
     wanted = ranking_options(options)
@@ -149,7 +150,7 @@ def _resume(folder: Path, console: "Console | None", run: Run | None = None) -> 
 
 
 def _check_same(ranking: Ranking, run: Run, options: RankingOptions) -> None:
-    """Raise InvalidInputError where a folder holds the ranking of another run, or one with other options."""
+    """Raise InvalidInputError if the ranking belongs to another run or has other options."""
     if ranking.config["run"] != str(run.folder.absolute()) and not _has_weights(run, ranking):
         raise InvalidInputError(
             f"'{ranking.folder}' holds the ranking of {ranking.config['run']}: choose another --out"
@@ -169,7 +170,7 @@ def _weights_sha256(run: Run, epoch: int) -> str | None:
 
 
 def _state(run: Run, options: RankingOptions, table: Table, recorded: Any) -> RankingState:
-    """Set up a ranking; the number of images is the recorded one, if there is one."""
+    """Set up a ranking; a resumed ranking takes its number of images from the recorded configuration."""
     check_at_hand("search_spaces", "space", run.config["space"], run.folder / CONFIG)
     space = one_shot(search_space(run.config["space"]))
     epochs = chosen_epochs(options.epochs, _kept_epochs(run), run.folder)
@@ -221,14 +222,14 @@ def _image_count(state: RankingState) -> int:
         if count > available:
             raise InvalidInputError(
                 f"--images {count} is more than the {available:,} images of the run's architecture half: lower it, or "
-                "give all"
+                "use --images all"
             )
         return count
     return min(_pilot(state, wanted), available)
 
 
 def _pilot(state: RankingState, wanted: float) -> int:
-    """Return the number of images that "auto" asks for, measured on some architectures at the last epoch."""
+    """Return the number of images for `images="auto"`, measured on a sample of architectures at the last epoch."""
     numbers = selected(state.options, state.space, state.run, state.epochs[-1])
     rng = np.random.default_rng([state.options.seed, 1])
     some = np.sort(rng.choice(numbers, min(PILOT_ARCHITECTURES, len(numbers)), replace=False))
@@ -250,7 +251,7 @@ def _pilot(state: RankingState, wanted: float) -> int:
 
 
 def _finish(state: RankingState, table: Table, writer: RunWriter[Ranking], console: "Console | None") -> Ranking:
-    """Evaluate what is left, then compute and write the outcome."""
+    """Evaluate the remaining architectures, then compute and write the results."""
     from rich.console import Console
 
     from nasbench1shot1.experiments.correlation.screen import RankingProgress, announce, show
@@ -260,7 +261,7 @@ def _finish(state: RankingState, table: Table, writer: RunWriter[Ranking], conso
     announce(state, table, writer.folder, _expected_seconds(state, total - done), console)
     with RankingProgress(total, done, console) as progress:
         run_ranking(state, writer, progress)
-        (writer.folder / SUMMARY).unlink(missing_ok=True)  # of an earlier call, which this one writes anew
+        (writer.folder / SUMMARY).unlink(missing_ok=True)  # the summary of an earlier call is replaced
         progress.statistics(len(state.epochs))
         summary = write_outcome(Ranking.open(writer.folder), table, writer.folder, progress.step)
     writer.finish(summary)
@@ -270,23 +271,23 @@ def _finish(state: RankingState, table: Table, writer: RunWriter[Ranking], conso
 
 
 def _check_defined(ranking: Ranking) -> None:
-    """Raise UserError where an epoch has no Spearman correlation of all one-shot and true errors."""
+    """Raise UserError if Spearman's ρ of one-shot and true errors is undefined for all architectures at an epoch."""
     summary = ranking.summary
     for epoch, found in summary["epochs"].items():
         if MAIN not in found:
             place = [int(epoch), summary["budget"], summary["split"], MAIN, ALL]
             cause = next(of["cause"] for of in summary["undefined"] if of["where"] == place)
-            raise UserError(f"{cause}. All files are in {ranking.folder}; summary.json lists what is undefined")
+            raise UserError(f"{cause}. All files are in {ranking.folder}; summary.json lists the undefined criteria")
 
 
 def _sizes(state: RankingState) -> tuple[int, int]:
-    """Return how many evaluations there are in all, and how many are done."""
+    """Return the total number of evaluations, and the number of finished evaluations."""
     sizes = [len(selected(state.options, state.space, state.run, epoch)) for epoch in state.epochs]
     return sum(sizes), sum(sizes[: state.recorded]) + (state.current.done if state.current else 0)
 
 
 def _expected_seconds(state: RankingState, left: int) -> float | None:
-    """Estimate the duration from a few architectures; None if all are evaluated."""
+    """Estimate the remaining seconds from a few architectures; return None if all are evaluated."""
     if not left:
         return None
     epoch = state.epochs[-1]

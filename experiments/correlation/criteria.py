@@ -1,4 +1,4 @@
-"""Criteria of how well predicted values rank architectures by their true errors (docs/ranking_criteria.md)."""
+"""Criteria that measure how well predicted values rank architectures by true errors (docs/ranking_criteria.md)."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
@@ -15,13 +15,13 @@ from nasbench1shot1.wording import counted
 Ints = NDArray[np.int64]
 
 TOP_SHARES = {"0.1": 1, "0.5": 5, "1": 10, "5": 50, "10": 100, "20": 200}
-"""K of the top-K criteria: percent, as in a criterion's name, to per mille."""
+"""K of the top-K criteria: percent, as in the names of criteria, mapped to per mille."""
 
 SPARSE_DECIMALS = 3
 """Decimals to which `sparse-kendall` rounds true errors, which are fractions: 0.1 percentage points."""
 
 FEWEST = 3
-"""The smallest number of architectures that a correlation is computed for: two always give 1 or -1."""
+"""Minimum number of architectures for a correlation; with two, every correlation is 1 or -1."""
 
 CALLED = ("predicted values", "true errors")
 
@@ -33,7 +33,7 @@ class Comparison:
     Args:
         predicted: (A,) float64, such as one-shot errors (fractions) or one-shot losses (nats).
         true: (A,) float64, true errors as fractions.
-        called: what error messages call the two.
+        called: names of predicted values and true errors in error messages.
 
     Raises:
         InvalidInputError: the lengths differ, there are no architectures, or a value is NaN or infinite.
@@ -51,7 +51,7 @@ class Comparison:
                 f"{self.true.shape}: give one value of each per architecture"
             )
         if not len(self):
-            raise InvalidInputError("there are no architectures to compare: choose at least one")
+            raise InvalidInputError("there are no architectures to compare: give at least one")
         for values, called in zip((self.predicted, self.true), self.called, strict=True):
             check_finite(values, called)
 
@@ -71,7 +71,7 @@ class Comparison:
         return self.predicted[order], self.true_ranks[order]
 
     def top(self, k: int) -> "TopK":
-        """Return the `k` architectures that are predicted best."""
+        """Return the `k` architectures with the smallest predicted values."""
         if k not in self._top:
             predicted, ranks = self.sorted_by_prediction
             first, last = (bisect(predicted, predicted[k - 1]) for bisect in (bisect_left, bisect_right))
@@ -88,8 +88,8 @@ class TopK:
     """The `k` architectures predicted best; ties for the last places are broken at random, all orders equally likely.
 
     Args:
-        k: how many architectures; at least 1.
-        certain: (C,) true ranks of the architectures that no order of ties excludes, with C < k.
+        k: number of architectures, at least 1.
+        certain: (C,) true ranks of the architectures that belong to the top in every order of ties, with C < k.
         tied: (T,) ascending true ranks of the architectures that tie for the remaining places, with C + T ≥ k.
     """
 
@@ -98,7 +98,7 @@ class TopK:
     tied: Ints
 
     def precision(self) -> float:
-        """Return the expected share of the `k` architectures that are at least as good as the truly k-th best."""
+        """Return the expected fraction of the `k` architectures whose true rank is at most `k`."""
         drawn = (self.k - len(self.certain)) / len(self.tied)
         hits = np.count_nonzero(self.certain <= self.k) + drawn * np.count_nonzero(self.tied <= self.k)
         return float(hits) / self.k
@@ -121,14 +121,14 @@ class TopK:
 
 @dataclass(frozen=True)
 class Criterion:
-    """A number that says how well predicted values rank architectures.
+    """A criterion that measures how well predicted values rank architectures.
 
     Args:
-        name: as in files, such as "spearman" or "p@5".
-        label: for axes of pictures.
+        name: the name in files, such as "spearman" or "p@5".
+        label: the label of plot axes.
         larger_is_better: whether a perfect prediction gives the largest value.
         limits: the smallest and the largest possible value.
-        measure: computes the value.
+        measure: function that computes the value.
     """
 
     name: str
@@ -143,7 +143,7 @@ class Criterion:
 
 
 def check_finite(values: Floats, called: str) -> None:
-    """Refuse values that cannot be ranked.
+    """Check that values can be ranked.
 
     Raises:
         InvalidInputError: a value is NaN or infinite.
@@ -159,7 +159,7 @@ def check_finite(values: Floats, called: str) -> None:
 def _correlation(
     coefficient: Callable[[Floats, Floats], float], comparison: Comparison, decimals: int | None = None
 ) -> float:
-    """A coefficient; the true errors are first rounded to `decimals`, if given."""
+    """Return a correlation coefficient; the true errors are rounded to `decimals` first, if given."""
     predicted, true = comparison.predicted, comparison.true
     if len(comparison) < FEWEST:
         raise InvalidInputError(
@@ -173,7 +173,7 @@ def _correlation(
 
 
 def _undefined(predicted: Floats, true: Floats, called: tuple[str, str]) -> InvalidInputError:
-    # If both sides vary, it is Pearson's r that is undefined, and the side that varies relatively less is at fault.
+    # If both sides vary, only Pearson's r can be undefined, because of the side with the smaller relative variation.
     spread = [float(np.ptp(side)) / float(np.abs(side).max() or 1) for side in (predicted, true)]
     side, name, what = (
         (predicted, called[0], "evaluate on more images, or use weights of another epoch")
@@ -187,7 +187,7 @@ def _undefined(predicted: Floats, true: Floats, called: tuple[str, str]) -> Inva
 
 
 def top_size(per_mille: int, architectures: int) -> int:
-    """Return how many architectures a top share has: rounded down as Ning et al. do, but at least 1."""
+    """Return the number of architectures in a top share: rounded down as by Ning et al., but at least 1."""
     return max(1, architectures * per_mille // 1000)
 
 
@@ -258,13 +258,13 @@ def evaluate(
     criteria: Iterable[str] = tuple(CRITERIA),
     called: tuple[str, str] = CALLED,
 ) -> dict[str, float]:
-    """Return criteria of one ranking, all sharing one sort.
+    """Return the values of criteria for one ranking; all criteria share one sort.
 
     Args:
         predicted: (A,) predicted values, smaller is better, such as one-shot errors (fractions) or losses (nats).
         true: (A,) true errors as fractions.
-        criteria: names from `CRITERIA`; all of them if not given.
-        called: what error messages call predicted and true values, such as ("one-shot errors", "true errors").
+        criteria: names from `CRITERIA`. Default: all criteria.
+        called: names of predicted and true values in error messages, such as ("one-shot errors", "true errors").
 
     Returns:
         The value of each criterion, in the given order.
@@ -278,14 +278,14 @@ def evaluate(
 
 
 def scopes(true: ArrayLike) -> dict[str, NDArray[np.bool_]]:
-    """Return the groups of architectures within which a ranking is judged.
+    """Return the groups of architectures in which criteria are computed.
 
     Args:
         true: (A,) true errors as fractions.
 
     Returns:
-        (A,) masks: "all"; "top-1000", the 1,000 smallest true errors; "top-10%", the smallest tenth (at least 1).
-        Architectures that tie with the last of a group belong to it, so that a group may be larger.
+        (A,) masks: "all"; "top-1000", the 1,000 smallest true errors; "top-10%", the smallest 10 % (at least 1).
+        Architectures that tie with the last architecture of a group belong to the group, which may then be larger.
 
     Raises:
         InvalidInputError: a true error is NaN or infinite, or there are none.

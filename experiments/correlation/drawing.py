@@ -1,4 +1,4 @@
-"""The pictures of a ranking: correlation over search epochs (the paper's Figure 3), and true over one-shot errors."""
+"""Plots of a ranking: rank correlation by search epoch (the paper's Figure 3), and true against one-shot errors."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 X_LABELS = {"error": "one-shot error [%]", "loss": "one-shot cross-entropy loss [nats]"}
 SHOWN = 0.99
-"""Share of the true errors that the scatter's axis covers: a few networks fail altogether."""
+"""Fraction of the true errors that the scatter plot covers, because a few networks fail to train."""
 
 
 def draw_by_epoch(frame: pandas.DataFrame, ax: "Axes | None" = None, predictor: str = "error") -> "Axes":
-    """Draw Spearman's ρ of all architectures over the search epochs, a line per budget.
+    """Plot Spearman's ρ over all architectures against the search epoch, one line per budget.
 
     Args:
         frame: the content of correlations.csv.
-        ax: axes to draw on; those of a new figure if not given.
+        ax: axes to draw on. Default: the axes of a new figure.
         predictor: "error" or "loss".
     """
     axes = ax if ax is not None else new_figure().add_subplot()
@@ -38,14 +38,14 @@ def draw_by_epoch(frame: pandas.DataFrame, ax: "Axes | None" = None, predictor: 
     axes.set_xlabel("search epoch")
     axes.set_ylabel(f"Spearman's ρ of one-shot {predictor} and true error")
     axes.grid(alpha=0.25)
-    if len(shown):  # else it is undefined everywhere
+    if len(shown):  # otherwise, ρ is undefined everywhere
         axes.legend(title="true error after training for", fontsize=8, title_fontsize=8)
     _whole_epochs(axes, sorted(set(frame["epoch"])))
     return axes
 
 
 def headline_rows(frame: pandas.DataFrame, criterion: str) -> pandas.DataFrame:
-    """Return one row per epoch and budget: all architectures and values, on test if there is one, else validation."""
+    """Return one row per epoch and budget, over all architectures: on test if available, else on validation."""
     rows = frame[(frame["criterion"] == criterion) & (frame["scope"] == "all")]
     rows = rows.sort_values(["epoch", "budget", "split", "n"])  # "test" sorts before "validation"
     by_budget = rows.groupby(["epoch", "budget"], sort=True)
@@ -57,12 +57,12 @@ def headline_rows(frame: pandas.DataFrame, criterion: str) -> pandas.DataFrame:
 def draw_scatter(
     predicted: NDArray[np.floating], truth: Truth, row: Mapping[str, Any] | None, predictor: str, ax: "Axes"
 ) -> "Axes":
-    """Draw the true error of every architecture over its one-shot error or loss.
+    """Plot the true error of every architecture against its one-shot error or loss.
 
     Args:
         predicted: (A,) errors (fractions) or losses (nats).
         truth: true errors of the same architectures.
-        row: their Spearman row of correlations.csv for the title; None where it is undefined.
+        row: the row of correlations.csv with Spearman's ρ, for the title; None if ρ is undefined.
         predictor: "error" or "loss".
         ax: axes to draw on.
     """
@@ -89,14 +89,14 @@ def draw_scatter(
 def scatter_figure(
     scores: Mapping[str, NDArray[np.floating]], truth: Truth, rows: Mapping[str, Any], title: str, caption: str
 ) -> "Figure":
-    """Draw `draw_scatter` of errors and of losses side by side.
+    """Return a figure with scatter plots of one-shot errors and losses side by side (`draw_scatter`).
 
     Args:
         scores: (A,) arrays "error" and "loss".
         truth: true errors of the same architectures.
-        rows: for each of the two, its row of correlations.csv or None.
-        title: of the figure.
-        caption: below it.
+        rows: for "error" and "loss", the row of correlations.csv, or None.
+        title: title of the figure.
+        caption: text below the figure.
     """
     figure = new_figure(2)
     axes = figure.subplots(1, 2, sharey=True)
@@ -104,12 +104,12 @@ def scatter_figure(
         draw_scatter(scores[predictor], truth, rows.get(predictor), predictor, panel)
     axes[1].set_ylabel("")
     hidden = int((truth.errors > np.nanquantile(truth.errors, SHOWN)).sum())
-    note = f"{counted(hidden, 'architecture')} with a larger true error not shown. {caption}"
+    note = f"Not shown: {counted(hidden, 'architecture')} with a larger true error. {caption}"
     return _finished(figure, title, note)
 
 
 def by_epoch_figure(frame: pandas.DataFrame, title: str, caption: str) -> "Figure":
-    """Draw `draw_by_epoch` of errors and of losses side by side."""
+    """Return a figure with plots for one-shot errors and losses side by side (`draw_by_epoch`)."""
     figure = new_figure(2)
     for panel, predictor in zip(figure.subplots(1, 2, sharey=True), X_LABELS, strict=True):
         draw_by_epoch(frame, panel, predictor)

@@ -1,4 +1,4 @@
-"""The loop of a ranking: the errors and losses of all architectures, chunk by chunk, at every epoch."""
+"""The evaluation loop of a ranking: errors and losses of all architectures at every epoch, in chunks."""
 
 import time
 from collections.abc import Sequence
@@ -18,21 +18,24 @@ from nasbench1shot1.runs.writer import RunWriter
 from nasbench1shot1.weight_sharing.shared_weights import SharedWeights
 
 CHUNK = 512
-"""Architectures between two checkpoints."""
+"""Number of architectures between two checkpoints."""
 
 
 class Reporter(Protocol):
     """Receives the progress of a ranking, for a progress bar."""
 
     def advance(self, epoch: int, architectures: int) -> None:
-        """So many more architectures of an epoch are evaluated."""
+        """Report a number of newly evaluated architectures of an epoch."""
 
     def epoch_done(self, line: dict[str, object]) -> None:
-        """An epoch is recorded."""
+        """Report a recorded epoch."""
 
 
 def run_ranking(state: RankingState, writer: RunWriter[Ranking], reporter: Reporter) -> None:
-    """Evaluate all that is left; a checkpoint follows every chunk. Raises UserError where the disk is full."""
+    """Evaluate all remaining architectures, with a checkpoint after every chunk.
+
+    Raises UserError if the disk is full.
+    """
     while state.recorded < len(state.epochs):
         current, shared = state.begin_epoch(), shared_weights_of(state, state.epoch)
         while not current.is_done:
@@ -46,7 +49,7 @@ def run_ranking(state: RankingState, writer: RunWriter[Ranking], reporter: Repor
 
 
 def shared_weights_of(state: RankingState, epoch: int) -> SharedWeights:
-    """Return the shared weights of the run after an epoch, with the batch-norm statistics that the ranking asks for."""
+    """Return the run's shared weights after an epoch, with the batch-norm statistics of the ranking's options."""
     net, _ = supernet_of(state.run, epoch)
     options, config = state.options, state.run.config
     return SharedWeights(
@@ -64,14 +67,14 @@ def shared_weights_of(state: RankingState, epoch: int) -> SharedWeights:
 def scores_of(
     state: RankingState, shared: SharedWeights, architectures: Sequence[Architecture]
 ) -> tuple[NDArray[np.bool_], NDArray[np.float32]]:
-    """Return which images (A, N) each architecture classifies wrongly, and its losses (A, N) in nats."""
+    """Return whether each architecture misclassifies each image, bool (A, N), and the losses (A, N) in nats."""
     passes = passes_of(shared.net, architectures, state.options.preset, untrained_method(state.run).is_relaxed)
     found = shared.by_image(passes, state.rows)
     return found.wrong, found.losses
 
 
 def _evaluate_chunk(state: RankingState, shared: SharedWeights, current: EpochInProgress) -> int:
-    """Evaluate the next chunk; returns how many architectures it had."""
+    """Evaluate the next chunk; return its number of architectures."""
     chunk = slice(current.done, min(current.done + CHUNK, len(current.numbers)))
     wrong, losses = scores_of(state, shared, state.architectures(current.numbers[chunk]))
     current.errors[chunk], current.losses[chunk] = wrong.mean(axis=1), losses.mean(axis=1, dtype=np.float64)
@@ -83,13 +86,13 @@ def _evaluate_chunk(state: RankingState, shared: SharedWeights, current: EpochIn
 
 
 def _block_means(values: NDArray[np.generic], blocks: int) -> NDArray[np.float32]:
-    """Return means (W, B) over B blocks of consecutive images, whose sizes differ by one at most."""
+    """Return means (W, B) over B blocks of consecutive images; block sizes differ by at most one."""
     parts = np.array_split(values, blocks, axis=1)
     return np.stack([part.mean(axis=1, dtype=np.float64) for part in parts], axis=1).astype(np.float32)
 
 
 def _record(state: RankingState, current: EpochInProgress, writer: RunWriter[Ranking]) -> dict[str, object]:
-    """Write the scores of a finished epoch; the checkpoint comes last and makes it count."""
+    """Write the scores of a finished epoch; the epoch counts as recorded once the final checkpoint is written."""
     order, epoch = np.argsort(current.numbers), state.epoch
     numbers, errors, losses = (values[order] for values in (current.numbers, current.errors, current.losses))
     path = scores_path(writer.folder, epoch)

@@ -12,7 +12,7 @@ MOST_RESAMPLES, FEWEST_RESAMPLES, SORTED_VALUES = 1000, 100, 4_000_000
 
 
 def default_resamples(architectures: int) -> int:
-    """Return how many resamples `bootstrap` takes: 1,000 for up to 4,000 architectures, fewer for more, at least 100.
+    """Return the default number of resamples: 1,000 for up to 4,000 architectures, fewer for more, at least 100.
 
     With 100 resamples, the standard error of an end of a 95 % interval is 0.27 standard errors of the criterion.
     """
@@ -31,23 +31,23 @@ def bootstrap(
 ) -> dict[str, tuple[float, float]]:
     """Return percentile bootstrap intervals of criteria (Efron and Tibshirani 1993, chapter 13).
 
-    Every resample draws as many architectures as there are, with replacement, and serves all criteria. The intervals
-    do not depend on the order of the architectures. A correlation that is undefined in a resample, whose draws may all
-    be equal, counts as the smallest possible value for the lower end and as the largest for the upper end.
+    Every resample draws A architectures with replacement and is used for all criteria. The intervals do not depend on
+    the order of the architectures. If a correlation is undefined in a resample, for example because all draws are
+    equal, it counts as -1 for the lower end and as 1 for the upper end.
 
     Args:
         predicted: (A,) predicted values, smaller is better.
         true: (A,) true errors as fractions.
         criteria: names from `CRITERIA`.
         rng: draws the resamples; equal generators give equal intervals.
-        resamples: how many; `default_resamples` of A if not given.
+        resamples: number of resamples. Default: `default_resamples(A)`.
         level: confidence level, between 0 and 1.
-        groups: (A,) integers from 0; architectures of one group are drawn together, such as those with equal cells,
-            whose true errors are one measurement. Default: every architecture is drawn on its own.
-        called: what error messages call predicted and true values.
+        groups: (A,) integers from 0; architectures of one group are drawn together. Architectures with equal cells
+            should be a group, because they share one true error. Default: every architecture is drawn separately.
+        called: names of predicted and true values in error messages.
 
     Returns:
-        The lower and upper end for each criterion.
+        The lower and the upper end of each criterion's interval.
 
     Raises:
         InvalidInputError: `resamples`, `level` or `groups` is invalid, or `evaluate` raises for all architectures.
@@ -77,7 +77,7 @@ def _checked_groups(groups: ArrayLike, architectures: int) -> Ints:
 
 
 def _resampled_rows(members: Ints, rng: np.random.Generator, resamples: int) -> Iterator[Ints]:
-    """Ascending row numbers of each resample: rows of a group that is drawn twice appear twice."""
+    """Yield the ascending row numbers of each resample; rows of a group that is drawn twice appear twice."""
     groups = int(members.max()) + 1
     for _ in range(resamples):
         times = np.bincount(rng.integers(groups, size=groups), minlength=groups)

@@ -1,4 +1,4 @@
-"""The options of a ranking, each with its type, range, default and help, and what their texts mean."""
+"""The options of a ranking, each with its type, range, default and help, and the parsers of their values."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,33 +15,33 @@ from nasbench1shot1.tables.names import as_recorded
 
 ALL, AUTO, CONTROLLER, EVERY = "all", "auto", "controller", "every:"
 PRECISION = 0.95
-"""Split-half reliability that `images="auto"` asks for."""
+"""Split-half correlation that `images="auto"` requires."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RankingOptions:
-    """The options of `nb.correlate`. `resolved` replaces None by the value that the machine or the preset decides."""
+    """The options of `nb.correlate`. `resolved` replaces None by a value that depends on the machine or the preset."""
 
     epochs: str = ALL
-    """Epochs to evaluate: all, every:10, or a list such as 5,10. The run must have saved their weights."""
+    """Search epochs to evaluate: all saved epochs, every:10, or a list such as 5,10."""
     architectures: str = ALL
-    """Architectures to evaluate: all without loose ends, a number to sample from them, a text file with one per line,
-    or controller (100 draws of ENAS's controller)."""
+    """Architectures to evaluate: all without loose ends, the size of a random sample, a text file with one per line,
+    or controller (100 samples from ENAS's controller)."""
     copies: Literal["all", "one", "mean"] = "all"
-    """Sub-networks with isomorphic cells: correlate all of them, one per distinct cell, or the mean of each cell's."""
+    """How to count sub-networks with isomorphic cells: all of them, one per distinct cell, or their mean per cell."""
     images: str = "1000"
-    """Number of images of the architecture half; or all; or auto, the fewest whose split-half Spearman correlation
-    reaches 0.95 (auto:0.9: another precision)."""
+    """Number of images of the architecture half, or all, or auto: the smallest number whose split-half Spearman
+    correlation reaches 0.95 (auto:0.9 sets another threshold)."""
     batch_norm: BatchNormMode | None = None
     """Batch-norm statistics of the sub-networks. Default: recalibrated (preset original: running)."""
     budgets: str | None = None
     """Training budgets of the true errors, in epochs, such as 4,12,36,108. Default: all budgets of the table."""
     preset: Literal["corrected", "original"] = "corrected"
-    """corrected, or original to evaluate sub-networks as the published script did, with its dropped edge."""
+    """corrected, or original to evaluate sub-networks as the published script does, including the edge it drops."""
     resamples: Annotated[int, Range(2)] = 100
-    """Number of bootstrap samples of the architectures behind each confidence interval."""
+    """Number of bootstrap resamples for each confidence interval."""
     seed: Annotated[int, Range(0)] = 0
-    """Random seed of the images, of sampled architectures and of the bootstrap."""
+    """Random seed for the images, the sampled architectures and the bootstrap."""
     table: str | None = None
     """Folder or name of the table with the true errors. Default: $NB1SHOT1_TABLE, or else embedded."""
     device: str = "auto"
@@ -52,7 +52,7 @@ class RankingOptions:
     """float32, or bfloat16 to evaluate under autocast."""
 
     def resolved(self) -> "RankingOptions":
-        """Fill in every None and check every value; raises InvalidInputError for one that is impossible."""
+        """Fill in every None and check every value; raises InvalidInputError for an invalid value."""
         options = replace(
             self,
             architectures=_absolute(self.architectures),
@@ -73,9 +73,9 @@ class RankingOptions:
 
 
 def ranking_options(given: Mapping[str, Any]) -> RankingOptions:
-    """Return resolved options; numbers, paths and sequences stand for the texts that they write.
+    """Return resolved options; numbers, paths and sequences are converted to text, as on the command line.
 
-    Raises InvalidInputError for an unknown option, or a value of a wrong type or out of range.
+    Raises InvalidInputError for an unknown option, or for a value that has a wrong type or is out of range.
     """
     texts = ("epochs", "architectures", "images", "budgets")
     written = {name: as_text(value) if name in texts else value for name, value in given.items()}
@@ -83,7 +83,7 @@ def ranking_options(given: Mapping[str, Any]) -> RankingOptions:
 
 
 def as_text(value: Any) -> Any:
-    """Write a number, a path or a sequence of numbers as the command line does; other values stay."""
+    """Convert a number, a path or a sequence of numbers to text, as on the command line; return other values as is."""
     if isinstance(value, str) or value is None:
         return value
     if isinstance(value, Path):
@@ -94,9 +94,15 @@ def as_text(value: Any) -> Any:
 
 
 def chosen_epochs(text: str, kept: Sequence[int], folder: Path) -> list[int]:
-    """Return the epochs that `epochs` selects among those whose weights a run saved.
+    """Return the selected epochs.
 
-    Raises InvalidInputError where a listed epoch is not among them, or where nothing is selected.
+    Args:
+        text: the option `epochs`.
+        kept: the epochs whose weights the run saved.
+        folder: the folder of the run.
+
+    Raises:
+        InvalidInputError: the weights of a listed epoch were not saved, or no epoch is selected.
     """
     if text == ALL:
         return list(kept)
@@ -114,7 +120,7 @@ def chosen_epochs(text: str, kept: Sequence[int], folder: Path) -> list[int]:
 
 
 def image_count(text: str) -> int | None:
-    """Return the number of images that `images` names; None for "all" and "auto"."""
+    """Return the number of images in the option `images`; None for "all" and "auto"."""
     if text == ALL or reliability_wanted(text) is not None:
         return None
     if not re.fullmatch(r"[1-9]\d{0,8}", text):
@@ -123,19 +129,19 @@ def image_count(text: str) -> int | None:
 
 
 def reliability_wanted(text: str) -> float | None:
-    """Return the split-half correlation that "auto" or "auto:0.9" asks for; None for other texts."""
+    """Return the split-half correlation that "auto" or "auto:0.9" requires; None for other values."""
     name, colon, number = text.partition(":")
     if name != AUTO:
         return None
     if not colon:
         return PRECISION
     if not re.fullmatch(r"0?\.\d+", number) or not 0 < float(number) < 1:
-        raise InvalidInputError(f"--images '{text}': give a precision between 0 and 1, as in auto:0.9")
+        raise InvalidInputError(f"--images '{text}': give a correlation between 0 and 1, as in auto:0.9")
     return float(number)
 
 
 def chosen_budgets(text: str | None, available: Sequence[int]) -> list[int]:
-    """Return the training budgets that `budgets` lists, ascending; all available ones if it is None.
+    """Return the training budgets in the option `budgets`, ascending; all available budgets if it is None.
 
     Raises InvalidInputError for a budget that the table does not have.
     """
@@ -162,5 +168,5 @@ def _absolute(architectures: str) -> str:
 
 def _integers(option: str, text: str) -> list[int]:
     if not re.fullmatch(r"\d{1,9}(,\d{1,9})*", text):
-        raise InvalidInputError(f"{option} '{text}' is not a list of whole numbers: write 5,10")
+        raise InvalidInputError(f"{option} '{text}' is not a list of whole numbers: write, for example, 5,10")
     return [int(part) for part in text.split(",")]

@@ -1,4 +1,4 @@
-"""What comes out of a ranking once every architecture is evaluated: correlations, reliability, summary, pictures."""
+"""The results of a ranking whose architectures are all evaluated: correlations, reliability, summary, plots."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -32,22 +32,23 @@ from nasbench1shot1.tables.table import Table
 
 Scopes = dict[str, np.ndarray]
 SHOWN = ("spearman", "kendall", "p@10", "regret")
-"""Criteria in the summary, for errors and for losses."""
+"""Criteria in the summary, for one-shot errors and losses."""
 
 
 FILES = {CORRELATIONS, RELIABILITY, BY_EPOCH, SCATTER}
+"""Names of the files that `write_outcome` writes."""
 
 
 def write_outcome(
     ranking: Ranking, table: Table, folder: Path, advance: Callable[[], None] = lambda: None
 ) -> dict[str, Any]:
-    """Compute what follows from the scores and write `FILES`; returns the summary.
+    """Compute the results from the scores, write `FILES`, and return the summary.
 
     Args:
-        ranking: the record, with every epoch evaluated.
-        table: table with the true errors.
-        folder: folder for the files.
-        advance: called several times for each epoch.
+        ranking: the record of the ranking, with every epoch evaluated.
+        table: the table with the true errors.
+        folder: the folder for the files.
+        advance: function to call several times for each epoch.
 
     Raises OutOfDomainError if the table lacks an architecture, UserError if a file cannot be written.
     """
@@ -71,7 +72,7 @@ def write_outcome(
 
 
 def _compared(ranking: Ranking, table: Table, scores: EpochScores, epoch: int) -> tuple[Predictions, list[Truth]]:
-    """Return the predictions of an epoch and the true errors of the same architectures, or cells."""
+    """Return the predictions of an epoch and the corresponding true errors, by architecture or (`mean`) by cell."""
     space, run, budgets = ranking.space, ranking.run, chosen_budgets(ranking.options.budgets, table.epochs)
     architectures = [space[int(number)] for number in scores.numbers]
     values = {"error": scores.errors.astype(np.float64), "loss": scores.losses.astype(np.float64)}
@@ -87,7 +88,7 @@ def _compared(ranking: Ranking, table: Table, scores: EpochScores, epoch: int) -
 
 
 def _subsets(ranking: Ranking, scores: EpochScores, epoch: int) -> Scopes:
-    """Return the scopes that only some runs have: the architectures that ENAS's controller draws."""
+    """Return the scopes that only some runs have: the samples from ENAS's controller."""
     if ranking.options.architectures != "all" or not untrained_method(ranking.run).learns_to_sample:
         return {}
     drawn = controller_draws(ranking.run, ranking.space, epoch, ranking.options.seed)
@@ -95,7 +96,7 @@ def _subsets(ranking: Ranking, scores: EpochScores, epoch: int) -> Scopes:
 
 
 def _reliability(ranking: Ranking) -> pandas.DataFrame:
-    """Return the split-half reliability of every epoch's ranking on ever more images."""
+    """Return the split-half reliability of every epoch's ranking, for increasing numbers of images."""
     frames, config = [], ranking.config
     for epoch in config["evaluated_epochs"]:
         blocks = read_npz(blocks_path(ranking.folder, epoch), "restore it, or rank again", ("errors", "losses"))
@@ -103,7 +104,7 @@ def _reliability(ranking: Ranking) -> pandas.DataFrame:
             rng = np.random.default_rng([ranking.options.seed, epoch])
             try:
                 frame = growing(values, rng, images_per_column=config["image_count"] / values.shape[1])
-            except InvalidInputError:  # too few images to be split
+            except InvalidInputError:  # too few images, or all means of a half are equal
                 continue
             frame.insert(0, "predictor", name)
             frame.insert(0, "epoch", epoch)
@@ -135,9 +136,9 @@ def _summary(
 
 
 def _of_epoch(frame: pandas.DataFrame, truth: Truth, epoch: int) -> dict[str, Any]:
-    """Return the criteria that the screen shows, on all architectures, at the largest budget."""
+    """Return the criteria that the screen shows, for all architectures at the largest budget."""
     rows = frame[(frame["epoch"] == epoch) & (frame["budget"] == truth.budget) & (frame["split"] == truth.split)]
-    rows = rows[rows["scope"] == "all"].drop_duplicates("criterion")  # values of all architectures come first
+    rows = rows[rows["scope"] == "all"].drop_duplicates("criterion")  # rows of all architectures come first
     names = [f"{name}_{of}" for name in SHOWN for of in ("error", "loss")] + ["spearman_probability"]
     return {
         row["criterion"]: {name: row[name] for name in ("value", "low", "high", "n")}
@@ -147,7 +148,7 @@ def _of_epoch(frame: pandas.DataFrame, truth: Truth, epoch: int) -> dict[str, An
 
 
 def _last_reliability(reliability: pandas.DataFrame) -> dict[str, Any]:
-    """Return the largest measured split-half correlation of the last epoch, by what predicts."""
+    """Return the split-half correlation of the last epoch at the most images per half, for each predictor."""
     found: dict[str, Any] = {}
     for row in reliability.to_dict("records"):  # later rows are later epochs and larger halves
         found[row["predictor"]] = {

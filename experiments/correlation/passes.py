@@ -1,4 +1,4 @@
-"""How a ranking passes images through the sub-networks of a supernet: correctly, or as the published script did."""
+"""Sub-networks as a ranking evaluates them: correctly, or as the published script does."""
 
 from collections.abc import Sequence
 
@@ -16,15 +16,15 @@ OUTPUT_EDGES = "output_edges"
 
 
 def passes_of(net: Supernet, architectures: Sequence[Architecture], preset: str, is_relaxed: bool) -> Sequence[Pass]:
-    """Return what `SharedWeights` computes for each architecture.
+    """Return the passes with which `SharedWeights` evaluates architectures.
 
     Args:
         net: the supernet.
-        architectures: A architectures of its space.
-        preset: "corrected": each architecture alone. "original": as in the published script, which lost the edge from
-            the last block to the output in spaces of four blocks (s1 and s2).
-        is_relaxed: under "original", whether the search trained mixtures (DARTS, GDAS, PC-DARTS, SNAS). Then operations
-            are weighted by the softmax of their one-hot vector, and every node takes the mean of its inputs.
+        architectures: A architectures of the supernet's space.
+        preset: "corrected" evaluates each architecture as it is. "original" follows the published script, which drops
+            the edge from the last block to the output in spaces of four blocks (s1 and s2).
+        is_relaxed: whether the search trained mixtures (DARTS, GDAS, PC-DARTS, SNAS). If so, "original" weights
+            operations by the softmax of their one-hot vector, and every node takes the mean of its inputs.
     """
     if preset == "corrected":
         return architectures
@@ -43,13 +43,13 @@ def _published(net: Supernet, arch: Architecture, is_relaxed: bool) -> Pass:
 
 
 def loses_an_edge(blocks: int) -> bool:
-    """Return whether the published script loses the edge from the last block to the output.
+    """Return whether the published script drops the edge from the last block to the output.
 
-    It deletes two rows where it means to delete a row and a column, in cells that it has padded to seven vertices.
+    In cells that are padded to seven vertices, the script deletes two rows instead of a row and a column.
     """
     return blocks + 2 < MAX_VERTICES
 
 
 def _finite(weights: Tensor) -> Tensor:
-    """Replace the mean over no edges, 0 / 0, by no edges."""
+    """Replace NaN, which is the mean over zero edges (0 / 0), by zero."""
     return torch.nan_to_num(weights, nan=0.0)

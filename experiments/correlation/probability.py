@@ -1,4 +1,4 @@
-"""The probability that a search's Λ gives to every architecture (NAS-Bench-201, Table 7: encoded probability)."""
+"""The probability that a search's Λ assigns to architectures (NAS-Bench-201, Table 7: encoded probability)."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -18,14 +18,15 @@ def log_probabilities(
 ) -> Floats:
     """Return the log-probabilities (A,) of sub-networks, in nats.
 
-    A node's operation is drawn from the softmax of its row of Λ. Its k parents are drawn one after another from the
-    softmax over those left, in any order (Plackett-Luce; Gumbel-top-k draws so). Only blocks from which a path leads to
-    the output count, so the probability is that of all architectures with this live part.
+    A node's operation is drawn from the softmax of its row of Λ. The k parents of a node are drawn without replacement
+    from the softmax over the remaining entries, in any order (Plackett-Luce; Gumbel-top-k samples from this model).
+    Only blocks with a path to the output count, so the result is the total probability of all architectures with this
+    live part.
 
     Args:
         space: the space of the architectures.
         parameters: raw Λ, an array for every key of `space.mixing_shapes()`.
-        architectures: A of them.
+        architectures: A architectures.
     """
 
     @cache
@@ -51,7 +52,7 @@ def _log_probability_of_set(logits: Floats, taken: tuple[int, ...]) -> float:
 
 
 def _log_probability_of_order(logits: Floats, order: tuple[int, ...]) -> float:
-    """Return the log-probability of drawing these entries one after another, each from those that are left."""
+    """Return the log-probability of drawing these entries one after another, each from the remaining entries."""
     left, total = np.ones(len(logits), np.bool_), 0.0
     for entry in order:
         total += float(_log_softmax(np.where(left, logits, -np.inf))[entry])

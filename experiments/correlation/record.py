@@ -1,4 +1,4 @@
-"""Reading the folder of a ranking: the errors and losses of its architectures, and the correlations with the table."""
+"""The record of a ranking: errors and losses of its architectures, and the correlations with true errors."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ FIELDS: dict[str, Any] = {
     "scores_sha256": str,
     "seconds": float,
 }
-"""The fields of a line of metrics.jsonl: an evaluated epoch; errors are fractions, losses nats, times seconds."""
+"""Fields of a line of metrics.jsonl, one line per evaluated epoch; errors in fractions, losses in nats, times in s."""
 FACTS = {
     "run": str,
     "run_seed": int,
@@ -47,7 +47,7 @@ FACTS = {
     "evaluated_epochs": list,
     "weights_sha256": dict,
 }
-"""Fields of config.json besides the options, with their types: what the ranking was made with."""
+"""Fields of config.json besides the options, with their types: the data of the ranking."""
 COLUMNS = {"numbers": np.int64, "errors": np.float32, "losses": np.float32, "image_rows": np.int64}
 
 
@@ -70,11 +70,11 @@ class EpochScores:
 
 @dataclass(frozen=True, eq=False)
 class Ranking(RunRecord):
-    """The ranking of a run's architectures by its shared weights, in its folder; nothing is changed by reading.
+    """Read-only view of the folder of a ranking of a run's architectures by shared weights.
 
     Attributes:
-        folder: where it lies.
-        config: every option, resolved, and what the ranking was made with.
+        folder: the folder of the ranking.
+        config: all resolved options, and facts about the data.
     """
 
     KIND, COMMAND, FIELDS, OPTIONS, FACTS = "ranking", "correlate", FIELDS, RankingOptions, FACTS
@@ -86,12 +86,12 @@ class Ranking(RunRecord):
 
     @classmethod
     def fault(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
-        """Return in words that epochs do not ascend, if so."""
+        """Return a sentence if the epochs of the lines do not increase, else None."""
         ascend = all(a["epoch"] < b["epoch"] for a, b in pairwise(lines))
-        return None if ascend else "its epochs do not ascend"
+        return None if ascend else "the epochs of its lines do not increase"
 
     def are_complete(self, lines: Sequence[Mapping[str, Any]]) -> bool:
-        """Return whether every epoch has its line."""
+        """Return whether there is a line for every epoch to evaluate."""
         return bool([line["epoch"] for line in lines] == self.config["evaluated_epochs"])
 
     @cached_property
@@ -116,12 +116,12 @@ class Ranking(RunRecord):
         return one_shot(search_space(self.config["space"]))
 
     def scores(self, epoch: int) -> EpochScores:
-        """Read the errors and losses of an evaluated epoch; raises DamagedFileError where that is impossible."""
+        """Read the errors and losses of an evaluated epoch; raises DamagedFileError if its file is damaged."""
         path = scores_path(self.folder, epoch)
         arrays = read_npz(path, "restore it, or rank again", COLUMNS)
         lengths = {len(arrays[name]) for name in ("numbers", "errors", "losses")}
         if len(lengths) > 1 or any(arrays[name].dtype != dtype for name, dtype in COLUMNS.items()):
-            raise damaged(path, "its columns do not fit each other")
+            raise damaged(path, "its arrays have different lengths or wrong types")
         return EpochScores(**{name: arrays[name] for name in COLUMNS})
 
     @cached_property
@@ -151,5 +151,5 @@ def scores_path(folder: Path, epoch: int) -> Path:
 
 
 def blocks_path(folder: Path, epoch: int) -> Path:
-    """Return the path of an epoch's scores on each block of images, which its reliability is measured with."""
+    """Return the path of an epoch's scores on blocks of images, from which the reliability is computed."""
     return folder / f"blocks-{epoch:03d}.npz"

@@ -1,4 +1,4 @@
-"""Split-half reliability: how far a ranking of architectures depends on the images it was measured on."""
+"""Split-half reliability: how strongly a ranking of architectures depends on the images it was measured on."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 Values = NDArray[np.floating | np.integer | np.bool_]
 
 SPLITS, FEWEST_COLUMNS = 20, 8
-"""Random splits for each size, and the smallest half of `growing` and `images_needed`, in columns."""
+"""Number of random splits for each size, and columns in the smallest half of `growing` and `images_needed`."""
 
 ROWS_AT_ONCE = 4096  # bounds the float64 copy of `values`
-DECIMALS = 12  # sums in different orders must not break ties of means
+DECIMALS = 12  # rounding keeps ties between means that were summed in different orders
 
 
 class SplitHalf(NamedTuple):
-    """Spearman's ρ between rankings by two disjoint random halves: mean, 2.5 % and 97.5 % quantile over splits."""
+    """Spearman's ρ between rankings on two disjoint random halves: mean, 2.5 % and 97.5 % quantile over splits."""
 
     mean: float
     low: float
@@ -30,13 +30,13 @@ class SplitHalf(NamedTuple):
 
 
 class ImagesNeeded(NamedTuple):
-    """The smallest number of images that ranks as reliably as demanded.
+    """The smallest number of images on which a ranking reaches the required reliability.
 
     Args:
-        images: how many.
-        spearman: the split-half Spearman's ρ of two rankings by that many images each.
-        extrapolated: True if `images` exceeds half of the given images, so that both numbers are an extrapolation by
-            the Spearman-Brown formula, not a measurement.
+        images: number of images.
+        spearman: split-half Spearman's ρ of two rankings on that many images each.
+        extrapolated: whether `images` exceeds half of the given images. If so, both numbers are extrapolated by the
+            Spearman-Brown formula, not measured.
     """
 
     images: int
@@ -45,18 +45,18 @@ class ImagesNeeded(NamedTuple):
 
 
 def split_half(values: Values, size: int, rng: np.random.Generator, splits: int = SPLITS) -> SplitHalf:
-    """Return how well rankings by two disjoint random subsets of images agree.
+    """Return the rank correlation between rankings on two disjoint random subsets of images.
 
     Args:
         values: (A, N) error (0 or 1, or bool) or loss (nats) of each architecture on each image; or (A, B) means over
             blocks of equally many images.
         size: columns in each of the two halves, 1 to N // 2.
         rng: draws the splits.
-        splits: how many random pairs of halves.
+        splits: number of random pairs of halves.
 
     Raises:
-        InvalidInputError: `size` or `splits` is out of range, a value is NaN or infinite, or a half gives all
-            architectures the same mean, so that it ranks nothing.
+        InvalidInputError: `size` or `splits` is out of range, a value is NaN or infinite, or all architectures have
+            equal means on a half, so that the correlation is undefined.
     """
     _check(values, size, splits)
     return _agreement(values, size, _permutations(values, rng, splits))
@@ -65,24 +65,24 @@ def split_half(values: Values, size: int, rng: np.random.Generator, splits: int 
 def growing(
     values: Values, rng: np.random.Generator, splits: int = SPLITS, images_per_column: float = 1
 ) -> "pandas.DataFrame":
-    """Return the split-half reliability of rankings by ever more images.
+    """Return the split-half reliability of rankings on increasing numbers of images.
 
-    Halves grow by doubling up to half of the columns; subsets of one split are nested. Sizes at which some half gives
-    all architectures the same mean, and so ranks nothing, are left out.
+    The sizes of halves double, up to half of the columns; the subsets of one split are nested. Sizes are left out if
+    all architectures have equal means on one of the halves.
 
     Args:
         values: (A, N), as for `split_half`.
         rng: draws the splits.
-        splits: how many random pairs of halves for each size.
-        images_per_column: images that each column stands for; a mean where columns stand for unequally many.
+        splits: number of random pairs of halves for each size.
+        images_per_column: number of images in each column; the mean number if columns differ.
 
     Returns:
-        A row for each size: `images` in each half, rounded; `spearman`, `low` and `high` (mean and quantiles, see
-        `SplitHalf`); and `spearman_brown_all_images`: the reliability of a ranking by all images, extrapolated from
+        One row per size: `images` in each half, rounded; `spearman`, `low` and `high` (mean and quantiles, see
+        `SplitHalf`); and `spearman_brown_all_images`: the reliability of a ranking on all images, extrapolated from
         this row by the Spearman-Brown formula, not measured.
 
     Raises:
-        InvalidInputError: an argument is invalid, or halves of every size rank nothing.
+        InvalidInputError: an argument is invalid, or all architectures have equal means on a half of the largest size.
     """
     import pandas
 
@@ -108,21 +108,21 @@ def images_needed(
     splits: int = SPLITS,
     images_per_column: int = 1,
 ) -> ImagesNeeded:
-    """Return the smallest number of images whose split-half Spearman's ρ, mean over splits, reaches `precision`.
+    """Return the smallest number of images whose split-half Spearman's ρ (mean over splits) reaches `precision`.
 
-    The number is found by doubling and then bisection on nested subsets, a multiple of `images_per_column`. If half of
-    the images does not reach the precision, the number is extrapolated.
+    The number is a multiple of `images_per_column`, found by doubling and then bisection on nested subsets. If half of
+    the images do not reach the precision, the number is extrapolated.
 
     Args:
         values: (A, N), as for `split_half`.
-        precision: the demanded Spearman's ρ, between 0 and 1.
+        precision: the required Spearman's ρ, between 0 and 1.
         rng: draws the splits.
-        splits: how many random pairs of halves for each size.
-        images_per_column: images that each column stands for.
+        splits: number of random pairs of halves for each size.
+        images_per_column: number of images in each column.
 
     Raises:
-        InvalidInputError: an argument is invalid, or half of the images rank nothing or agree no better than by
-            chance, so that nothing can be extrapolated.
+        InvalidInputError: an argument is invalid; or the halves of all images give no ranking, or rankings that agree
+            no better than by chance, so that nothing can be extrapolated.
     """
     if not 0 < precision < 1:
         raise InvalidInputError(f"precision cannot be {precision!r}: give a Spearman correlation between 0 and 1")
@@ -151,7 +151,7 @@ def spearman_brown(reliability: float, factor: float) -> float:
 def _extrapolated(reliability: float, images: int, precision: float) -> ImagesNeeded:
     if reliability <= 0:
         raise InvalidInputError(
-            f"rankings by two halves of {images:,} images agree no better than by chance (Spearman {reliability:.2f}): "
+            f"rankings on two halves of {images:,} images agree no better than by chance (Spearman {reliability:.2f}): "
             "evaluate on more images, or give the number of images"
         )
     factor = precision * (1 - reliability) / (reliability * (1 - precision))
@@ -162,7 +162,7 @@ def _extrapolated(reliability: float, images: int, precision: float) -> ImagesNe
 def _bracket(
     values: Values, precision: float, permutations: list[NDArray[np.int64]], best: float
 ) -> tuple[int, int, float]:
-    """The largest size below the first that suffices, that size, and its agreement; sizes double."""
+    """Return, among doubling sizes, the last insufficient size, the first sufficient size, and its agreement."""
     below = 0
     for size in _sizes(values.shape[1])[:-1]:
         agreement = _mean_or_zero(values, size, permutations)
@@ -173,7 +173,7 @@ def _bracket(
 
 
 def _mean_or_zero(values: Values, size: int, permutations: list[NDArray[np.int64]]) -> float:
-    """A mean agreement; 0 for halves that rank nothing."""
+    """Return the mean agreement, or 0 if it is undefined."""
     try:
         return _agreement(values, size, permutations).mean
     except InvalidInputError:
@@ -181,7 +181,7 @@ def _mean_or_zero(values: Values, size: int, permutations: list[NDArray[np.int64
 
 
 def _sizes(columns: int) -> list[int]:
-    """Halves that double from 8 columns, and at last half of the columns."""
+    """Return the sizes of halves: doubling from 8 columns, then half of all columns."""
     largest = columns // 2
     doubling = [FEWEST_COLUMNS << i for i in range(largest.bit_length())]
     return [*(size for size in doubling if size < largest), largest]
@@ -192,7 +192,7 @@ def _permutations(values: Values, rng: np.random.Generator, splits: int) -> list
 
 
 def _agreement(values: Values, size: int, permutations: list[NDArray[np.int64]]) -> SplitHalf:
-    """Agreement over splits: halves are the first `size` of a permutation's even and of its odd places."""
+    """Return the agreement over splits; halves are the first `size` even and odd positions of a permutation."""
     halves = np.zeros((values.shape[1], 2 * len(permutations)))
     for split, permutation in enumerate(permutations):
         for half in (0, 1):
@@ -221,4 +221,4 @@ def _check(values: Values, size: int, splits: int) -> None:
     if splits < 1:
         raise InvalidInputError(f"splits cannot be {splits}: give a positive number")
     if not all(np.isfinite(block).all() for block in _blocks(values)):
-        raise InvalidInputError("some values are NaN or infinite, so they cannot be ranked: leave those rows out")
+        raise InvalidInputError("some values are NaN or infinite, so they cannot be ranked: leave these rows out")

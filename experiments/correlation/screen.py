@@ -1,4 +1,4 @@
-"""What a ranking prints before, during and after."""
+"""Screen output of a ranking: the announcement, the progress and the results."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ UNDEFINED = "undefined"
 
 
 def announce(state: "RankingState", table: "Table", out: Any, seconds: float | None, console: Console) -> None:
-    """Print what is about to be evaluated, and how long that will take."""
+    """Print what will be evaluated and the estimated duration."""
     say, options, config = sayer(console), state.options, state.run.config
     say(f"{config['optimizer']} on {config['space']}, seed {config['seed']}: {state.run.folder}, into {out}")
     epochs = ", ".join(map(str, state.epochs))
@@ -30,11 +30,11 @@ def announce(state: "RankingState", table: "Table", out: Any, seconds: float | N
     say(f"Batch-norm {options.batch_norm}, preset {options.preset}, on {options.device}")
     say(f"Table {table.id}")
     if seconds is not None:
-        say(f"This will take {duration(seconds)}, and the statistics some more.")
+        say(f"This will take {duration(seconds)}, plus some time for the statistics.")
 
 
 class RankingProgress:
-    """A bar over all architectures of all epochs, and a line for each epoch that is finished; a context manager."""
+    """Context manager of a progress bar over the architectures of all epochs, with a line per finished epoch."""
 
     def __init__(self, total: int, done: int, console: Console) -> None:
         self._say = sayer(console)
@@ -62,44 +62,44 @@ class RankingProgress:
         self._bar.stop()
 
     def advance(self, epoch: int, architectures: int) -> None:
-        """Move the bar."""
+        """Advance the bar by a number of architectures."""
         self._bar.update(self._task, description=f"epoch {epoch}", advance=architectures)
 
     def epoch_done(self, line: dict[str, object]) -> None:
-        """Print a finished epoch."""
+        """Print the line of a finished epoch."""
         self._say(
             f"epoch {line['epoch']}: {line['architectures']:,} architectures, mean one-shot error "
             f"{percent(float(str(line['mean_error'])), 1)}, {float(str(line['seconds'])):.0f} s"
         )
 
     def statistics(self, total: int) -> None:
-        """Turn the bar to the statistics that follow."""
+        """Reset the bar for the statistics, which follow the evaluation."""
         self._bar.reset(self._task, total=total, description="statistics")
 
     def step(self) -> None:
-        """Move the bar of the statistics."""
+        """Advance the bar of the statistics by one step."""
         self._bar.advance(self._task)
 
 
 def show(summary: Mapping[str, Any], folder: Path, console: Console) -> None:
-    """Print the correlations of every epoch in a ranking's summary, and where the files are."""
+    """Print the correlations of every epoch in a ranking's summary, and the paths of the files."""
     say = sayer(console)
     source = source_text(summary["measured"])
     title = f"True {summary['split']} errors after {summary['budget']} epochs: {source}"
     screen = Screen(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("epoch", "Spearman of error", "Spearman of loss", "Kendall", "P@10 %", "regret"):
+    for heading in ("epoch", "Spearman (error)", "Spearman (loss)", "Kendall", "P@10 %", "regret"):
         screen.add_column(heading)
     for epoch, of in summary["epochs"].items():
         screen.add_row(epoch, *_cells(of))
     console.print(screen)
     for name, of in summary["reliability"].items():
         say(
-            f"Two rankings by {name} on {counted(of['images_per_half'], 'image')} each correlate with "
-            f"{of['spearman']:.3f} (split-half Spearman)."
+            f"Split-half Spearman correlation ({name}, {counted(of['images_per_half'], 'image')} per half): "
+            f"{of['spearman']:.3f}"
         )
     for line in _undefined(summary["undefined"]):
         say(line)
-    for label, name in (("Correlations", CORRELATIONS), ("Over epochs", BY_EPOCH), ("Scatter", SCATTER)):
+    for label, name in (("Correlations", CORRELATIONS), ("Correlation by epoch", BY_EPOCH), ("Scatter plot", SCATTER)):
         say(f"{label}: {folder / name}")
 
 
@@ -114,7 +114,7 @@ def _interval(of: dict[str, float] | None) -> str:
 
 
 def _undefined(undefined: Sequence[dict[str, Any]]) -> list[str]:
-    """Return one line for every cause, with the number of its places."""
+    """Return one line per cause, with the number of cases."""
     causes: dict[str, list[Any]] = {}
     for of in undefined:
         causes.setdefault(of["cause"], []).append(of["where"])

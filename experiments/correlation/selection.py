@@ -1,4 +1,4 @@
-"""Which architectures a ranking evaluates, and in which order."""
+"""Selection and order of the architectures that a ranking evaluates."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,9 +16,10 @@ from nasbench1shot1.images.batches import epoch_generator
 from nasbench1shot1.one_shot_search.kept_weights import method_of
 from nasbench1shot1.one_shot_search.record import Run
 from nasbench1shot1.space import OneShotSpace
+from nasbench1shot1.wording import counted
 
 CONTROLLER_DRAWS = 100
-"""Architectures drawn from ENAS's controller (NAS-Bench-1Shot1, section 5)."""
+"""Number of samples from ENAS's controller (NAS-Bench-1Shot1, section 5)."""
 _IN_PLACE, _DISTINCT = "no_loose_ends", "unique"
 
 Indices = NDArray[np.int64]
@@ -28,13 +29,14 @@ def selected(options: RankingOptions, space: OneShotSpace, run: Run, epoch: int)
     """Return the numbers of the architectures to evaluate at an epoch, ascending and distinct, (A,).
 
     Raises:
-        InvalidInputError: `architectures` is none of its forms, selects fewer than three, or names one that is not in
-            the space; or the run's optimizer has no controller.
+        InvalidInputError: the option `architectures` has none of its forms, selects fewer than three architectures, or
+            names an architecture that is not in the space; or the run's optimizer has no controller.
     """
     numbers = _numbers(options, space, run, epoch)
     if len(numbers) < 3:
         raise InvalidInputError(
-            f"--architectures '{options.architectures}' selects {len(numbers)}: a ranking needs at least 3"
+            f"--architectures '{options.architectures}' selects {counted(len(numbers), 'architecture')}: a ranking "
+            "needs at least 3"
         )
     return numbers
 
@@ -44,8 +46,8 @@ def _numbers(options: RankingOptions, space: OneShotSpace, run: Run, epoch: int)
     if text == CONTROLLER:
         if not method_of(run, epoch).learns_to_sample:
             raise InvalidInputError(
-                f"--architectures controller needs a run of enas, but '{run.folder}' searched with "
-                f"{run.config['optimizer']}: choose all, a number or a file"
+                f"--architectures controller requires a run of enas, but '{run.folder}' is a run of "
+                f"{run.config['optimizer']}: give all, a number or a text file"
             )
         return controller_draws(run, space, epoch, options.seed)
     if text == ALL or text.isdecimal():
@@ -67,7 +69,7 @@ def list_facts(architectures: str) -> dict[str, str]:
 
 
 def controller_draws(run: Run, space: OneShotSpace, epoch: int, seed: int) -> Indices:
-    """Return the distinct architectures among 100 draws of the controller at an epoch, without their loose ends."""
+    """Return the distinct architectures, without loose ends, among 100 samples from the controller at an epoch."""
     method = method_of(run, epoch)
     method.generator = epoch_generator(seed, "controller", epoch)
     with torch.no_grad():
@@ -76,9 +78,9 @@ def controller_draws(run: Run, space: OneShotSpace, epoch: int, seed: int) -> In
 
 
 def in_sharing_order(architectures: Sequence[Architecture]) -> Indices:
-    """Return an order (A,) in which consecutive architectures have as many first blocks in common as possible.
+    """Return an order (A,) in which consecutive architectures share as many of their first blocks as possible.
 
-    The evaluation computes once what consecutive architectures share.
+    The evaluation computes shared blocks of consecutive architectures once.
     """
     keys = [tuple(zip(arch.parents, (*arch.operations, 0), strict=True)) for arch in architectures]
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), np.int64)
@@ -91,7 +93,9 @@ def _all(space: OneShotSpace, copies: str) -> Indices:
 
 def _sample(numbers: Indices, count: int, seed: int) -> Indices:
     if count > len(numbers):
-        raise InvalidInputError(f"--architectures {count} is more than the {len(numbers):,} that there are: choose all")
+        raise InvalidInputError(
+            f"--architectures {count} is more than the {len(numbers):,} available: lower it, or give all"
+        )
     rng = np.random.default_rng([seed, 0])
     return np.sort(rng.choice(numbers, count, replace=False))
 
@@ -101,6 +105,6 @@ def _listed(path: Path) -> list[Architecture]:
         lines = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInputError(
-            f"--architectures '{path}' is neither all, controller, a number nor a readable text file ({error})"
+            f"--architectures '{path}' is not all, controller, a number or a readable text file ({error}): correct it"
         ) from error
     return [Architecture.parse(line) for line in lines if line.strip()]

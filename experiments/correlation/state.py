@@ -1,4 +1,4 @@
-"""A ranking between two chunks of architectures: what is evaluated, and what a checkpoint holds of it."""
+"""The state of a ranking: its options and inputs, the scores so far, and the content of a checkpoint."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,23 +20,23 @@ from nasbench1shot1.runs.checkpoints import taking_up
 from nasbench1shot1.space import OneShotSpace
 
 BLOCKS = 64
-"""Into so many blocks the images are divided to measure the reliability of the ranking."""
+"""Number of blocks of images whose means measure the reliability of a ranking."""
 RELIABILITY_ARCHITECTURES = 2_000
-"""Of at most so many architectures, drawn at random, are block means kept."""
+"""Maximum number of architectures, drawn at random, whose block means are kept."""
 
 
 @dataclass
 class EpochInProgress:
-    """The scores of one epoch so far, in the order of evaluation; NaN where an architecture has none yet.
+    """The scores of one epoch so far, in the order of evaluation; NaN for architectures not yet evaluated.
 
     Attributes:
-        numbers: int64 (A,), in the order in which they are evaluated.
-        done: how many are evaluated.
+        numbers: int64 (A,), numbers of the architectures in the order of evaluation.
+        done: number of architectures that are evaluated.
         errors: float32 (A,), fractions.
         losses: float32 (A,), nats.
-        watched: bool (A,), whose scores on every block of images are kept.
+        watched: bool (A,), whether the scores of an architecture on every block of images are kept.
         blocks: float32 (2, W, B), errors and losses of the W watched architectures on B blocks of images.
-        seconds: spent so far.
+        seconds: time spent on this epoch so far.
     """
 
     numbers: Indices
@@ -55,18 +55,18 @@ class EpochInProgress:
 
 @dataclass
 class RankingState:
-    """All that a ranking needs and changes.
+    """The inputs and the progress of a ranking.
 
     Attributes:
         options: the resolved options.
         run: the search whose shared weights are evaluated.
-        space: of the run.
-        images: of the run, on the device.
-        split: its halves.
+        space: the space of the run.
+        images: the image set of the run, on the device.
+        split: the two halves of the images.
         rows: int64 (N,), the evaluated images: rows of the architecture half, in random order.
-        epochs: to evaluate, ascending.
-        identity: what a checkpoint must fit.
-        recorded: how many epochs are finished.
+        epochs: the epochs to evaluate, ascending.
+        identity: facts that must equal those in a checkpoint.
+        recorded: number of finished epochs.
         current: the epoch in progress; None between two epochs.
     """
 
@@ -83,11 +83,11 @@ class RankingState:
 
     @property
     def epoch(self) -> int:
-        """Return the epoch that is evaluated now."""
+        """Return the epoch to evaluate now."""
         return self.epochs[self.recorded]
 
     def begin_epoch(self) -> EpochInProgress:
-        """Return the epoch in progress, a new one if there is none."""
+        """Return the epoch in progress, or begin the next epoch."""
         if self.current is None:
             numbers = selected(self.options, self.space, self.run, self.epoch)
             order = in_sharing_order([self.space[int(number)] for number in numbers])
@@ -96,11 +96,11 @@ class RankingState:
 
     @property
     def blocks(self) -> int:
-        """Return into how many blocks the images are divided."""
+        """Return the number of blocks of images."""
         return min(BLOCKS, len(self.rows))
 
     def architectures(self, numbers: Indices) -> list[Architecture]:
-        """Return the architectures of those numbers."""
+        """Return the architectures with the given numbers."""
         return [self.space[int(number)] for number in numbers]
 
     def _watched(self, count: int) -> NDArray[np.bool_]:
@@ -108,7 +108,7 @@ class RankingState:
         return np.isin(np.arange(count), drawn[:RELIABILITY_ARCHITECTURES])
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what a checkpoint holds."""
+        """Return the content of a checkpoint."""
         current = self.current
         arrays = ("numbers", "errors", "losses", "watched", "blocks")
         return {
@@ -123,7 +123,7 @@ class RankingState:
         }
 
     def load_state_dict(self, state: dict[str, Any], path: Path) -> None:
-        """Restore what `state_dict` returned, read from `path`; raises as `runs.checkpoints.taking_up`."""
+        """Restore the result of `state_dict`, read from `path`; raises as `runs.checkpoints.taking_up` does."""
         with taking_up(state, path, self.identity, "ranking"):
             stored = state["current"]
             arrays = {

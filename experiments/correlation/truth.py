@@ -1,4 +1,4 @@
-"""The true errors of architectures, as a table has them, measured and estimated ones told apart."""
+"""The true errors of architectures in a table; measurements are distinguished from estimates."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Truth:
         budget: epochs of training.
         split: "validation" or "test".
         errors: (A,) fractions, means over the table's repeats; NaN where the table has no value.
-        measurements: (A,) fractions, means over real measurements alone; NaN where there is none.
+        measurements: (A,) fractions, means over measurements only; NaN for architectures without measurements.
     """
 
     budget: int
@@ -34,15 +34,17 @@ class Truth:
 
     @property
     def measured(self) -> NDArray[np.bool_]:
-        """Return whether a real measurement stands behind each error, (A,)."""
+        """Return whether each architecture has a measurement, (A,)."""
         return ~np.isnan(self.measurements)
 
 
 def truths(table: Table, architectures: Sequence[Architecture], budgets: Sequence[int]) -> list[Truth]:
-    """Look up all architectures at every budget, on both splits; leave out budgets and splits without any value.
+    """Return the true errors of architectures at every budget, on both splits.
+
+    Combinations of budget and split without any value are left out.
 
     Raises:
-        OutOfDomainError: the table lacks one of the architectures, or has a value of none of them.
+        OutOfDomainError: the table lacks one of the architectures, or has no value for any of them.
     """
     rows = table.rows(architectures)
     found = []
@@ -53,17 +55,17 @@ def truths(table: Table, architectures: Sequence[Architecture], budgets: Sequenc
             if not np.isnan(errors).all():
                 found.append(Truth(budget, split, errors, 1 - _mean(table.measured(name, budget)[rows])))
     if not found:
-        raise OutOfDomainError(f"the table {table.id} has no accuracy of these architectures: choose another --table")
+        raise OutOfDomainError(f"the table {table.id} has no accuracy of these architectures: give another --table")
     return found
 
 
 def headline(found: Sequence[Truth]) -> Truth:
-    """Return the truth that summaries and pictures show: the largest budget, test rather than validation."""
+    """Return the true errors that summaries and pictures show: the largest budget, on test if the table has it."""
     return max(found, key=lambda truth: (truth.budget, truth.split == "test"))
 
 
 def provenance(truth: Truth, table: Table) -> dict[str, Any]:
-    """Return what the true errors are worth, for summaries and captions."""
+    """Return the table, the measured fraction and the fidelity of the true errors, for summaries."""
     return {
         "table_id": table.id,
         "measured": float(truth.measured.mean()),
@@ -72,10 +74,10 @@ def provenance(truth: Truth, table: Table) -> dict[str, Any]:
 
 
 def source_text(measured: float) -> str:
-    """Return in words how many of the true errors are measured, from their share."""
+    """Return in words which fraction of the true errors is measured."""
     if measured == 1:
         return "measured"
-    return "predicted" if measured == 0 else f"{percent(measured, 1)} measured, else predicted"
+    return "predicted" if measured == 0 else f"{percent(measured, 1)} measured, others predicted"
 
 
 def _mean(repeats: Floats) -> Floats:

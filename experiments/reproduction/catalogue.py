@@ -1,4 +1,4 @@
-"""Every figure that `nb1shot1 reproduce` draws, by name, whatever kind of figure it is."""
+"""All figures that `nb1shot1 reproduce` draws, by name."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -16,18 +16,19 @@ KINDS: dict[str, Callable[[str, Sequence[str]], ReproducedFigure]] = {
     **dict.fromkeys(FIGURES, RegretFigure.named),
     "figure17": ProxyFigure.named,
 }
-"""By the name of a figure, what makes it from its name and the parts that are asked for."""
+"""Functions that create a figure from its name and the selected parts, by name."""
 
 
 def open_figure(name: str, only: Sequence[str] = ()) -> ReproducedFigure:
-    """Return a figure, or the part of it that is asked for.
+    """Return a figure, or the selected part of it.
 
     Args:
         name: "figure2", …
-        only: keys of panels or of curves, or "panel/curve", each perhaps with `*`; a curve stays if one of them fits.
+        only: keys of panels or of curves, or "panel/curve", each with optional `*` wildcards. A curve
+            is selected if one of them matches.
 
     Raises:
-        InvalidInputError: an unknown name, or one of `only` fits nothing.
+        InvalidInputError: the name is unknown, or one of `only` matches nothing.
     """
     if name not in KINDS:
         raise _unknown_figure(name)

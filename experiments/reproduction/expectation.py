@@ -1,4 +1,4 @@
-"""How long the jobs of a figure will take, from a few timed steps on the machine that they will run on."""
+"""Estimates of the time that the jobs of a figure take, from a few timed steps on the machine that runs them."""
 
 import heapq
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ START_UP = 5.0  # seconds until a process of its own computes, and to draw its p
 
 
 def measure(jobs: Sequence[FigureJob]) -> dict[Kind, float]:
-    """Seconds per unit for every kind among the jobs; a GPU's memory is free again afterwards."""
+    """Return the seconds per unit for every kind of job; a GPU's memory is freed afterwards."""
     import torch
 
     per_unit = {kind: job.seconds_per_unit() for kind, job in {job.kind: job for job in jobs}.items()}
@@ -18,12 +18,12 @@ def measure(jobs: Sequence[FigureJob]) -> dict[Kind, float]:
 
 
 def seconds_left(job: FigureJob, per_unit: Mapping[Kind, float], done: int) -> float:
-    """What is left of a job after that many units, its process's start included."""
+    """Return the remaining seconds of a job after `done` units, including the start of its process."""
     return START_UP + (job.units - done) * per_unit[job.kind]
 
 
 def makespan(seconds: Sequence[float], workers: int) -> float:
-    """When the last job ends if each starts in its turn, as soon as a worker is free."""
+    """Return the seconds until the last job ends if jobs start in order, each as soon as a worker is free."""
     ends = [0.0] * workers
     for length in seconds:
         heapq.heappush(ends, heapq.heappop(ends) + length)

@@ -1,4 +1,4 @@
-"""The interface between `reproduce` and a figure, whatever the figure shows: its jobs, and what comes out of them."""
+"""The interface between `reproduce` and any kind of figure: the figure's jobs and their results."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 
 Options = Mapping[str, Any]
 Kind = tuple[str, ...]
-"""What the cost of a job's units depends on within one figure."""
+"""Identifies jobs of one figure whose units take equally long."""
 
-# Finished runs are scored anew on the table in use. Where they were computed only matters if somebody asks for it.
+# Options that may differ from a recorded run: finished runs are scored again on the table in use, and the device only
+# matters if it is given.
 _FREE = ("table", "device")
 
 
@@ -34,10 +35,10 @@ class FigureJob(Job, ABC):
     """One run that a figure needs; its options are resolved.
 
     Attributes:
-        panel, curve: keys of where its result is drawn; the name of the job is "panel/curve/seed-0".
-        NOUNS: what screens call one such job, and several.
-        UNIT: what its progress counts; each is a line of metrics.jsonl.
-        VERB: how such a folder came about, for errors.
+        panel, curve: keys of the panel and the curve that show the result; the name of the job is "panel/curve/seed-0".
+        NOUNS: the singular and the plural noun for such jobs on screens.
+        UNIT: the noun for a unit of progress; each unit is a line of metrics.jsonl.
+        VERB: the participle for such a folder in error messages: "was searched with".
     """
 
     NOUNS: ClassVar[tuple[str, str]]
@@ -55,15 +56,15 @@ class FigureJob(Job, ABC):
     @property
     @abstractmethod
     def kind(self) -> Kind:
-        """What the cost of the job's units depends on."""
+        """Key of jobs whose units take equally long."""
 
     @abstractmethod
     def seconds_per_unit(self) -> float:
-        """Time a few steps on this machine; return the seconds that a unit takes. Raises as the job would."""
+        """Time a few steps on this machine and return the seconds per unit; raises the errors that the job would."""
 
     @abstractmethod
     def record(self) -> RunRecord:
-        """Open the job's folder, which must be started."""
+        """Open the job's folder; the job must have begun."""
 
     def recorded_options(self) -> Mapping[str, Any] | None:
         """Return the options that the job's folder records; None before the job has begun."""
@@ -71,15 +72,15 @@ class FigureJob(Job, ABC):
 
     @abstractmethod
     def outcome(self) -> str:
-        """Return in a few words what came out of the finished job."""
+        """Return the result of the finished job in a few words."""
 
     def units_done(self) -> int:
-        """Return the number of units on record; a process that is writing may be one ahead."""
+        """Return the number of recorded units; a running process may be one unit ahead."""
         return min(self._lines(), self.units)
 
     @classmethod
     def counted(cls, number: int) -> str:
-        """Return so many jobs in words: "1 search", "30 searches"."""
+        """Return a number of jobs in words: "1 search", "30 searches"."""
         return f"{number} {cls.NOUNS[number != 1]}"
 
     def _lines(self) -> int:
@@ -90,58 +91,58 @@ class FigureJob(Job, ABC):
 
 
 class FigureResults(Protocol):
-    """What the finished jobs of a figure gave, scored on one table."""
+    """The results of the finished jobs of a figure, scored on one table."""
 
     def as_table(self) -> "pandas.DataFrame":
-        """Return the drawn values, for the CSV file."""
+        """Return the plotted values, for the CSV file."""
 
     def draw(self) -> "Figure":
         """Return the picture."""
 
     def show(self, console: "Console") -> None:
-        """Print the results in short."""
+        """Print a summary of the results."""
 
 
 class ReproducedFigure(Protocol):
-    """A figure of the paper, or the part of it that is asked for."""
+    """A figure of the paper, or a selected part of it."""
 
     @property
     def title(self) -> str:
         """Return what the figure compares."""
 
     def size(self, scale: str) -> str:
-        """Return how much work the figure is at a scale, as in "90 × 50 epochs"."""
+        """Return the amount of work at a scale, such as "90 × 50 epochs"."""
 
     def jobs(
         self, scale: str, out: Path, given: Options, seeds: Sequence[int] | None, call: Callable[..., Any]
     ) -> Sequence[FigureJob]:
-        """Return the jobs of the figure in the order in which they are started.
+        """Return the jobs of the figure in the order in which they start.
 
         Args:
             scale: "full" or "quick".
             out: the figure's folder.
-            given: options for all jobs, which win over the figure's own.
-            seeds: seeds of every curve. Default: those of the scale.
-            call: `Workers.call`, for what depends on the machine that computes.
+            given: options of all jobs, which override the figure's own options.
+            seeds: seeds of every curve. Default: the seeds of the scale.
+            call: `Workers.call`, which runs a function on the machine of the workers.
 
         Raises:
             InvalidInputError: an unknown scale or option, a value out of range, or bad seeds.
         """
 
     def results(self, jobs: Sequence[FigureJob], table: "Table") -> FigureResults | None:
-        """Return what the finished jobs gave, scored on a table; None if no job is finished.
+        """Return the results of the finished jobs, scored on a table; None if no job is finished.
 
         Raises OutOfDomainError if the table lacks an architecture.
         """
 
 
 def fits(panel: str, curve: str, only: Sequence[str]) -> bool:
-    """Return whether a curve is asked for: by its panel, its own key or "panel/curve", each perhaps with `*`."""
+    """Return whether a curve is selected: by its panel, its key or "panel/curve", each with optional `*` wildcards."""
     return any(fnmatch(name, pattern) for pattern in only for name in (panel, curve, f"{panel}/{curve}"))
 
 
 def check_parts(name: str, pairs: Sequence[tuple[str, str]], only: Sequence[str]) -> None:
-    """Raise InvalidInputError for a pattern that fits none of a figure's pairs of panel and curve."""
+    """Raise InvalidInputError for a pattern that matches none of a figure's pairs of panel and curve."""
     for pattern in only:
         if not any(fits(panel, curve, [pattern]) for panel, curve in pairs):
             panels, curves = (dict.fromkeys(keys) for keys in zip(*pairs, strict=True))
@@ -149,24 +150,25 @@ def check_parts(name: str, pairs: Sequence[tuple[str, str]], only: Sequence[str]
 
 
 def check_seeds(seeds: Sequence[int] | None) -> None:
-    """Raise InvalidInputError for seeds that are none or not distinct; None passes."""
+    """Raise InvalidInputError if seeds are empty or not distinct; None is valid."""
     if seeds is not None and (not seeds or len(set(seeds)) < len(seeds)):
-        raise InvalidInputError(f"seeds {list(seeds)} are none or one twice: give distinct ones, as 0-5")
+        raise InvalidInputError(f"seeds {list(seeds)} are empty or not distinct: give distinct seeds, such as 0-5")
 
 
 def check_recorded(jobs: Sequence[FigureJob], given: Options) -> None:
-    """Refuse a folder whose run has other options than the figure's, or has lost some of its lines.
+    """Check that existing run folders have the figure's options and are not damaged.
 
     Raises:
-        InvalidInputError: the first difference, and what to do; DamagedFileError for a damaged run.
+        InvalidInputError: an option of a recorded run differs from the figure's.
+        DamagedFileError: the record of a finished run is damaged or incomplete.
     """
     for job in jobs:
         if job.is_finished:
-            _ = job.record().lines  # damaged or missing ones raise here
+            _ = job.record().lines  # raises for damaged or missing lines
         for name, wanted, recorded in _differences(job):
             if name not in _FREE or (name == "device" and name in given):
                 raise InvalidInputError(
-                    f"{job.folder} was {job.VERB} with {flag(name)} {recorded}, and the figure asks for {wanted}: "
+                    f"{job.folder} was {job.VERB} with {flag(name)} {recorded}, but the figure needs {wanted}: "
                     "choose another --out, or remove that folder"
                 )
 

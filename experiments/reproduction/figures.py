@@ -132,10 +132,10 @@ FIGURES: dict[str, PaperFigure] = {
     "figure12": PaperFigure("weight decay of the weights, space 1", _of_methods("s1", _DECAYS), quick_epochs=6),
     "figure13": PaperFigure("weight decay of the weights, space 2", _of_methods("s2", _DECAYS), quick_epochs=6),
 }
-"""Every figure of regret curves, by name."""
+"""All figures of regret curves, by name."""
 
 RANKING_FIGURES = {"figure3": PaperFigure("one-shot versus true ranking", _spaces(_ALL_METHODS), quick_epochs=6)}
-"""Every figure of rank correlations, by name."""
+"""All figures of rank correlations, by name."""
 
 OTHER_FIGURES = {
     1: "an overview",
@@ -145,4 +145,4 @@ OTHER_FIGURES = {
     15: "tuned one-shot and black-box optimizers over time",
     16: "the importance of hyperparameters",
 }
-"""The paper's figures that are not drawn, by number: what they show."""
+"""Content of the paper's figures that `reproduce` does not draw, by number."""

@@ -1,4 +1,4 @@
-"""From a regret figure to the searches that it takes: one job for every curve and seed, each with its own folder."""
+"""The searches of a regret figure: one job per curve and seed, each with its own folder."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ SEARCH = "nasbench1shot1.one_shot_search.searching:search"
 
 @dataclass(frozen=True, kw_only=True)
 class SearchJob(FigureJob):
-    """One search of a figure; the name is "s1/darts/seed-0"."""
+    """A search of a figure, named, for example, "s1/darts/seed-0"."""
 
     NOUNS, UNIT, VERB = ("search", "searches"), "epoch", "searched"
 
@@ -33,15 +33,15 @@ class SearchJob(FigureJob):
 
     @property
     def kind(self) -> Kind:
-        """Optimizer and space."""
+        """Optimizer and space, on which the time per epoch depends."""
         return str(self.options["optimizer"]), str(self.options["space"])
 
     def units_done(self) -> int:
-        """Return the number of epochs on record; a process that is writing may be one ahead."""
+        """Return the number of recorded epochs; a running process may be one epoch ahead."""
         return min(max(self._lines() - 1, 0), self.epochs)  # the first line is epoch 0
 
     def seconds_per_unit(self) -> float:
-        """Return the seconds that an epoch takes on this machine."""
+        """Return the seconds per epoch on this machine."""
         from nasbench1shot1.one_shot_search.estimate import seconds_per_epoch
 
         return seconds_per_epoch(search_options(dict(self.options)))
@@ -58,14 +58,15 @@ class SearchJob(FigureJob):
 
 
 def figure_named(name: str, only: Sequence[str] = ()) -> PaperFigure:
-    """Return a figure of `FIGURES` or `RANKING_FIGURES`, or the part of it that is asked for.
+    """Return a figure of `FIGURES` or `RANKING_FIGURES`, or the selected part of it.
 
     Args:
         name: "figure2", …
-        only: keys of panels or of curves, or "panel/curve", each perhaps with `*`; a curve stays if one of them fits.
+        only: keys of panels or of curves, or "panel/curve", each with optional `*` wildcards. A curve
+            is selected if one of them matches.
 
     Raises:
-        InvalidInputError: one of `only` fits nothing.
+        InvalidInputError: one of `only` matches nothing.
     """
     figure = {**FIGURES, **RANKING_FIGURES}[name]
     if not only:
@@ -79,7 +80,7 @@ def figure_named(name: str, only: Sequence[str] = ()) -> PaperFigure:
 
 
 def resolved(options: Sequence[Options]) -> list[dict[str, Any]]:
-    """Return the options of several searches with every default filled in for the machine that this runs on.
+    """Return the options of several searches with all defaults filled in for the current machine.
 
     Raises InvalidInputError for an unknown option or a value out of range.
     """
@@ -94,18 +95,18 @@ def jobs_of(
     seeds: Sequence[int] | None = None,
     resolve: Callable[[Sequence[Options]], list[dict[str, Any]]] = resolved,
 ) -> list[SearchJob]:
-    """The searches of a figure, all curves of the first seed first, so that a stopped figure has something of each.
+    """Return the searches of a figure, ordered by seed, so that all curves have results early.
 
     Args:
-        figure: what `figure_named` gave.
+        figure: the figure, from `figure_named`.
         scale: "full" or "quick".
         out: the figure's folder.
-        given: options for all searches, which win over the figure's own.
-        seeds: the scale's if not given.
-        resolve: fills in defaults; on a cluster, a worker's, whose device is not this machine's.
+        given: options of all searches, which override the figure's own options.
+        seeds: seeds of every curve. Default: the seeds of the scale.
+        resolve: fills in defaults; on a cluster, it runs on a worker, whose device may differ.
 
     Raises:
-        InvalidInputError: an unknown scale or option, a value out of range, or seeds that are none or not distinct.
+        InvalidInputError: a scale or an option is unknown, a value is out of range, or seeds are empty or not distinct.
     """
     check_seeds(seeds)
     if scale not in SCALES:

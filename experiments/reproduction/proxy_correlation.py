@@ -1,4 +1,4 @@
-"""How the errors of small proxies rank architectures: Spearman's ρ with a table's errors after every training epoch."""
+"""Rank correlation of small proxies: Spearman's ρ of proxy errors and table errors after every training epoch."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from nasbench1shot1.proxy_training import ProxyTrainings
 from nasbench1shot1.tables.table import Table
 
 SPLITS = {"validation": "valid", "test": "test"}
-"""Splits of the table, and how `evaluator.Score` begins their fields."""
+"""Splits of the table, and the prefixes of their fields in `evaluator.Score`."""
 RESAMPLES, LEVEL = 200, 0.95
 UNDEFINED = float("nan")
 
@@ -26,14 +26,14 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class ProxyResult:
-    """The finished trainings of one size of the proxy, of all seeds together, scored on one table.
+    """The finished trainings of one size of the proxy, pooled over seeds and scored on one table.
 
     Attributes:
-        trainings: one for each seed.
-        errors: (architectures, epochs), validation errors of the proxy: fractions, after every epoch.
-        true: for each of `SPLITS`, (architectures,) errors of the table after 108 epochs; NaN where it has none.
-        measured: for each of `SPLITS`, (architectures,) whether the table measured the value.
-        groups: (architectures,) numbers of their cells; equal cells have one value in the table.
+        trainings: one record per seed.
+        errors: (architectures, epochs), validation error of the proxy after every epoch, a fraction.
+        true: for each of `SPLITS`, (architectures,) the table's error after 108 epochs; NaN for missing values.
+        measured: for each of `SPLITS`, (architectures,) whether the table's value is a measurement.
+        groups: (architectures,) number of the architecture's cell; equal cells share one value in the table.
     """
 
     trainings: Sequence[ProxyTrainings]
@@ -54,7 +54,7 @@ class ProxyResult:
 
     @cached_property
     def by_epoch(self) -> pandas.DataFrame:
-        """Rows of `as_table` for this size: a row for every split and epoch."""
+        """The rows of `as_table` for this size, one per split and epoch."""
         return pandas.DataFrame([row for split in SPLITS for row in self._rows(split)])
 
     def last(self, split: str) -> "pandas.Series[float]":
@@ -72,10 +72,11 @@ class ProxyResult:
 
 
 def as_table(found: Sequence[ProxyResult]) -> pandas.DataFrame:
-    """Return a row for every size of the proxy, split and epoch.
+    """Return one row per size of the proxy, split and epoch.
 
     Columns: cells, channels, epoch (from 1), split (of the table), spearman, low and high (95 % bootstrap interval over
-    architectures), n (architectures), measured (share of measured values in the table). Undefined correlations are NaN.
+    architectures), n (number of architectures), measured (fraction of the n values that are measured). Undefined
+    correlations are NaN.
     """
     return pandas.concat([result.by_epoch for result in found], ignore_index=True)
 
@@ -95,7 +96,7 @@ def studied(trainings: Sequence[ProxyTrainings], table: Table) -> ProxyResult:
 
 
 def correlation(errors: Floats, true: Floats) -> float:
-    """Return Spearman's ρ of (N,) errors; NaN where it is undefined: a constant side, or fewer than 3 architectures."""
+    """Return Spearman's ρ of (N,) errors; NaN if a side is constant or fewer than 3 architectures are given."""
     try:
         return evaluate(errors, true, ["spearman"])["spearman"]
     except InvalidInputError:
@@ -103,9 +104,9 @@ def correlation(errors: Floats, true: Floats) -> float:
 
 
 def interval(errors: Floats, true: Floats, groups: Ints) -> tuple[float, float]:
-    """Return the 95 % bootstrap interval of Spearman's ρ over (N,) architectures; NaN where ρ is undefined.
+    """Return the 95 % bootstrap interval of Spearman's ρ over (N,) architectures; NaN if ρ is undefined.
 
-    Architectures of one group are drawn together. All curves share the random numbers.
+    Architectures of one group are drawn together. All curves use equal random numbers.
     """
     if np.isnan(correlation(errors, true)):
         return UNDEFINED, UNDEFINED

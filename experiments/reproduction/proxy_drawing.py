@@ -1,4 +1,4 @@
-"""The picture of a proxy study: a panel per number of cells, a line per number of channels, ρ over training epochs."""
+"""The plot of a proxy study: ρ by training epoch, a panel per number of cells, a line per number of channels."""
 
 import textwrap
 from collections.abc import Sequence
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
 LINES: dict[str, tuple[Literal["-", ":"], float]] = {"validation": ("-", 2.0), "test": (":", 1.4)}
-"""Line style and width by the split of the table."""
+"""Line style and width, by split of the table."""
 
 
 def draw(name: str, title: str, found: Sequence[ProxyResult], seeds: int, table: Table) -> "Figure":
-    """Draw Spearman's ρ of the proxy's validation error and the table's errors; the band is that of validation.
+    """Plot Spearman's ρ of the proxy's validation error and the table's errors, with a band for the validation error.
 
     Args:
         name: "figure17".
         title: what the figure compares.
-        found: the sizes of the proxy that have finished trainings; at least one.
-        seeds: seeds of every size, were all of them finished.
-        table: the table behind `found`.
+        found: at least one size of the proxy, with finished trainings.
+        seeds: number of seeds of every size, finished or not.
+        table: the table on which `found` is scored.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -60,7 +60,7 @@ def _colours(found: Sequence[ProxyResult]) -> dict[int, str]:
 def _draw_size(result: ProxyResult, axes: "Axes", colour: str) -> None:
     for split, (line, width) in LINES.items():
         frame = result.by_epoch[result.by_epoch["split"] == split]
-        marker = "." if len(frame) < 30 else ""  # a point between two gaps has no line
+        marker = "." if len(frame) < 30 else ""  # without a marker, a point between two gaps would be invisible
         axes.plot(frame["epoch"], frame["spearman"], line, marker=marker, color=colour, linewidth=width)
         if split == "validation":
             axes.fill_between(frame["epoch"], frame["low"], frame["high"], color=colour, alpha=0.12, linewidth=0)
@@ -109,20 +109,20 @@ def _caption(found: Sequence[ProxyResult], seeds: int, table: Table) -> str:
     lines += [*_unfinished(found, seeds), *_gaps(found)]
     if found[0].trainings[0].config["scale"] == "quick":
         lines.append(
-            "trainings this small and few show how the study runs; they do not allow conclusions about proxies"
+            "so few and small trainings only demonstrate the study; they do not allow conclusions about proxies"
         )
     measured = [pandas.DataFrame({"test_measured": [r.measured["test"].all()]}) for r in found]
     return "\n".join([*lines, table_text(measured, table.id, table.fidelity())])
 
 
 def _unfinished(found: Sequence[ProxyResult], seeds: int) -> list[str]:
-    """Return a line that names sizes of which not all seeds are finished, if there are any."""
+    """Return a line that lists the sizes with unfinished seeds, if any."""
     short = [f"{r.cells} × {r.channels}" for r in found if len(r.trainings) < seeds]
-    return [f"not all seeds finished so far (cells × channels): {', '.join(short)}"] if short else []
+    return [f"sizes with unfinished seeds (cells × channels): {', '.join(short)}"] if short else []
 
 
 def _gaps(found: Sequence[ProxyResult]) -> list[str]:
-    """Return a line that explains undefined correlations, if there are any."""
+    """Return lines that explain undefined correlations, if any."""
     rows = as_table(found)
     undefined = rows[rows["spearman"].isna()]
     if undefined.empty:
@@ -131,5 +131,5 @@ def _gaps(found: Sequence[ProxyResult]) -> list[str]:
         f"{cells} × {channels} {split} in {counted(len(group), 'epoch')}"
         for (cells, channels, split), group in undefined.groupby(["cells", "channels", "split"])
     ]
-    why = "all architectures have equal errors there, or the table has values of fewer than 3"
-    return textwrap.wrap(f"gaps (cells × channels): ρ is undefined, as {why}: {', '.join(places)}", LINE + 40)
+    why = "all architectures have equal errors, or the table has values for fewer than 3 of them"
+    return textwrap.wrap(f"gaps: ρ is undefined because {why} (cells × channels: {', '.join(places)})", LINE + 40)

@@ -1,7 +1,8 @@
-"""Figure 17 of NAS-Bench-1Shot1, as `reproduce` sees it: the proxy study.
+"""Figure 17 of NAS-Bench-1Shot1 as `reproduce` uses it: the proxy study.
 
 The paper samples 150 architectures of space 3 and trains each alone in the fixed-width network of the supernet, with
-3, 6 or 9 cells and 2, 4, 8, 16 or 36 initial channels. It states neither epochs nor optimizer: these are a search's.
+3, 6 or 9 cells and 2, 4, 8, 16 or 36 initial channels. It states neither the number of epochs nor the optimizer; this
+package uses the settings of a search.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 FOREIGN = ("table", "compile")
-"""Options of `reproduce` that trainings do not have: the table only scores, and every network differs."""
+"""Options of `reproduce` that do not apply to the trainings: a table is only for scoring, and all networks differ."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +42,11 @@ class ProxyStudy:
     table: Table
 
     def as_table(self) -> "pandas.DataFrame":
-        """Return a row for every size, split and epoch, as `proxy_correlation.as_table`."""
+        """Return one row per size, split and epoch, as `proxy_correlation.as_table` does."""
         return as_table(self.found)
 
     def draw(self) -> "Figure":
-        """Return the picture, as `proxy_drawing.draw`."""
+        """Return the picture, as `proxy_drawing.draw` does."""
         return draw(self.name, self.title, self.found, self.seeds, self.table)
 
     def show(self, console: "Console") -> None:
@@ -61,8 +62,9 @@ class ProxyStudy:
         frame = self.as_table()
         sources = [f"{split} {provenance(frame.loc[frame['split'] == split, 'measured'])}" for split in SPLITS]
         say = sayer(console)
-        say("proxy: cells × channels; n: architectures; mean error: of the proxies on validation images; ρ: Spearman's")
-        say(f"with the table's errors [95 % bootstrap interval over architectures]; {', '.join(sources)}")
+        say("proxy: cells × channels; mean error: mean validation error of n architectures")
+        say("ρ: Spearman's ρ with the table's errors [95 % bootstrap interval]")
+        say(f"table errors: {', '.join(sources)}")
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ class ProxyFigure:
 
     @classmethod
     def named(cls, name: str, only: Sequence[str]) -> Self:
-        """Return the figure, or the part that is asked for; raises InvalidInputError for an unknown part."""
+        """Return the figure, or the selected part of it; raises InvalidInputError for an unknown part."""
         check_parts(name, [keys(*size) for size in SCALES["full"].sizes()], only)
         return cls(name, tuple(only))
 
@@ -84,7 +86,7 @@ class ProxyFigure:
         return "proxy and table errors, by proxy size"
 
     def size(self, scale: str) -> str:
-        """Return proxies × trainings at a scale."""
+        """Return the numbers of proxies and of trainings per proxy at a scale."""
         study = SCALES[scale]
         architectures = {**TRAINING_SCALES[scale], **study.options}.get("architectures", ProxyConfig.architectures)
         return f"{len(study.sizes()) * len(study.seeds)} × {architectures} trainings"
@@ -92,12 +94,14 @@ class ProxyFigure:
     def jobs(
         self, scale: str, out: Path, given: Options, seeds: Sequence[int] | None, call: Callable[..., Any]
     ) -> list[ProxyJob]:
-        """Return a job for every size and seed, the most expensive first, so that workers end together."""
+        """Return one job per seed and size; expensive sizes come first, so that all workers finish at similar times."""
         check_seeds(seeds)
         if scale not in SCALES:
             raise unknown_name("scale", scale, SCALES)
         if given.get("compile"):
-            raise InvalidInputError(f"--compile does not apply to {self.name}, whose networks all differ: remove it")
+            raise InvalidInputError(
+                f"--compile does not apply to {self.name}, because all its networks differ: remove it"
+            )
         study, own = SCALES[scale], {name: value for name, value in given.items() if name not in FOREIGN}
         sizes = sorted(self._chosen(scale), key=_cost, reverse=True)
         places = [(seed, *size) for seed in (study.seeds if seeds is None else seeds) for size in sizes]
@@ -106,7 +110,7 @@ class ProxyFigure:
         return [proxy_job(out, options) for options in call(resolved, wanted)]
 
     def results(self, jobs: Sequence[FigureJob], table: Table) -> ProxyStudy | None:
-        """Return the correlations of the finished proxies, by cells and channels."""
+        """Return the correlations of the finished proxies, sorted by cells and channels."""
         found = []
         for panel, curve in sorted({(job.panel, job.curve) for job in jobs}, key=_in_numbers):
             own = [job for job in jobs if (job.panel, job.curve) == (panel, curve) and job.is_finished]
@@ -120,12 +124,14 @@ class ProxyFigure:
         chosen = [size for size in sizes if not self.only or fits(*keys(*size), self.only)]
         if not chosen:
             has = ", ".join("/".join(keys(*size)) for size in sizes)
-            raise InvalidInputError(f"--only {','.join(self.only)} selects nothing at the {scale} scale: it has {has}")
+            raise InvalidInputError(
+                f"--only {','.join(self.only)} selects nothing at the {scale} scale: choose among {has}"
+            )
         return chosen
 
 
 def _cost(size: tuple[int, int]) -> int:
-    """Return what grows with the time that a size takes."""
+    """Return a number that increases with the training time of a size."""
     cells, channels = size
     return cells * channels**2
 

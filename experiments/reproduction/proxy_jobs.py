@@ -1,4 +1,4 @@
-"""From the proxy study to its jobs: one for every size of the proxy and seed, each with its own folder."""
+"""The jobs of the proxy study: one per size of the proxy and seed, each with its own folder."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ TRAIN = "nasbench1shot1.proxy_training.running:train_proxies"
 
 @dataclass(frozen=True)
 class ProxyScale:
-    """How large the study is.
+    """The extent of the study at a scale.
 
     Attributes:
-        options: of all trainings.
+        options: options of all trainings.
         cells, channels: every combination is one size of the proxy.
-        seeds: each samples architectures of its own.
+        seeds: random seeds; each draws its own sample of architectures.
     """
 
     options: Mapping[str, Any]
@@ -30,7 +30,7 @@ class ProxyScale:
     seeds: tuple[int, ...] = (0,)
 
     def sizes(self) -> list[tuple[int, int]]:
-        """Return all (cells, channels)."""
+        """Return all combinations (cells, channels)."""
         return list(product(self.cells, self.channels))
 
 
@@ -38,7 +38,7 @@ SCALES = {
     "full": ProxyScale({"scale": "full"}, cells=(3, 6, 9), channels=(2, 4, 8, 16, 36)),
     "quick": ProxyScale({"scale": "quick"}, cells=(3,), channels=(2, 4, 8)),
 }
-"""full: the paper's sizes and number of architectures; quick: minutes on two CPU cores, too small to conclude."""
+"""full: the paper's sizes and number of architectures; quick: minutes on two CPU cores, too small for conclusions."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,11 +54,11 @@ class ProxyJob(FigureJob):
 
     @property
     def kind(self) -> Kind:
-        """Panel and curve, as every size costs differently."""
+        """Panel and curve, because the cost differs between sizes."""
         return self.panel, self.curve
 
     def seconds_per_unit(self) -> float:
-        """Return the seconds that the training of an architecture takes on this machine."""
+        """Return the seconds per training of an architecture on this machine."""
         from nasbench1shot1.proxy_training.estimate import seconds_per_architecture
 
         return seconds_per_architecture(proxy_config(self.options))
@@ -68,18 +68,18 @@ class ProxyJob(FigureJob):
         return ProxyTrainings.open(self.folder)
 
     def outcome(self) -> str:
-        """Return the mean validation error and the seconds of all trainings, in words."""
+        """Return in words the mean validation error and the total seconds of all trainings."""
         summary = self.record().summary
         return f"mean validation error {percent(summary['mean_valid_error'], 1)}, {summary['seconds']:.0f} s"
 
 
 def keys(cells: int, channels: int) -> tuple[str, str]:
-    """Return the keys of panel and curve of a size."""
+    """Return the keys of the panel and the curve of a size."""
     return f"cells-{cells}", f"channels-{channels}"
 
 
 def resolved(options: Sequence[Options]) -> list[dict[str, Any]]:
-    """Return the options of several jobs with every default filled in for the machine that this runs on.
+    """Return the options of several jobs with all defaults filled in for the current machine.
 
     Raises InvalidInputError for an unknown option or a value out of range.
     """
@@ -87,7 +87,7 @@ def resolved(options: Sequence[Options]) -> list[dict[str, Any]]:
 
 
 def proxy_job(out: Path, options: Options) -> ProxyJob:
-    """Return the job with resolved options, in its place in the figure's folder."""
+    """Return a job with resolved options; its folder is a subfolder of the figure's."""
     panel, curve = keys(options["cells"], options["channels"])
     name = f"{panel}/{curve}/seed-{options['seed']}"
     return ProxyJob(

@@ -1,4 +1,4 @@
-"""The picture of figure 3: Spearman's ρ over search epochs, a column per space, a line per optimizer."""
+"""The plot of figure 3: Spearman's ρ by search epoch, a column per space, a line per optimizer."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -27,15 +27,15 @@ _COLOUR = dict(zip(METHODS, COLOURS, strict=True))
 def draw(
     name: str, figure: PaperFigure, rankings: Sequence[Ranking], rows: pandas.DataFrame, seeds: int, table: Table
 ) -> "Figure":
-    """Draw the correlations with the true errors at one budget, on one split.
+    """Plot the rank correlations of one-shot and true errors at one budget, on one split.
 
     Args:
         name: "figure3".
-        figure: its panels and curves.
+        figure: the panels and curves.
         rankings: the finished rankings, for their configurations.
-        rows: `RankingCurves.headline`.
-        seeds: seeds of every curve, were all of them finished.
-        table: the table behind `rows`.
+        rows: the rows to plot, from `RankingCurves.headline`.
+        seeds: number of seeds of every curve, finished or not.
+        table: the table on which `rows` are scored.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -91,11 +91,13 @@ def _caption(rankings: Sequence[Ranking], rows: pandas.DataFrame, seeds: int, ta
     counts = sorted({round(n) for n in rows["n"]})
     many = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
     lines = [
-        f"Spearman's ρ over {many} architectures, {images:,} images; true: {row['split']} error after {row['budget']} "
-        f"epochs, {source_text(float(rows['measured'].mean()))}",
+        f"Spearman's ρ over {many} architectures, {images:,} images; true {row['split']} errors after "
+        f"{row['budget']} epochs, {source_text(float(rows['measured'].mean()))}",
     ]
     if seeds > 1:
         lines.append(f"lines: mean over {seeds} seeds; shaded: standard deviation")
     if rankings[0].config["architectures"].isdecimal():
-        lines.append("searches and samples this small show how the study runs, not which method ranks better")
+        lines.append(
+            "so small searches and samples only demonstrate the study; they do not show which method ranks better"
+        )
     return "\n".join([*lines, f"table {table.id}", table.fidelity(int(row["budget"]))])

@@ -1,4 +1,4 @@
-"""Figure 3 of NAS-Bench-1Shot1, as `reproduce` sees it: rank correlation of one-shot and true errors over epochs."""
+"""Figure 3 of NAS-Bench-1Shot1 as `reproduce` uses it: rank correlation of one-shot and true errors by epoch."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -32,9 +32,9 @@ class RankingCurves:
     """Spearman's ρ of all finished rankings, scored on one table; a `figure.FigureResults`.
 
     Attributes:
-        frame: a row for every panel, curve, epoch, budget and split: `seeds`, mean and standard deviation over seeds
-            (NaN for one seed) of Spearman's ρ of error and of loss, `n` architectures, `measured` share of their true
-            errors. An undefined correlation is NaN.
+        frame: one row per panel, curve, epoch, budget and split: number of `seeds`; mean and standard deviation over
+            seeds (NaN for one seed) of Spearman's ρ of error and of loss; `n`, the number of architectures;
+            `measured`, the fraction of their true errors that are measured. Undefined correlations are NaN.
     """
 
     name: str
@@ -49,14 +49,14 @@ class RankingCurves:
         return self.frame
 
     def draw(self) -> "Figure":
-        """Return the picture: a column per space, one-shot errors above and losses below, a line per optimizer."""
+        """Return the picture: a column per space, a line per optimizer, ρ of one-shot errors above that of losses."""
         from nasbench1shot1.experiments.reproduction.ranking_drawing import draw
 
         return draw(self.name, self.figure, self.rankings, self.headline, self.seeds, self.table)
 
     @property
     def headline(self) -> pandas.DataFrame:
-        """Return the rows at the largest budget, on test if the table has it."""
+        """Return the rows at the largest budget, on test if available, else on validation."""
         largest = self.frame[self.frame["budget"] == self.frame["budget"].max()]
         rows: pandas.DataFrame = largest[largest["split"] == min(largest["split"])]  # "test" sorts before "validation"
         return rows
@@ -73,7 +73,7 @@ class RankingCurves:
         console.print(screen)
         row = self.headline.iloc[0]
         source = source_text(float(self.headline["measured"].mean()))
-        console.print(f"ρ: Spearman's, with {row['split']} errors after {row['budget']} epochs, {source}")
+        console.print(f"ρ: Spearman's ρ with true {row['split']} errors after {row['budget']} epochs, {source}")
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class RankingFigure:
 
     @classmethod
     def named(cls, name: str, only: Sequence[str]) -> Self:
-        """Return the figure or a part of it; arguments and errors as in `jobs.figure_named`."""
+        """Return the figure or a selected part of it; arguments and errors as in `jobs.figure_named`."""
         return cls(name, figure_named(name, only))
 
     @property
@@ -94,14 +94,14 @@ class RankingFigure:
         return self.figure.title
 
     def size(self, scale: str) -> str:
-        """Return searches × epochs and how often each is ranked."""
+        """Return the numbers of searches, epochs and ranked epochs at a scale."""
         searches = len(self.figure.pairs()) * len(SCALES[scale].seeds)
         return f"{searches} × {self.figure.epochs_at(scale)} epochs, {RANKED_EPOCHS[scale]} ranked"
 
     def jobs(
         self, scale: str, out: Path, given: Options, seeds: Sequence[int] | None, call: Callable[..., Any]
     ) -> list[RankingJob]:
-        """Return a job for every search and its ranking."""
+        """Return one job per search, which also ranks."""
         return ranking_jobs(self.figure, scale, out, given, seeds, partial(call, resolved))
 
     def results(self, jobs: Sequence[FigureJob], table: Table) -> RankingCurves | None:
@@ -115,7 +115,7 @@ class RankingFigure:
 
 
 def _columns(figure: PaperFigure, jobs: Sequence[FigureJob]) -> Iterator[Column]:
-    """Yield every curve that has finished rankings, with these."""
+    """Yield every curve that has finished rankings, with its rankings."""
     for panel, curve in figure.pairs():
         own = [job for job in jobs if (job.panel, job.curve) == (panel.key, curve.key) and job.is_finished]
         if own:
@@ -137,7 +137,7 @@ def _scored(panel: Panel, curve: Curve, rankings: Sequence[Ranking], table: Tabl
 
 
 def _of_ranking(ranking: Ranking, table: Table) -> pandas.DataFrame:
-    """Return Spearman's ρ at every epoch, budget and split, NaN where it is undefined."""
+    """Return Spearman's ρ at every epoch, budget and split; NaN if it is undefined."""
     space, rows = search_space(ranking.config["space"]), []
     for epoch in ranking.config["evaluated_epochs"]:
         scores = ranking.scores(epoch)

@@ -1,4 +1,4 @@
-"""From figure 3 to its jobs: for every curve and seed a search, then the ranking by its shared weights."""
+"""The jobs of figure 3: for every curve and seed, a search, then a ranking by the shared weights of the search."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,30 +14,30 @@ from nasbench1shot1.one_shot_search.options import search_options
 
 SEARCH_AND_RANK = "nasbench1shot1.experiments.reproduction.ranking_jobs:search_and_rank"
 RANKED_EPOCHS = {"full": 5, "quick": 3}
-"""How often the weights of a search are ranked, evenly over its epochs (paper: every tenth)."""
+"""Number of ranked epochs of a search, evenly spaced (paper: every tenth epoch)."""
 RANKING: dict[str, dict[str, Any]] = {
     "full": {"architectures": "all", "images": "1000"},
     "quick": {"architectures": "100", "images": "200", "resamples": 10},
 }
 """Options of the rankings by scale. The paper evaluates on the 10,000 test images of CIFAR-10."""
 FEW = "controller"
-"""The architectures of ENAS at the full scale: 100 draws of its controller, as in the paper."""
+"""Architectures that are ranked for ENAS at the full scale: 100 samples from its controller, as in the paper."""
 _SHARED = ("preset", "device", "threads", "precision")
 """Options that a ranking takes from its search where they are given."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RankingJob(FigureJob):
-    """A search and its ranking; the job's folder is the ranking's. Named "s1/darts/seed-0".
+    """A search and its ranking, named, for example, "s1/darts/seed-0". The job's folder is the ranking's folder.
 
-    Its options are those of the search, and "ranking", those of the ranking.
+    The options are the search's options; the option "ranking" holds the ranking's options.
     """
 
     NOUNS, UNIT, VERB = ("ranking", "rankings"), "epoch", "made"
 
     @property
     def search(self) -> SearchJob:
-        """The search alone."""
+        """The job of the search alone."""
         options = {name: value for name, value in self.options.items() if name != "ranking"}
         return SearchJob(
             name=self.name,
@@ -50,20 +50,20 @@ class RankingJob(FigureJob):
 
     @property
     def units(self) -> int:
-        """Number of epochs, searched and ranked."""
+        """Number of searched epochs plus ranked epochs."""
         return self.search.units + self.search.units // int(self.options["keep_weights_every"])
 
     @property
     def kind(self) -> Kind:
-        """Optimizer and space."""
+        """Optimizer and space, on which the time per epoch depends."""
         return self.search.kind
 
     def units_done(self) -> int:
-        """Return the number of epochs on record, searched and ranked."""
+        """Return the number of recorded epochs, searched plus ranked."""
         return min(self.search.units_done() + self._lines(), self.units)
 
     def seconds_per_unit(self) -> float:
-        """Return the mean seconds of an epoch, searched or ranked."""
+        """Return the mean seconds per epoch, over searched and ranked epochs."""
         from nasbench1shot1.one_shot_search.estimate import seconds_to_score
 
         options, ranked = search_options(dict(self.search.options)), self.units - self.search.units
@@ -77,7 +77,7 @@ class RankingJob(FigureJob):
         return Ranking.open(self.folder)
 
     def recorded_options(self) -> dict[str, Any] | None:
-        """Return the options of the search and, if it has begun, of the ranking; None before the search has."""
+        """Return the recorded options of the search and, once it has begun, the ranking; None before the search."""
         found = self.search.recorded_options()
         if found is None or not is_started(self.folder):
             return None if found is None else {**found, "ranking": self.options["ranking"]}
@@ -86,10 +86,10 @@ class RankingJob(FigureJob):
         return {**found, "ranking": {**{name: config.get(name) for name in wanted}, **scored_anew}}
 
     def outcome(self) -> str:
-        """Return the last Spearman correlation in words."""
+        """Return Spearman's ρ at the last epoch, in words."""
         *_, last = self.record().summary["epochs"].values()
         found = last.get("spearman_error")
-        return "Spearman's ρ is undefined" if found is None else f"Spearman's ρ of error {found['value']:.3f}"
+        return "Spearman's ρ is undefined" if found is None else f"Spearman's ρ of one-shot error {found['value']:.3f}"
 
 
 def search_and_rank(
@@ -99,15 +99,15 @@ def search_and_rank(
     ranking: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> None:
-    """Search into the folder "OUT-search", or resume the search there; then rank by its shared weights into `out`.
+    """Run or resume a search in the folder "OUT-search", then rank by its shared weights in the folder `out`.
 
     Args:
-        out: the folder of the ranking.
-        resume: the folder of a ranking that was stopped.
+        out: the folder of a new ranking.
+        resume: the folder of a stopped ranking.
         ranking: options of `nb.correlate`.
         options: options of `nb.search`.
 
-    Raises UserError as both do. An undefined correlation is not an error here.
+    Raises UserError as `nb.search` and `nb.correlate` do, except for undefined correlations.
     """
     from nasbench1shot1.experiments.correlation.correlating import rank
     from nasbench1shot1.one_shot_search.searching import search
@@ -122,7 +122,7 @@ def search_and_rank(
 
 
 def search_folder(folder: Path) -> Path:
-    """Return the folder of the search beside a ranking's."""
+    """Return the folder of the search that belongs to a ranking's folder."""
     return folder.with_name(f"{folder.name}-search")
 
 
@@ -134,7 +134,7 @@ def ranking_jobs(
     seeds: Sequence[int] | None,
     resolve: Callable[[Sequence[Options]], list[dict[str, Any]]],
 ) -> list[RankingJob]:
-    """Return the jobs of figure 3; arguments and errors are those of `jobs.jobs_of`."""
+    """Return the jobs of figure 3; arguments and errors as in `jobs.jobs_of`."""
     epochs = int(given.get("epochs") or figure.epochs_at(scale))
     every = max(1, epochs // RANKED_EPOCHS.get(scale, 1))
     searches = jobs_of(figure, scale, out, {**given, "keep_weights_every": every}, seeds, resolve)
@@ -156,7 +156,7 @@ def _with_ranking(search: SearchJob, scale: str, every: int, given: Options) -> 
 
 
 def _count(space: str, architectures: str) -> int:
-    """Return how many architectures a ranking evaluates, for estimates."""
+    """Return the number of architectures that a ranking evaluates, for time estimates."""
     from nasbench1shot1.experiments.correlation.selection import CONTROLLER_DRAWS
     from nasbench1shot1.registry import search_space
 

@@ -1,4 +1,4 @@
-"""The figures of regret curves, as `reproduce` sees them: searches, and what they gave."""
+"""Regret figures as `reproduce` uses them: their searches and results."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -30,15 +30,15 @@ class RegretCurves:
     table: Table
 
     def as_table(self) -> "pandas.DataFrame":
-        """Return a row for every panel, curve and epoch, as `drawing.as_table`."""
+        """Return one row per panel, curve and epoch, as `drawing.as_table` does."""
         return as_table(self.found)
 
     def draw(self) -> "Figure":
-        """Return the picture, as `drawing.draw`."""
+        """Return the picture, as `drawing.draw` does."""
         return draw(self.name, self.figure, self.found, self.seeds, self.table)
 
     def show(self, console: "Console") -> None:
-        """Print the last epoch of every curve."""
+        """Print the results of every curve at the last epoch."""
         show_results(self.found, console)
 
 
@@ -60,14 +60,14 @@ class RegretFigure:
         return self.figure.title
 
     def size(self, scale: str) -> str:
-        """Return searches × epochs at a scale."""
+        """Return the numbers of searches and epochs at a scale."""
         searches = len(self.figure.pairs()) * len(SCALES[scale].seeds)
         return f"{searches} × {self.figure.epochs_at(scale)} epochs"
 
     def jobs(
         self, scale: str, out: Path, given: Options, seeds: Sequence[int] | None, call: Callable[..., Any]
     ) -> list[SearchJob]:
-        """Return the searches, as `jobs.jobs_of`; `call` fills in defaults where searches will run."""
+        """Return the searches, as `jobs.jobs_of` does; `call` fills in defaults on the machine of the workers."""
         return jobs_of(self.figure, scale, out, given, seeds, partial(call, resolved))
 
     def results(self, jobs: Sequence[FigureJob], table: Table) -> RegretCurves | None:

@@ -1,4 +1,4 @@
-"""A figure of the paper from beginning to end: run what is missing, draw, and say what came out."""
+"""Reproduction of a figure from start to end: run the missing jobs, draw the figure and print the results."""
 
 import time
 from collections.abc import Sequence
@@ -39,25 +39,26 @@ def reproduce(
     console: "Console | None" = None,
     **options: Any,
 ) -> Path | None:
-    """Run all that a figure shows, several jobs at once, and draw it; after a stop, the same call continues.
+    """Run the jobs of a figure in parallel and draw the figure. To continue after a stop, repeat the call.
 
     Args:
         name: "figure2", …: a key of `catalogue.KINDS`.
         scale: "full" (the paper's setting) or "quick".
-        out: folder of runs, picture and CSV; `reproduce/<name>-<scale>` if not given.
+        out: folder of the runs, the picture and the CSV file. Default: `reproduce/<name>-<scale>`.
         only: parts of the figure, as in `catalogue.open_figure`.
-        seeds: the scale's if not given.
-        workers: jobs at once; one per GPU or per free core if not given.
-        scheduler: address of a dask scheduler, whose workers then run the jobs.
-        dry_run: only list the jobs and how long they would take.
-        options: of every job, before the figure's own.
+        seeds: random seeds. Default: the seeds of the scale.
+        workers: number of parallel jobs. Default: one per GPU or per free core.
+        scheduler: address of a dask scheduler, whose workers run the jobs.
+        dry_run: only list the jobs and the estimated time.
+        console: a rich console for the output. Default: a new console.
+        options: options of every job, which override the figure's own options.
 
     Returns:
-        The picture; None after a dry run.
+        The path of the picture; None after a dry run.
 
     Raises:
-        UserError: bad input before anything is written; or at the end, that jobs failed. All others are done then.
-        KeyboardInterrupt: Ctrl-C; its message says how to continue.
+        UserError: bad input, before anything is written; or jobs failed, after all other jobs are finished.
+        KeyboardInterrupt: Ctrl-C; the message explains how to continue.
     """
     from rich.console import Console
 
@@ -90,12 +91,12 @@ def reproduce(
     if failures:
         told = "; ".join(f"{job}: {sentence}" for job, sentence in failures.items())
         failed = f"{len(failures)} of {jobs[0].counted(len(jobs))}"
-        raise UserError(f"{failed} failed, which the same command tries again: {told}")
+        raise UserError(f"{failed} failed; run the same command to retry: {told}")
     return picture
 
 
 def _with_absolute_paths(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options with paths that a worker can read, whose working folder may be another."""
+    """Return the options with absolute paths, because the working folder of a worker may differ."""
     from nasbench1shot1.tables.names import as_recorded
 
     changes = {"images": absolute_file, "table": as_recorded}
@@ -103,7 +104,7 @@ def _with_absolute_paths(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_images(jobs: Sequence[FigureJob], workers: Workers) -> None:
-    """Raise UserError, before anything is printed, where workers lack the images of what is still to be run."""
+    """Raise UserError, before anything is printed, if workers lack the images that unfinished jobs need."""
     if todo := [job for job in jobs if not job.is_finished]:
         workers.call(_load_images, todo[0].options["images"])  # all jobs of a figure use the same images
 
@@ -115,7 +116,7 @@ def _load_images(name: str) -> None:
 
 
 def _run(name: str, jobs: Sequence[FigureJob], folder: Path, workers: Workers, console: "Console") -> dict[str, str]:
-    """Run what is not finished; returns why jobs failed, by name."""
+    """Run the unfinished jobs; return the error messages of failed jobs by name."""
     per_unit = _announce(jobs, workers, console)
     todo = [job for job in jobs if not job.is_finished]
     if not todo:
@@ -132,7 +133,7 @@ def _run(name: str, jobs: Sequence[FigureJob], folder: Path, workers: Workers, c
 def _announce(
     jobs: Sequence[FigureJob], workers: Workers, console: "Console", list_them: bool = False
 ) -> dict[Kind, float]:
-    """Say how much is to be done and how long it will take; returns the seconds per unit."""
+    """Print the amount of work and the estimated time; return the seconds per unit."""
     say, todo, one = sayer(console), [job for job in jobs if not job.is_finished], jobs[0]
     finished = len(jobs) - len(todo)
     done = f"; {finished} {'is' if finished == 1 else 'are'} finished" if finished else ""
@@ -155,7 +156,7 @@ def _draw(
 ) -> Path:
     results, picture, values = figure.results(jobs, table), folder / f"{stem}.png", folder / f"{stem}.csv"
     if results is None:
-        return picture  # all have failed, and the error says why
+        return picture  # all jobs failed; the error lists the causes
     with replacing(values) as file:
         file.write(results.as_table().to_csv(index=False).encode())
     save_figure(results.draw(), picture)

@@ -1,4 +1,4 @@
-"""What the reproduction of a figure says on the screen, while it runs and at the end."""
+"""Screen output of the reproduction of a figure: progress and results."""
 
 import math
 import time
@@ -18,7 +18,7 @@ from nasbench1shot1.wording import counted, duration, sayer
 
 
 class FigureProgress(Watcher[FigureJob]):
-    """Watches the jobs of a figure: a bar over all their units, and a line for each that ends."""
+    """Watches the jobs of a figure: prints a bar over the units of all jobs, and a line for each job that ends."""
 
     def __init__(
         self, jobs: Sequence[FigureJob], per_unit: Mapping[Kind, float], workers: int, console: Console
@@ -45,7 +45,7 @@ class FigureProgress(Watcher[FigureJob]):
         self._bar.stop()
 
     def tick(self, waiting: Sequence[FigureJob]) -> None:
-        """Move the bar to the units that are on record now."""
+        """Move the bar to the number of recorded units."""
         self._done |= {job.name: job.units_done() for job in waiting}
         done = sum(self._done.values())
         unit, noun = self._jobs[0].UNIT, self._jobs[0].NOUNS[0]
@@ -53,18 +53,18 @@ class FigureProgress(Watcher[FigureJob]):
         self._bar.update(self._task, completed=done, description=f"{text}, left: {duration(self.seconds_left())}")
 
     def finished(self, job: FigureJob) -> None:
-        """Say what came out of a job."""
+        """Print the result of a job."""
         self._ended.add(job.name)
         self._done[job.name] = job.units
         self._line(job, job.outcome())
 
     def failed(self, job: FigureJob, sentence: str) -> None:
-        """Say why a job ended early."""
+        """Print the cause of a failure."""
         self._ended.add(job.name)
         self._line(job, f"FAILED: {sentence}")
 
     def seconds_left(self) -> float:
-        """What is left by what was expected, corrected by how the work that is done compares with that."""
+        """Return the expected remaining seconds, scaled by the ratio of elapsed to expected time so far."""
         left = self._work_left([job for job in self._jobs if job.name not in self._ended])
         elapsed, done = time.monotonic() - self._started, (self._expected - left) / self._workers
         return left / self._workers * (elapsed / done if done > 0 else 1)
@@ -77,7 +77,7 @@ class FigureProgress(Watcher[FigureJob]):
 
 
 def list_jobs(jobs: Sequence[FigureJob], per_unit: Mapping[Kind, float], console: Console) -> None:
-    """Print every curve with the state of its jobs and how long one of them takes."""
+    """Print every curve with the state of its jobs and the estimated time per job."""
     say, curves = sayer(console), dict[tuple[str, str], list[FigureJob]]()
     for job in jobs:
         curves.setdefault((job.panel, job.curve), []).append(job)

@@ -106,7 +106,7 @@ def _start(x: Any, config: TrainingConfig, out: str | Path | None, console: "Con
     cell = as_cell(x)
     folder = as_path(out or f"runs/cell-{cell.hash[:8]}-{config.epochs}-{config.seed}", "--out")
     with cpu_threads(config.threads):
-        state = begin(cell, config)  # first: a folder in the way must not hide an option that is wrong
+        state = begin(cell, config)  # first, because errors in options come before errors about the folder
         check_is_new(folder)
         facts = {"architecture": str(x) if isinstance(x, Architecture) else None, **_facts(state)}
         with new_run(folder, RunWriter[Training], Training) as writer:

@@ -12,19 +12,19 @@ Options = TypeVar("Options")
 
 @dataclass(frozen=True, kw_only=True)
 class Correlate(Generic[Options]):
-    """Rank all architectures by a run's shared weights, and correlate the ranking with the table's.
+    """Rank architectures by a run's shared weights, and correlate the ranking with the true errors of a table.
 
-    Running the command again continues where it stopped.
+    To continue a stopped ranking, run the command again.
     """
 
     folder: Annotated[
         tyro.conf.Positional[Path | None], tyro.conf.arg(metavar="[RUN]", help_behavior_hint="(required)")
     ] = None
-    """Folder of a search that saved its weights (--keep-weights-every)."""
+    """Folder of a search that saved the supernet's weights (--keep-weights-every)."""
     ranking: tyro.conf.OmitArgPrefixes[Options]
     """Options of the ranking."""
     out: Path | None = None
-    """Folder of the results. Default: RUN/ranking."""
+    """Folder of the ranking. Default: RUN/ranking."""
     resume: Path | None = None
     """Folder of a stopped ranking to resume. Cannot be combined with other options."""
 
@@ -33,13 +33,13 @@ class Correlate(Generic[Options]):
 
     @classmethod
     def for_flags(cls, flags: Mapping[str, str]) -> tuple[Any, Self]:
-        """Return the command's type and defaults; an experiment's options are only imported when it is run."""
+        """Return the command's type and defaults; the ranking's options are imported only when it is called."""
         from nasbench1shot1.experiments.correlation.options import RankingOptions
 
         return cls[RankingOptions], cls(ranking=RankingOptions())  # type: ignore[index, arg-type]
 
     def run(self) -> None:
-        """Evaluate and correlate."""
+        """Rank the architectures and print the correlations."""
         from nasbench1shot1.experiments.correlation.correlating import correlate
 
         given = {name: value for name, value in vars(self.ranking).items() if name in self.named}

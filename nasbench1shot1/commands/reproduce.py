@@ -14,7 +14,7 @@ GIVEN = ("epochs", "images", "preset", "table", "device", "threads", "precision"
 class Reproduce:
     """Run the searches or trainings of a NAS-Bench-1Shot1 figure in parallel and draw it. No name: list the figures.
 
-    Running the command again continues where it stopped; what is finished is kept.
+    To continue after a stop, run the command again; finished runs are kept.
     """
 
     figure: Annotated[
@@ -34,13 +34,13 @@ class Reproduce:
     workers: int | None = None
     """Number of parallel searches or trainings. Default: one per GPU, or as many as fit on the CPU cores."""
     scheduler: str | None = None
-    """Address of a dask scheduler, such as tcp://host:8786, whose workers run everything. Default: this machine."""
+    """Address of a dask scheduler, such as tcp://host:8786, whose workers run all jobs. Default: this machine."""
     dry_run: bool = False
     """List the curves and the estimated time, and stop."""
     epochs: int | None = None
-    """Number of epochs of every search or training. Default: the figure's."""
+    """Number of epochs of every search or training. Default: set by the figure."""
     images: str | None = None
-    """Image set, as in nb1shot1 search. Default: the scale's."""
+    """Image set, as in nb1shot1 search. Default: set by the scale."""
     preset: str = "corrected"
     """corrected, or original to reproduce the published code's bugs."""
     table: str | None = None
@@ -52,13 +52,13 @@ class Reproduce:
     precision: str = "float32"
     """Precision of the networks: float32 or bfloat16."""
     compile: bool = False
-    """Compile the supernet with torch.compile; does not apply to figure17."""
+    """Compile the supernet with torch.compile. Does not apply to figure17."""
 
     named: tyro.conf.Suppress[frozenset[str]] = frozenset()
     """Names of the given options, set by `cli`."""
 
     def run(self) -> None:
-        """Run and draw."""
+        """Run the jobs of the figure and draw it, or list the figures."""
         if self.figure is None:
             _list()
             return
@@ -84,6 +84,6 @@ def _list() -> None:
     for name in KINDS:
         figure = open_figure(name)
         print(f"{name:<9} {figure.title:<38} full: {figure.size('full')} | quick: {figure.size('quick')}")
-    print("\n15 × 150 trainings: 15 sizes of the proxy, in each of which 150 architectures are trained")
-    print("90 × 50 epochs: 90 searches of 50 epochs each; full: the paper's setting, quick: minutes on a CPU")
+    print("\n15 × 150 trainings: 150 architectures trained in each of 15 sizes of the proxy")
+    print("90 × 50 epochs: 90 searches of 50 epochs each. full: the paper's setting; quick: minutes on a CPU")
     print("nb1shot1 reproduce FIGURE --scale quick")

@@ -22,7 +22,7 @@ class Job:
         name: what screens and errors call the job.
         command: "module:function". A new run is `function(out=folder, **options)`, a stopped one is
             `function(resume=folder)`; `nasbench1shot1.one_shot_search.searching:search` is one. If the options name a
-            module of the user's, a stopped run also gets `allow_module=module`.
+            user's module, a stopped run also gets `allow_module=module`.
         folder: the run's folder, which workers must see under the same path.
         options: keyword arguments of a new run, as JSON values.
         threads: number of CPU threads. Default: the cores of the machine divided by its number of workers.
@@ -75,7 +75,7 @@ def run_to_its_end(command: str, folder: Path, options: Mapping[str, Any]) -> No
         command: "module:function", as in `Job`.
         folder: the run's folder.
         options: keyword arguments of a new run. If they name an optimizer (or else a space) as "module:attribute", a
-            resumed run may import that module, because whoever made the job trusts it.
+            resumed run may import that module, because the creator of the job trusts it.
 
     Raises:
         UserError: the command's own errors.
@@ -91,7 +91,7 @@ def run_to_its_end(command: str, folder: Path, options: Mapping[str, Any]) -> No
 
 
 def _permission(options: Mapping[str, Any]) -> dict[str, str]:
-    """Return `allow_module` with the module that options name; nothing if they name only registered names."""
+    """Return `allow_module` with the module that the options name; empty if all names are registered."""
     references = [str(options.get(name) or "").partition(":") for name in ("optimizer", "space")]
     modules = [module for module, colon, _ in references if colon]
     return {"allow_module": modules[0]} if modules else {}

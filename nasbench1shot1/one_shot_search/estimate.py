@@ -1,4 +1,4 @@
-"""Estimates of the duration of a search, from a few timed steps on the machine that will run it."""
+"""Estimates of the duration of a search, from a few timed steps on the machine that runs it."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -20,9 +20,9 @@ from nasbench1shot1.one_shot_search.state import SearchState, begin
 from nasbench1shot1.runs.compute import cpu_threads
 from nasbench1shot1.supernet import Supernet
 
-TIMED_STEPS = 2  # after one that is not timed, as the first of a process or on a GPU is slower
-TIMED_IMAGES = 128  # of the one-shot error
-TIMED_ARCHITECTURES = 6  # on a CPU, of a selection by shared weights
+TIMED_STEPS = 2  # steps after one that is not timed: the first step of a process or on a GPU is slower
+TIMED_IMAGES = 128  # images on which the one-shot error is timed
+TIMED_ARCHITECTURES = 6  # architectures whose scoring by shared weights is timed on a CPU
 
 
 def seconds_per_epoch(options: SearchOptions) -> float:
@@ -36,12 +36,12 @@ def seconds_per_epoch(options: SearchOptions) -> float:
 
 
 def seconds_to_score(options: SearchOptions, architectures: int, images: int) -> float:
-    """Estimate how long the supernet of a search takes to score architectures on images; raises as `seconds_per_epoch`.
+    """Estimate the seconds to score architectures with the supernet of a search; raises as `seconds_per_epoch` does.
 
     Args:
-        options: of the search, resolved.
-        architectures: how many.
-        images: how many each of them is scored on.
+        options: resolved options of the search.
+        architectures: number of architectures.
+        images: number of images on which each architecture is scored.
     """
     with cpu_threads(options.common.threads):
         return _seconds_to_score(begin(options), [(architectures, images)])
@@ -87,7 +87,7 @@ def _tensors(net: Supernet) -> Iterator[tuple[str, Tensor]]:
 
 
 def _seconds_per_epoch(state: SearchState) -> float:
-    """The same on a search that may change."""
+    """Return the estimated seconds per epoch of a search whose state may change."""
     half, size = len(state.split.architecture), state.config.batch_size
     steps = -(-len(state.split.weights) // size)
     seconds = steps * _seconds_per_step(state) + _seconds_to_evaluate(state)
@@ -95,7 +95,7 @@ def _seconds_per_epoch(state: SearchState) -> float:
 
 
 def _seconds_per_step(state: SearchState) -> float:
-    """The mean over a few steps of the last epoch, in which nothing is warmed up; the first is left out if possible."""
+    """Return the mean over a few steps of the last epoch, which has no warm-up, without the first step if possible."""
     is_cuda, times = state.images.images.is_cuda, [time.perf_counter()]
     for _ in islice(training_steps(state, state.config.epochs), 1 + TIMED_STEPS):
         _wait_for_device(is_cuda)
@@ -105,7 +105,7 @@ def _seconds_per_step(state: SearchState) -> float:
 
 
 def _seconds_to_evaluate(state: SearchState) -> float:
-    """Of the one-shot error: passes over the architecture half, and over the reference images of batch-norm."""
+    """Return the seconds for the one-shot error: passes of the architecture half and of the reference images."""
     shared, half = shared_weights(state, 0), state.split.architecture
     rows = torch.from_numpy(half[:TIMED_IMAGES])
     with torch.no_grad():
@@ -117,10 +117,11 @@ def _seconds_to_evaluate(state: SearchState) -> float:
 
 
 def _seconds_to_score(state: SearchState, scorings: Sequence[tuple[int, int]]) -> float:
-    """Of methods that select by the shared weights: all the images that then pass through the network.
+    """Return the seconds that a method takes to score architectures with shared weights.
 
-    On a GPU several architectures pass together, so that a pass of one is timed apart. On a CPU architectures share
-    work: the more are scored, the less each takes. A few are timed, so that the estimate for many is an upper bound.
+    On a GPU, several architectures share a pass, so a pass of one architecture is timed separately. On a CPU,
+    architectures share computations: the more are scored, the less time each takes. Only a few are timed, so the
+    estimate for many is an upper bound.
     """
     shared, rng = shared_weights(state, 0), np.random.default_rng(0)
     some = [state.net.space.sample(rng) for _ in range(32 if state.images.images.is_cuda else TIMED_ARCHITECTURES)]

@@ -74,14 +74,14 @@ def supernet_of(run: KeptRun, epoch: int) -> tuple[Supernet, dict[str, Tensor]]:
 
 
 def method_of(run: KeptRun, epoch: int) -> "OneShotOptimizer":
-    """Return a run's optimizer in its state after an epoch, on the CPU; its generator is a fresh one with seed 0.
+    """Return a run's optimizer in its state after an epoch, on the CPU, with a fresh generator with seed 0.
 
     Args:
         run: as for `supernet_of`.
         epoch: one of `kept_epochs(run)`.
 
     Raises:
-        InvalidInputError: as `supernet_of`; or an earlier version, which did not save this state, wrote the file.
+        InvalidInputError: as for `supernet_of`; or the file was written by an earlier version, without this state.
         DamagedFileError: the file does not hold the state of this run's optimizer.
     """
     content = _kept(run, epoch)
@@ -99,9 +99,9 @@ def method_of(run: KeptRun, epoch: int) -> "OneShotOptimizer":
 
 
 def untrained_method(run: KeptRun) -> "OneShotOptimizer":
-    """Return a run's optimizer with its recorded options, on the CPU, as it would begin with seed 0.
+    """Return a run's optimizer with its recorded options on the CPU, in its initial state with seed 0.
 
-    Raises InvalidInputError where the configuration names an optimizer or a space by a module that is not imported.
+    Raises InvalidInputError if the optimizer or the space belongs to a module that is not imported.
     """
     for group, kind in (("optimizers", "optimizer"), ("search_spaces", "space")):
         registry.check_at_hand(group, kind, run.config[kind], run.folder / CONFIG)
@@ -112,7 +112,7 @@ def untrained_method(run: KeptRun) -> "OneShotOptimizer":
 
 
 def _kept(run: KeptRun, epoch: int) -> dict[str, Any]:
-    """Return what the file of an epoch holds; raises InvalidInputError where there is none."""
+    """Return the content of an epoch's file; raises InvalidInputError if the epoch was not saved."""
     if epoch not in (kept := kept_epochs(run)):
         raise _not_kept(run, epoch, kept)
     return load_checkpoint(_path(run, epoch))

@@ -82,7 +82,7 @@ def start_search(options: SearchOptions, folder: Path, console: "Console | None"
     table = load_table(options.common.table)
     _check_covers(table, options.common.space)
     with cpu_threads(options.common.threads):
-        state = begin(options)  # first: a folder in the way must not hide an option that is wrong
+        state = begin(options)  # first, because errors in options come before errors about the folder
         _check_is_no_other(folder, options)
         check_is_new(folder)
         with new_run(folder, SearchWriter, Run) as writer:

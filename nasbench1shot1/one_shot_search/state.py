@@ -184,7 +184,7 @@ def begin(options: SearchOptions) -> SearchState:
 
 
 def load_halves(config: SearchConfig) -> tuple[ImageSet, Split]:
-    """Load a search's images and split them into its two halves; errors are those of `load_images` and `split`."""
+    """Load a search's images and split them into its two halves; raises as `load_images` and `split` do."""
     images, rng = load_images(config.images), np.random.default_rng(config.seed)
     return images, split(images, PRESETS[config.preset].split, rng, config.images_per_half)
 

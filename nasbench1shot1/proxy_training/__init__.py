@@ -1,4 +1,4 @@
-"""Training sampled architectures, each alone, in the supernet's fixed-width network; this imports no torch."""
+"""Training of sampled architectures without weight sharing, in the supernet's network; importing it skips torch."""
 
 from nasbench1shot1.proxy_training.config import ProxyConfig as ProxyConfig
 from nasbench1shot1.proxy_training.record import ProxyTrainings as ProxyTrainings

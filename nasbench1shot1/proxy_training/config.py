@@ -20,14 +20,14 @@ SCALES: dict[str, dict[str, Any]] = {
         "batch_size": 32,
     },
 }
-"""Values that a scale sets for options that are not given. The fields' own defaults are the paper's setting where it
-states one; "quick" takes minutes on two CPU cores.
+"""Defaults that a scale sets for options that are not given. "full" uses the defaults of the fields, which follow the
+paper where it states a value; "quick" takes minutes on two CPU cores.
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProxyConfig:
-    """The options of a proxy study's trainings. `resolved` replaces None by the value that the machine decides."""
+    """The options of a proxy study's trainings. `resolved` replaces None by a value that depends on the machine."""
 
     space: str = "s3"
     """Search space that the architectures are sampled from: s1, s2 or s3."""
@@ -36,15 +36,15 @@ class ProxyConfig:
     scale: Literal["full", "quick"] = "full"
     """full: the paper's setting on the official CIFAR-10; quick: few small trainings on bundled images."""
     preset: Literal["corrected", "original"] = "corrected"
-    """Down-sampling and split of the images as in searches: corrected, or original for the published code's."""
+    """corrected, or original for the down-sampling and the image split of the published code."""
     seed: Annotated[int, Range(0)] = 0
-    """Random seed of the sample, and of the weights, image order, crops and flips of every training."""
+    """Random seed for the sample, and for the weights, image order, crops and flips of every training."""
     epochs: Annotated[int, Range(1, MOST_EPOCHS)] = 50
     """Number of training epochs (quick scale: 8)."""
     images: str = "cifar10"
     """Image set: cifar10, cifar10-sample, the name of an imported set, or an .npz file."""
     images_per_half: Annotated[int | None, Range(2)] = None
-    """Number of images that train, and as many that validate (quick scale: 320). Default: all."""
+    """Number of images in each half, one for training and one for validation (quick scale: 320). Default: all."""
     channels: Annotated[int, Range(1, 4096)] = 16
     """Number of channels of every block in the first stack (quick scale: 8)."""
     cells: Annotated[int, Range(1, 1000)] = 9
@@ -52,9 +52,9 @@ class ProxyConfig:
     batch_size: Annotated[int, Range(2)] = 96
     """Batch size (quick scale: 32)."""
     learning_rate: Annotated[float, Range(0)] = 0.025
-    """Initial learning rate; a cosine schedule lowers it to --learning-rate-min, per epoch."""
+    """Initial learning rate; a cosine schedule lowers it after each epoch, towards --learning-rate-min."""
     learning_rate_min: Annotated[float, Range(0)] = 0.001
-    """Final learning rate."""
+    """Minimum learning rate of the cosine schedule."""
     momentum: Annotated[float, Range(0, 1)] = 0.9
     """Momentum of SGD."""
     weight_decay: Annotated[float, Range(0)] = 3e-4
@@ -62,7 +62,7 @@ class ProxyConfig:
     grad_clip: Annotated[float, Range(above=0)] = 5.0
     """Maximum norm of the gradient; larger gradients are clipped."""
     batch_norm_momentum: Annotated[float, Range(0, 1)] = 0.1
-    """Weight of a new batch in batch-norm's running statistics, which validation uses; 0.1 is PyTorch's default."""
+    """Weight of a new batch in batch-norm's running statistics, which validation uses. PyTorch's default: 0.1."""
     device: str = "auto"
     """Device: auto, cpu, cuda, cuda:1, …"""
     threads: Annotated[int | None, Range(1, MOST_THREADS)] = None
@@ -71,10 +71,10 @@ class ProxyConfig:
     """float32, or bfloat16 for the network (autocast); batch-norm statistics and SGD stay in float32."""
 
     def resolved(self) -> "ProxyConfig":
-        """Fill in what the machine decides and check every value.
+        """Fill in values that depend on the machine, and check every value.
 
         Raises:
-            InvalidInputError: a number is out of its range, the device does not exist, or the learning rate would rise.
+            InvalidInputError: a number is out of range, the device does not exist, or the learning rate would increase.
         """
         config = replace(
             self,
@@ -96,11 +96,11 @@ class ProxyConfig:
 
 
 def proxy_config(given: Mapping[str, Any]) -> ProxyConfig:
-    """Return a resolved configuration from named options; what is not given, or None, is the scale's.
+    """Return a resolved configuration from named options; the scale sets options that are None or not given.
 
     Raises:
-        InvalidInputError: an unknown option (the closest known one is suggested), a value of a wrong type or out of
-            range.
+        InvalidInputError: an option is unknown (the message suggests the closest known option), or a value has a wrong
+            type or is out of range.
     """
     scale = filled(ProxyConfig, given, {}).scale
     return filled(ProxyConfig, given, SCALES[scale]).resolved()

@@ -1,4 +1,4 @@
-"""Estimates of the duration of a proxy study's trainings, from a few timed steps on the machine that will run them."""
+"""Estimates of the duration of a proxy study's trainings, from a few timed steps on the machine that runs them."""
 
 import time
 from dataclasses import replace
@@ -11,15 +11,15 @@ from nasbench1shot1.proxy_training.loop import training_steps, valid_error, weig
 from nasbench1shot1.proxy_training.state import ProxyState, begin
 from nasbench1shot1.runs.compute import cpu_threads
 
-TIMED = 4  # architectures, whose depths and operations differ
-TIMED_STEPS = 2  # of each, after one that is not timed
-TIMED_IMAGES = 128  # of the validation error
+TIMED = 4  # architectures, because their depths and operations differ
+TIMED_STEPS = 2  # steps per architecture, after one step that is not timed
+TIMED_IMAGES = 128  # images on which validation is timed
 
 
 def seconds_per_architecture(config: ProxyConfig) -> float:
-    """Estimate how long a training takes with a resolved configuration, the mean over a few architectures.
+    """Estimate the seconds per training with a resolved configuration, as a mean over a few architectures.
 
-    Raises UserError where the trainings could not begin: images that are missing, for one.
+    Raises UserError if the trainings cannot begin, for example because images are missing.
     """
     with cpu_threads(config.threads):
         state = begin(config)

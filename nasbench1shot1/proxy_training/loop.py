@@ -1,4 +1,4 @@
-"""The training loop of a proxy study: one architecture after the other, each alone, with a line of record for each."""
+"""The training loop of a proxy study: it trains one architecture after the other and records a line for each."""
 
 import time
 from collections.abc import Iterator
@@ -17,28 +17,28 @@ from nasbench1shot1.runs.writer import RunWriter
 from nasbench1shot1.supernet import Supernet
 from nasbench1shot1.weight_sharing.passes import Mixing, class_scores
 
-VALIDATION_BATCH = 500  # images; fixed statistics make the errors independent of it but for rounding
+VALIDATION_BATCH = 500  # images; with fixed batch-norm statistics, the batch size only affects rounding
 
 
 class Reporter(Protocol):
-    """Who is told how the trainings go."""
+    """Receives the progress of the trainings."""
 
     def recorded(self, line: dict[str, object]) -> None:
-        """An architecture is trained and recorded."""
+        """Report a trained and recorded architecture."""
 
 
 class Epoch(NamedTuple):
-    """What an epoch of a training gave: its mean loss on augmented images, and the validation error afterwards."""
+    """The results of an epoch: the mean loss on augmented training images, and the validation error afterwards."""
 
     train_loss: float
     valid_error: float
 
 
 def train_all(state: ProxyState, writer: RunWriter[ProxyTrainings], reporter: Reporter) -> None:
-    """Train every architecture that is not recorded yet, and record each when it is trained.
+    """Train all architectures that are not recorded yet, and record each one after its training.
 
     Raises:
-        UserError: a loss became NaN or infinite, or the disk is full; the record is whole up to the last checkpoint.
+        UserError: a loss became NaN or infinite, or the disk is full; the record is complete up to the last checkpoint.
     """
     for number in range(state.recorded, len(state.architectures)):
         started = time.perf_counter()
@@ -58,10 +58,10 @@ def train_all(state: ProxyState, writer: RunWriter[ProxyTrainings], reporter: Re
 
 
 def train_one(state: ProxyState, number: int) -> Iterator[Epoch]:
-    """Train the network of an architecture alone; yields after every epoch.
+    """Train the network of a single architecture; yield the results of every epoch.
 
-    Weights, image order, crops and flips depend only on the seed and the number. SGD, schedule, gradient clipping and
-    augmentation are those of a search's weights.
+    Weights, image order, crops and flips depend only on the seed and the number. SGD, learning-rate schedule, gradient
+    clipping and augmentation are as in the weight training of a search.
     """
     config, net = state.config, state.network(number)
     optimizer = weight_optimizer(state, net)
@@ -79,7 +79,7 @@ def train_one(state: ProxyState, number: int) -> Iterator[Epoch]:
 
 
 def weight_optimizer(state: ProxyState, net: Supernet) -> torch.optim.SGD:
-    """Return SGD for a network; what the architecture does not use has no gradient, so SGD leaves it alone."""
+    """Return SGD for a network; parameters that the architecture does not use have no gradient and do not change."""
     config = state.config
     return torch.optim.SGD(net.parameters(), config.learning_rate, config.momentum, weight_decay=config.weight_decay)
 
@@ -87,7 +87,7 @@ def weight_optimizer(state: ProxyState, net: Supernet) -> torch.optim.SGD:
 def training_steps(
     state: ProxyState, number: int, epoch: int, net: Supernet, optimizer: torch.optim.SGD
 ) -> Iterator[tuple[Tensor, int]]:
-    """Pass once over the weight half; yields the loss (), detached, and the number of images of every step."""
+    """Train one epoch on the weight half; yield the detached loss, (), and the number of images of every step."""
     drawn, config = state.generator(number, "augmentation", epoch), state.config
     for rows in batches(state.split.weights, config.batch_size, state.generator(number, "order", epoch)):
         pixels, labels = state.images.batch(rows)
@@ -102,7 +102,7 @@ def training_steps(
 
 @torch.no_grad()
 def valid_error(state: ProxyState, number: int, net: Supernet) -> float:
-    """Return the error on the whole architecture half, un-augmented, with the network's own running statistics."""
+    """Return the error on the whole architecture half, without augmentation, with running batch-norm statistics."""
     net.eval()
     rows, wrong = torch.from_numpy(state.split.architecture), torch.zeros((), dtype=torch.int64)
     wrong = wrong.to(state.config.device)

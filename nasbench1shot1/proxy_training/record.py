@@ -1,4 +1,4 @@
-"""Reading the folder of a proxy study's trainings: a line for every architecture."""
+"""The record of a proxy study's trainings, with one line per architecture."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,18 +23,18 @@ FIELDS: dict[str, Any] = {
     "valid_errors": list,
     "seconds": float,
 }
-"""The fields of a line of metrics.jsonl and their types; lists have a value per epoch (docs/reproduce.md)."""
+"""Fields of a line of metrics.jsonl and their types; lists have one value per epoch (docs/reproduce.md)."""
 FACTS = {"space_id": str, "images_sha256": str, "weight_images": int, "architecture_images": int}
 """Fields of config.json besides the options, with their types: the data that the trainings used."""
 
 
 @dataclass(frozen=True, eq=False)
 class ProxyTrainings(RunRecord):
-    """Trainings of sampled architectures, each alone, in networks of one number of cells and channels.
+    """Trainings of sampled architectures without weight sharing, in networks with equal numbers of cells and channels.
 
     Attributes:
-        folder: where the record lies.
-        config: every option, resolved, and the data that the trainings used.
+        folder: the folder of the record.
+        config: all resolved options, and facts about the data.
     """
 
     KIND, COMMAND, FIELDS, OPTIONS, FACTS = "proxy training", "reproduce figure17", FIELDS, ProxyConfig, FACTS
@@ -46,13 +46,16 @@ class ProxyTrainings(RunRecord):
 
     @classmethod
     def fault(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
-        """Numbers ascend from 0, and every list holds one finite number per epoch."""
+        """Return a sentence if the lines are not valid, else None.
+
+        Valid lines are numbered 0, 1, … in order, and each list has one finite number per epoch.
+        """
         for number, line in enumerate(lines):
             if line["number"] != number:
-                return "a line is not that of its number"
+                return "the numbers of its lines are not 0, 1, … in order"
             lists = line["train_losses"], line["valid_errors"]
             if len({len(each) for each in (*lists, lines[0]["valid_errors"])}) != 1:
-                return f"line {number + 1} has another number of epochs"
+                return f"line {number + 1} has a different number of epochs"
             if not all(type(value) in (int, float) for each in lists for value in each):
                 return f"line {number + 1} has an impossible loss or error"
             if not all(0 <= error <= 1 for error in line["valid_errors"]):
@@ -65,7 +68,7 @@ class ProxyTrainings(RunRecord):
 
     @cached_property
     def architectures(self) -> list[Architecture]:
-        """Return the architectures trained so far; raises DamagedFileError where a text is none."""
+        """Return the architectures trained so far; raises DamagedFileError if a text is not an architecture."""
         try:
             return [Architecture.parse(line["architecture"]) for line in self.lines]
         except InvalidInputError as error:
@@ -73,21 +76,23 @@ class ProxyTrainings(RunRecord):
 
     @cached_property
     def valid_errors(self) -> "NDArray[np.float64]":
-        """Return validation errors, (architectures, epochs): fractions, after every epoch."""
+        """Return the validation error after every epoch, a fraction, (architectures, epochs)."""
         import numpy as np
 
         errors = np.array([line["valid_errors"] for line in self.lines], np.float64)
         if errors.shape[1:] != (self.config["epochs"],):
-            raise DamagedFileError(f"{self.folder / METRICS} has another number of epochs than its config.json")
+            raise DamagedFileError(
+                f"{self.folder / METRICS} has a different number of epochs than its config.json: restore it"
+            )
         return errors
 
     def unfinished(self) -> UserError:
-        """Return the error for what only a finished run has."""
+        """Return the error for reading results of a run that is not finished."""
         return UserError(f"'{self.folder}' is not finished: repeat the reproduce command that started it")
 
 
 def summarise(config: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the summary of finished trainings; the errors are those after the last epoch."""
+    """Return the summary of finished trainings; its errors are measured after the last epoch."""
     final = sorted(line["valid_errors"][-1] for line in lines)
     described = ("space", "architectures", "cells", "channels", "epochs", "seed", "scale", "images")
     return {

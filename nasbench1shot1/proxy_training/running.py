@@ -1,4 +1,4 @@
-"""Running a proxy study's trainings, from named options to a finished record: a new one, or one that is resumed."""
+"""Execution of a proxy study's trainings, new or resumed, from named options to a finished record."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,11 +28,11 @@ def train_proxies(
     console: "Console | None" = None,
     **options: Any,
 ) -> ProxyTrainings:
-    """Train sampled architectures, each alone, in the fixed-width network; or resume where that was stopped.
+    """Train sampled architectures without weight sharing, in the supernet's fixed-width network; or resume trainings.
 
     Args:
-        out: folder of the new run; it must not exist.
-        resume: folder of a stopped run. Cannot be combined with `out`; options must equal the recorded ones.
+        out: folder of the new run; it must not exist, or must be empty.
+        resume: folder of a stopped run. Cannot be combined with `out`; given options must equal the recorded options.
         console: a rich console for the progress; a new one if not given. `Console(quiet=True)` is silent.
         options: the fields of `proxy_training.config.ProxyConfig`: cells=3, channels=8, scale="quick", …
 
@@ -40,9 +40,9 @@ def train_proxies(
         The finished trainings.
 
     Raises:
-        UserError: an unknown option, a value out of range, a folder in the way, images that are missing, a loss that is
-            infinite or NaN, a full disk. What was recorded stays, and can be resumed.
-        KeyboardInterrupt: Ctrl-C; it says how to continue.
+        UserError: an option is unknown or out of range, the folder holds other files, images are missing, a loss is
+            infinite or NaN, or the disk is full. The recorded trainings are kept and can be resumed.
+        KeyboardInterrupt: Ctrl-C; the message explains how to continue.
     """
     if (out is None) == (resume is None):
         raise InvalidInputError("give out= for new trainings, or resume= for stopped ones")
@@ -51,7 +51,7 @@ def train_proxies(
             return _resume(as_path(resume, "resume"), options, console)
         return _start(proxy_config(options), as_path(out or "", "out"), console)
     except RunStoppedError as stop:
-        how = f"stopped; repeat the reproduce command, or call train_proxies(resume='{stop.folder}')"
+        how = f"stopped; to continue, repeat the reproduce command, or call train_proxies(resume='{stop.folder}')"
         raise KeyboardInterrupt(how) from stop
 
 
@@ -84,7 +84,7 @@ def _resume(folder: Path, given: dict[str, Any], console: "Console | None") -> P
 
 
 def _facts(state: "ProxyState") -> dict[str, Any]:
-    """Return the data of the trainings: fields of config.json besides the options."""
+    """Return the facts about the data, which are the fields of config.json besides the options."""
     halves = (len(state.split.weights), len(state.split.architecture))
     return dict(zip(FACTS, (state.space.id, state.images.sha256, *halves), strict=True))
 
@@ -96,20 +96,20 @@ class _Lines:
         self._architectures, self._say = architectures, sayer(console)
 
     def recorded(self, line: dict[str, Any]) -> None:
-        """Print the number, the final error and the seconds."""
+        """Print the number, the architecture, the final error and the seconds."""
         error = f"validation error {percent(line['valid_errors'][-1], 1)}, {line['seconds']:.0f} s"
         self._say(f"{line['number'] + 1:>4}/{self._architectures}  {line['architecture']}: {error}")
 
 
 def _finish(state: "ProxyState", writer: RunWriter[ProxyTrainings], console: "Console | None") -> ProxyTrainings:
-    """Train to the end, then write the summary."""
+    """Train the remaining architectures, then write the summary."""
     from rich.console import Console
 
     from nasbench1shot1.proxy_training.loop import train_all
 
     console, config = console or Console(), state.config
     size = f"{counted(config.channels, 'channel')} × {counted(config.cells, 'cell')}"
-    what = f"{counted(config.architectures, 'architecture')} of {config.space}, each alone"
+    what = f"{counted(config.architectures, 'architecture')} of {config.space}, each trained alone"
     sayer(console)(f"{what}: {size}, {counted(config.epochs, 'epoch')}, seed {config.seed}, into {writer.folder}")
     train_all(state, writer, _Lines(config.architectures, console))
     trainings = ProxyTrainings.open(writer.folder)

@@ -1,4 +1,4 @@
-"""What the trainings of a proxy study share, and what a checkpoint holds between two of them."""
+"""The state that the trainings of a proxy study share, and the content of a checkpoint between two trainings."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,14 +23,14 @@ from nasbench1shot1.supernets.presets import PRESETS
 
 @dataclass
 class ProxyState:
-    """The architectures, the images, and how many architectures are trained.
+    """The architectures, the images, and the number of trained architectures.
 
-    Every training draws from generators of its own, which depend only on the seed, the architecture's number and the
-    epoch. Between two trainings, the number of recorded ones is thus all that a checkpoint needs.
+    Every training has its own random generators, which depend only on the seed, the architecture's number and the
+    epoch. Between two trainings, a checkpoint therefore only needs the number of recorded trainings.
 
     Attributes:
         architectures: the sample, in the order of training.
-        split: its weight half trains, its architecture half validates.
+        split: the weight half, for training, and the architecture half, for validation.
         recorded: number of architectures that are trained and recorded.
     """
 
@@ -47,11 +47,11 @@ class ProxyState:
         return Augmentation(mean=self.images.mean, std=self.images.std)
 
     def generator(self, number: int, stream: str, epoch: int) -> torch.Generator:
-        """Return the random numbers of one use in one epoch of one architecture's training."""
+        """Return the generator for one purpose (`stream`) in one epoch of an architecture's training."""
         return epoch_generator(self.config.seed, f"proxy/{number}/{stream}", epoch)
 
     def network(self, number: int) -> Supernet:
-        """Return the untrained network of an architecture, of which only the architecture's own parts are used."""
+        """Return the untrained network of an architecture: a supernet that is used only along this architecture."""
         preset = replace(PRESETS[self.config.preset], batch_norm_momentum=self.config.batch_norm_momentum)
         net = Supernet(
             self.space,
@@ -64,27 +64,27 @@ class ProxyState:
         return net.to(self.config.device)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what a checkpoint holds."""
+        """Return the content of a checkpoint."""
         return {"recorded": self.recorded, "run": self.identity()}
 
     def identity(self) -> dict[str, Any]:
-        """Return what must be equal for a checkpoint to fit: every option, the space and the images."""
+        """Return the facts that must equal those in a checkpoint: every option, the space and the images."""
         return {**self.config.as_dict(), "space_id": self.space.id, "images_sha256": self.images.sha256}
 
     def load_state_dict(self, state: dict[str, Any], path: Path) -> None:
-        """Continue from the checkpoint that was read from `path`.
+        """Restore the content of a checkpoint, read from `path`.
 
-        Raises InvalidInputError if it is another run's, DamagedFileError if something is missing from it.
+        Raises InvalidInputError if the checkpoint belongs to another run, DamagedFileError if it is incomplete.
         """
         with taking_up(state, path, self.identity(), "training"):
             self.recorded = int(state["recorded"])
 
 
 def begin(config: ProxyConfig) -> ProxyState:
-    """Set up the trainings of a resolved configuration; nothing is trained.
+    """Set up the trainings of a resolved configuration without training.
 
-    Raises UserError for an unknown space, more architectures than the space has, images that are missing, or a batch
-    that does not fit.
+    Raises UserError if the space is unknown or has too few architectures, if images are missing, or if a batch has more
+    images than the weight half.
     """
     space = registry.one_shot(registry.search_space(config.space))
     images = load_images(config.images)
@@ -99,11 +99,14 @@ def begin(config: ProxyConfig) -> ProxyState:
 
 
 def sample(space: OneShotSpace, config: ProxyConfig) -> list[Architecture]:
-    """Draw architectures uniformly from all of a space, loose ends included, without replacement.
+    """Draw architectures uniformly without replacement from a space, including architectures with loose ends.
 
-    A larger sample of the same seed begins with the smaller one. Raises InvalidInputError where the space has fewer.
+    With one seed, a smaller sample is the beginning of a larger sample. Raises InvalidInputError if the space has too
+    few architectures.
     """
     if config.architectures > len(space):
-        raise InvalidInputError(f"{space.name} has {len(space):,} architectures: lower --architectures to that or less")
+        raise InvalidInputError(
+            f"{space.name} has {len(space):,} architectures: lower --architectures to at most that number"
+        )
     order = np.random.default_rng(config.seed).permutation(len(space))
     return [space[int(index)] for index in order[: config.architectures]]

@@ -1,12 +1,13 @@
-"""Learning-rate schedules that several kinds of run share."""
+"""Learning-rate schedules shared by several kinds of runs."""
 
 import math
 
 
 def cosine(epoch: int, epochs: int, first: float, last: float) -> float:
-    """Return the learning rate of an epoch, 1 … epochs: a cosine that would reach `last` in the epoch after the last.
+    """Return the learning rate of an epoch, 1 … epochs, by a cosine schedule from `first` towards `last`.
 
-    Source: NAS-Bench-1Shot1's published code, as DARTS (Liu et al. 2019).
+    The schedule would reach `last` at epoch `epochs` + 1, as in the published code of NAS-Bench-1Shot1 and in DARTS
+    (Liu et al. 2019).
     """
     progress = (epoch - 1) / epochs
     return last + (first - last) * (1 + math.cos(math.pi * progress)) / 2

@@ -53,7 +53,7 @@ class MixedOperation(nn.Module):
         return self.on_seen(x, lambda seen: self._mix(seen, weights, operation))
 
     def on_seen(self, x: Tensor, compute: Callable[[Tensor], Tensor]) -> Tensor:
-        """(N, C, H, W) → (N, C, H, W): what `compute` makes of the channels that operations see; others pass by."""
+        """Apply `compute` to the channels that operations see, (N, C, H, W) → (N, C, H, W); others are unchanged."""
         if self.partial == 1:
             return compute(x)
         seen, *bypassing = x.split(self._width, dim=1)

@@ -24,7 +24,7 @@ _ROWS, _INTEGERS, _NUMBERS = (MEMBER, INDEX[1], "order"), "iu", "fu"
 
 
 def unset_hint() -> str:
-    """Return advice to unset NB1SHOT1_TABLE, to end a sentence with; nothing if the variable is not set."""
+    """Return the end of a sentence that advises to unset NB1SHOT1_TABLE; empty if the variable is not set."""
     return ", or unset NB1SHOT1_TABLE to use the embedded one" if os.environ.get("NB1SHOT1_TABLE") else ""
 
 

@@ -1,8 +1,8 @@
-"""Class scores of many architectures in a supernet of choice blocks; what they have in common is computed once.
+"""Class scores of many architectures in a supernet of choice blocks; shared computations run once.
 
 Only live blocks, chosen operations and needed projections are computed, without autograd. The stem is computed once per
-batch of images, and every sub-graph of the first cell once for all architectures that contain it. Where batch-norm has
-fixed statistics, it is folded into its convolution.
+batch of images. Every sub-graph of the first cell is computed once for all architectures that contain it. If batch-norm
+has fixed statistics, it is folded into its convolution.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -20,22 +20,22 @@ from nasbench1shot1.weight_sharing.path_layers import Affine, FoldedLayers, Meas
 from nasbench1shot1.weight_sharing.path_operations import cell_output
 from nasbench1shot1.weight_sharing.subgraphs import NodeKey, ordered, path_key
 
-IMAGES_AT_ONCE = 128  # where batch-norm has fixed statistics; larger feature maps leave a CPU's cache
+IMAGES_AT_ONCE = 128  # with fixed batch-norm statistics; larger feature maps do not fit into a CPU's cache
 
 
 def is_known(net: Supernet) -> bool:
-    """Return whether all cells of a supernet are this package's choice-block cells, and none is a subclass."""
+    """Return whether all cells of a supernet are exactly this package's choice-block cells, not a subclass."""
     return all(type(cell) is ChoiceBlockCell for cell in net.cells)
 
 
 class ChoiceBlockPaths:
-    """Class scores of paths; each score depends neither on the other paths nor on their order, bit for bit on a CPU.
+    """Class scores of paths. On a CPU, scores are bit-identical whatever the other paths and their order.
 
     Args:
-        net: a supernet for which `is_known` holds. It does not change.
-        paths: A architectures; whether they are in the space is not checked.
+        net: a supernet for which `is_known` returns True; it is not modified.
+        paths: A architectures, which are not checked to be in the space.
         batch_norm: "batch", "running" or "recalibrated", as in `SharedWeights`.
-        reference: returns the images (N, 3, H, W) that recalibrated statistics are measured on.
+        reference: function that returns the images (N, 3, H, W) on which recalibrated statistics are measured.
         precision: "float32" or "bfloat16".
     """
 
@@ -56,17 +56,17 @@ class ChoiceBlockPaths:
 
     @torch.no_grad()
     def logits(self, images: Tensor) -> Iterator[tuple[list[int], Tensor]]:
-        """Iterate over distinct paths: their positions in `paths`, and their class scores (N, classes), float32.
+        """Yield, for every distinct path, its positions in `paths` and its class scores (N, classes), float32.
 
         With batch-norm "batch", `images` (N, 3, H, W) are normalised by their own statistics. Otherwise the class
-        scores of an image depend on no other image.
+        scores of an image do not depend on other images.
         """
         for key, features in self._features(images, self._layers):
             yield self._positions[key], self._net.classifier(features).float()
 
     @torch.no_grad()
     def _prepared(self, batch_norm: str, reference: Callable[[], Tensor]) -> PathLayers:
-        """How layers are computed, after the reference images have passed if statistics are recalibrated."""
+        """Return the layers; for recalibrated statistics, the reference images pass through the network first."""
         if batch_norm == "batch":
             return MeasuredLayers(self._dtype)
         if batch_norm == "running":
@@ -77,7 +77,7 @@ class ChoiceBlockPaths:
         return FoldedLayers(self._dtype, lambda norm, key: kept[norm, key], varies=True)
 
     def _features(self, images: Tensor, layers: PathLayers) -> Iterator[tuple[NodeKey, Tensor]]:
-        """What the classifier reads under every distinct path."""
+        """Yield the classifier's input for every distinct path."""
         net, first = self._net, FirstCell(self._net, layers, images)
         for key, path in self._ordered:
             maps = first.output(key)

@@ -1,4 +1,4 @@
-"""The first cell under many architectures: each sub-graph is computed once, while it fits in memory."""
+"""The first cell of many architectures: each sub-graph is computed once, as long as its output is cached."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -13,18 +13,18 @@ from nasbench1shot1.weight_sharing.path_layers import Maps, PathLayers
 from nasbench1shot1.weight_sharing.path_operations import block_output, columns_of, total
 from nasbench1shot1.weight_sharing.subgraphs import INPUT_KEY
 
-CACHE_BYTES = 2**29  # feature maps of the first cell that are kept
+CACHE_BYTES = 2**29  # size of the cache for feature maps of the first cell
 
 
 class TensorCache:
-    """The tensors used last, up to a number of bytes; the newest is kept in any case."""
+    """A least-recently-used cache of tensors, up to a number of bytes; it always keeps the newest tensor."""
 
     def __init__(self, most_bytes: int) -> None:
         self._tensors: OrderedDict[Hashable, Tensor] = OrderedDict()
         self._most_bytes, self._bytes = most_bytes, 0
 
     def get(self, key: Hashable, compute: Callable[[], Tensor]) -> Tensor:
-        """Return the tensor of that key, computed if it is not there."""
+        """Return the tensor of a key; compute it if it is not in the cache."""
         if key in self._tensors:
             self._tensors.move_to_end(key)
             return self._tensors[key]
@@ -38,12 +38,12 @@ class TensorCache:
 class FirstCell:
     """The first cell on one batch of images.
 
-    Its input is the stem's output, which does not depend on the architecture. A block's output depends on its own
-    sub-graph only.
+    The input of the cell is the stem's output, which does not depend on the architecture. The output of a block only
+    depends on its own sub-graph.
 
     Args:
         net: a supernet of choice blocks.
-        layers: how to compute its layers.
+        layers: how to compute the layers.
         images: (N, 3, H, W), normalised.
     """
 
@@ -55,7 +55,7 @@ class FirstCell:
         self._cache = TensorCache(CACHE_BYTES)
 
     def output(self, keys: tuple[Any, ...]) -> Maps:
-        """Return the input of the second cell, where the first cell's output takes the nodes with these keys."""
+        """Return the input of the second cell if the first cell's output concatenates the nodes with these keys."""
         taken = {key[0]: key for key in keys}
         with_shortcut = 0 in taken
         nodes = range(1, len(self._cell.blocks) + 1) if with_shortcut else sorted(taken)
@@ -64,7 +64,7 @@ class FirstCell:
         return Maps(x, None if with_shortcut else columns_of(self._cell, tuple(nodes), x.device))
 
     def _piece(self, node: int, key: Any, with_shortcut: bool) -> Tensor:
-        """The channels of one block in the second cell's input."""
+        """Return one block's channels of the second cell's input."""
         return self._cache.get(("piece", node, key, with_shortcut), lambda: self._make_piece(node, key, with_shortcut))
 
     def _make_piece(self, node: int, key: Any, with_shortcut: bool) -> Tensor:
@@ -78,7 +78,7 @@ class FirstCell:
         return self._net.halved(x, 1)
 
     def _node(self, key: Any) -> Tensor:
-        """The output of a block."""
+        """Return the output of a block."""
         return self._cache.get(key, lambda: self._make_node(key))
 
     def _make_node(self, key: Any) -> Tensor:

@@ -1,4 +1,4 @@
-"""Class scores of passes through any supernet, by `Supernet.forward`: mixtures, cells of others, groups on a GPU."""
+"""Class scores by `Supernet.forward`, for mixtures, for other kinds of cells, and for groups of passes on a GPU."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -18,9 +18,9 @@ class GenericPasses:
         net: a supernet in evaluation mode.
         mixings: A passes.
         batch_norm: "batch", "running" or "recalibrated", as in `SharedWeights`.
-        reference: returns the images (N, 3, H, W) that recalibrated statistics are measured on.
+        reference: function that returns the images (N, 3, H, W) on which recalibrated statistics are measured.
         precision: "float32" or "bfloat16".
-        together: how many architectures share a pass, by mixing weights per image; 1 computes each alone.
+        together: number of architectures that share a pass, with mixing weights per image; 1 computes each alone.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class GenericPasses:
 
     @torch.no_grad()
     def logits(self, images: Tensor) -> Iterator[tuple[list[int], Tensor]]:
-        """Iterate over passes: the position of one in `mixings`, in a list, and its class scores (N, classes)."""
+        """Yield, for every pass, a list with its position in `mixings`, and its class scores (N, classes)."""
         position = 0
         for group, measured in zip(self._groups, self._measured, strict=True):
             with self._statistics(len(group), measured):
@@ -49,7 +49,7 @@ class GenericPasses:
 
     @torch.no_grad()
     def _measure(self, group: Sequence[Mixing], reference: Callable[[], Tensor]) -> GroupStatistics | None:
-        """Batch-norm statistics of the reference images under each pass of a group, where those are wanted."""
+        """Return the statistics of the reference images under each pass of a group; None unless recalibrated."""
         if self._batch_norm != "recalibrated":
             return None
         with measured_statistics(self._net, len(group)) as statistics:
@@ -62,9 +62,9 @@ class GenericPasses:
         return measured_statistics(self._net, groups) if self._batch_norm == "batch" else nullcontext()
 
     def _logits(self, group: Sequence[Mixing], images: Tensor) -> Tensor:
-        """(G · N, classes), the N images under each pass in turn."""
+        """Return class scores (G · N, classes): the N images under the first pass, then under the second, …"""
         if len(group) == 1:
-            compiled = self._batch_norm == "running"  # a compiled graph knows no other statistics
+            compiled = self._batch_norm == "running"  # a compiled graph supports only running statistics
             return class_scores(self._net, group[0], images, self._precision, compiled)
         one_hot = [to_tensors(self._net.space.one_hot(mixing.path), images.device) for mixing in group if mixing.path]
         weights = {

@@ -1,4 +1,4 @@
-"""Convolutions of paths without autograd: batch-norm measured in the pass, or folded into the convolution."""
+"""Layers of paths without autograd: batch-norm uses statistics of the pass, or is folded into the convolution."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
@@ -13,59 +13,60 @@ from nasbench1shot1.supernet import Supernet
 from nasbench1shot1.weight_sharing.group_statistics import moments_of_one
 
 Affine = tuple[Tensor, Tensor]
-"""What a batch-norm with fixed statistics does to a channel: a factor (C,), then a term (C,)."""
+"""The affine map of a batch-norm with fixed statistics: a factor (C,) and a term (C,), one per channel."""
 
 
 @dataclass(frozen=True)
 class Maps:
-    """Feature maps, and the channels of the cell's whole output that they are.
+    """Feature maps with all channels of a cell's output, or with a part of them.
 
     Attributes:
-        x: (N, channels, H, W).
-        columns: int64 (channels,), their numbers in the whole output; None if all are there. The others are zero.
+        x: (N, channels, H, W) feature maps.
+        columns: int64 (channels,), the positions of these channels in the cell's output; all other channels are zero.
+            None if all channels are present.
     """
 
     x: Tensor
     columns: Tensor | None = None
 
     def weight(self, conv: nn.Conv2d) -> Tensor:
-        """Return the weight of a convolution for the channels that are there."""
+        """Return the weight of a convolution for the channels that are present."""
         return conv.weight if self.columns is None else conv.weight.index_select(1, self.columns)
 
 
 class PathLayers(Protocol):
-    """How the layers of paths are computed."""
+    """The interface for computing the layers of paths."""
 
     dtype: torch.dtype
 
     def conv_bn_relu(self, layer: ConvBNReLU, key: Hashable, maps: Maps) -> Tensor:
-        """Return the layer's output, (N, out_channels, H, W); `key` tells calls with other inputs apart."""
+        """Return the layer's output, (N, out_channels, H, W); `key` identifies the input."""
 
     def features(self, net: Supernet, key: Hashable, maps: Maps) -> Tensor:
-        """Return what the classifier reads, (N, channels): the average of the head's output over pixels."""
+        """Return the classifier's input, (N, channels): the average of the head's output over pixels."""
 
 
 @dataclass
 class MeasuredLayers:
-    """Batch-norm normalises by the statistics of the images in the pass.
+    """Layers whose batch-norm normalises by the statistics of the images in the pass.
 
     Attributes:
-        dtype: what feature maps are computed in.
-        kept: receives each batch-norm as a factor and a term by (layer, key), for `FoldedLayers`; None keeps nothing.
+        dtype: data type of the feature maps.
+        kept: receives the affine map of each batch-norm by (layer, key), for `FoldedLayers`; None keeps nothing.
     """
 
     dtype: torch.dtype
     kept: dict[tuple[BatchNorm2d, Hashable], Affine] | None = None
 
     def conv_bn_relu(self, layer: ConvBNReLU, key: Hashable, maps: Maps) -> Tensor:
-        """Convolve, measure, normalise."""
+        """Convolve, measure the statistics, normalise and apply ReLU."""
         x = F.conv2d(maps.x, maps.weight(layer.conv).to(self.dtype), padding=layer.conv.padding)
         mean, variance = self._measured(layer.bn, key, x)
         norm = layer.bn
         return F.batch_norm(x, mean, variance, norm.weight, norm.bias, training=False, eps=norm.eps).relu_()
 
     def features(self, net: Supernet, key: Hashable, maps: Maps) -> Tensor:
-        """Convolve, measure, then normalise the averages: batch-norm is linear."""
+        """Convolve, measure the statistics, then normalise the averages, because batch-norm is an affine map."""
         x = F.conv2d(maps.x, maps.weight(net.head).to(self.dtype))
         mean, variance = self._measured(net.head_bn, key, x)
         factor, term = affine(net.head_bn, mean, variance)
@@ -80,12 +81,12 @@ class MeasuredLayers:
 
 @dataclass
 class FoldedLayers:
-    """Batch-norm has fixed statistics and is folded into its convolution.
+    """Layers whose batch-norm has fixed statistics and is folded into its convolution.
 
     Attributes:
-        dtype: what feature maps are computed in.
-        affine_of: the factor and the term of a batch-norm by (layer, key).
-        varies: whether they differ by key. If not, each layer is folded once.
+        dtype: data type of the feature maps.
+        affine_of: function that returns the affine map of a batch-norm by (layer, key).
+        varies: whether the affine map of a layer depends on the key. If not, each layer is folded once.
     """
 
     dtype: torch.dtype
@@ -94,12 +95,12 @@ class FoldedLayers:
     _folded: dict[Hashable, tuple[Tensor, Tensor]] = field(default_factory=dict)
 
     def conv_bn_relu(self, layer: ConvBNReLU, key: Hashable, maps: Maps) -> Tensor:
-        """Convolve with folded weights."""
+        """Convolve with folded weights and apply ReLU."""
         weight, term = self._weights(layer, key, maps)
         return F.conv2d(maps.x, weight, term, padding=layer.conv.padding).relu_()
 
     def features(self, net: Supernet, key: Hashable, maps: Maps) -> Tensor:
-        """Average, then convolve and normalise: all that is linear."""
+        """Average over pixels, then convolve and normalise, because the head has only affine maps."""
         factor, term = self.affine_of(net.head_bn, key)
         weight = maps.weight(net.head).flatten(1)
         return F.linear(_average(maps.x, weight), weight) * factor + term
@@ -117,7 +118,7 @@ class FoldedLayers:
 
 
 def affine(norm: BatchNorm2d, mean: Tensor, variance: Tensor) -> Affine:
-    """Return what batch-norm with these statistics, (C,) each, does to a channel."""
+    """Return the affine map of a batch-norm with the given statistics, (C,) each."""
     factor = torch.rsqrt(variance + norm.eps)
     if not norm.affine:
         return factor, -mean * factor
@@ -126,7 +127,7 @@ def affine(norm: BatchNorm2d, mean: Tensor, variance: Tensor) -> Affine:
 
 
 def running_affine(norm: BatchNorm2d, key: Hashable) -> Affine:
-    """Return what a batch-norm with its running statistics does to a channel, whatever the key."""
+    """Return the affine map of a batch-norm with its running statistics; the key is ignored."""
     assert norm.running_mean is not None
     assert norm.running_var is not None
     return affine(norm, norm.running_mean, norm.running_var)
@@ -135,7 +136,7 @@ def running_affine(norm: BatchNorm2d, key: Hashable) -> Affine:
 def max_pool_3x3(x: Tensor) -> Tensor:
     """Return `layers.max_pool_3x3(x)`, without a gradient.
 
-    PyTorch's kernel also writes where each maximum was, and takes two to five times as long on a CPU.
+    PyTorch's kernel also writes the index of each maximum, and takes two to five times as long on a CPU.
     """
     for axis in (2, 3):
         x = _max_of_three(x, axis)
@@ -143,7 +144,7 @@ def max_pool_3x3(x: Tensor) -> Tensor:
 
 
 def _max_of_three(x: Tensor, axis: int) -> Tensor:
-    """The maximum of each pixel and its neighbours along an axis."""
+    """Return the maximum of each pixel and its two neighbours along an axis."""
     size = x.shape[axis]
     if size == 1:
         return x
@@ -158,5 +159,5 @@ def _max_of_three(x: Tensor, axis: int) -> Tensor:
 
 
 def _average(x: Tensor, like: Tensor) -> Tensor:
-    """The mean of every channel over pixels, (N, C), in the dtype of the head's parameters."""
+    """Return the mean of every channel over pixels, (N, C), in the data type of `like`."""
     return x.mean(dim=(2, 3), dtype=like.dtype)

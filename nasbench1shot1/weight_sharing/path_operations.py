@@ -1,4 +1,4 @@
-"""Parts of a choice-block cell along one path."""
+"""Computation of a choice-block cell along one path."""
 
 from collections.abc import Hashable, Sequence
 from typing import Any
@@ -12,12 +12,12 @@ from nasbench1shot1.weight_sharing.path_layers import Maps, PathLayers, max_pool
 
 
 def cell_output(cell: Any, path: Architecture, key: Hashable, maps: Maps, layers: PathLayers) -> Maps:
-    """Return the output of a cell along a path; as `ChoiceBlockCell.forward`, but without the channels that are zero.
+    """Return the output of a cell along a path, as `ChoiceBlockCell.forward` does, but without channels that are zero.
 
     Args:
         cell: the cell.
         path: the architecture.
-        key: the statistics of batch-norm to use, or under which to keep those that are measured.
+        key: the key under which batch-norm statistics are looked up, or stored after they are measured.
         maps: the cell's input.
         layers: how to compute layers.
     """
@@ -51,7 +51,7 @@ def block_output(block: Any, operation: int, key: Hashable, x: Tensor, layers: P
 
 
 def total(inputs: Sequence[Tensor]) -> Tensor:
-    """Return the sum of equally shaped tensors, added up in order; a single tensor is returned itself."""
+    """Return the sum of equally shaped tensors, added up in order; a single tensor is returned as is."""
     first, *others = inputs
     if not others:
         return first
@@ -62,6 +62,6 @@ def total(inputs: Sequence[Tensor]) -> Tensor:
 
 
 def columns_of(cell: ChoiceBlockCell, nodes: tuple[int, ...], device: torch.device) -> Tensor:
-    """Return the numbers of the channels of some blocks in a cell's output, int64."""
+    """Return the positions of the channels of the given blocks in a cell's output, int64."""
     width = cell.out_channels // len(cell.blocks)
     return torch.cat([torch.arange((node - 1) * width, node * width, device=device) for node in nodes])

@@ -1,4 +1,4 @@
-"""What shared weights can be asked to score: architectures, sub-networks of architectures, and mixings."""
+"""What shared weights can score: architectures, architectures without some output edges, and mixings."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ from nasbench1shot1.weight_sharing.passes import Mixing
 class Subnetwork:
     """An architecture whose output takes only some of its parents.
 
-    The published correlation script evaluates such sub-networks: on s1 and s2 it loses the edge from the last block to
-    the output (docs/presets.md).
+    The published correlation script evaluates architectures of s1 and s2 in this way: it drops the edge from the last
+    block to the output (docs/presets.md).
 
     Attributes:
         architecture: an architecture of the supernet's space.
@@ -33,24 +33,26 @@ class Subnetwork:
         kept = tuple(node for node in self.architecture.parents[-1] if node in self.output_parents)
         if not kept or kept != tuple(self.output_parents):
             raise InvalidInputError(
-                f"output_parents={self.output_parents!r} is not a part of the output's parents in "
+                f"output_parents={self.output_parents!r} is not a subset of the output's parents in "
                 f"'{self.architecture}': give one or more of {self.architecture.parents[-1]}, ascending"
             )
 
     @property
     def path(self) -> Architecture:
-        """Return the sub-network as an architecture, which is in no space: its output has too few parents."""
+        """Return the sub-network as an architecture; it is not in the space, because its output has too few parents."""
         whole = self.architecture
         return Architecture.unchecked(whole.space, (*whole.parents[:-1], self.output_parents), whole.operations)
 
 
 def without_last_edge(architecture: Architecture) -> "Architecture | Subnetwork":
-    """Return an architecture without the edge from its last block to the output, as published for s1 and s2.
+    """Return an architecture without the edge from its last block to the output.
+
+    The published evaluation script drops this edge in s1 and s2.
 
     An architecture that does not have the edge is returned unchanged.
 
     Raises:
-        InvalidInputError: the output takes nothing but the last block.
+        InvalidInputError: the last block is the only parent of the output.
     """
     last, parents = len(architecture.operations), architecture.parents[-1]
     if last not in parents:
@@ -62,19 +64,19 @@ Pass = Architecture | Subnetwork | Mixing
 
 
 def path_of(given: Pass) -> Architecture | None:
-    """Return the path that is computed without mixing weights; None if there are mixing weights."""
+    """Return the single path of a pass; None if the pass has mixing weights."""
     if isinstance(given, Mixing):
         return given.path if given.weights is None else None
     return given.path if isinstance(given, Subnetwork) else given
 
 
 def is_mixture(given: Pass) -> bool:
-    """Return whether all operations and edges may have to be computed."""
+    """Return whether a pass may need all operations and edges."""
     return isinstance(given, Mixing) and given.path is None
 
 
 def as_mixing(given: Pass, space: OneShotSpace) -> Mixing:
-    """Return a pass as an input of `Supernet.forward`.
+    """Return a pass as a mixing, which `Supernet.forward` accepts.
 
     Raises InvalidInputError for a `Subnetwork` of a space whose mixing weights have no key "output_edges".
     """

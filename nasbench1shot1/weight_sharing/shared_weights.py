@@ -1,4 +1,4 @@
-"""Scores of architectures under a supernet's shared weights, for sampling methods and rankings."""
+"""Scores of architectures with a supernet's shared weights, for sampling methods and rankings."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -24,20 +24,20 @@ from nasbench1shot1.weight_sharing.generic_passes import GenericPasses
 from nasbench1shot1.weight_sharing.passes import Batch, Mixing
 from nasbench1shot1.weight_sharing.requests import Pass, as_mixing, check_passes, is_mixture, path_of
 
-REFERENCE_IMAGES = 128  # of the weight half, not augmented: what "recalibrated" statistics are measured on
-PATH_BATCH = 384  # images scored per pass of one architecture; larger batches leave a CPU's cache
-MIXED_BATCH = 128  # the same for a pass that computes every operation
-STATISTICS_KEPT = 1024  # passes whose "recalibrated" statistics are in memory at a time: some 40 kB each
+REFERENCE_IMAGES = 128  # un-augmented images of the weight half, on which "recalibrated" statistics are measured
+PATH_BATCH = 384  # images scored per pass of one architecture; larger batches do not fit into a CPU's cache
+MIXED_BATCH = 128  # images scored per pass that computes all operations
+STATISTICS_KEPT = 1024  # passes whose "recalibrated" statistics are kept in memory at a time, some 40 kB each
 LARGEST_ON_GPU = 2**29  # bytes of the widest feature map where several architectures pass together; ten or so are alive
 
 
 @dataclass(frozen=True)
 class ImageScores:
-    """Answers of A architectures to N images.
+    """Errors and losses of A architectures on each of N images.
 
     Attributes:
-        wrong: whether the image is misclassified, bool (A, N).
-        losses: cross-entropy, float32 (A, N), nats.
+        wrong: bool (A, N), whether the architecture misclassifies the image.
+        losses: float32 (A, N), cross-entropy in nats.
     """
 
     wrong: NDArray[np.bool_]
@@ -116,14 +116,14 @@ class SharedWeights:
         return next(batches(half, min(images, len(half)), generator))
 
     def errors(self, architectures: Sequence[Architecture], rows: Tensor | None = None) -> NDArray[np.float64]:
-        """Return the classification errors (A,) of A architectures, fractions; arguments as those of `scores`."""
+        """Return the classification errors (A,) of A architectures, fractions; arguments as for `scores`."""
         return self.scores(architectures, rows).errors
 
     def scores(self, passes: Sequence[Pass], rows: Tensor | None = None) -> Scores:
         """Score architectures, or mixtures of architectures, on one set of images.
 
-        On a CPU, what architectures of choice blocks have in common is computed once (`ChoiceBlockPaths`). On a GPU,
-        where launches cost more than arithmetic, several architectures share a pass.
+        On a CPU, architectures of choice blocks share computations (`ChoiceBlockPaths`). On a GPU, several passes are
+        computed together, because kernel launches cost more than arithmetic.
 
         Args:
             passes: A architectures or sub-networks, each computed alone, or mixings as `Supernet.forward` takes them.
@@ -141,11 +141,11 @@ class SharedWeights:
         return Scores(wrong, losses)
 
     def by_image(self, passes: Sequence[Pass], rows: Tensor | None = None) -> ImageScores:
-        """Score architectures, or mixtures of architectures, on each image of one set; arguments as those of `scores`.
+        """Score architectures, or mixtures of architectures, on each image of one set; arguments as for `scores`.
 
-        On a CPU, the scores of a pass depend neither on the other passes of the call nor on their order, bit for bit,
-        for a given number of threads and images that are not augmented. On a GPU, the number of passes in the call may
-        change rounding. With batch-norm "batch", scores also depend on which images are scored, and on their order.
+        On a CPU, the scores of a pass are bit-identical whatever the other passes of the call and their order, for a
+        given number of threads and images that are not augmented. On a GPU, the number of passes in the call may affect
+        rounding. With batch-norm "batch", scores also depend on the set of images and on their order.
 
         Raises:
             InvalidInputError: an architecture is not in the supernet's space.
@@ -159,10 +159,10 @@ class SharedWeights:
         return ImageScores(wrong, losses)
 
     def images_passed(self, passes: int, images: int) -> int:
-        """Count the images that pass through the network to score a number of passes on a number of images each.
+        """Return an upper bound of the number of images that go through the network to score passes.
 
-        Architectures that share work pass fewer images through the first cell, and those that differ in loose ends
-        only pass them once.
+        Architectures that share computations need fewer images in the first cell. Architectures that differ only in
+        loose ends are computed once.
         """
         reference = min(REFERENCE_IMAGES, len(self._split.weights)) if self.batch_norm == "recalibrated" else 0
         return passes * (images + reference)
@@ -171,20 +171,20 @@ class SharedWeights:
         return torch.from_numpy(self._split.architecture) if rows is None else rows
 
     def _answers(self, passes: Sequence[Pass], rows: Tensor) -> Iterator[tuple[list[int], slice, "_Answers"]]:
-        """Positions in `passes` whose answers are equal, a part of the rows, and the answers to these."""
+        """Yield positions in `passes` with equal scores, a slice of the rows, and the scores on these rows."""
         check_passes(passes, self.net.space)
         begun = None if self._drawn is None else self._drawn.get_state()
         with self._evaluating():
             for positions in self._computed_alike(passes):
                 for start in range(0, len(positions), STATISTICS_KEPT):
                     if self._drawn is not None and begun is not None:
-                        self._drawn.set_state(begun)  # so that all see the same images
+                        self._drawn.set_state(begun)  # so that all passes see the same augmented images
                     part = positions[start : start + STATISTICS_KEPT]
                     for found, images, answers in self._answers_alike([passes[i] for i in part], rows):
                         yield [part[i] for i in found], images, answers
 
     def _computed_alike(self, passes: Sequence[Pass]) -> list[list[int]]:
-        """Positions of passes that are computed in one way, so that none depends on passes of another kind."""
+        """Return positions of passes, grouped by how they are computed, so that no group affects another."""
         alike: dict[object, list[int]] = {}
         for position, given in enumerate(passes):
             kind = (self._shares_work(given), isinstance(given, Mixing), is_mixture(given))
@@ -192,7 +192,7 @@ class SharedWeights:
         return list(alike.values())
 
     def _answers_alike(self, passes: Sequence[Pass], rows: Tensor) -> Iterator[tuple[list[int], slice, "_Answers"]]:
-        """`_answers` to passes that are computed in one way and whose batch-norm statistics fit in memory."""
+        """Yield `_answers` for passes that are computed alike and whose batch-norm statistics fit in memory."""
         size = MIXED_BATCH if is_mixture(passes[0]) else PATH_BATCH
         way, at_once = self._way(passes, min(size, len(rows)))
         first = 0
@@ -203,7 +203,7 @@ class SharedWeights:
             first = images.stop
 
     def _way(self, passes: Sequence[Pass], images: int) -> tuple[ChoiceBlockPaths | GenericPasses, int]:
-        """What computes passes of one kind, and on how many images at once."""
+        """Return the object that computes passes of one kind, and the number of images per batch."""
         how = (self.batch_norm, lambda: self.reference, self._precision)
         if self._shares_work(passes[0]):
             at_once = images if self.batch_norm == "batch" else IMAGES_AT_ONCE
@@ -212,21 +212,21 @@ class SharedWeights:
         return GenericPasses(self.net, mixings, *how, self._together(mixings, images)), images
 
     def _shares_work(self, given: Pass) -> bool:
-        """Whether `ChoiceBlockPaths` computes a pass."""
+        """Return whether `ChoiceBlockPaths` computes a pass."""
         return path_of(given) is not None and is_known(self.net) and self._images.images.device.type == "cpu"
 
     def _together(self, mixings: Sequence[Mixing], images: int) -> int:
-        """How many of them share a pass."""
+        """Return how many mixings share a pass."""
         alone = any(mixing.weights is not None for mixing in mixings) or not self._images.images.is_cuda
         return 1 if alone else self._at_once_on_gpu(max(images, REFERENCE_IMAGES))
 
     def _at_once_on_gpu(self, images: int) -> int:
-        """How many architectures' feature maps of so many images a GPU must hold at most."""
+        """Return how many architectures can share a pass on a number of images within the GPU's memory."""
         channels = int(self.net.cells[0].out_channels)  # type: ignore[arg-type]  # deeper maps are smaller
         return max(LARGEST_ON_GPU // (4 * channels * images * self._images.images[0, ..., 0].numel()), 1)
 
     def _batches(self, rows: Tensor, size: int, at_once: int) -> Iterator[Batch]:
-        """The images of the rows; augmented `size` at a time, given out `at_once` at a time."""
+        """Yield the images of the rows in batches of `at_once`; they are augmented in batches of `size`."""
         for part in rows.split(size):
             batch = self._batch(part)
             yield from map(Batch, batch.images.split(at_once), batch.labels.split(at_once))
@@ -249,12 +249,12 @@ class SharedWeights:
 
 @dataclass(frozen=True)
 class _Answers:
-    """Which images are wrong, bool (n,), and cross-entropy losses, float32 (n,)."""
+    """Whether each image is misclassified, bool (n,), and the cross-entropy losses, float32 (n,)."""
 
     wrong: Tensor
     losses: Tensor
 
     @classmethod
     def of(cls, logits: Tensor, labels: Tensor) -> "_Answers":
-        """From class scores (n, classes)."""
+        """Compute the answers from class scores (n, classes)."""
         return cls(logits.argmax(dim=1) != labels, F.cross_entropy(logits, labels, reduction="none"))

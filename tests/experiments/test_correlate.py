@@ -292,12 +292,12 @@ def test_a_constant_prediction_is_an_error_that_names_its_cause(run, tmp_path):
         ({"epochs": "two"}, "--epochs 'two' is not a list of whole numbers"),
         ({"images": "41"}, "--images 41 is more than the 40 images"),
         ({"images": "0"}, "--images '0' is not a number of images"),
-        ({"images": "auto:2"}, "give a precision between 0 and 1"),
+        ({"images": "auto:2"}, "give a correlation between 0 and 1"),
         ({"budgets": "5"}, "the table has no budget of 5 epochs; choose among 4, 12, 36, 108"),
-        ({"architectures": "2"}, "--architectures '2' selects 2: a ranking needs at least 3"),
+        ({"architectures": "2"}, "--architectures '2' selects 2 architectures: a ranking needs at least 3"),
         ({"architectures": "4000"}, "--architectures 4000 is more than the 3,702"),
-        ({"architectures": "nowhere.txt"}, "neither all, controller, a number nor a readable text file"),
-        ({"architectures": "controller"}, "needs a run of enas"),
+        ({"architectures": "nowhere.txt"}, "is not all, controller, a number or a readable text file"),
+        ({"architectures": "controller"}, "requires a run of enas"),
         ({"batch_norm": "none"}, "unknown batch norm 'none'"),
         ({"resamples": 1}, "--resamples must be"),
         ({"epoch": 3}, "unknown option 'epoch'; did you mean 'epochs'"),
@@ -339,7 +339,7 @@ def test_the_command_line(run, tmp_path):
     few = "--architectures 12 --images 40 --resamples 5 --threads 1 --device cpu --epochs 3 --budgets 108"
     done = command("correlate", run.folder, "--out", out, *few.split(), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "Spearman of error" in done.stdout
+    assert "Spearman (error)" in done.stdout
     assert "after 108 epochs: predicted" in done.stdout
     assert f"Correlations: {out}" in done.stdout
     assert json.loads((out / "summary.json").read_text())["epochs"]["3"]

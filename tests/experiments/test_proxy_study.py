@@ -123,9 +123,9 @@ def test_a_part_is_a_number_of_cells_or_of_channels(only, left):
         (["--only", "channels-3"], "unknown part of figure17 'channels-3'"),
         (
             ["--only", "cells-6", "--scale", "quick"],
-            "--only cells-6 selects nothing at the quick scale: it has cells-3/channels-2, cells-3/channels-4",
+            "--only cells-6 selects nothing at the quick scale: choose among cells-3/channels-2, cells-3/channels-4",
         ),
-        (["--compile", "--scale", "quick"], "--compile does not apply to figure17, whose networks all differ"),
+        (["--compile", "--scale", "quick"], "--compile does not apply to figure17, because all its networks differ"),
         (["--scale", "qick"], "unknown scale 'qick'; did you mean 'quick'"),
         (["--epochs", "0", "--scale", "quick"], "--epochs must be between 1 and 1,000,000, not 0"),
         (["--only", "cells-3"], "data download"),
@@ -148,7 +148,7 @@ def test_the_study_is_listed(capsys):
     cli.main(["reproduce"])
     said = capsys.readouterr().out
     assert "full: 15 × 150 trainings | quick: 3 × 24 trainings" in said
-    assert "15 × 150 trainings: 15 sizes of the proxy, in each of which 150 architectures" in said
+    assert "15 × 150 trainings: 150 architectures trained in each of 15 sizes of the proxy" in said
     assert open_figure("figure17").title in said
 
 
@@ -280,7 +280,7 @@ def test_more_seeds_add_architectures(finished, tiny, tmp_path, capsys):
     assert np.array_equal(pooled.errors, np.concatenate([run.valid_errors for run in runs]))
     assert not set(runs[0].architectures) & set(runs[1].architectures)
     assert "the architectures of 2 seeds are pooled" in words_of(pooled, seeds=2)
-    assert "not all seeds finished so far (cells × channels): 3 × 2" in words_of(pooled, seeds=3)
+    assert "sizes with unfinished seeds (cells × channels): 3 × 2" in words_of(pooled, seeds=3)
 
 
 def test_trainings_are_scored_on_another_table(finished, tiny, no_process, tmp_path, monkeypatch):
@@ -315,7 +315,7 @@ def test_trainings_with_other_options_are_refused(finished, tiny, no_process, ca
     with pytest.raises(SystemExit) as stopped:
         reproduce(finished, "--epochs", "3")
     assert stopped.value.code == 2
-    assert "was trained with --epochs 2, and the figure asks for 3: choose another --out" in capsys.readouterr().err
+    assert "was trained with --epochs 2, but the figure needs 3: choose another --out" in capsys.readouterr().err
     assert all_files(finished) == before
 
 
@@ -328,7 +328,7 @@ def test_an_undefined_correlation_is_a_gap_with_its_reason_and_empty_in_the_csv(
     assert second["spearman"].tolist() == [1, 1]
     assert "3,2,1,validation,,,,4,0.0\n" in frame.to_csv(index=False)
     said = words_of(result).replace("\n", " ")
-    assert "gaps (cells × channels): ρ is undefined, as all architectures have equal errors there, or the table" in said
+    assert "gaps: ρ is undefined because all architectures have equal errors, or the table has values" in said
     assert "3 × 2 test in 1 epoch, 3 × 2 validation in 1 epoch" in said
     assert "gaps" not in words_of(result_of([[0.5], [0.6], [0.7]], [0.1, 0.2, 0.4]))
 

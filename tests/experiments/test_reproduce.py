@@ -96,7 +96,7 @@ def test_a_folder_from_before_an_option_existed_goes_on_unless_the_figure_sets_i
     )
     without, with_cutout = both
     check_recorded([without], {})
-    with pytest.raises(nb.InvalidInputError, match="with --cutout-schedule None, and the figure asks for constant"):
+    with pytest.raises(nb.InvalidInputError, match="with --cutout-schedule None, but the figure needs constant"):
         check_recorded([with_cutout], {})
 
 

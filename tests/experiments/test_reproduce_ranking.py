@@ -63,7 +63,7 @@ def test_the_figure_from_its_searches_to_its_picture(tiny, capsys):
     assert (tiny / f"{STEM}.csv").read_bytes() == before
     with pytest.raises(SystemExit):
         run(tiny, "--precision", "bfloat16")
-    assert "was made with --precision float32, and the figure asks for bfloat16" in capsys.readouterr().err
+    assert "was made with --precision float32, but the figure needs bfloat16" in capsys.readouterr().err
 
 
 def test_at_the_full_scale_all_architectures_are_ranked_and_enas_draws(tmp_path):

@@ -148,9 +148,9 @@ def test_finished_searches_are_scored_on_another_table(finished, tiny, no_proces
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("--epochs", "7"), "was searched with --epochs 3, and the figure asks for 7: choose another --out"),
+        (("--epochs", "7"), "was searched with --epochs 3, but the figure needs 7: choose another --out"),
         ((*EPOCHS, "--preset", "original"), "was searched with --preset corrected"),
-        ((*EPOCHS, "--threads", "2"), "was searched with --threads 1, and the figure asks for 2"),
+        ((*EPOCHS, "--threads", "2"), "was searched with --threads 1, but the figure needs 2"),
     ],
 )
 def test_searches_with_other_options_are_refused(finished, tiny, no_process, capsys, arguments, sentence):
@@ -316,7 +316,7 @@ def test_a_killed_search_does_not_stop_the_others_and_is_tried_again(finished, t
         reproduce(out, *EPOCHS)
     output = capsys.readouterr()
     assert stopped.value.code == 2
-    assert f"1 of 4 searches failed, which the same command tries again: {JOBS[0]}: " in output.err
+    assert f"1 of 4 searches failed; run the same command to retry: {JOBS[0]}: " in output.err
     assert "killed by signal 9" in output.err
     assert [nb.load_run(out / name).is_finished for name in JOBS] == [False, True, True, True]
     seeds = pandas.read_csv(out / f"{STEM}.csv").groupby("curve")["seeds"].first()

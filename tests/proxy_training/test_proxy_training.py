@@ -221,10 +221,10 @@ def test_an_interruption_says_how_to_continue(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (('"number": 1', '"number": 7'), "a line is not that of its number"),
-        (('"valid_errors": [', '"valid_errors": [0.5, '), "has another number of epochs"),
-        (('"valid_errors": [', '"valid_errors": [7, '), "has another number of epochs"),
-        (('"train_losses": [', '"train_losses": ["x", '), "has another number of epochs"),
+        (('"number": 1', '"number": 7'), "the numbers of its lines are not 0, 1, … in order"),
+        (('"valid_errors": [', '"valid_errors": [0.5, '), "has a different number of epochs"),
+        (('"valid_errors": [', '"valid_errors": [7, '), "has a different number of epochs"),
+        (('"train_losses": [', '"train_losses": ["x", '), "has a different number of epochs"),
         (('"cell_hash": "', '"cell_hash": "0'), "not those that summary.json summarises"),
     ],
 )
