@@ -10,17 +10,15 @@ import torch
 from nasbench1shot1.errors import InvalidInputError, UserError
 from nasbench1shot1.experiments.correlation.analysis import ALL
 from nasbench1shot1.experiments.correlation.evaluation import run_ranking, scores_of, shared_weights_of
+from nasbench1shot1.experiments.correlation.image_count import images_to_evaluate
 from nasbench1shot1.experiments.correlation.options import (
     RankingOptions,
     chosen_budgets,
     chosen_epochs,
-    image_count,
     ranking_options,
-    reliability_wanted,
 )
 from nasbench1shot1.experiments.correlation.outcome import write_outcome
 from nasbench1shot1.experiments.correlation.record import Ranking
-from nasbench1shot1.experiments.correlation.reliability import images_needed
 from nasbench1shot1.experiments.correlation.selection import in_sharing_order, list_facts, selected
 from nasbench1shot1.experiments.correlation.state import RankingState
 from nasbench1shot1.experiments.correlation.truth import truths
@@ -38,17 +36,13 @@ from nasbench1shot1.runs.description import COMMON, description, updated
 from nasbench1shot1.runs.environment import environment
 from nasbench1shot1.runs.folder import CONFIG, SUMMARY, check_facts
 from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
-from nasbench1shot1.runs.options import check_kept, recorded_options, typed_options
+from nasbench1shot1.runs.options import flag, recorded_options
 from nasbench1shot1.runs.writer import RunWriter
 from nasbench1shot1.tables.table import Table, load_table
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-PILOT_ARCHITECTURES = 200
-"""Number of architectures on which `images="auto"` measures how many images are needed."""
-PILOT_IMAGES = 512
-"""Number of images with which that measurement begins."""
 MAIN = "spearman_error"
 TIMED = 24
 """Number of architectures timed to estimate the duration."""
@@ -106,6 +100,8 @@ def rank(
     searched = run if isinstance(run, Run) else load_run(run)
     folder = as_path(out, "--out") if out is not None else searched.folder / "ranking"
     wanted = ranking_options(options)
+    chosen_epochs(wanted.epochs, _kept_epochs(searched), searched.folder)
+    chosen_budgets(wanted.budgets, load_table(wanted.table).epochs)
     if (folder / CONFIG).is_file():
         _check_same(Ranking.open(folder), searched, wanted)
         return _resume(folder, console, searched)
@@ -115,7 +111,6 @@ def rank(
 def _start(run: Run, folder: Path, options: RankingOptions, console: "Console | None") -> Ranking:
     check_is_new(folder)
     table = load_table(options.table)
-    chosen_budgets(options.budgets, table.epochs)
     with cpu_threads(options.threads):
         state = _state(run, options, table, None)
         _check_table(state, table)
@@ -155,7 +150,11 @@ def _check_same(ranking: Ranking, run: Run, options: RankingOptions) -> None:
         raise InvalidInputError(
             f"'{ranking.folder}' holds the ranking of {ranking.config['run']}: choose another --out"
         )
-    check_kept(ranking.folder, ranking.config, typed_options(RankingOptions, options.as_dict()), ())
+    for name, wanted in options.as_dict().items():
+        if (recorded := ranking.config.get(name)) != wanted:
+            raise InvalidInputError(
+                f"'{ranking.folder}' holds a ranking with {flag(name)} {recorded}, not {wanted}: choose another --out"
+            )
 
 
 def _has_weights(run: Run, ranking: Ranking) -> bool:
@@ -173,7 +172,8 @@ def _state(run: Run, options: RankingOptions, table: Table, recorded: Any) -> Ra
     """Set up a ranking; a resumed ranking takes its number of images from the recorded configuration."""
     check_at_hand("search_spaces", "space", run.config["space"], run.folder / CONFIG)
     space = one_shot(search_space(run.config["space"]))
-    epochs = chosen_epochs(options.epochs, _kept_epochs(run), run.folder)
+    kept = _kept_epochs(run)
+    epochs = recorded["evaluated_epochs"] if recorded else chosen_epochs(options.epochs, kept, run.folder)
     config = recorded_options(SearchConfig, run.config, run.folder / CONFIG)
     images, split = load_halves(config)
     check_facts(run.folder, run.config, {"images_sha256": images.sha256})
@@ -199,7 +199,7 @@ def _state(run: Run, options: RankingOptions, table: Table, recorded: Any) -> Ra
             **list_facts(options.architectures),
         },
     )
-    count = recorded["image_count"] if recorded else _image_count(state)
+    count = recorded["image_count"] if recorded else images_to_evaluate(state)
     state.rows, state.identity["image_count"] = state.rows[:count], count
     return state
 
@@ -211,43 +211,6 @@ def _kept_epochs(run: Run) -> list[int]:
         f"'{run.folder}' kept no supernet weights to rank with: search again with --keep-weights-every 1 (or every N "
         "epochs)"
     )
-
-
-def _image_count(state: RankingState) -> int:
-    """Return how many images to evaluate; `state.rows` is the whole architecture half."""
-    text, available = state.options.images, len(state.rows)
-    wanted = reliability_wanted(text)
-    if wanted is None:
-        count = image_count(text) or available
-        if count > available:
-            raise InvalidInputError(
-                f"--images {count} is more than the {available:,} images of the run's architecture half: lower it, or "
-                "use --images all"
-            )
-        return count
-    return min(_pilot(state, wanted), available)
-
-
-def _pilot(state: RankingState, wanted: float) -> int:
-    """Return the number of images for `images="auto"`, measured on a sample of architectures at the last epoch."""
-    numbers = selected(state.options, state.space, state.run, state.epochs[-1])
-    rng = np.random.default_rng([state.options.seed, 1])
-    some = np.sort(rng.choice(numbers, min(PILOT_ARCHITECTURES, len(numbers)), replace=False))
-    half, size, shared = state.rows, PILOT_IMAGES, shared_weights_of(state, state.epochs[-1])
-    while True:
-        state.rows = half[:size]
-        wrong, _ = scores_of(state, shared, state.architectures(some))
-        try:
-            needed = images_needed(wrong, wanted, np.random.default_rng([state.options.seed, 2]))
-        except InvalidInputError:  # these images rank nothing, or agree no better than by chance
-            if size >= len(half):
-                raise
-            size = min(2 * size, len(half))
-            continue
-        if not needed.extrapolated or size >= len(half):
-            state.rows = half
-            return needed.images
-        size = min(2 * max(size, needed.images), len(half))
 
 
 def _finish(state: RankingState, table: Table, writer: RunWriter[Ranking], console: "Console | None") -> Ranking:
@@ -276,7 +239,8 @@ def _check_defined(ranking: Ranking) -> None:
     for epoch, found in summary["epochs"].items():
         if MAIN not in found:
             place = [int(epoch), summary["budget"], summary["split"], MAIN, ALL]
-            cause = next(of["cause"] for of in summary["undefined"] if of["where"] == place)
+            unknown = f"the table has no {summary['split']} errors after {summary['budget']} epochs for epoch {epoch}"
+            cause = next((of["cause"] for of in summary["undefined"] if of["where"] == place), unknown)
             raise UserError(f"{cause}. All files are in {ranking.folder}; summary.json lists the undefined criteria")
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 X_LABELS = {"error": "one-shot error [%]", "loss": "one-shot cross-entropy loss [nats]"}
-SHOWN = 0.99
+SHOWN, FEW = 0.99, 500
 """Fraction of the true errors that the scatter plot covers, because a few networks fail to train."""
 
 
@@ -67,7 +67,7 @@ def draw_scatter(
         ax: axes to draw on.
     """
     scale = 100 if predictor == "error" else 1
-    top = float(np.nanquantile(truth.errors, SHOWN))
+    top = _highest_shown(truth)
     inside = truth.errors <= top
     for mask, colour, label in (
         (inside & ~truth.measured, COLOURS[0], "predicted by the table"),
@@ -103,7 +103,7 @@ def scatter_figure(
     for panel, predictor in zip(axes, scores, strict=True):
         draw_scatter(scores[predictor], truth, rows.get(predictor), predictor, panel)
     axes[1].set_ylabel("")
-    hidden = int((truth.errors > np.nanquantile(truth.errors, SHOWN)).sum())
+    hidden = int((truth.errors > _highest_shown(truth)).sum())
     note = f"Not shown: {counted(hidden, 'architecture')} with a larger true error. {caption}"
     return _finished(figure, title, note)
 
@@ -115,6 +115,12 @@ def by_epoch_figure(frame: pandas.DataFrame, title: str, caption: str) -> "Figur
         draw_by_epoch(frame, panel, predictor)
         panel.yaxis.set_tick_params(labelleft=True)
     return _finished(figure, title, f"Bands: 95 % bootstrap intervals over architectures. {caption}")
+
+
+def _highest_shown(truth: Truth) -> float:
+    """Return the highest true error on the axis; few architectures are all shown."""
+    known = truth.errors[~np.isnan(truth.errors)]
+    return float(np.quantile(known, SHOWN)) if len(known) > FEW else float(known.max())
 
 
 def _finished(figure: "Figure", title: str, caption: str) -> "Figure":

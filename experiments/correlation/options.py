@@ -77,6 +77,11 @@ def ranking_options(given: Mapping[str, Any]) -> RankingOptions:
 
     Raises InvalidInputError for an unknown option, or for a value that has a wrong type or is out of range.
     """
+    if isinstance(given.get("architectures"), list | tuple):
+        raise InvalidInputError(
+            "architectures must be 'all', 'controller', a number or the path of a text file: write the architectures "
+            "to a file, one per line"
+        )
     texts = ("epochs", "architectures", "images", "budgets")
     written = {name: as_text(value) if name in texts else value for name, value in given.items()}
     return filled(RankingOptions, written, {}).resolved()
@@ -107,7 +112,7 @@ def chosen_epochs(text: str, kept: Sequence[int], folder: Path) -> list[int]:
     if text == ALL:
         return list(kept)
     if text.startswith(EVERY):
-        step = _integers("--epochs", text.removeprefix(EVERY))[0]
+        step = _integers("--epochs", text.removeprefix(EVERY), most=1)[0]
         chosen = [epoch for epoch in kept if step and epoch % step == 0]
     else:
         chosen = sorted(set(_integers("--epochs", text)))
@@ -166,7 +171,7 @@ def _absolute(architectures: str) -> str:
     return str(as_path(architectures, "--architectures").absolute()) if is_list(architectures) else architectures
 
 
-def _integers(option: str, text: str) -> list[int]:
-    if not re.fullmatch(r"\d{1,9}(,\d{1,9})*", text):
+def _integers(option: str, text: str, most: int | None = None) -> list[int]:
+    if not re.fullmatch(r"\d{1,9}(,\d{1,9})*", text) or (most is not None and text.count(",") >= most):
         raise InvalidInputError(f"{option} '{text}' is not a list of whole numbers: write, for example, 5,10")
     return [int(part) for part in text.split(",")]

@@ -79,7 +79,7 @@ def _compared(ranking: Ranking, table: Table, scores: EpochScores, epoch: int) -
     if untrained_method(run).is_relaxed and isinstance(space, ChoiceBlockSpace):
         parameters = {key: of[epoch] for key, of in run.architecture_parameters.items()}
         values["probability"] = -log_probabilities(space, parameters, architectures)
-    predictions = Predictions(epoch, values, table.rows(architectures), _subsets(ranking, scores, epoch))
+    predictions = Predictions(epoch, values, table.rows(architectures), _subsets(ranking, table, scores, epoch))
     found = truths(table, architectures, budgets)
     if ranking.options.copies != "mean":
         return predictions, found
@@ -87,11 +87,14 @@ def _compared(ranking: Ranking, table: Table, scores: EpochScores, epoch: int) -
     return means, [replace(of, errors=of.errors[first], measurements=of.measurements[first]) for of in found]
 
 
-def _subsets(ranking: Ranking, scores: EpochScores, epoch: int) -> Scopes:
+def _subsets(ranking: Ranking, table: Table, scores: EpochScores, epoch: int) -> Scopes:
     """Return the scopes that only some runs have: the samples from ENAS's controller."""
     if ranking.options.architectures != "all" or not untrained_method(ranking.run).learns_to_sample:
         return {}
     drawn = controller_draws(ranking.run, ranking.space, epoch, ranking.options.seed)
+    if ranking.options.copies == "one":  # another sub-network may stand for the cell of a sample
+        ranked, cells = (table.rows([ranking.space[int(n)] for n in numbers]) for numbers in (scores.numbers, drawn))
+        return {"controller": np.isin(ranked, cells)}
     return {"controller": np.isin(scores.numbers, drawn)}
 
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.errors import DamagedFileError
+from nasbench1shot1.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.experiments.correlation.options import RankingOptions
-from nasbench1shot1.files import read_npz
+from nasbench1shot1.files import read_npz, sha256
 from nasbench1shot1.one_shot_search.record import Run, load_run
 from nasbench1shot1.registry import check_at_hand, one_shot, search_space
 from nasbench1shot1.runs.folder import CONFIG, SUMMARY, damaged
@@ -118,6 +118,12 @@ class Ranking(RunRecord):
     def scores(self, epoch: int) -> EpochScores:
         """Read the errors and losses of an evaluated epoch; raises DamagedFileError if its file is damaged."""
         path = scores_path(self.folder, epoch)
+        recorded = {line["epoch"]: line["scores_sha256"] for line in self.lines}
+        if epoch not in recorded:
+            known = ", ".join(map(str, recorded)) or "none so far"
+            raise InvalidInputError(f"'{self.folder}' has no scores of epoch '{epoch}': choose among {known}")
+        if path.is_file() and sha256(path) != recorded[epoch]:
+            raise damaged(path, "it is not what was recorded")
         arrays = read_npz(path, "restore it, or rank again", COLUMNS)
         lengths = {len(arrays[name]) for name in ("numbers", "errors", "losses")}
         if len(lengths) > 1 or any(arrays[name].dtype != dtype for name, dtype in COLUMNS.items()):

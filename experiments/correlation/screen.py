@@ -74,6 +74,7 @@ class RankingProgress:
 
     def statistics(self, total: int) -> None:
         """Reset the bar for the statistics, which follow the evaluation."""
+        self._say("Computing correlations and their confidence intervals …")
         self._bar.reset(self._task, total=total, description="statistics")
 
     def step(self) -> None:
@@ -92,6 +93,7 @@ def show(summary: Mapping[str, Any], folder: Path, console: Console) -> None:
     for epoch, of in summary["epochs"].items():
         screen.add_row(epoch, *_cells(of))
     console.print(screen)
+    say("Kendall, P@10 % (a share) and regret: of the one-shot error; regret: within the ranked architectures.")
     for name, of in summary["reliability"].items():
         say(
             f"Split-half Spearman correlation ({name}, {counted(of['images_per_half'], 'image')} per half): "

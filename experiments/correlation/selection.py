@@ -43,6 +43,10 @@ def selected(options: RankingOptions, space: OneShotSpace, run: Run, epoch: int)
 
 def _numbers(options: RankingOptions, space: OneShotSpace, run: Run, epoch: int) -> Indices:
     text = options.architectures
+    if options.copies == "one" and text != ALL and not text.isdecimal():
+        raise InvalidInputError(
+            f"--copies one does not apply to --architectures '{text}': give all or a number, or remove --copies"
+        )
     if text == CONTROLLER:
         if not method_of(run, epoch).learns_to_sample:
             raise InvalidInputError(

@@ -15,7 +15,7 @@ from nasbench1shot1.experiments.rank_correlation import spearman
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, Options
 from nasbench1shot1.experiments.reproduction.figures import SCALES, Curve, Panel, PaperFigure
 from nasbench1shot1.experiments.reproduction.jobs import figure_named, resolved
-from nasbench1shot1.experiments.reproduction.ranking_jobs import RANKED_EPOCHS, RankingJob, ranking_jobs
+from nasbench1shot1.experiments.reproduction.ranking_jobs import RankingJob, ranking_jobs
 from nasbench1shot1.registry import search_space
 from nasbench1shot1.tables.table import Table
 
@@ -94,9 +94,9 @@ class RankingFigure:
         return self.figure.title
 
     def size(self, scale: str) -> str:
-        """Return the numbers of searches, epochs and ranked epochs at a scale."""
+        """Return the numbers of searches and epochs at a scale."""
         searches = len(self.figure.pairs()) * len(SCALES[scale].seeds)
-        return f"{searches} × {self.figure.epochs_at(scale)} epochs, {RANKED_EPOCHS[scale]} ranked"
+        return f"{searches} × {self.figure.epochs_at(scale)} epochs"
 
     def jobs(
         self, scale: str, out: Path, given: Options, seeds: Sequence[int] | None, call: Callable[..., Any]

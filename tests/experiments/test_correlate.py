@@ -300,6 +300,9 @@ def test_a_constant_prediction_is_an_error_that_names_its_cause(run, tmp_path):
         ({"architectures": "controller"}, "requires a run of enas"),
         ({"batch_norm": "none"}, "unknown batch norm 'none'"),
         ({"resamples": 1}, "--resamples must be"),
+        ({"epochs": "every:1,2"}, "--epochs '1,2' is not"),
+        ({"copies": "one", "architectures": "controller"}, "--copies one does not apply"),
+        ({"architectures": ["s1:0"]}, "write the architectures to a file"),
         ({"epoch": 3}, "unknown option 'epoch'; did you mean 'epochs'"),
     ],
 )
@@ -318,7 +321,7 @@ def test_a_run_without_weights_says_how_to_keep_them(tmp_path):
 
 def test_another_ranking_in_the_folder_is_left_alone(ranking, run, tmp_path):
     before = {path.name: path.read_bytes() for path in ranking.folder.iterdir()}
-    with pytest.raises(nb.InvalidInputError, match="was started with --images 40, not 30"):
+    with pytest.raises(nb.InvalidInputError, match="holds a ranking with --images 40, not 30: choose another --out"):
         correlate(run, ranking.folder, epochs="1,3", images=30)
     other = search(tmp_path / "other", epochs=1, keep_weights_every=1)
     with pytest.raises(nb.InvalidInputError, match=f"holds the ranking of {run.folder}"):
@@ -361,7 +364,7 @@ def test_a_report_correlates_again_without_ranking_again(ranking, tmp_path, monk
     out, before = tmp_path / "report", {path.name: path.read_bytes() for path in ranking.folder.iterdir()}
     done = command("report", str(ranking.folder), "--out", str(out), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "Spearman of error" in done.stdout
+    assert "Spearman (error)" in done.stdout
     for name in (CORRELATIONS, RELIABILITY, "scatter.png", "ranking.png"):
         assert (out / name).read_bytes() == before[name]
     summary = json.loads((out / "summary.json").read_text())
@@ -383,5 +386,17 @@ def test_a_moved_run_takes_its_ranking_with_it(run, tmp_path):
     assert resumed.summary["epochs"] == ranking.summary["epochs"]
     assert correlate(nb.load_run(moved), epochs=3).lines == lines
     shutil.move(moved / "ranking", tmp_path / "alone")
-    with pytest.raises(nb.InvalidInputError, match=f"'{tmp_path}/first' is not a run folder"):
+    moved.rename(tmp_path / "elsewhere")
+    with pytest.raises(nb.InvalidInputError, match=f"'{moved}' is not a run folder"):
         nb.correlate(resume=tmp_path / "alone", console=Console(quiet=True))
+
+
+def test_changed_scores_are_refused(ranking, tmp_path):
+    copy = nb.open_run(shutil.copytree(ranking.folder, tmp_path / "ranking"))
+    path = copy.folder / "epoch-003.npz"
+    arrays = dict(np.load(path))
+    np.savez(path, **{**arrays, "errors": arrays["errors"][::-1]})
+    with pytest.raises(nb.DamagedFileError, match="it is not what was recorded"):
+        copy.scores(3)
+    with pytest.raises(nb.InvalidInputError, match="no scores of epoch '2': choose among 1, 3"):
+        copy.scores(2)

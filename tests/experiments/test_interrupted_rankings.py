@@ -8,7 +8,7 @@ from rich.console import Console
 from tiny_search import search
 
 import nasbench1shot1 as nb
-from nasbench1shot1.experiments.correlation import correlating, evaluation
+from nasbench1shot1.experiments.correlation import correlating, evaluation, image_count
 
 RANKING = {"architectures": 12, "images": 40, "resamples": 5, "threads": 1, "device": "cpu", "budgets": 108}
 
@@ -82,7 +82,7 @@ def test_a_list_of_architectures_is_found_from_anywhere_and_may_not_change(run, 
 
 
 def test_auto_takes_more_images_where_the_first_rank_by_chance(run, tmp_path, monkeypatch):
-    real, seen = correlating.images_needed, []
+    real, seen = image_count.images_needed, []
 
     def images_needed(wrong, precision, rng):
         seen.append(wrong.shape[1])
@@ -90,8 +90,8 @@ def test_auto_takes_more_images_where_the_first_rank_by_chance(run, tmp_path, mo
             raise nb.InvalidInputError("they agree no better than by chance")
         return real(wrong, precision, rng)
 
-    monkeypatch.setattr(correlating, "PILOT_IMAGES", 20)
-    monkeypatch.setattr(correlating, "images_needed", images_needed)
+    monkeypatch.setattr(image_count, "PILOT_IMAGES", 20)
+    monkeypatch.setattr(image_count, "images_needed", images_needed)
     correlate(run, tmp_path / "ranking", images="auto:0.01", epochs=2)
     assert seen == [20, 40]
 
@@ -112,5 +112,5 @@ def test_a_ranking_goes_with_its_run_when_that_is_moved_or_copied(run, tmp_path,
     assert ranking.folder == moved.folder / "ranking"
     assert len(calls) == 4
     copied = nb.load_run(shutil.copytree(moved.folder, tmp_path / "copied"))
-    assert correlate(copied, epochs=1).summary == ranking.summary
+    assert correlate(copied, epochs=1).summary == {**ranking.summary, "run": str(copied.folder)}
     assert len(calls) == 4

@@ -207,7 +207,7 @@ def test_a_file_in_the_folders_place_is_refused(tmp_path):
 
 @pytest.mark.parametrize("seeds", [[], [0, 0]])
 def test_seeds_are_some_and_distinct(tmp_path, seeds):
-    with pytest.raises(nb.InvalidInputError, match="give distinct ones"):
+    with pytest.raises(nb.InvalidInputError, match="give distinct seeds"):
         reproduce_figure("figure9", scale="quick", out=tmp_path / "new", seeds=seeds)
     assert list(tmp_path.iterdir()) == []
 

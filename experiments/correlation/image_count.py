@@ -1,0 +1,59 @@
+"""How many images a ranking evaluates: a given number, or as many as a reliable ranking needs."""
+
+import numpy as np
+
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.experiments.correlation.evaluation import scores_of, shared_weights_of
+from nasbench1shot1.experiments.correlation.options import image_count, reliability_wanted
+from nasbench1shot1.experiments.correlation.reliability import images_needed
+from nasbench1shot1.experiments.correlation.selection import selected
+from nasbench1shot1.experiments.correlation.state import RankingState
+
+PILOT_ARCHITECTURES = 200
+"""Number of architectures on which `images="auto"` measures how many images are needed."""
+PILOT_IMAGES = 512
+"""Number of images with which that measurement begins."""
+
+
+def images_to_evaluate(state: RankingState) -> int:
+    """Return how many images to evaluate.
+
+    Args:
+        state: the state of a ranking whose `rows` are the whole architecture half.
+
+    Raises:
+        InvalidInputError: more images are asked for than there are, or no number of images gives a reliable ranking.
+    """
+    text, available = state.options.images, len(state.rows)
+    wanted = reliability_wanted(text)
+    if wanted is None:
+        count = image_count(text) or available
+        if count > available:
+            raise InvalidInputError(
+                f"--images {count} is more than the {available:,} images of the run's architecture half: lower it, or "
+                "use --images all"
+            )
+        return count
+    return min(_pilot(state, wanted), available)
+
+
+def _pilot(state: RankingState, wanted: float) -> int:
+    """Return the number of images for `images="auto"`, measured on a sample of architectures at the last epoch."""
+    numbers = selected(state.options, state.space, state.run, state.epochs[-1])
+    rng = np.random.default_rng([state.options.seed, 1])
+    some = np.sort(rng.choice(numbers, min(PILOT_ARCHITECTURES, len(numbers)), replace=False))
+    half, size, shared = state.rows, PILOT_IMAGES, shared_weights_of(state, state.epochs[-1])
+    while True:
+        state.rows = half[:size]
+        wrong, _ = scores_of(state, shared, state.architectures(some))
+        try:
+            needed = images_needed(wrong, wanted, np.random.default_rng([state.options.seed, 2]))
+        except InvalidInputError:  # these images rank nothing, or agree no better than by chance
+            if size >= len(half):
+                raise
+            size = min(2 * size, len(half))
+            continue
+        if not needed.extrapolated or size >= len(half):
+            state.rows = half
+            return needed.images
+        size = min(2 * max(size, needed.images), len(half))
