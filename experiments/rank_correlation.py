@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-_RELATIVE_ROUNDING = 1e-12  # scipy warns at about 1e-13 that Pearson's r of such values is inaccurate
+_RELATIVE_ROUNDING = 1e-12  # below about 1e-13, scipy warns that Pearson's r is inaccurate
 
 
 def spearman(a: Floats, b: Floats) -> float:

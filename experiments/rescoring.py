@@ -56,7 +56,8 @@ def write_group_report(runs: Sequence[Run], table: Table, out: Path) -> list[dic
 def write_ranking_report(ranking: Ranking, table: Table, out: Path) -> dict[str, Any]:
     """Write the correlations of a finished ranking with another table into a folder; return the summary.
 
-    The folder gets summary.json and the files of `correlation.outcome.FILES`. Errors are those of `write_report`.
+    The call writes summary.json and the files named in `correlation.outcome.FILES`. It raises the errors that
+    `write_report` raises.
     """
     _ = ranking.summary  # a ranking that is not finished says so here
     with _new_report(out) as folder:

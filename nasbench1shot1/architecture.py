@@ -13,7 +13,7 @@ from nasbench1shot1.errors import InvalidInputError, unknown_name
 from nasbench1shot1.nasbench101.cell import INPUT, OPERATIONS, OUTPUT, Cell
 
 SHORT_NAMES = ("conv3x3", "conv1x1", "maxpool3x3")
-"""The operations of NAS-Bench-101 in the text form of architectures; the order is that of `cell.OPERATIONS`."""
+"""Names of NAS-Bench-101's operations in the text form of architectures, in the order of `cell.OPERATIONS`."""
 
 _TEXT = re.compile(r"(?P<space>[\w-]+):(?P<parents>[0-9,|]*):(?P<operations>[\w,]*)")
 _NODE = r"(?:0|[1-9][0-9]{0,2})"  # one way to write a number, so that equal architectures have equal texts

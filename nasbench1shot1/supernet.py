@@ -219,5 +219,5 @@ def _as_tensor(key: str, values: Any, images: Tensor) -> Tensor:
 
 
 def to_tensors(mixing: Weights, device: torch.device | str = "cpu") -> dict[str, Tensor]:
-    """Return arrays, such as those of `OneShotSpace.one_hot`, as float32 tensors on a device."""
+    """Convert arrays, such as the result of `OneShotSpace.one_hot`, to float32 tensors on a device."""
     return {key: torch.as_tensor(value, dtype=torch.float32, device=device) for key, value in mixing.items()}

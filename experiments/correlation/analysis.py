@@ -1,6 +1,6 @@
 """All criteria of how well predictions rank architectures by true errors, for every epoch, budget and scope."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -74,7 +74,6 @@ def correlations(
     truths: Sequence[Truth],
     seed: int,
     resamples: int | None = None,
-    advance: Callable[[], None] = lambda: None,
 ) -> tuple[pandas.DataFrame, list[Undefined]]:
     """Compute all criteria of one epoch.
 
@@ -87,7 +86,6 @@ def correlations(
         truths: the true errors of these architectures, for every budget and split.
         seed: random seed of the bootstrap.
         resamples: number of bootstrap resamples. Default: `intervals.default_resamples`.
-        advance: called after each budget, split and predictor.
 
     Returns:
         A frame with `COLUMNS` (`measured`: fraction of measurements among the n true errors), and undefined criteria.
@@ -99,7 +97,6 @@ def correlations(
                 _compare(
                     predictions.only(mask), truth, errors[mask], name, measured, (seed, resamples), rows, undefined
                 )
-            advance()
     return pandas.DataFrame(rows, columns=list(COLUMNS)), undefined
 
 

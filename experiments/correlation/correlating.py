@@ -27,7 +27,7 @@ from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.images.batches import batches, epoch_generator
 from nasbench1shot1.one_shot_search.config import SearchConfig
 from nasbench1shot1.one_shot_search.folder import WEIGHTS
-from nasbench1shot1.one_shot_search.kept_weights import kept_epochs
+from nasbench1shot1.one_shot_search.kept_weights import some_kept_epochs
 from nasbench1shot1.one_shot_search.record import Run, load_run
 from nasbench1shot1.one_shot_search.state import load_halves
 from nasbench1shot1.registry import check_at_hand, one_shot, search_space
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 MAIN = "spearman_error"
+"""Criterion without which a ranking ends in an error."""
 TIMED = 24
 """Number of architectures timed to estimate the duration."""
 
@@ -100,7 +101,7 @@ def rank(
     searched = run if isinstance(run, Run) else load_run(run)
     folder = as_path(out, "--out") if out is not None else searched.folder / "ranking"
     wanted = ranking_options(options)
-    chosen_epochs(wanted.epochs, _kept_epochs(searched), searched.folder)
+    chosen_epochs(wanted.epochs, some_kept_epochs(searched), searched.folder)
     chosen_budgets(wanted.budgets, load_table(wanted.table).epochs)
     if (folder / CONFIG).is_file():
         _check_same(Ranking.open(folder), searched, wanted)
@@ -172,8 +173,8 @@ def _state(run: Run, options: RankingOptions, table: Table, recorded: Any) -> Ra
     """Set up a ranking; a resumed ranking takes its number of images from the recorded configuration."""
     check_at_hand("search_spaces", "space", run.config["space"], run.folder / CONFIG)
     space = one_shot(search_space(run.config["space"]))
-    kept = _kept_epochs(run)
-    epochs = recorded["evaluated_epochs"] if recorded else chosen_epochs(options.epochs, kept, run.folder)
+    kept = recorded["evaluated_epochs"] if recorded else some_kept_epochs(run)
+    epochs = kept if recorded else chosen_epochs(options.epochs, kept, run.folder)
     config = recorded_options(SearchConfig, run.config, run.folder / CONFIG)
     images, split = load_halves(config)
     check_facts(run.folder, run.config, {"images_sha256": images.sha256})
@@ -202,15 +203,6 @@ def _state(run: Run, options: RankingOptions, table: Table, recorded: Any) -> Ra
     count = recorded["image_count"] if recorded else images_to_evaluate(state)
     state.rows, state.identity["image_count"] = state.rows[:count], count
     return state
-
-
-def _kept_epochs(run: Run) -> list[int]:
-    if kept := kept_epochs(run):
-        return kept
-    raise InvalidInputError(
-        f"'{run.folder}' kept no supernet weights to rank with: search again with --keep-weights-every 1 (or every N "
-        "epochs)"
-    )
 
 
 def _finish(state: RankingState, table: Table, writer: RunWriter[Ranking], console: "Console | None") -> Ranking:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas
 
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.experiments.correlation.analysis import Predictions, Undefined, correlations
+from nasbench1shot1.experiments.correlation.analysis import ALL, Predictions, Undefined, correlations
 from nasbench1shot1.experiments.correlation.drawing import by_epoch_figure, headline_rows, scatter_figure
 from nasbench1shot1.experiments.correlation.options import chosen_budgets
 from nasbench1shot1.experiments.correlation.probability import log_probabilities
@@ -34,7 +34,6 @@ Scopes = dict[str, np.ndarray]
 SHOWN = ("spearman", "kendall", "p@10", "regret")
 """Criteria in the summary, for one-shot errors and losses."""
 
-
 FILES = {CORRELATIONS, RELIABILITY, BY_EPOCH, SCATTER}
 """Names of the files that `write_outcome` writes."""
 
@@ -48,27 +47,25 @@ def write_outcome(
         ranking: the record of the ranking, with every epoch evaluated.
         table: the table with the true errors.
         folder: the folder for the files.
-        advance: function to call several times for each epoch.
+        advance: function to call after each epoch.
 
     Raises OutOfDomainError if the table lacks an architecture, UserError if a file cannot be written.
     """
     options, epochs = ranking.options, ranking.config["evaluated_epochs"]
     frames, undefined = list[pandas.DataFrame](), list[Undefined]()
-    last: tuple[EpochScores, Predictions, Truth] | None = None
     for epoch in epochs:
-        scores = ranking.scores(epoch)
-        predictions, found = _compared(ranking, table, scores, epoch)
-        frame, missing = correlations(predictions, found, options.seed, options.resamples, advance)
+        predictions, found = _compared(ranking, table, ranking.scores(epoch), epoch)
+        frame, missing = correlations(predictions, found, options.seed, options.resamples)
         frames.append(frame)
         undefined += missing
-        last = scores, predictions, headline(found)
-    assert last is not None
+        advance()
+    truth = headline(found)  # of the last epoch, which the summary and the scatter plot show
     frame, reliability = pandas.concat(frames, ignore_index=True), _reliability(ranking)
     for name, content in ((CORRELATIONS, frame), (RELIABILITY, reliability)):
         with replacing(folder / name) as file:
             file.write(content.to_csv(index=False).encode())
-    _draw(ranking, frame, last[1], last[2], table, folder)
-    return _summary(table, ranking, frame, reliability, undefined, last[2])
+    _draw(ranking, frame, predictions, truth, table, folder)
+    return _summary(table, ranking, frame, reliability, undefined, truth)
 
 
 def _compared(ranking: Ranking, table: Table, scores: EpochScores, epoch: int) -> tuple[Predictions, list[Truth]]:
@@ -141,7 +138,7 @@ def _summary(
 def _of_epoch(frame: pandas.DataFrame, truth: Truth, epoch: int) -> dict[str, Any]:
     """Return the criteria that the screen shows, for all architectures at the largest budget."""
     rows = frame[(frame["epoch"] == epoch) & (frame["budget"] == truth.budget) & (frame["split"] == truth.split)]
-    rows = rows[rows["scope"] == "all"].drop_duplicates("criterion")  # rows of all architectures come first
+    rows = rows[rows["scope"] == ALL].drop_duplicates("criterion")  # rows of all architectures come first
     names = [f"{name}_{of}" for name in SHOWN for of in ("error", "loss")] + ["spearman_probability"]
     return {
         row["criterion"]: {name: row[name] for name in ("value", "low", "high", "n")}

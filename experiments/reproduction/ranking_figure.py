@@ -49,7 +49,7 @@ class RankingCurves:
         return self.frame
 
     def draw(self) -> "Figure":
-        """Return the picture: a column per space, a line per optimizer, ρ of one-shot errors above that of losses."""
+        """Return the picture: one column per space, one line per optimizer; errors in the upper row, losses below."""
         from nasbench1shot1.experiments.reproduction.ranking_drawing import draw
 
         return draw(self.name, self.figure, self.rankings, self.headline, self.seeds, self.table)

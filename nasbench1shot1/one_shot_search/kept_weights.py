@@ -122,6 +122,13 @@ def _path(run: KeptRun, epoch: int) -> Path:
     return run.folder / WEIGHTS / f"epoch-{epoch:03d}.pt"
 
 
+def some_kept_epochs(run: KeptRun) -> list[int]:
+    """Return `kept_epochs`; raises InvalidInputError, which says how to save weights, if there is none."""
+    if kept := kept_epochs(run):
+        return kept
+    raise _not_kept(run, 0, [])
+
+
 def kept_epochs(run: KeptRun) -> list[int]:
     """Return the epochs whose weights a run saved, ascending."""
     names = [path.stem for path in (run.folder / WEIGHTS).glob("epoch-*.pt")]
