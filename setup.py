@@ -23,6 +23,8 @@ CORE = [
 TABLE = ["lightgbm>=4.5"]
 # Runs many jobs on the workers of a dask scheduler (docs/jobs.md).
 CLUSTER = ["distributed>=2025.7"]
+# Tunes one-shot optimizers; hpbandster needs a C compiler and Python's headers to build.
+TUNE = ["hpbandster==0.7.4", "optuna>=5", "smac>=2.4"]
 # Only for a test that TensorFlow's reader of the official files and this package's yield the same records.
 TENSORFLOW = ["tensorflow-cpu>=2.16"]
 DEV = [
@@ -63,6 +65,7 @@ setup(
         "nasbench1shot1.table_building",
         "nasbench1shot1.table_import",
         "nasbench1shot1.tables",
+        "nasbench1shot1.tuning",
         "nasbench1shot1.weight_sharing",
         *(f"nasbench1shot1.{folder}" for folder in DATA),
     ],
@@ -77,9 +80,10 @@ setup(
     extras_require={
         "table": TABLE,
         "cluster": CLUSTER,
+        "tune": TUNE,
         "tensorflow": TENSORFLOW,
-        "dev": [*DEV, *TABLE, *CLUSTER],
-        "all": [*TABLE, *CLUSTER, *TENSORFLOW],
+        "dev": [*DEV, *TABLE, *CLUSTER, *TUNE],
+        "all": [*TABLE, *CLUSTER, *TUNE, *TENSORFLOW],
     },
     entry_points={"console_scripts": ["nb1shot1 = nasbench1shot1.cli:main"]},
 )
