@@ -42,8 +42,10 @@ def shared() -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def own_data_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """No test reads or writes the user's data folder; distinct cells are enumerated once a session."""
-    folder = tmp_path_factory.mktemp("data")
+    """No test reads or writes the user's data folder; distinct cells are enumerated once for all processes of xdist."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "data"
+    folder.mkdir(exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NB1SHOT1_DATA", str(folder))
         yield folder
