@@ -1,4 +1,4 @@
-"""The command line as a user meets it: real processes, their screens and exit codes."""
+"""The command line as a user meets it: processes of their own, their screens and exit codes."""
 
 import json
 import os
@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from command_line import command
+from command_line import command, new_process
 from rich.console import Console
 
 import nasbench1shot1 as nb
@@ -35,7 +35,7 @@ TINY = [
 @pytest.fixture(scope="module")
 def searched(tmp_path_factory) -> tuple[Path, str]:
     folder = tmp_path_factory.mktemp("cli")
-    done = command("search", *TINY, cwd=folder)
+    done = new_process("search", *TINY, cwd=folder)
     assert done.returncode == 0, done.stderr
     return folder / "runs" / "darts-s1-0", done.stdout
 
@@ -152,9 +152,9 @@ def test_help_lists_every_command_and_every_option(searched):
     from nasbench1shot1.cli import COMMANDS
     from nasbench1shot1.one_shot_search.options import search_options
 
-    overview = command("--help").stdout
+    overview = new_process("--help").stdout
     assert all(name in overview for name in COMMANDS)
-    options = command("search", "--help")
+    options = new_process("search", "--help")
     assert options.returncode == 0
     known = {*search_options({"scale": "quick"}).as_dict(), "out", "resume", "seeds", "allow_module"}
     assert [name for name in known if "--" + name.replace("_", "-") not in options.stdout] == []
@@ -164,7 +164,7 @@ def test_help_lists_every_command_and_every_option(searched):
     "name", ["report", "space", "query", "table info", "table verify", "table build", "data import"]
 )
 def test_every_command_has_help(name):
-    done = command(*name.split(), "--help")
+    done = new_process(*name.split(), "--help")
     assert done.returncode == 0, done.stderr
     assert f"nb1shot1 {name}" in done.stdout
 
@@ -172,7 +172,7 @@ def test_every_command_has_help(name):
 def test_query_says_of_every_value_where_it_comes_from():
     table = nb.load_table()
     arch = nb.search_space("s1")[100]
-    screen = command("query", str(arch)).stdout
+    screen = new_process("query", str(arch)).stdout
     metrics = table.query(arch)
     assert arch.cell.hash in screen
     assert table.id in screen
@@ -184,14 +184,14 @@ def test_query_says_of_every_value_where_it_comes_from():
 
 
 def test_table_info_as_json_is_the_tables_own(tmp_path):
-    assert json.loads(command("table", "info", "--json").stdout)["id"] == nb.load_table().id
-    assert "every column is as it was written" in command("table", "verify").stdout
+    assert json.loads(new_process("table", "info", "--json").stdout)["id"] == nb.load_table().id
+    assert "every column is as it was written" in new_process("table", "verify").stdout
     assert "66,111 cells" in command("table", "info").stdout
 
 
 def test_report_writes_beside_the_run(searched):
     folder, _ = searched
-    done = command("report", str(folder))
+    done = new_process("report", str(folder))
     assert done.returncode == 0, done.stderr
     out = folder / f"report-{nb.load_table().id}"
     assert {path.name for path in out.iterdir()} == {"metrics.jsonl", "summary.json", "regret.png"}

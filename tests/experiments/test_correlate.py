@@ -2,15 +2,14 @@
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pandas
 import pytest
 import torch
-from command_line import command
+from command_line import command, new_process
+from killed_run import assert_killed
 from rich.console import Console
 from scipy import stats
 from tiny_search import search
@@ -177,8 +176,7 @@ evaluation.scores_of = killing
 main("correlate {run.folder} --out {tmp_path}/killed --architectures 12 --images 40 --resamples 5 --threads 1 "
      "--device cpu --budgets 12,108 --epochs 1,3".split())
 """
-    killed = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=300)
-    assert killed.returncode == -9
+    assert_killed(script, tmp_path / "killed")
     assert not list(tmp_path.glob("killed/epoch-*"))
     assert len(torch.load(tmp_path / "killed" / "checkpoint.pt", weights_only=True)["current"]["errors"]) == 12
     finished = nb.correlate(resume=tmp_path / "killed", console=Console(quiet=True))
@@ -340,14 +338,14 @@ def test_changed_weights_are_not_mixed_with_earlier_scores(run, tmp_path):
 def test_the_command_line(run, tmp_path):
     out = tmp_path / "r"
     few = "--architectures 12 --images 40 --resamples 5 --threads 1 --device cpu --epochs 3 --budgets 108"
-    done = command("correlate", run.folder, "--out", out, *few.split(), cwd=tmp_path)
+    done = new_process("correlate", str(run.folder), "--out", str(out), *few.split(), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "Spearman (error)" in done.stdout
     assert "after 108 epochs: predicted" in done.stdout
     assert f"Correlations: {out}" in done.stdout
     assert json.loads((out / "summary.json").read_text())["epochs"]["3"]
     assert set(pandas.read_csv(out / CORRELATIONS)["budget"]) == {108}
-    failed = command("correlate", run.folder, "--out", out, "--epochs", "9", cwd=tmp_path)
+    failed = command("correlate", str(run.folder), "--out", str(out), "--epochs", "9", cwd=tmp_path)
     assert failed.returncode == 2
     assert failed.stderr.count("\n") == 1
 

@@ -5,7 +5,7 @@ import shutil
 import pandas
 import pytest
 from scipy import stats
-from tiny_figures import shrink
+from tiny_figures import run_jobs_here, shrink
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
@@ -31,7 +31,9 @@ def run(out, *more):
     cli.main([*ARGUMENTS, "--out", str(out), *more])
 
 
-def test_the_figure_from_its_searches_to_its_picture(tiny, capsys):
+def test_the_figure_from_its_searches_to_its_picture(tiny, monkeypatch, capsys):
+    run(tiny, "--seeds", "0")  # in a process of its own
+    run_jobs_here(monkeypatch)
     run(tiny)
     frame = pandas.read_csv(tiny / f"{STEM}.csv")
     assert (tiny / f"{STEM}.png").read_bytes().startswith(b"\x89PNG")
@@ -50,7 +52,7 @@ def test_the_figure_from_its_searches_to_its_picture(tiny, capsys):
     assert row["spearman_loss_mean"] == pytest.approx(sum(losses) / 2)
     assert row["spearman_loss_std"] == pytest.approx(pandas.Series(losses).std())
     assert (row["seeds"], row["n"]) == (2, 8)
-    assert "2 rankings of 4 epochs" in capsys.readouterr().out
+    assert "2 rankings of 4 epochs; 1 is finished" in capsys.readouterr().out
 
     run(tiny)  # all is finished
     assert "2 rankings of 4 epochs; 2 are finished" in capsys.readouterr().out
@@ -77,7 +79,8 @@ def test_at_the_full_scale_all_architectures_are_ranked_and_enas_draws(tmp_path)
         assert (job.units, job.units_done(), job.name) == (55, 0, f"{job.panel}/{job.curve}/seed-0")
 
 
-def test_the_same_options_another_table_and_another_place_keep_the_figure(tiny, capsys):
+def test_the_same_options_another_table_and_another_place_keep_the_figure(tiny, monkeypatch, capsys):
+    run_jobs_here(monkeypatch)
     once = ("--seeds", "0", "--device", "auto", "--table", "embedded")
     run(tiny, *once)
     run(tiny, *once)  # "auto" is what was recorded as "cpu"

@@ -34,6 +34,7 @@ def test_the_network_is_the_searchs_at_that_epoch_bit_for_bit(optimizer, tmp_pat
     monkeypatch.setattr(loop, "record_epoch", record)
     preset = "original" if optimizer == "gdas" else "corrected"
     options = {"epochs": 3, "cells": 3, "keep_weights_every": 2, "preset": preset, **OPTIONS.get(optimizer, {})}
+    options |= {"images_per_half": 20, "batch_size": 10}
     run = search(tmp_path / "run", optimizer=optimizer, **options)
     assert kept_epochs(run) == [2]
     net, parameters = run.supernet(2)
