@@ -17,6 +17,7 @@ from nasbench1shot1.experiments.correlation.passes import loses_an_edge
 from nasbench1shot1.experiments.correlation.probability import log_probabilities
 from nasbench1shot1.experiments.correlation.selection import in_sharing_order
 from nasbench1shot1.experiments.correlation.truth import Truth, headline, truths
+from nasbench1shot1.weight_sharing.subgraphs import ordered
 
 
 def parameters_of(space, seed=0, scale=1.0):
@@ -80,6 +81,20 @@ def test_the_sharing_order_keeps_equal_first_blocks_together():
     ]
     runs = 1 + sum(a != b for a, b in pairwise(first))
     assert runs == len(set(first))
+
+
+@pytest.mark.parametrize("name", ["s1", "s2"])
+def test_the_evaluation_and_its_chunks_have_one_order(name):
+    """Without loose ends, by parents and operation of one block after another; loose ends do not count."""
+    space, rng = nb.search_space(name), np.random.default_rng(0)
+    architectures = [space[int(n)] for n in rng.permutation(space.numbers("no_loose_ends"))]
+    order = in_sharing_order(architectures)
+    plain = sorted(architectures, key=lambda arch: [*zip(arch.parents, (*arch.operations, 0), strict=True)])
+    assert [architectures[i] for i in order] == plain
+    assert [path for _, path in ordered(architectures[:700])] == [arch for arch in plain if arch in architectures[:700]]
+    loose = [space.sample(rng) for _ in range(300)]
+    live = [space.without_loose_ends(arch) for arch in loose]
+    assert in_sharing_order(loose).tolist() == in_sharing_order(live).tolist()
 
 
 def test_numbers_and_sequences_stand_for_their_texts():
