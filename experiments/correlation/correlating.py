@@ -19,7 +19,7 @@ from nasbench1shot1.experiments.correlation.options import (
 )
 from nasbench1shot1.experiments.correlation.outcome import write_outcome
 from nasbench1shot1.experiments.correlation.record import Ranking
-from nasbench1shot1.experiments.correlation.selection import in_sharing_order, list_facts, selected
+from nasbench1shot1.experiments.correlation.selection import in_sharing_order, list_facts
 from nasbench1shot1.experiments.correlation.state import RankingState
 from nasbench1shot1.experiments.correlation.truth import truths
 from nasbench1shot1.files import sha256, write_json
@@ -124,8 +124,8 @@ def _start(run: Run, folder: Path, options: RankingOptions, console: "Console | 
 
 def _check_table(state: RankingState, table: Table) -> None:
     """Raise OutOfDomainError, before anything is evaluated, where a table lacks an architecture or all accuracies."""
-    numbers = [selected(state.options, state.space, state.run, epoch) for epoch in state.epochs]
-    architectures = state.architectures(np.unique(np.concatenate(numbers)))
+    numbers = np.unique(np.concatenate([state.numbers(epoch) for epoch in state.epochs]))
+    architectures = state.architectures(numbers)
     truths(table, architectures, chosen_budgets(state.options.budgets, table.epochs))
 
 
@@ -238,7 +238,7 @@ def _check_defined(ranking: Ranking) -> None:
 
 def _sizes(state: RankingState) -> tuple[int, int]:
     """Return the total number of evaluations, and the number of finished evaluations."""
-    sizes = [len(selected(state.options, state.space, state.run, epoch)) for epoch in state.epochs]
+    sizes = [len(state.numbers(epoch)) for epoch in state.epochs]
     return sum(sizes), sum(sizes[: state.recorded]) + (state.current.done if state.current else 0)
 
 
@@ -247,7 +247,7 @@ def _expected_seconds(state: RankingState, left: int) -> float | None:
     if not left:
         return None
     epoch = state.epochs[-1]
-    architectures = state.architectures(selected(state.options, state.space, state.run, epoch)[:512])
+    architectures = state.architectures(state.numbers(epoch)[:512])
     some = [architectures[i] for i in in_sharing_order(architectures)][:TIMED]
     shared = shared_weights_of(state, epoch)
     with torch.inference_mode():

@@ -12,7 +12,7 @@ from nasbench1shot1.experiments.correlation.passes import passes_of
 from nasbench1shot1.experiments.correlation.record import Ranking, blocks_path, scores_path
 from nasbench1shot1.experiments.correlation.state import EpochInProgress, RankingState
 from nasbench1shot1.files import replacing, sha256
-from nasbench1shot1.one_shot_search.kept_weights import supernet_of, untrained_method
+from nasbench1shot1.one_shot_search.kept_weights import supernet_of
 from nasbench1shot1.runs.options import given
 from nasbench1shot1.runs.writer import RunWriter
 from nasbench1shot1.weight_sharing.shared_weights import SharedWeights
@@ -68,7 +68,7 @@ def scores_of(
     state: RankingState, shared: SharedWeights, architectures: Sequence[Architecture]
 ) -> tuple[NDArray[np.bool_], NDArray[np.float32]]:
     """Return whether each architecture misclassifies each image, bool (A, N), and the losses (A, N) in nats."""
-    passes = passes_of(shared.net, architectures, state.options.preset, untrained_method(state.run).is_relaxed)
+    passes = passes_of(shared.net, architectures, state.options.preset, state.is_relaxed)
     found = shared.by_image(passes, state.rows)
     return found.wrong, found.losses
 

@@ -6,7 +6,6 @@ from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.experiments.correlation.evaluation import scores_of, shared_weights_of
 from nasbench1shot1.experiments.correlation.options import image_count, reliability_wanted
 from nasbench1shot1.experiments.correlation.reliability import images_needed
-from nasbench1shot1.experiments.correlation.selection import selected
 from nasbench1shot1.experiments.correlation.state import RankingState
 
 PILOT_ARCHITECTURES = 200
@@ -39,7 +38,7 @@ def images_to_evaluate(state: RankingState) -> int:
 
 def _pilot(state: RankingState, wanted: float) -> int:
     """Return the number of images for `images="auto"`, measured on a sample of architectures at the last epoch."""
-    numbers = selected(state.options, state.space, state.run, state.epochs[-1])
+    numbers = state.numbers(state.epochs[-1])
     rng = np.random.default_rng([state.options.seed, 1])
     some = np.sort(rng.choice(numbers, min(PILOT_ARCHITECTURES, len(numbers)), replace=False))
     half, size, shared = state.rows, PILOT_IMAGES, shared_weights_of(state, state.epochs[-1])

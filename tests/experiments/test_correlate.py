@@ -161,6 +161,23 @@ def test_stopped_and_resumed_the_files_are_the_same(ranking, run, tmp_path, monk
         assert (out / name).read_bytes() == (ranking.folder / name).read_bytes(), name
 
 
+def test_architectures_are_selected_once_and_the_method_is_built_once(run, tmp_path, monkeypatch):
+    from nasbench1shot1.experiments.correlation import state
+
+    calls, chunks = {"selected": 0, "untrained_method": 0}, []
+    for name in calls:
+        real = getattr(state, name)
+        monkeypatch.setattr(
+            state, name, lambda *given, name=name, real=real: calls.update({name: calls[name] + 1}) or real(*given)
+        )
+    scores_of = evaluation.scores_of
+    monkeypatch.setattr(evaluation, "CHUNK", 5)
+    monkeypatch.setattr(evaluation, "scores_of", lambda *given: chunks.append(0) or scores_of(*given))
+    correlate(run, tmp_path / "ranking", epochs="1,3", preset="original")
+    assert len(chunks) == 6
+    assert calls == {"selected": 1, "untrained_method": 1}
+
+
 def test_a_killed_process_loses_no_finished_chunk(run, tmp_path):
     script = f"""
 import os, signal
