@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.experiments.correlation.criteria import CRITERIA, FEWEST, evaluate, scopes
+from nasbench1shot1.experiments.correlation.headline import ALL
 from nasbench1shot1.experiments.correlation.intervals import bootstrap
 from nasbench1shot1.experiments.correlation.truth import Truth
 
@@ -19,9 +20,6 @@ COLUMNS = ("epoch", "budget", "split", "criterion", "scope", "value", "low", "hi
 CALLED = {"error": "one-shot errors", "loss": "one-shot losses", "probability": "log-probabilities"}
 """Names of the predictors in messages, by the suffix of a criterion's name: `spearman_error`, …"""
 OF_PROBABILITY = ("spearman", "kendall", "pearson", "sparse-kendall")
-
-ALL = "all"
-"""The scope of all architectures."""
 
 Floats = NDArray[np.float64]
 

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 
 from nasbench1shot1.errors import InvalidInputError, UserError
-from nasbench1shot1.experiments.correlation.analysis import ALL
 from nasbench1shot1.experiments.correlation.evaluation import run_ranking, scores_of, shared_weights_of
+from nasbench1shot1.experiments.correlation.headline import ALL
 from nasbench1shot1.experiments.correlation.image_count import images_to_evaluate
 from nasbench1shot1.experiments.correlation.options import (
     RankingOptions,

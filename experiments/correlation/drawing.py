@@ -7,6 +7,7 @@ import numpy as np
 import pandas
 from numpy.typing import NDArray
 
+from nasbench1shot1.experiments.correlation.headline import at_place, place_per_budget, rows_of_all
 from nasbench1shot1.experiments.correlation.truth import Truth
 from nasbench1shot1.experiments.space_statistics.drawing import COLOURS, GREY, new_figure
 from nasbench1shot1.wording import counted
@@ -46,12 +47,10 @@ def draw_by_epoch(frame: pandas.DataFrame, ax: "Axes | None" = None, predictor: 
 
 def headline_rows(frame: pandas.DataFrame, criterion: str) -> pandas.DataFrame:
     """Return one row per epoch and budget, over all architectures: on test if available, else on validation."""
-    rows = frame[(frame["criterion"] == criterion) & (frame["scope"] == "all")]
-    rows = rows.sort_values(["epoch", "budget", "split", "n"])  # "test" sorts before "validation"
-    by_budget = rows.groupby(["epoch", "budget"], sort=True)
-    first = by_budget["split"].transform("first")
-    rows = rows[rows["split"] == first]
-    return rows.loc[rows.groupby(["epoch", "budget"])["n"].idxmax()]
+    rows = rows_of_all(frame)
+    rows = rows[rows["criterion"] == criterion]
+    shown = [at_place(rows, place) for place in place_per_budget(rows)]
+    return pandas.concat(shown).sort_values(["epoch", "budget"]) if shown else rows
 
 
 def draw_scatter(

@@ -9,8 +9,9 @@ import numpy as np
 import pandas
 
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.experiments.correlation.analysis import ALL, Predictions, Undefined, correlations
+from nasbench1shot1.experiments.correlation.analysis import Predictions, Undefined, correlations
 from nasbench1shot1.experiments.correlation.drawing import by_epoch_figure, headline_rows, scatter_figure
+from nasbench1shot1.experiments.correlation.headline import at_place, rows_of_all
 from nasbench1shot1.experiments.correlation.options import chosen_budgets
 from nasbench1shot1.experiments.correlation.probability import log_probabilities
 from nasbench1shot1.experiments.correlation.record import (
@@ -137,8 +138,7 @@ def _summary(
 
 def _of_epoch(frame: pandas.DataFrame, truth: Truth, epoch: int) -> dict[str, Any]:
     """Return the criteria that the screen shows, for all architectures at the largest budget."""
-    rows = frame[(frame["epoch"] == epoch) & (frame["budget"] == truth.budget) & (frame["split"] == truth.split)]
-    rows = rows[rows["scope"] == ALL].drop_duplicates("criterion")  # rows of all architectures come first
+    rows = at_place(rows_of_all(frame[frame["epoch"] == epoch]), truth.place)
     names = [f"{name}_{of}" for name in SHOWN for of in ("error", "loss")] + ["spearman_probability"]
     return {
         row["criterion"]: {name: row[name] for name in ("value", "low", "high", "n")}
@@ -175,8 +175,7 @@ def _draw(
     last = frame[frame["epoch"] == predictions.epoch]
     rows: dict[str, Mapping[str, Any] | None] = {}
     for name in scores:
-        found = headline_rows(last, f"spearman_{name}")
-        found = found[found["budget"] == truth.budget]
+        found = at_place(headline_rows(last, f"spearman_{name}"), truth.place)
         rows[name] = dict(found.iloc[0]) if len(found) else None
     figure = scatter_figure(scores, truth, rows, f"{title}, epoch {predictions.epoch}", note)
     save_figure(figure, folder / SCATTER)

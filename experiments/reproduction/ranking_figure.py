@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pandas
 
+from nasbench1shot1.experiments.correlation.headline import at_place, headline_place, places
 from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.correlation.truth import source_text, truths
 from nasbench1shot1.experiments.rank_correlation import spearman
@@ -56,10 +57,8 @@ class RankingCurves:
 
     @property
     def headline(self) -> pandas.DataFrame:
-        """Return the rows at the largest budget, on test if available, else on validation."""
-        largest = self.frame[self.frame["budget"] == self.frame["budget"].max()]
-        rows: pandas.DataFrame = largest[largest["split"] == min(largest["split"])]  # "test" sorts before "validation"
-        return rows
+        """Return the rows at `headline_place`."""
+        return at_place(self.frame, headline_place(places(self.frame)))
 
     def show(self, console: "Console") -> None:
         """Print the correlations at the last epoch."""

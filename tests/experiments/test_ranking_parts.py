@@ -12,6 +12,7 @@ from tiny_search import SMALL_SPACE
 import nasbench1shot1 as nb
 from nasbench1shot1.experiments.correlation.analysis import Predictions, correlations
 from nasbench1shot1.experiments.correlation.drawing import draw_by_epoch, headline_rows
+from nasbench1shot1.experiments.correlation.headline import headline_place, place_per_budget
 from nasbench1shot1.experiments.correlation.options import as_text, chosen_epochs, ranking_options, reliability_wanted
 from nasbench1shot1.experiments.correlation.passes import loses_an_edge
 from nasbench1shot1.experiments.correlation.probability import log_probabilities
@@ -207,3 +208,25 @@ def test_the_picture_has_a_line_per_budget_on_given_axes():
         [1, 4, "validation"], [1, 108, "test"], [2, 4, "validation"], [2, 108, "test"],
     ]  # fmt: skip
     assert np.allclose(rows["value"], 1)
+
+
+def test_summaries_and_plots_show_the_largest_budget_and_test_first():
+    assert headline_place([(4, "test"), (108, "validation"), (12, "test")]) == (108, "validation")
+    assert headline_place([(108, "test"), (108, "validation"), (4, "test")]) == (108, "test")
+    rows = [
+        (epoch, budget, split, criterion, scope, n)
+        for epoch, (budget, split), criterion, (scope, n) in product(
+            (1, 2),
+            ((12, "validation"), (4, "validation"), (4, "test")),
+            ("spearman_error", "regret_loss"),
+            (("all", 9), ("all", 5), ("top-1000", 9)),
+        )
+    ]
+    frame = pandas.DataFrame(rows, columns=["epoch", "budget", "split", "criterion", "scope", "n"])
+    assert place_per_budget(frame) == [(4, "test"), (12, "validation")]
+    found = headline_rows(frame, "regret_loss")
+    assert found.to_numpy().tolist() == [
+        [epoch, budget, split, "regret_loss", "all", 9]
+        for epoch, (budget, split) in product((1, 2), ((4, "test"), (12, "validation")))
+    ]
+    assert headline_rows(frame, "kendall_error").empty
