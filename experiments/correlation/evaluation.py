@@ -95,10 +95,10 @@ def _record(state: RankingState, current: EpochInProgress, writer: RunWriter[Ran
     """Write the scores of a finished epoch; the epoch counts as recorded once the final checkpoint is written."""
     order, epoch = np.argsort(current.numbers), state.epoch
     numbers, errors, losses = (values[order] for values in (current.numbers, current.errors, current.losses))
-    path = scores_path(writer.folder, epoch)
+    path, blocks = scores_path(writer.folder, epoch), blocks_path(writer.folder, epoch)
     with replacing(path) as file:
         np.savez(file, numbers=numbers, errors=errors, losses=losses, image_rows=state.rows.numpy())
-    with replacing(blocks_path(writer.folder, epoch)) as file:
+    with replacing(blocks) as file:
         np.savez(file, errors=current.blocks[0], losses=current.blocks[1])
     line = {
         "epoch": epoch,
@@ -109,6 +109,7 @@ def _record(state: RankingState, current: EpochInProgress, writer: RunWriter[Ran
         "predicted_best": str(state.space[int(numbers[np.lexsort((losses, errors))[0]])]),
         "scores_sha256": sha256(path),
         "seconds": current.seconds,
+        "blocks_sha256": sha256(blocks),
     }
     writer.append_line(line)
     state.recorded, state.current = state.recorded + 1, None

@@ -21,12 +21,11 @@ from nasbench1shot1.experiments.correlation.record import (
     SCATTER,
     EpochScores,
     Ranking,
-    blocks_path,
 )
 from nasbench1shot1.experiments.correlation.reliability import growing
 from nasbench1shot1.experiments.correlation.selection import controller_draws
 from nasbench1shot1.experiments.correlation.truth import Truth, headline, provenance, source_text, truths
-from nasbench1shot1.files import read_npz, replacing, save_figure
+from nasbench1shot1.files import replacing, save_figure
 from nasbench1shot1.one_shot_search.kept_weights import untrained_method
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
 from nasbench1shot1.tables.table import Table
@@ -100,7 +99,7 @@ def _reliability(ranking: Ranking) -> pandas.DataFrame:
     """Return the split-half reliability of every epoch's ranking, for increasing numbers of images."""
     frames, config = [], ranking.config
     for epoch in config["evaluated_epochs"]:
-        blocks = read_npz(blocks_path(ranking.folder, epoch), "restore it, or rank again", ("errors", "losses"))
+        blocks = ranking.blocks(epoch)
         for name, values in (("error", blocks["errors"]), ("loss", blocks["losses"])):
             rng = np.random.default_rng([ranking.options.seed, epoch])
             try:

@@ -1,5 +1,6 @@
 """One-shot versus true ranking: every part of a ranking's folder, against plain computations."""
 
+import hashlib
 import json
 import shutil
 import subprocess
@@ -417,3 +418,35 @@ def test_changed_scores_are_refused(ranking, tmp_path):
         copy.scores(3)
     with pytest.raises(nb.InvalidInputError, match="no scores of epoch '2': choose among 1, 3"):
         copy.scores(2)
+
+
+@pytest.mark.parametrize("other", ["ranking", "zeros"])
+def test_changed_means_on_blocks_of_images_are_refused(ranking, tmp_path, other):
+    """Neither a report nor a resumed ranking computes a reliability from the file of another epoch or ranking."""
+    copy = nb.open_run(shutil.copytree(ranking.folder, tmp_path / "ranking"))
+    path = copy.folder / "blocks-003.npz"
+    if other == "ranking":
+        shutil.copy(copy.folder / "blocks-001.npz", path)
+    else:
+        np.savez(path, **{name: np.zeros_like(of) for name, of in np.load(path).items()})
+    done = command("report", copy.folder, "--out", tmp_path / "report", cwd=tmp_path)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "it is not what was recorded" in done.stderr
+    with pytest.raises(nb.DamagedFileError, match=r"blocks-003.npz is damaged \(it is not what was recorded\)"):
+        nb.correlate(resume=copy.folder, console=Console(quiet=True))
+
+
+def test_a_ranking_of_an_earlier_version_is_read(ranking, tmp_path):
+    """Its lines do not record the SHA-256 of the means on blocks; they stay as they are."""
+    copy = nb.open_run(shutil.copytree(ranking.folder, tmp_path / "ranking"))
+    metrics, summary = copy.folder / "metrics.jsonl", copy.folder / "summary.json"
+    lines = [{name: value for name, value in line.items() if name != "blocks_sha256"} for line in ranking.lines]
+    metrics.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    kept = json.loads(summary.read_text())
+    summary.write_text(json.dumps({**kept, "metrics_sha256": hashlib.sha256(metrics.read_bytes()).hexdigest()}))
+    earlier = nb.open_run(copy.folder)
+    assert earlier.lines == lines
+    assert earlier.blocks(3)["errors"].dtype == np.float32
+    metrics.write_text("".join(json.dumps({**line, "blocks_sha256": 1}) + "\n" for line in lines))
+    with pytest.raises(nb.DamagedFileError, match="line 1 has an impossible blocks_sha256"):
+        _ = nb.open_run(copy.folder).lines
