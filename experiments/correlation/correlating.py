@@ -18,7 +18,7 @@ from nasbench1shot1.experiments.correlation.options import (
     ranking_options,
 )
 from nasbench1shot1.experiments.correlation.outcome import write_outcome
-from nasbench1shot1.experiments.correlation.record import Ranking
+from nasbench1shot1.experiments.correlation.record import AUTO_IMAGES, Ranking
 from nasbench1shot1.experiments.correlation.selection import in_sharing_order, list_facts
 from nasbench1shot1.experiments.correlation.state import RankingState
 from nasbench1shot1.experiments.correlation.truth import truths
@@ -116,7 +116,8 @@ def _start(run: Run, folder: Path, options: RankingOptions, console: "Console | 
         state = _state(run, options, table, None)
         _check_table(state, table)
         with new_run(folder, RunWriter[Ranking], Ranking) as writer:
-            facts = {"run": str(run.folder.absolute()), **state.identity}
+            auto_images = {AUTO_IMAGES: state.auto_images} if state.auto_images else {}
+            facts = {"run": str(run.folder.absolute()), **state.identity, **auto_images}
             content = description(Ranking.KIND, {COMMON: options.as_dict()}, facts)
             writer.describe(content, environment(options.device))
             return _finish(state, table, writer, console)
@@ -200,7 +201,11 @@ def _state(run: Run, options: RankingOptions, table: Table, recorded: Any) -> Ra
             **list_facts(options.architectures),
         },
     )
-    count = recorded["image_count"] if recorded else images_to_evaluate(state)
+    if recorded:
+        count, state.auto_images = recorded["image_count"], recorded.get(AUTO_IMAGES)
+    else:
+        count, found = images_to_evaluate(state)
+        state.auto_images = found.as_dict() if found else None
     state.rows, state.identity["image_count"] = state.rows[:count], count
     return state
 

@@ -15,6 +15,7 @@ from nasbench1shot1.experiments.correlation.headline import at_place, rows_of_al
 from nasbench1shot1.experiments.correlation.options import chosen_budgets
 from nasbench1shot1.experiments.correlation.probability import log_probabilities
 from nasbench1shot1.experiments.correlation.record import (
+    AUTO_IMAGES,
     BY_EPOCH,
     CORRELATIONS,
     RELIABILITY,
@@ -126,6 +127,7 @@ def _summary(
         **{name: config[name] for name in named},
         "run": config["run"],
         "images": config["image_count"],
+        **({AUTO_IMAGES: config[AUTO_IMAGES]} if AUTO_IMAGES in config else {}),
         "budget": truth.budget,
         "split": truth.split,
         **provenance(truth, table),

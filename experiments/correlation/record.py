@@ -49,6 +49,8 @@ FACTS = {
     "weights_sha256": dict,
 }
 """Fields of config.json besides the options, with their types: the data of the ranking."""
+AUTO_IMAGES = "auto_images"
+"""Field of config.json and summary.json for the option `images="auto"`: `image_count.AutoImages.as_dict`."""
 COLUMNS = {"numbers": np.int64, "errors": np.float32, "losses": np.float32, "image_rows": np.int64}
 BLOCK_COLUMNS = {"errors": np.float32, "losses": np.float32}
 """Arrays of the two files of an epoch, with their types."""

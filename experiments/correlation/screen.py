@@ -27,10 +27,24 @@ def announce(state: "RankingState", table: "Table", out: Any, seconds: float | N
     say(f"{config['optimizer']} on {config['space']}, seed {config['seed']}: {state.run.folder}, into {out}")
     epochs = ", ".join(map(str, state.epochs))
     say(f"Epochs {epochs}; architectures: {options.architectures}; {counted(len(state.rows), 'image')}")
+    if state.auto_images:
+        say(_auto_text(options.images, state.auto_images))
     say(f"Batch-norm {options.batch_norm}, preset {options.preset}, on {options.device}")
     say(f"Table {table.id}")
     if seconds is not None:
         say(f"This will take {duration(seconds)}, plus some time for the statistics.")
+
+
+def _auto_text(option: str, found: Mapping[str, Any]) -> str:
+    """Return in a sentence which correlation `--images auto` reached, and whether it missed the threshold."""
+    images, source = counted(found["images"], "image"), " (extrapolated)" if found["extrapolated"] else ""
+    reached = f"a split-half Spearman correlation of {found['spearman']:.3f}{source}"
+    if found["reached"]:
+        return f"--images {option}: {images} give {reached}; the threshold is {found['threshold']:g}."
+    return (
+        f"--images {option} misses its threshold of {found['threshold']:g}: all {images} of the architecture half give "
+        f"{reached}."
+    )
 
 
 class RankingProgress:

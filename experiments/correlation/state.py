@@ -1,6 +1,6 @@
 """The state of a ranking: its options and inputs, the scores so far, and the content of a checkpoint."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -68,6 +68,7 @@ class RankingState:
         rows: int64 (N,), the evaluated images: rows of the architecture half, in random order.
         epochs: the epochs to evaluate, ascending.
         identity: facts that must equal those in a checkpoint.
+        auto_images: what `images="auto"` found; None for another number of images.
         recorded: number of finished epochs.
         current: the epoch in progress; None between two epochs.
     """
@@ -80,6 +81,7 @@ class RankingState:
     rows: torch.Tensor
     epochs: Sequence[int]
     identity: dict[str, Any]
+    auto_images: Mapping[str, Any] | None = None
     recorded: int = 0
     current: EpochInProgress | None = field(default=None)
     _selected: dict[int | None, Indices] = field(default_factory=dict, init=False, repr=False)

@@ -1,6 +1,7 @@
 """One-shot versus true ranking: every part of a ranking's folder, against plain computations."""
 
 import hashlib
+import io
 import json
 import shutil
 import subprocess
@@ -18,8 +19,9 @@ from tiny_search import search
 from torch.nn import functional as F
 
 import nasbench1shot1 as nb
-from nasbench1shot1.experiments.correlation import correlating, evaluation
+from nasbench1shot1.experiments.correlation import correlating, evaluation, image_count
 from nasbench1shot1.experiments.correlation.record import CORRELATIONS, RELIABILITY
+from nasbench1shot1.experiments.correlation.reliability import ImagesNeeded
 from nasbench1shot1.one_shot_search.state import load_halves
 from nasbench1shot1.registry import BUILT_IN
 
@@ -285,6 +287,35 @@ def test_auto_chooses_a_number_of_images(run, tmp_path):
     ranking = correlate(run, tmp_path / "auto", images="auto:0.01", epochs=3)
     assert 1 <= ranking.config["image_count"] <= 40
     assert len(ranking.scores(3).image_rows) == ranking.config["image_count"]
+    found = ranking.summary["auto_images"]
+    assert (found["threshold"], found["images"], found["reached"]) == (0.01, ranking.config["image_count"], True)
+    assert found["spearman"] >= 0.01
+
+
+def test_a_threshold_that_no_number_of_images_reaches_is_told(run, tmp_path, monkeypatch):
+    """Two rankings on 400 images would agree by 0.95, so those on 40 images agree by 0.655 (Spearman-Brown)."""
+    needed = ImagesNeeded(400, 0.95, extrapolated=True)
+    monkeypatch.setattr(image_count, "images_needed", lambda *given: needed)
+    printed = Console(file=io.StringIO(), width=300)
+    ranking = nb.correlate(run, out=tmp_path / "auto", console=printed, **{**RANKING, "images": "auto", "epochs": 3})
+    sentence = (
+        "--images auto misses its threshold of 0.95: all 40 images of the architecture half give a split-half Spearman "
+        "correlation of 0.655 (extrapolated)."
+    )
+    assert printed.file.getvalue().count(sentence) == 1
+    reached = 0.1 * 0.95 / (1 - 0.9 * 0.95)
+    assert ranking.summary["auto_images"] == {
+        "threshold": 0.95,
+        "spearman": pytest.approx(reached),
+        "images": 40,
+        "available": 40,
+        "extrapolated": True,
+        "reached": False,
+    }
+    resumed = Console(file=io.StringIO(), width=300)
+    nb.correlate(resume=ranking.folder, console=resumed)
+    assert sentence in resumed.file.getvalue()
+    assert nb.open_run(ranking.folder).summary["auto_images"] == ranking.summary["auto_images"]
 
 
 def test_a_constant_prediction_is_an_error_that_names_its_cause(run, tmp_path):
