@@ -1,7 +1,7 @@
 """All criteria of how well predictions rank architectures by true errors, for every epoch, budget and scope."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -103,11 +103,20 @@ class Pairing:
         return {name: mask for name, mask in found.items() if name == ALL or mask.sum() >= FEWEST}
 
 
+def by_copies(predictions: Predictions, found: Sequence[Truth], copies: str) -> tuple[Predictions, list[Truth]]:
+    """Return predictions and true errors as the option `copies` counts them: by architecture or ("mean") by cell."""
+    if copies != "mean":
+        return predictions, list(found)
+    means, first = predictions.mean_over_copies()
+    return means, [replace(of, errors=of.errors[first], measurements=of.measurements[first]) for of in found]
+
+
 def correlations(
     predictions: Predictions,
     truths: Sequence[Truth],
     seed: int,
     resamples: int | None = None,
+    advance: Callable[[float], None] = lambda share: None,
 ) -> tuple[pandas.DataFrame, list[Undefined]]:
     """Compute all criteria of one epoch.
 
@@ -120,15 +129,19 @@ def correlations(
         truths: the true errors of these architectures, for every budget and split.
         seed: random seed of the bootstrap.
         resamples: number of bootstrap resamples. Default: `intervals.default_resamples`.
+        advance: function to call after each part, with its share of the work; all shares add up to 1.
 
     Returns:
         A frame with `COLUMNS` (`measured`: fraction of measurements among the n true errors), and undefined criteria.
     """
     rows, undefined = list[tuple[Any, ...]](), list[Undefined]()
-    for pairing in pairings(predictions, truths):
-        found, missing = compare(pairing, seed, resamples)
+    parts = list(pairings(predictions, truths))
+    sizes = [len(part.errors) for part in parts]
+    for part, size in zip(parts, sizes, strict=True):
+        found, missing = compare(part, seed, resamples)
         rows += found
         undefined += missing
+        advance(size / sum(sizes))
     return pandas.DataFrame(rows, columns=list(COLUMNS)), undefined
 
 

@@ -1,14 +1,13 @@
 """Ranking a run's architectures and comparing the ranking with true errors, from options to a finished record."""
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from nasbench1shot1.errors import InvalidInputError, UserError
-from nasbench1shot1.experiments.correlation.evaluation import run_ranking, scores_of, shared_weights_of
+from nasbench1shot1.experiments.correlation.evaluation import run_ranking
+from nasbench1shot1.experiments.correlation.expectation import expected_seconds
 from nasbench1shot1.experiments.correlation.headline import ALL
 from nasbench1shot1.experiments.correlation.image_count import images_to_evaluate
 from nasbench1shot1.experiments.correlation.options import (
@@ -19,7 +18,7 @@ from nasbench1shot1.experiments.correlation.options import (
 )
 from nasbench1shot1.experiments.correlation.outcome import write_outcome
 from nasbench1shot1.experiments.correlation.record import AUTO_IMAGES, Ranking
-from nasbench1shot1.experiments.correlation.selection import in_sharing_order, list_facts
+from nasbench1shot1.experiments.correlation.selection import list_facts
 from nasbench1shot1.experiments.correlation.state import RankingState
 from nasbench1shot1.experiments.correlation.truth import truths
 from nasbench1shot1.files import sha256, write_json
@@ -45,8 +44,6 @@ if TYPE_CHECKING:
 
 MAIN = "spearman_error"
 """Criterion without which a ranking ends in an error."""
-TIMED = 24
-"""Number of architectures timed to estimate the duration."""
 
 
 def correlate(
@@ -218,7 +215,7 @@ def _finish(state: RankingState, table: Table, writer: RunWriter[Ranking], conso
 
     console = console or Console()
     total, done = _sizes(state)
-    announce(state, table, writer.folder, _expected_seconds(state, total - done), console)
+    announce(state, table, writer.folder, expected_seconds(state, table, total - done), console)
     with RankingProgress(total, done, console) as progress:
         run_ranking(state, writer, progress)
         (writer.folder / SUMMARY).unlink(missing_ok=True)  # the summary of an earlier call is replaced
@@ -245,18 +242,3 @@ def _sizes(state: RankingState) -> tuple[int, int]:
     """Return the total number of evaluations, and the number of finished evaluations."""
     sizes = [len(state.numbers(epoch)) for epoch in state.epochs]
     return sum(sizes), sum(sizes[: state.recorded]) + (state.current.done if state.current else 0)
-
-
-def _expected_seconds(state: RankingState, left: int) -> float | None:
-    """Estimate the remaining seconds from a few architectures; return None if all are evaluated."""
-    if not left:
-        return None
-    epoch = state.epochs[-1]
-    architectures = state.architectures(state.numbers(epoch)[:512])
-    some = [architectures[i] for i in in_sharing_order(architectures)][:TIMED]
-    shared = shared_weights_of(state, epoch)
-    with torch.inference_mode():
-        scores_of(state, shared, some[:2])
-        started = time.perf_counter()
-        scores_of(state, shared, some)
-    return (time.perf_counter() - started) / len(some) * left

@@ -1,7 +1,6 @@
 """The results of a ranking whose architectures are all evaluated: correlations, reliability, summary, plots."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ import numpy as np
 import pandas
 
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.experiments.correlation.analysis import Predictions, Undefined, correlations
+from nasbench1shot1.experiments.correlation.analysis import Predictions, Undefined, by_copies, correlations
 from nasbench1shot1.experiments.correlation.drawing import by_epoch_figure, headline_rows, scatter_figure
 from nasbench1shot1.experiments.correlation.headline import at_place, rows_of_all
 from nasbench1shot1.experiments.correlation.options import chosen_budgets
@@ -40,7 +39,7 @@ FILES = {CORRELATIONS, RELIABILITY, BY_EPOCH, SCATTER}
 
 
 def write_outcome(
-    ranking: Ranking, table: Table, folder: Path, advance: Callable[[], None] = lambda: None
+    ranking: Ranking, table: Table, folder: Path, advance: Callable[[float], None] = lambda share: None
 ) -> dict[str, Any]:
     """Compute the results from the scores, write `FILES`, and return the summary.
 
@@ -48,7 +47,7 @@ def write_outcome(
         ranking: the record of the ranking, with every epoch evaluated.
         table: the table with the true errors.
         folder: the folder for the files.
-        advance: function to call after each epoch.
+        advance: function to call after each part of an epoch, with its share of the epoch's work.
 
     Raises OutOfDomainError if the table lacks an architecture, UserError if a file cannot be written.
     """
@@ -56,10 +55,9 @@ def write_outcome(
     frames, undefined = list[pandas.DataFrame](), list[Undefined]()
     for epoch in epochs:
         predictions, found = _compared(ranking, table, ranking.scores(epoch), epoch)
-        frame, missing = correlations(predictions, found, options.seed, options.resamples)
+        frame, missing = correlations(predictions, found, options.seed, options.resamples, advance)
         frames.append(frame)
         undefined += missing
-        advance()
     truth = headline(found)  # of the last epoch, which the summary and the scatter plot show
     frame, reliability = pandas.concat(frames, ignore_index=True), _reliability(ranking)
     for name, content in ((CORRELATIONS, frame), (RELIABILITY, reliability)):
@@ -78,11 +76,7 @@ def _compared(ranking: Ranking, table: Table, scores: EpochScores, epoch: int) -
         parameters = {key: of[epoch] for key, of in run.architecture_parameters.items()}
         values["probability"] = -log_probabilities(space, parameters, architectures)
     predictions = Predictions(epoch, values, table.rows(architectures), _subsets(ranking, table, scores, epoch))
-    found = truths(table, architectures, budgets)
-    if ranking.options.copies != "mean":
-        return predictions, found
-    means, first = predictions.mean_over_copies()
-    return means, [replace(of, errors=of.errors[first], measurements=of.measurements[first]) for of in found]
+    return by_copies(predictions, truths(table, architectures, budgets), ranking.options.copies)
 
 
 def _subsets(ranking: Ranking, table: Table, scores: EpochScores, epoch: int) -> Scopes:

@@ -20,6 +20,7 @@ from torch.nn import functional as F
 
 import nasbench1shot1 as nb
 from nasbench1shot1.experiments.correlation import correlating, evaluation, image_count
+from nasbench1shot1.experiments.correlation.expectation import Expectation
 from nasbench1shot1.experiments.correlation.record import CORRELATIONS, RELIABILITY
 from nasbench1shot1.experiments.correlation.reliability import ImagesNeeded
 from nasbench1shot1.one_shot_search.state import load_halves
@@ -150,7 +151,7 @@ def test_stopped_and_resumed_the_files_are_the_same(ranking, run, tmp_path, monk
         return real(state, shared, architectures)
 
     monkeypatch.setattr(evaluation, "scores_of", stopping)
-    monkeypatch.setattr(correlating, "_expected_seconds", lambda state, left: 0.0)
+    monkeypatch.setattr(correlating, "expected_seconds", lambda *given: Expectation(0.0, 0.0))
     out = tmp_path / "ranking"
     with pytest.raises(KeyboardInterrupt, match=f"nb1shot1 correlate --resume {out}"):
         correlate(run, out, epochs="1,3")

@@ -9,6 +9,7 @@ from tiny_search import search
 
 import nasbench1shot1 as nb
 from nasbench1shot1.experiments.correlation import correlating, evaluation, image_count
+from nasbench1shot1.experiments.correlation.expectation import Expectation
 
 RANKING = {"architectures": 12, "images": 40, "resamples": 5, "threads": 1, "device": "cpu", "budgets": 108}
 
@@ -25,7 +26,7 @@ def run(tmp_path_factory):
 def fail_at(monkeypatch, call, error):
     """Evaluate chunks of 5, and fail at one of them."""
     monkeypatch.setattr(evaluation, "CHUNK", 5)
-    monkeypatch.setattr(correlating, "_expected_seconds", lambda state, left: 0.0)
+    monkeypatch.setattr(correlating, "expected_seconds", lambda *given: Expectation(0.0, 0.0))
     real, calls = evaluation.scores_of, []
 
     def scores_of(*given):

@@ -10,12 +10,15 @@ from hypothesis import strategies as st
 from tiny_search import SMALL_SPACE
 
 import nasbench1shot1 as nb
+from nasbench1shot1.experiments.correlation import expectation
 from nasbench1shot1.experiments.correlation.analysis import Predictions, correlations
 from nasbench1shot1.experiments.correlation.drawing import draw_by_epoch, headline_rows
+from nasbench1shot1.experiments.correlation.expectation import Expectation
 from nasbench1shot1.experiments.correlation.headline import headline_place, place_per_budget
 from nasbench1shot1.experiments.correlation.options import as_text, chosen_epochs, ranking_options, reliability_wanted
 from nasbench1shot1.experiments.correlation.passes import loses_an_edge
 from nasbench1shot1.experiments.correlation.probability import log_probabilities
+from nasbench1shot1.experiments.correlation.screen import _duration_text
 from nasbench1shot1.experiments.correlation.selection import in_sharing_order
 from nasbench1shot1.experiments.correlation.truth import Truth, headline, truths
 from nasbench1shot1.weight_sharing.subgraphs import ordered
@@ -208,6 +211,39 @@ def test_the_picture_has_a_line_per_budget_on_given_axes():
         [1, 4, "validation"], [1, 108, "test"], [2, 4, "validation"], [2, 108, "test"],
     ]  # fmt: skip
     assert np.allclose(rows["value"], 1)
+
+
+def test_the_duration_is_announced_in_parts():
+    assert (
+        _duration_text(Expectation(0.0, 700))
+        == "All architectures are evaluated; the statistics will take about 12 min."
+    )
+    assert _duration_text(Expectation(20, 30)) == "This will take less than a minute."
+    assert _duration_text(Expectation(7200, 50)) == (
+        "This will take about 2 h: about 2 h for the evaluation and less than a minute for the statistics."
+    )
+
+
+def test_the_statistics_take_what_a_few_resamples_take(monkeypatch):
+    """By a clock that advances by 1 s per comparison and 2 s per resample: 9 comparisons, 2.7 predictors."""
+    clock, space = [0.0], nb.search_space("s1")
+
+    def compare(part, seed, resamples):
+        clock[0] += 1 + 2 * resamples
+
+    monkeypatch.setattr(expectation, "compare", compare)
+    monkeypatch.setattr(expectation.time, "perf_counter", lambda: clock[0])
+    architectures = [space[int(number)] for number in space.numbers("unique")]
+    options = ranking_options({"resamples": 100})
+    found = expectation.statistics_seconds(architectures, nb.load_table(), options, is_relaxed=True)
+    assert found == pytest.approx(9 * (1 + 2 * 100) * 2.7)
+
+
+def test_all_shares_of_an_epochs_statistics_add_up_to_one():
+    true, shares = np.linspace(0, 1, 20), []
+    some = np.where(np.arange(20) < 5, true, np.nan)
+    correlations(predictions(true), [Truth(4, "test", true, some)], 0, 2, shares.append)
+    assert shares == pytest.approx([20 / 50, 5 / 50, 20 / 50, 5 / 50])
 
 
 def test_summaries_and_plots_show_the_largest_budget_and_test_first():
