@@ -13,6 +13,7 @@ from nasbench1shot1.jobs.job import Job
 from nasbench1shot1.runs.folder import METRICS
 from nasbench1shot1.runs.options import flag
 from nasbench1shot1.runs.record import RunRecord
+from nasbench1shot1.wording import counted
 
 if TYPE_CHECKING:
     import pandas
@@ -52,6 +53,11 @@ class FigureJob(Job, ABC):
     @abstractmethod
     def units(self) -> int:
         """Number of units, for example epochs, of the whole job."""
+
+    @property
+    def extent(self) -> str:
+        """Return the work of the whole job in words: "50 epochs"."""
+        return counted(self.units, self.UNIT)
 
     @property
     @abstractmethod

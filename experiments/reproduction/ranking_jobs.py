@@ -11,6 +11,7 @@ from nasbench1shot1.experiments.reproduction.figures import PaperFigure
 from nasbench1shot1.experiments.reproduction.jobs import SearchJob, jobs_of
 from nasbench1shot1.jobs.folders import is_started
 from nasbench1shot1.one_shot_search.options import search_options
+from nasbench1shot1.wording import counted
 
 SEARCH_AND_RANK = "nasbench1shot1.experiments.reproduction.ranking_jobs:search_and_rank"
 RANKED_EPOCHS = {"full": 5, "quick": 3}
@@ -33,7 +34,7 @@ class RankingJob(FigureJob):
     The options are the search's options; the option "ranking" holds the ranking's options.
     """
 
-    NOUNS, UNIT, VERB = ("ranking", "rankings"), "epoch", "made"
+    NOUNS, UNIT, VERB = ("ranking", "rankings"), "searched or ranked epoch", "made"
 
     @property
     def search(self) -> SearchJob:
@@ -52,6 +53,12 @@ class RankingJob(FigureJob):
     def units(self) -> int:
         """Number of searched epochs plus ranked epochs."""
         return self.search.units + self.search.units // int(self.options["keep_weights_every"])
+
+    @property
+    def extent(self) -> str:
+        """Return the numbers of searched and of ranked epochs in words."""
+        searched = self.search.units
+        return f"{searched} searched and {counted(self.units - searched, 'ranked epoch')}"
 
     @property
     def kind(self) -> Kind:

@@ -137,7 +137,7 @@ def _announce(
     say, todo, one = sayer(console), [job for job in jobs if not job.is_finished], jobs[0]
     finished = len(jobs) - len(todo)
     done = f"; {finished} {'is' if finished == 1 else 'are'} finished" if finished else ""
-    say(f"{one.counted(len(jobs))} of {counted(one.units, one.UNIT)}{done}")
+    say(f"{one.counted(len(jobs))} of {one.extent}{done}")
     if todo:
         units = sum(job.units - job.units_done() for job in todo)
         at_once = one.counted(min(workers.count, len(todo)))

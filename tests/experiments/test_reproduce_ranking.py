@@ -50,20 +50,31 @@ def test_the_figure_from_its_searches_to_its_picture(tiny, capsys):
     assert row["spearman_loss_mean"] == pytest.approx(sum(losses) / 2)
     assert row["spearman_loss_std"] == pytest.approx(pandas.Series(losses).std())
     assert (row["seeds"], row["n"]) == (2, 8)
-    assert "2 rankings of 4 epochs" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "2 rankings of 2 searched and 2 ranked epochs\n8 searched or ranked epochs to go" in printed
+
+    run(tiny, "--dry-run")  # all is finished
+    assert "s1/darts × 2 seeds: finished\n" in capsys.readouterr().out
 
     run(tiny)  # all is finished
-    assert "2 rankings of 4 epochs; 2 are finished" in capsys.readouterr().out
+    assert "2 rankings of 2 searched and 2 ranked epochs; 2 are finished" in capsys.readouterr().out
     before = (tiny / f"{STEM}.csv").read_bytes()
     shutil.rmtree(tiny / "s1" / "darts" / "seed-0")  # a search without its ranking
     run(tiny)
     printed = capsys.readouterr().out
     assert "1 is finished" in printed
-    assert "2 epochs to go" in printed  # they are ranked; the search is finished
+    assert "2 searched or ranked epochs to go" in printed  # they are ranked; the search is finished
     assert (tiny / f"{STEM}.csv").read_bytes() == before
     with pytest.raises(SystemExit):
         run(tiny, "--precision", "bfloat16")
     assert "was made with --precision float32, but the figure needs bfloat16" in capsys.readouterr().err
+
+
+def test_a_dry_run_counts_searched_and_ranked_epochs_apart(tiny, capsys):
+    run(tiny, "--dry-run")
+    printed = capsys.readouterr().out
+    assert "s1/darts × 2 seeds: 2 searched and 2 ranked epochs, less than a minute each\n" in printed
+    assert not tiny.exists()
 
 
 def test_at_the_full_scale_all_architectures_are_ranked_and_enas_draws(tmp_path):
