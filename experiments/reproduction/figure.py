@@ -96,6 +96,20 @@ class FigureJob(Job, ABC):
             return 0
 
 
+def job_fields(panel: str, curve: str, out: Path, options: Options) -> dict[str, Any]:
+    """Return the fields of a job with resolved options; its folder is a subfolder of the figure's folder `out`."""
+    name = f"{panel}/{curve}/seed-{options['seed']}"
+    return {
+        "name": name,
+        "folder": out / name,
+        "options": options,
+        "threads": options["threads"],
+        "gpu": options["device"].startswith("cuda"),
+        "panel": panel,
+        "curve": curve,
+    }
+
+
 class FigureResults(Protocol):
     """The results of the finished jobs of a figure, scored on one table."""
 

@@ -6,7 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from nasbench1shot1.errors import unknown_name
-from nasbench1shot1.experiments.reproduction.figure import FigureJob, Kind, Options, check_parts, check_seeds, fits
+from nasbench1shot1.experiments.reproduction.figure import (
+    FigureJob,
+    Kind,
+    Options,
+    check_parts,
+    check_seeds,
+    fits,
+    job_fields,
+)
 from nasbench1shot1.experiments.reproduction.figures import FIGURES, RANKING_FIGURES, SCALES, PaperFigure
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.record import Run, load_run
@@ -120,18 +128,5 @@ def jobs_of(
             by_optimizer = size.by_optimizer.get(own["optimizer"], {})
             places.append((panel.key, curve.key))
             wanted.append({**common, **by_optimizer, **own, **given, "seed": seed})
-    return [_job(*place, out, options) for place, options in zip(places, resolve(wanted), strict=True)]
-
-
-def _job(panel: str, curve: str, out: Path, options: Options) -> SearchJob:
-    name = f"{panel}/{curve}/seed-{options['seed']}"
-    return SearchJob(
-        name=name,
-        command=SEARCH,
-        folder=out / name,
-        options=options,
-        threads=options["threads"],
-        gpu=options["device"].startswith("cuda"),
-        panel=panel,
-        curve=curve,
-    )
+    jobs = [job_fields(*place, out, options) for place, options in zip(places, resolve(wanted), strict=True)]
+    return [SearchJob(command=SEARCH, **job) for job in jobs]
