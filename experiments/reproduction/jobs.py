@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from nasbench1shot1.errors import unknown_name
 from nasbench1shot1.experiments.reproduction.figure import (
@@ -85,6 +85,34 @@ def figure_named(name: str, only: Sequence[str] = ()) -> PaperFigure:
         for panel in figure.panels
     )
     return replace(figure, panels=tuple(panel for panel in panels if panel.curves))
+
+
+@dataclass(frozen=True)
+class SearchedFigure:
+    """Base class of the figures whose jobs are searches, whatever is drawn of them.
+
+    Attributes:
+        name: "figure2", …
+        figure: the figure, or the selected part of it.
+    """
+
+    name: str
+    figure: PaperFigure
+
+    @classmethod
+    def named(cls, name: str, only: Sequence[str]) -> Self:
+        """Return a figure or a selected part of it; arguments and errors as in `figure_named`."""
+        return cls(name, figure_named(name, only))
+
+    @property
+    def title(self) -> str:
+        """Return what the figure compares."""
+        return self.figure.title
+
+    def size(self, scale: str) -> str:
+        """Return the numbers of searches and epochs at a scale."""
+        searches = len(self.figure.pairs()) * len(SCALES[scale].seeds)
+        return f"{searches} × {self.figure.epochs_at(scale)} epochs"
 
 
 def resolved(options: Sequence[Options]) -> list[dict[str, Any]]:
