@@ -68,6 +68,12 @@ class FigureJob(Job, ABC):
     def seconds_per_unit(self) -> float:
         """Time a few steps on this machine and return the seconds per unit; raises the errors that the job would."""
 
+    def check_images(self) -> None:
+        """Raise UserError, on the machine that will run the job, if its images are missing or too few."""
+        from nasbench1shot1.images.image_set import load_images
+
+        load_images(self.options["images"])
+
     @abstractmethod
     def record(self) -> RunRecord:
         """Open the job's folder; the job must have begun."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, Kind, Options
 from nasbench1shot1.experiments.reproduction.figures import PaperFigure
@@ -78,6 +79,18 @@ class RankingJob(FigureJob):
         architectures = _count(str(self.options["space"]), ranking["architectures"])
         seconds = self.search.units * self.search.seconds_per_unit()
         return (seconds + ranked * seconds_to_score(options, architectures, int(ranking["images"]))) / self.units
+
+    def check_images(self) -> None:
+        """Raise UserError if the images are missing, or if the ranking needs more than the architecture half has."""
+        from nasbench1shot1.one_shot_search.state import load_halves
+
+        _, halves = load_halves(search_options(dict(self.search.options)).common)
+        needed, half = int(self.options["ranking"]["images"]), len(halves.architecture)
+        if needed > half:
+            raise InvalidInputError(
+                f"the rankings need {needed:,} images, but the architecture half of --images {self.options['images']} "
+                f"has {half:,}: give a larger image set, or use --scale quick"
+            )
 
     def record(self) -> Ranking:
         """Open the ranking's folder."""

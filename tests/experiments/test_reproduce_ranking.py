@@ -1,5 +1,6 @@
 """Figure 3: searches and their rankings as jobs, scored on a table."""
 
+import re
 import shutil
 
 import pandas
@@ -86,6 +87,20 @@ def test_at_the_full_scale_all_architectures_are_ranked_and_enas_draws(tmp_path)
         assert ranking["architectures"] == ("controller" if enas else "all")
         assert (ranking["epochs"], job.options["keep_weights_every"], job.options["epochs"]) == ("every:10", 10, 50)
         assert (job.units, job.units_done(), job.name) == (55, 0, f"{job.panel}/{job.curve}/seed-0")
+
+
+def test_too_few_images_are_told_before_anything_is_searched(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(ranking_jobs.RANKING, "full", {"architectures": "all", "images": "2000"})
+    out = tmp_path / "figure"
+    with pytest.raises(SystemExit):
+        cli.main(["reproduce", "figure3", "--images", "cifar10-sample", "--epochs", "1", "--out", str(out)])
+    told = capsys.readouterr()
+    assert told.err.count("\n") == 1
+    assert re.search(
+        r"the rankings need 2,000 images, but the architecture half of --images cifar10-sample has 1,750: give a",
+        told.err,
+    )
+    assert not out.exists()
 
 
 def test_the_same_options_another_table_and_another_place_keep_the_figure(tiny, capsys):
