@@ -161,9 +161,10 @@ def _draw(
     config = ranking.config
     source = source_text(float(truth.measured.mean()))
     title = f"{config['optimizer']} on {config['space']}, seed {config['run_seed']}; n = {len(truth.errors):,}"
+    fidelity = table.fidelity(truth.budget)
     note = (
         f"{config['image_count']:,} images of the architecture half, batch-norm {config['batch_norm']}, preset "
-        f"{config['preset']}. True errors: {source}, table {table.id}. {table.fidelity(truth.budget)}"
+        f"{config['preset']}. True errors: {source}, table {table.id}{fidelity and f' ({fidelity})'}."
     )
     save_figure(by_epoch_figure(frame, f"Rank correlation by search epoch: {title}", note), folder / BY_EPOCH)
     scores = {name: predictions.values[name] for name in ("error", "loss")}

@@ -206,7 +206,10 @@ def test_the_picture_has_a_line_per_budget_on_given_axes():
     axes = Figure().add_subplot()
     assert draw_by_epoch(frame, axes) is axes
     assert [line.get_label() for line in axes.lines[:2]] == ["4 epochs (validation)", "108 epochs (test)"]
+    assert [line.get_xdata().tolist() for line in axes.lines[:2]] == [[0.95, 1.95], [1.05, 2.05]]  # side by side
+    bars = [np.array([segment[:, 1] for segment in bar.get_segments()]) for bar in axes.collections]
     rows = headline_rows(frame, "spearman_error")
+    assert np.allclose(bars, [rows.loc[rows["budget"] == budget, ["low", "high"]] for budget in (4, 108)])
     assert rows[["epoch", "budget", "split"]].to_numpy().tolist() == [
         [1, 4, "validation"], [1, 108, "test"], [2, 4, "validation"], [2, 108, "test"],
     ]  # fmt: skip
