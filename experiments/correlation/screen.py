@@ -10,8 +10,10 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table as Screen
 
+from nasbench1shot1.experiments.correlation.options import ALL
 from nasbench1shot1.experiments.correlation.record import BY_EPOCH, CORRELATIONS, SCATTER
 from nasbench1shot1.experiments.correlation.truth import source_text
+from nasbench1shot1.one_shot_search.kept_weights import kept_epochs
 from nasbench1shot1.wording import counted, duration, percent, sayer
 
 if TYPE_CHECKING:
@@ -28,6 +30,9 @@ def announce(state: "RankingState", table: "Table", out: Any, expected: "Expecta
     say(f"{config['optimizer']} on {config['space']}, seed {config['seed']}: {state.run.folder}, into {out}")
     epochs = ", ".join(map(str, state.epochs))
     say(f"Epochs {epochs}; architectures: {options.architectures}; {counted(len(state.rows), 'image')}")
+    newer = [epoch for epoch in kept_epochs(state.run) if epoch > max(state.epochs)]
+    if newer and options.epochs == ALL:
+        say(f"{counted(len(newer), 'newer epoch')} of the run with weights: not ranked here; another --out ranks all.")
     if state.auto_images:
         say(_auto_text(options.images, state.auto_images))
     say(f"Batch-norm {options.batch_norm}, preset {options.preset}, on {options.device}")

@@ -1,5 +1,6 @@
 """Rankings that fail or stop on the way, and what lies around them changes: nothing is lost, nothing is mixed."""
 
+import io
 import shutil
 
 import numpy as np
@@ -101,6 +102,22 @@ def test_reliability_counts_the_images_of_unequal_blocks(run, tmp_path, monkeypa
     monkeypatch.setattr("nasbench1shot1.experiments.correlation.state.BLOCKS", 16)
     ranking = correlate(run, tmp_path / "ranking", epochs=2)  # 40 images in 16 blocks
     assert set(ranking.reliability["images"]) == {20}
+
+
+def test_newer_epochs_of_an_extended_search_are_told(tmp_path):
+    """A finished ranking of all epochs stays at its epochs; the line says how many are newer."""
+    searched = search(tmp_path / "run", epochs=1, keep_weights_every=1)
+    ranking = correlate(searched)
+    nb.search(resume=searched.folder, epochs=3, console=Console(quiet=True))
+    printed = Console(file=io.StringIO(), width=200)
+    nb.correlate(resume=ranking.folder, console=printed)
+    told = "2 newer epochs of the run with weights: not ranked here; another --out ranks all.\n"
+    assert told in printed.file.getvalue()
+    assert nb.open_run(ranking.folder).config["evaluated_epochs"] == [1]
+    other = Console(file=io.StringIO(), width=200)
+    again = nb.correlate(nb.load_run(searched.folder), out=tmp_path / "again", console=other, **RANKING)
+    assert again.config["evaluated_epochs"] == [1, 2, 3]
+    assert "newer" not in other.file.getvalue()
 
 
 def test_a_ranking_goes_with_its_run_when_that_is_moved_or_copied(run, tmp_path, monkeypatch):
