@@ -159,7 +159,11 @@ def _parse(options: Any, name: str, arguments: list[str], default: Any = None) -
         try:
             description = inspect.getdoc(get_origin(options) or options)
             defaults = {} if default is None else {"default": default}
-            shown = {"prog": f"nb1shot1 {name}", "description": description, "registry": with_optional_values()}
+            shown: dict[str, Any] = {
+                "prog": f"nb1shot1 {name}",
+                "description": description,
+                "registry": with_optional_values(),
+            }
             return tyro.cli(options, args=arguments, **shown, **defaults)
         except SystemExit as stop:
             if wants_help or not stop.code:

@@ -40,10 +40,10 @@ def draw_by_epoch(frame: pandas.DataFrame, ax: "Axes | None" = None, predictor: 
         axes.vlines(epochs, line["low"], line["high"], color=colour, alpha=0.5, linewidth=1.6)
     axes.axhline(0, color=GREY, linewidth=0.8)
     axes.set_xlabel("search epoch")
-    axes.set_ylabel(f"Spearman's ρ of one-shot {predictor} and true error")
+    axes.set_ylabel(f"Spearman's ρ of one-shot {predictor} and true error", fontsize=9)
     axes.grid(alpha=0.25)
     if len(shown):  # otherwise, ρ is undefined everywhere
-        below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14), "ncols": 2, "frameon": False}
+        below: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14), "ncols": 2, "frameon": False}
         axes.legend(title="true error after training for", fontsize=8, title_fontsize=8, **below)
     _whole_epochs(axes, sorted(set(frame["epoch"])))
     return axes

@@ -117,7 +117,7 @@ def test_newer_epochs_of_an_extended_search_are_told(tmp_path):
     other = Console(file=io.StringIO(), width=200)
     again = nb.correlate(nb.load_run(searched.folder), out=tmp_path / "again", console=other, **RANKING)
     assert again.config["evaluated_epochs"] == [1, 2, 3]
-    assert "newer" not in other.file.getvalue()
+    assert "newer epochs of" not in other.file.getvalue()
 
 
 def test_a_ranking_goes_with_its_run_when_that_is_moved_or_copied(run, tmp_path, monkeypatch):
