@@ -138,7 +138,7 @@ def _by_budget(rows: pandas.DataFrame) -> list[tuple[int, pandas.DataFrame]]:
     return [(int(str(budget)), line) for budget, line in rows.groupby("budget")]
 
 
-def shifts(epochs: Iterable[int], lines: int) -> NDArray[np.float64]:
+def shifts(epochs: Iterable[int], lines: int) -> NDArray[np.floating]:
     """Return sideways shifts (lines,) in epochs, so that bars at equal epochs do not hide each other.
 
     Five lines cover less than half of the smallest gap between two epochs.
