@@ -6,7 +6,9 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from command_line import command, new_process
@@ -196,3 +198,34 @@ def test_report_writes_beside_the_run(searched):
     out = folder / f"report-{nb.load_table().id}"
     assert {path.name for path in out.iterdir()} == {"metrics.jsonl", "summary.json", "regret.png"}
     assert "predicted" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["correlate", "search"])
+def test_help_shows_optional_values_as_a_user_writes_them(name, tmp_path):
+    done = command(name, "--help", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "None}" not in done.stdout
+    assert "{None" not in done.stdout
+    assert "--out PATH" in done.stdout
+    assert "--threads INT" in done.stdout
+
+
+def test_an_optional_value_is_checked_and_may_be_none():
+    import tyro
+
+    from nasbench1shot1.commands.optional_values import with_optional_values
+
+    @dataclass
+    class Options:
+        mode: Literal["batch", "running"] | None = "batch"
+        count: int | None = None
+
+    def parsed(*arguments):
+        return tyro.cli(Options, args=arguments, registry=with_optional_values(), console_outputs=False)
+
+    assert parsed() == Options("batch", None)
+    assert parsed("--mode", "None", "--count", "3") == Options(None, 3)
+    assert parsed("--mode", "running", "--count", "None") == Options("running", None)
+    for wrong in (("--mode", "other"), ("--count", "three")):
+        with pytest.raises(SystemExit):
+            parsed(*wrong)
