@@ -17,6 +17,7 @@ from nasbench1shot1.experiments.correlation.options import (
     ranking_options,
 )
 from nasbench1shot1.experiments.correlation.outcome import write_outcome
+from nasbench1shot1.experiments.correlation.passes import check_preset
 from nasbench1shot1.experiments.correlation.record import AUTO_IMAGES, Ranking
 from nasbench1shot1.experiments.correlation.selection import list_facts
 from nasbench1shot1.experiments.correlation.state import RankingState
@@ -171,6 +172,7 @@ def _state(run: Run, options: RankingOptions, table: Table, recorded: Any) -> Ra
     """Set up a ranking; a resumed ranking takes its number of images from the recorded configuration."""
     check_at_hand("search_spaces", "space", run.config["space"], run.folder / CONFIG)
     space = one_shot(search_space(run.config["space"]))
+    check_preset(space, options.preset)
     kept = recorded["evaluated_epochs"] if recorded else some_kept_epochs(run)
     epochs = kept if recorded else chosen_epochs(options.epochs, kept, run.folder)
     config = recorded_options(SearchConfig, run.config, run.folder / CONFIG)

@@ -16,17 +16,30 @@ from nasbench1shot1.experiments.correlation.drawing import draw_by_epoch, headli
 from nasbench1shot1.experiments.correlation.expectation import Expectation
 from nasbench1shot1.experiments.correlation.headline import headline_place, place_per_budget
 from nasbench1shot1.experiments.correlation.options import as_text, chosen_epochs, ranking_options, reliability_wanted
-from nasbench1shot1.experiments.correlation.passes import loses_an_edge
+from nasbench1shot1.experiments.correlation.passes import check_preset, loses_an_edge
 from nasbench1shot1.experiments.correlation.probability import log_probabilities
 from nasbench1shot1.experiments.correlation.screen import _duration_text
 from nasbench1shot1.experiments.correlation.selection import in_sharing_order
 from nasbench1shot1.experiments.correlation.truth import Truth, headline, truths
+from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
 from nasbench1shot1.weight_sharing.subgraphs import ordered
 
 
 def parameters_of(space, seed=0, scale=1.0):
     rng = np.random.default_rng(seed)
     return {key: scale * rng.normal(size=shape) for key, shape in space.mixing_shapes().items()}
+
+
+class ForeignSpace(ChoiceBlockSpace):
+    cell_kind = "torch.nn:Identity"
+
+
+def test_the_published_script_knows_only_choice_blocks():
+    foreign = ForeignSpace(name="foreign", id="foreign-v1", n_parents=SMALL_SPACE.n_parents)
+    check_preset(SMALL_SPACE, "original")
+    check_preset(foreign, "corrected")
+    with pytest.raises(nb.InvalidInputError, match="only cells of choice blocks, and foreign has others: use --preset"):
+        check_preset(foreign, "original")
 
 
 @pytest.mark.parametrize("space", [SMALL_SPACE, nb.search_space("s1"), nb.search_space("s2")], ids=lambda s: s.name)
