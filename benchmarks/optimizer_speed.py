@@ -10,6 +10,7 @@ feature maps, of the medians. Peak memory is that of a process of its own with o
 
 import argparse
 import json
+import math
 import os
 import platform
 import resource
@@ -83,7 +84,7 @@ def one_optimizer(job, quiet):
 def run_undisturbed(job, quiet):
     """What was measured while other processes took at most that share of the processors, and the share they took."""
     while True:
-        while others_share(lambda: time.sleep(5))[1] > quiet:
+        while quiet < math.inf and others_share(lambda: time.sleep(5))[1] > quiet:
             time.sleep(15)
         measured, share = others_share(lambda: run(job))
         if share <= quiet:

@@ -151,13 +151,20 @@ def _parse(options: Any, name: str, arguments: list[str], default: Any = None) -
     """Return the options as a dataclass; raises InvalidInputError with tyro's message as one sentence."""
     import tyro
 
+    from nasbench1shot1.commands.optional_values import with_optional_values
+
     wants_help = any(argument in ("-h", "--help") for argument in arguments)
     told = io.StringIO()
     with contextlib.nullcontext() if wants_help else contextlib.redirect_stderr(told):
         try:
             description = inspect.getdoc(get_origin(options) or options)
             defaults = {} if default is None else {"default": default}
-            return tyro.cli(options, args=arguments, prog=f"nb1shot1 {name}", description=description, **defaults)
+            shown: dict[str, Any] = {
+                "prog": f"nb1shot1 {name}",
+                "description": description,
+                "registry": with_optional_values(),
+            }
+            return tyro.cli(options, args=arguments, **shown, **defaults)
         except SystemExit as stop:
             if wants_help or not stop.code:
                 raise

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from small_official import small_table
 
 from nasbench1shot1 import api
 from nasbench1shot1.files import PACKAGE_DATA
+from nasbench1shot1.images import image_set, sample
 from nasbench1shot1.tables.folder import write_table
 from nasbench1shot1.tables.table import Table
 
@@ -40,11 +42,21 @@ def shared() -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def own_data_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """No test reads or writes the user's data folder; distinct cells are enumerated once a session."""
-    folder = tmp_path_factory.mktemp("data")
+    """No test reads or writes the user's data folder; distinct cells are enumerated once for all processes of xdist."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "data"
+    folder.mkdir(exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NB1SHOT1_DATA", str(folder))
         yield folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def images_decoded_once() -> Iterator[None]:
+    """Searches share the bundled images, which each would decode anew; tests of the decoder call it themselves."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(image_set, "read_sample", cache(sample.read_sample))
+        yield
 
 
 @pytest.fixture

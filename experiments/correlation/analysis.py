@@ -1,7 +1,7 @@
 """All criteria of how well predictions rank architectures by true errors, for every epoch, budget and scope."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.experiments.correlation.criteria import CRITERIA, FEWEST, evaluate, scopes
+from nasbench1shot1.experiments.correlation.headline import ALL
 from nasbench1shot1.experiments.correlation.intervals import bootstrap
 from nasbench1shot1.experiments.correlation.truth import Truth
 
@@ -19,9 +20,6 @@ COLUMNS = ("epoch", "budget", "split", "criterion", "scope", "value", "low", "hi
 CALLED = {"error": "one-shot errors", "loss": "one-shot losses", "probability": "log-probabilities"}
 """Names of the predictors in messages, by the suffix of a criterion's name: `spearman_error`, …"""
 OF_PROBABILITY = ("spearman", "kendall", "pearson", "sparse-kendall")
-
-ALL = "all"
-"""The scope of all architectures."""
 
 Floats = NDArray[np.float64]
 
@@ -69,11 +67,56 @@ class Predictions:
         return Predictions(self.epoch, values, np.arange(len(first)), subsets), first
 
 
+@dataclass(frozen=True, eq=False)
+class Pairing:
+    """The values of one predictor and the true errors of the same A architectures at one budget, on one split.
+
+    Attributes:
+        predictions: the predictions for these architectures.
+        predictor: a name in `CALLED`.
+        budget: epochs of training behind the true errors.
+        split: "validation" or "test".
+        errors: (A,) true errors, fractions, all known.
+        measured: fraction of measurements among the true errors.
+    """
+
+    predictions: Predictions
+    predictor: str
+    budget: int
+    split: str
+    errors: Floats
+    measured: float
+
+    @property
+    def criteria(self) -> Sequence[str]:
+        """Return the names of the criteria that apply to the predictor."""
+        return OF_PROBABILITY if self.predictor == "probability" else tuple(CRITERIA)
+
+    @property
+    def called(self) -> tuple[str, str]:
+        """Return the names of both sides in messages."""
+        return CALLED[self.predictor], f"{self.split} errors after {self.budget} epochs"
+
+    def scopes(self) -> dict[str, NDArray[np.bool_]]:
+        """Return bool (A,) masks of all scopes with enough architectures, by name; "all" is always there."""
+        found = {**scopes(self.errors), **self.predictions.subsets}
+        return {name: mask for name, mask in found.items() if name == ALL or mask.sum() >= FEWEST}
+
+
+def by_copies(predictions: Predictions, found: Sequence[Truth], copies: str) -> tuple[Predictions, list[Truth]]:
+    """Return predictions and true errors as the option `copies` counts them: by architecture or ("mean") by cell."""
+    if copies != "mean":
+        return predictions, list(found)
+    means, first = predictions.mean_over_copies()
+    return means, [replace(of, errors=of.errors[first], measurements=of.measurements[first]) for of in found]
+
+
 def correlations(
     predictions: Predictions,
     truths: Sequence[Truth],
     seed: int,
     resamples: int | None = None,
+    advance: Callable[[float], None] = lambda share: None,
 ) -> tuple[pandas.DataFrame, list[Undefined]]:
     """Compute all criteria of one epoch.
 
@@ -86,18 +129,28 @@ def correlations(
         truths: the true errors of these architectures, for every budget and split.
         seed: random seed of the bootstrap.
         resamples: number of bootstrap resamples. Default: `intervals.default_resamples`.
+        advance: function to call after each part, with its share of the work; all shares add up to 1.
 
     Returns:
         A frame with `COLUMNS` (`measured`: fraction of measurements among the n true errors), and undefined criteria.
     """
     rows, undefined = list[tuple[Any, ...]](), list[Undefined]()
+    parts = list(pairings(predictions, truths))
+    sizes = [len(part.errors) for part in parts]
+    for part, size in zip(parts, sizes, strict=True):
+        found, missing = compare(part, seed, resamples)
+        rows += found
+        undefined += missing
+        advance(size / sum(sizes))
+    return pandas.DataFrame(rows, columns=list(COLUMNS)), undefined
+
+
+def pairings(predictions: Predictions, truths: Sequence[Truth]) -> Iterator[Pairing]:
+    """Yield everything to compare at one epoch; arguments as for `correlations`."""
     for truth in truths:
         for name in predictions.values:
             for errors, mask, measured in _versions(truth):
-                _compare(
-                    predictions.only(mask), truth, errors[mask], name, measured, (seed, resamples), rows, undefined
-                )
-    return pandas.DataFrame(rows, columns=list(COLUMNS)), undefined
+                yield Pairing(predictions.only(mask), name, truth.budget, truth.split, errors[mask], measured)
 
 
 def _versions(truth: Truth) -> Iterator[tuple[Floats, NDArray[np.bool_], float]]:
@@ -108,38 +161,37 @@ def _versions(truth: Truth) -> Iterator[tuple[Floats, NDArray[np.bool_], float]]
         yield truth.measurements, measured, 1.0
 
 
-def _compare(
-    predictions: Predictions,
-    truth: Truth,
-    errors: Floats,
-    name: str,
-    measured: float,
-    bootstrapping: tuple[int, int | None],
-    rows: list[tuple[Any, ...]],
-    undefined: list[Undefined],
-) -> None:
-    """Append the criteria of one predictor in every scope, or the causes for undefined criteria."""
-    criteria = OF_PROBABILITY if name == "probability" else tuple(CRITERIA)
-    called = (CALLED[name], f"{truth.split} errors after {truth.budget} epochs")
+def compare(pairing: Pairing, seed: int, resamples: int | None) -> tuple[list[tuple[Any, ...]], list[Undefined]]:
+    """Return the criteria of one predictor in every scope, as rows with `COLUMNS`, and the undefined criteria."""
 
     @cache  # small samples have equal scopes
-    def measure(chosen: bytes) -> tuple[dict[str, tuple[float, float, float]], dict[str, str]]:
-        mask = np.frombuffer(chosen, np.bool_)
-        predicted, true, groups = predictions.values[name][mask], errors[mask], predictions.groups[mask]
-        values, causes = _defined(predicted, true, criteria, called)
-        seed, resamples = bootstrapping
-        rng = np.random.default_rng([seed, predictions.epoch, truth.budget])
-        ends = bootstrap(predicted, true, values, rng, resamples, groups=groups, called=called) if values else {}
-        return {criterion: (value, *ends[criterion]) for criterion, value in values.items()}, causes
+    def measure(chosen: bytes) -> tuple[dict[str, tuple[float, ...]], dict[str, str]]:
+        return _in_scope(pairing, np.frombuffer(chosen, np.bool_), seed, resamples)
 
-    place = (predictions.epoch, truth.budget, truth.split)
-    for scope, mask in {**scopes(errors), **predictions.subsets}.items():
-        if scope != ALL and mask.sum() < FEWEST:  # the top 10 % of a small sample
-            continue
+    rows, undefined = list[tuple[Any, ...]](), list[Undefined]()
+    place = (pairing.predictions.epoch, pairing.budget, pairing.split)
+    for scope, mask in pairing.scopes().items():
         found, causes = measure(mask.tobytes())
         for criterion, values in found.items():
-            rows.append((*place, f"{criterion}_{name}", scope, *values, int(mask.sum()), measured))
-        undefined += [Undefined((*place, f"{criterion}_{name}", scope), cause) for criterion, cause in causes.items()]
+            name = f"{criterion}_{pairing.predictor}"
+            rows.append((*place, name, scope, *values, int(mask.sum()), pairing.measured))
+        for criterion, cause in causes.items():
+            undefined.append(Undefined((*place, f"{criterion}_{pairing.predictor}", scope), cause))
+    return rows, undefined
+
+
+def _in_scope(
+    pairing: Pairing, mask: NDArray[np.bool_], seed: int, resamples: int | None
+) -> tuple[dict[str, tuple[float, ...]], dict[str, str]]:
+    """Return value, low and high of the criteria among some architectures, and the causes for undefined criteria."""
+    predictions, called = pairing.predictions.only(mask), pairing.called
+    predicted, true = predictions.values[pairing.predictor], pairing.errors[mask]
+    values, causes = _defined(predicted, true, pairing.criteria, called)
+    rng = np.random.default_rng([seed, predictions.epoch, pairing.budget])
+    ends = (
+        bootstrap(predicted, true, values, rng, resamples, groups=predictions.groups, called=called) if values else {}
+    )
+    return {criterion: (value, *ends[criterion]) for criterion, value in values.items()}, causes
 
 
 def _defined(

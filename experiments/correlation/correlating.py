@@ -1,15 +1,14 @@
 """Ranking a run's architectures and comparing the ranking with true errors, from options to a finished record."""
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from nasbench1shot1.errors import InvalidInputError, UserError
-from nasbench1shot1.experiments.correlation.analysis import ALL
-from nasbench1shot1.experiments.correlation.evaluation import run_ranking, scores_of, shared_weights_of
+from nasbench1shot1.experiments.correlation.evaluation import run_ranking
+from nasbench1shot1.experiments.correlation.expectation import expected_seconds
+from nasbench1shot1.experiments.correlation.headline import ALL
 from nasbench1shot1.experiments.correlation.image_count import images_to_evaluate
 from nasbench1shot1.experiments.correlation.options import (
     RankingOptions,
@@ -18,8 +17,9 @@ from nasbench1shot1.experiments.correlation.options import (
     ranking_options,
 )
 from nasbench1shot1.experiments.correlation.outcome import write_outcome
-from nasbench1shot1.experiments.correlation.record import Ranking
-from nasbench1shot1.experiments.correlation.selection import in_sharing_order, list_facts, selected
+from nasbench1shot1.experiments.correlation.passes import check_preset
+from nasbench1shot1.experiments.correlation.record import AUTO_IMAGES, Ranking
+from nasbench1shot1.experiments.correlation.selection import list_facts
 from nasbench1shot1.experiments.correlation.state import RankingState
 from nasbench1shot1.experiments.correlation.truth import truths
 from nasbench1shot1.files import sha256, write_json
@@ -45,8 +45,6 @@ if TYPE_CHECKING:
 
 MAIN = "spearman_error"
 """Criterion without which a ranking ends in an error."""
-TIMED = 24
-"""Number of architectures timed to estimate the duration."""
 
 
 def correlate(
@@ -116,7 +114,8 @@ def _start(run: Run, folder: Path, options: RankingOptions, console: "Console | 
         state = _state(run, options, table, None)
         _check_table(state, table)
         with new_run(folder, RunWriter[Ranking], Ranking) as writer:
-            facts = {"run": str(run.folder.absolute()), **state.identity}
+            auto_images = {AUTO_IMAGES: state.auto_images} if state.auto_images else {}
+            facts = {"run": str(run.folder.absolute()), **state.identity, **auto_images}
             content = description(Ranking.KIND, {COMMON: options.as_dict()}, facts)
             writer.describe(content, environment(options.device))
             return _finish(state, table, writer, console)
@@ -124,8 +123,8 @@ def _start(run: Run, folder: Path, options: RankingOptions, console: "Console | 
 
 def _check_table(state: RankingState, table: Table) -> None:
     """Raise OutOfDomainError, before anything is evaluated, where a table lacks an architecture or all accuracies."""
-    numbers = [selected(state.options, state.space, state.run, epoch) for epoch in state.epochs]
-    architectures = state.architectures(np.unique(np.concatenate(numbers)))
+    numbers = np.unique(np.concatenate([state.numbers(epoch) for epoch in state.epochs]))
+    architectures = state.architectures(numbers)
     truths(table, architectures, chosen_budgets(state.options.budgets, table.epochs))
 
 
@@ -173,6 +172,7 @@ def _state(run: Run, options: RankingOptions, table: Table, recorded: Any) -> Ra
     """Set up a ranking; a resumed ranking takes its number of images from the recorded configuration."""
     check_at_hand("search_spaces", "space", run.config["space"], run.folder / CONFIG)
     space = one_shot(search_space(run.config["space"]))
+    check_preset(space, options.preset)
     kept = recorded["evaluated_epochs"] if recorded else some_kept_epochs(run)
     epochs = kept if recorded else chosen_epochs(options.epochs, kept, run.folder)
     config = recorded_options(SearchConfig, run.config, run.folder / CONFIG)
@@ -200,7 +200,11 @@ def _state(run: Run, options: RankingOptions, table: Table, recorded: Any) -> Ra
             **list_facts(options.architectures),
         },
     )
-    count = recorded["image_count"] if recorded else images_to_evaluate(state)
+    if recorded:
+        count, state.auto_images = recorded["image_count"], recorded.get(AUTO_IMAGES)
+    else:
+        count, found = images_to_evaluate(state)
+        state.auto_images = found.as_dict() if found else None
     state.rows, state.identity["image_count"] = state.rows[:count], count
     return state
 
@@ -213,7 +217,7 @@ def _finish(state: RankingState, table: Table, writer: RunWriter[Ranking], conso
 
     console = console or Console()
     total, done = _sizes(state)
-    announce(state, table, writer.folder, _expected_seconds(state, total - done), console)
+    announce(state, table, writer.folder, expected_seconds(state, table, total - done), console)
     with RankingProgress(total, done, console) as progress:
         run_ranking(state, writer, progress)
         (writer.folder / SUMMARY).unlink(missing_ok=True)  # the summary of an earlier call is replaced
@@ -238,20 +242,5 @@ def _check_defined(ranking: Ranking) -> None:
 
 def _sizes(state: RankingState) -> tuple[int, int]:
     """Return the total number of evaluations, and the number of finished evaluations."""
-    sizes = [len(selected(state.options, state.space, state.run, epoch)) for epoch in state.epochs]
+    sizes = [len(state.numbers(epoch)) for epoch in state.epochs]
     return sum(sizes), sum(sizes[: state.recorded]) + (state.current.done if state.current else 0)
-
-
-def _expected_seconds(state: RankingState, left: int) -> float | None:
-    """Estimate the remaining seconds from a few architectures; return None if all are evaluated."""
-    if not left:
-        return None
-    epoch = state.epochs[-1]
-    architectures = state.architectures(selected(state.options, state.space, state.run, epoch)[:512])
-    some = [architectures[i] for i in in_sharing_order(architectures)][:TIMED]
-    shared = shared_weights_of(state, epoch)
-    with torch.inference_mode():
-        scores_of(state, shared, some[:2])
-        started = time.perf_counter()
-        scores_of(state, shared, some)
-    return (time.perf_counter() - started) / len(some) * left

@@ -1,12 +1,13 @@
 """Plots of a ranking: rank correlation by search epoch (the paper's Figure 3), and true against one-shot errors."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas
 from numpy.typing import NDArray
 
+from nasbench1shot1.experiments.correlation.headline import at_place, place_per_budget, rows_of_all
 from nasbench1shot1.experiments.correlation.truth import Truth
 from nasbench1shot1.experiments.space_statistics.drawing import COLOURS, GREY, new_figure
 from nasbench1shot1.wording import counted
@@ -23,6 +24,8 @@ SHOWN, FEW = 0.99, 500
 def draw_by_epoch(frame: pandas.DataFrame, ax: "Axes | None" = None, predictor: str = "error") -> "Axes":
     """Plot Spearman's ρ over all architectures against the search epoch, one line per budget.
 
+    Vertical bars are confidence intervals. The lines are shifted sideways, so that no bar hides another.
+
     Args:
         frame: the content of correlations.csv.
         ax: axes to draw on. Default: the axes of a new figure.
@@ -30,28 +33,28 @@ def draw_by_epoch(frame: pandas.DataFrame, ax: "Axes | None" = None, predictor: 
     """
     axes = ax if ax is not None else new_figure().add_subplot()
     shown = headline_rows(frame, f"spearman_{predictor}")
-    for colour, (budget, line) in zip(COLOURS, _by_budget(shown), strict=False):
-        split = line["split"].iloc[0]
-        axes.plot(line["epoch"], line["value"], "o-", color=colour, markersize=4, label=f"{budget} epochs ({split})")
-        axes.fill_between(line["epoch"], line["low"], line["high"], color=colour, alpha=0.15, linewidth=0)
+    by_budget = _by_budget(shown)
+    for colour, (budget, line), shift in zip(COLOURS, by_budget, shifts(shown["epoch"], len(by_budget)), strict=False):
+        epochs, label = line["epoch"] + shift, f"{budget} epochs ({line['split'].iloc[0]})"
+        axes.plot(epochs, line["value"], "o-", color=colour, linewidth=1.2, markersize=4, label=label)
+        axes.vlines(epochs, line["low"], line["high"], color=colour, alpha=0.5, linewidth=1.6)
     axes.axhline(0, color=GREY, linewidth=0.8)
     axes.set_xlabel("search epoch")
-    axes.set_ylabel(f"Spearman's ρ of one-shot {predictor} and true error")
+    axes.set_ylabel(f"Spearman's ρ of one-shot {predictor} and true error", fontsize=9)
     axes.grid(alpha=0.25)
     if len(shown):  # otherwise, ρ is undefined everywhere
-        axes.legend(title="true error after training for", fontsize=8, title_fontsize=8)
+        below: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14), "ncols": 2, "frameon": False}
+        axes.legend(title="true error after training for", fontsize=8, title_fontsize=8, **below)
     _whole_epochs(axes, sorted(set(frame["epoch"])))
     return axes
 
 
 def headline_rows(frame: pandas.DataFrame, criterion: str) -> pandas.DataFrame:
     """Return one row per epoch and budget, over all architectures: on test if available, else on validation."""
-    rows = frame[(frame["criterion"] == criterion) & (frame["scope"] == "all")]
-    rows = rows.sort_values(["epoch", "budget", "split", "n"])  # "test" sorts before "validation"
-    by_budget = rows.groupby(["epoch", "budget"], sort=True)
-    first = by_budget["split"].transform("first")
-    rows = rows[rows["split"] == first]
-    return rows.loc[rows.groupby(["epoch", "budget"])["n"].idxmax()]
+    rows = rows_of_all(frame)
+    rows = rows[rows["criterion"] == criterion]
+    shown = [at_place(rows, place) for place in place_per_budget(rows)]
+    return pandas.concat(shown).sort_values(["epoch", "budget"]) if shown else rows
 
 
 def draw_scatter(
@@ -104,8 +107,8 @@ def scatter_figure(
         draw_scatter(scores[predictor], truth, rows.get(predictor), predictor, panel)
     axes[1].set_ylabel("")
     hidden = int((truth.errors > _highest_shown(truth)).sum())
-    note = f"Not shown: {counted(hidden, 'architecture')} with a larger true error. {caption}"
-    return _finished(figure, title, note)
+    note = f"Not shown: {counted(hidden, 'architecture')} with a larger true error. " if hidden else ""
+    return _finished(figure, title, note + caption)
 
 
 def by_epoch_figure(frame: pandas.DataFrame, title: str, caption: str) -> "Figure":
@@ -114,7 +117,7 @@ def by_epoch_figure(frame: pandas.DataFrame, title: str, caption: str) -> "Figur
     for panel, predictor in zip(figure.subplots(1, 2, sharey=True), X_LABELS, strict=True):
         draw_by_epoch(frame, panel, predictor)
         panel.yaxis.set_tick_params(labelleft=True)
-    return _finished(figure, title, f"Bands: 95 % bootstrap intervals over architectures. {caption}")
+    return _finished(figure, title, f"Vertical bars: 95 % bootstrap intervals over architectures. {caption}")
 
 
 def _highest_shown(truth: Truth) -> float:
@@ -133,6 +136,16 @@ def _finished(figure: "Figure", title: str, caption: str) -> "Figure":
 
 def _by_budget(rows: pandas.DataFrame) -> list[tuple[int, pandas.DataFrame]]:
     return [(int(str(budget)), line) for budget, line in rows.groupby("budget")]
+
+
+def shifts(epochs: Iterable[int], lines: int) -> NDArray[np.floating]:
+    """Return sideways shifts (lines,) in epochs, so that bars at equal epochs do not hide each other.
+
+    Five lines cover less than half of the smallest gap between two epochs.
+    """
+    distinct = np.unique(list(epochs))
+    gap = float(np.diff(distinct).min()) if len(distinct) > 1 else 1.0
+    return gap * 0.1 * (np.arange(lines) - (lines - 1) / 2)
 
 
 def _spearman_text(row: Mapping[str, Any] | None) -> str:

@@ -12,7 +12,7 @@ from nasbench1shot1.experiments.correlation.passes import passes_of
 from nasbench1shot1.experiments.correlation.record import Ranking, blocks_path, scores_path
 from nasbench1shot1.experiments.correlation.state import EpochInProgress, RankingState
 from nasbench1shot1.files import replacing, sha256
-from nasbench1shot1.one_shot_search.kept_weights import supernet_of, untrained_method
+from nasbench1shot1.one_shot_search.kept_weights import supernet_of
 from nasbench1shot1.runs.options import given
 from nasbench1shot1.runs.writer import RunWriter
 from nasbench1shot1.weight_sharing.shared_weights import SharedWeights
@@ -68,7 +68,7 @@ def scores_of(
     state: RankingState, shared: SharedWeights, architectures: Sequence[Architecture]
 ) -> tuple[NDArray[np.bool_], NDArray[np.float32]]:
     """Return whether each architecture misclassifies each image, bool (A, N), and the losses (A, N) in nats."""
-    passes = passes_of(shared.net, architectures, state.options.preset, untrained_method(state.run).is_relaxed)
+    passes = passes_of(shared.net, architectures, state.options.preset, state.is_relaxed)
     found = shared.by_image(passes, state.rows)
     return found.wrong, found.losses
 
@@ -95,10 +95,10 @@ def _record(state: RankingState, current: EpochInProgress, writer: RunWriter[Ran
     """Write the scores of a finished epoch; the epoch counts as recorded once the final checkpoint is written."""
     order, epoch = np.argsort(current.numbers), state.epoch
     numbers, errors, losses = (values[order] for values in (current.numbers, current.errors, current.losses))
-    path = scores_path(writer.folder, epoch)
+    path, blocks = scores_path(writer.folder, epoch), blocks_path(writer.folder, epoch)
     with replacing(path) as file:
         np.savez(file, numbers=numbers, errors=errors, losses=losses, image_rows=state.rows.numpy())
-    with replacing(blocks_path(writer.folder, epoch)) as file:
+    with replacing(blocks) as file:
         np.savez(file, errors=current.blocks[0], losses=current.blocks[1])
     line = {
         "epoch": epoch,
@@ -109,6 +109,7 @@ def _record(state: RankingState, current: EpochInProgress, writer: RunWriter[Ran
         "predicted_best": str(state.space[int(numbers[np.lexsort((losses, errors))[0]])]),
         "scores_sha256": sha256(path),
         "seconds": current.seconds,
+        "blocks_sha256": sha256(blocks),
     }
     writer.append_line(line)
     state.recorded, state.current = state.recorded + 1, None

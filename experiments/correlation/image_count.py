@@ -1,12 +1,14 @@
 """How many images a ranking evaluates: a given number, or as many as a reliable ranking needs."""
 
+from dataclasses import asdict, dataclass
+from typing import Any
+
 import numpy as np
 
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.experiments.correlation.evaluation import scores_of, shared_weights_of
 from nasbench1shot1.experiments.correlation.options import image_count, reliability_wanted
-from nasbench1shot1.experiments.correlation.reliability import images_needed
-from nasbench1shot1.experiments.correlation.selection import selected
+from nasbench1shot1.experiments.correlation.reliability import ImagesNeeded, images_needed, spearman_brown
 from nasbench1shot1.experiments.correlation.state import RankingState
 
 PILOT_ARCHITECTURES = 200
@@ -15,8 +17,31 @@ PILOT_IMAGES = 512
 """Number of images with which that measurement begins."""
 
 
-def images_to_evaluate(state: RankingState) -> int:
-    """Return how many images to evaluate.
+@dataclass(frozen=True)
+class AutoImages:
+    """What `images="auto"` found; a field of config.json and summary.json.
+
+    Attributes:
+        threshold: the required split-half Spearman correlation.
+        spearman: the split-half Spearman correlation of two rankings on `images` images each.
+        images: number of images that the ranking evaluates.
+        available: number of images of the architecture half.
+        extrapolated: whether `spearman` is extrapolated by the Spearman-Brown formula, not measured.
+    """
+
+    threshold: float
+    spearman: float
+    images: int
+    available: int
+    extrapolated: bool
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all attributes and `reached`: whether `spearman` is at least `threshold`."""
+        return {**asdict(self), "reached": self.spearman >= self.threshold}
+
+
+def images_to_evaluate(state: RankingState) -> tuple[int, AutoImages | None]:
+    """Return how many images to evaluate, and for `images="auto"`, what was measured.
 
     Args:
         state: the state of a ranking whose `rows` are the whole architecture half.
@@ -33,13 +58,22 @@ def images_to_evaluate(state: RankingState) -> int:
                 f"--images {count} is more than the {available:,} images of the run's architecture half: lower it, or "
                 "use --images all"
             )
-        return count
-    return min(_pilot(state, wanted), available)
+        return count, None
+    found = _limited(_pilot(state, wanted), wanted, available)
+    return found.images, found
 
 
-def _pilot(state: RankingState, wanted: float) -> int:
-    """Return the number of images for `images="auto"`, measured on a sample of architectures at the last epoch."""
-    numbers = selected(state.options, state.space, state.run, state.epochs[-1])
+def _limited(needed: ImagesNeeded, threshold: float, available: int) -> AutoImages:
+    """Return all available images, with their extrapolated correlation, if more would be needed."""
+    if needed.images <= available:
+        return AutoImages(threshold, needed.spearman, needed.images, available, needed.extrapolated)
+    spearman = spearman_brown(needed.spearman, available / needed.images)
+    return AutoImages(threshold, spearman, available, available, extrapolated=True)
+
+
+def _pilot(state: RankingState, wanted: float) -> ImagesNeeded:
+    """Return how many images `images="auto"` needs, measured on a sample of architectures at the last epoch."""
+    numbers = state.numbers(state.epochs[-1])
     rng = np.random.default_rng([state.options.seed, 1])
     some = np.sort(rng.choice(numbers, min(PILOT_ARCHITECTURES, len(numbers)), replace=False))
     half, size, shared = state.rows, PILOT_IMAGES, shared_weights_of(state, state.epochs[-1])
@@ -55,5 +89,5 @@ def _pilot(state: RankingState, wanted: float) -> int:
             continue
         if not needed.extrapolated or size >= len(half):
             state.rows = half
-            return needed.images
+            return needed
         size = min(2 * max(size, needed.images), len(half))

@@ -35,7 +35,7 @@ class RankingOptions:
     batch_norm: BatchNormMode | None = None
     """Batch-norm statistics of the sub-networks. Default: recalibrated (preset original: running)."""
     budgets: str | None = None
-    """Training budgets of the true errors, in epochs, such as 4,12,36,108. Default: all budgets of the table."""
+    """Budgets of the true errors in epochs, such as 4,12,36,108. Default: all budgets of the table."""
     preset: Literal["corrected", "original"] = "corrected"
     """corrected, or original to evaluate sub-networks as the published script does, including the edge it drops."""
     resamples: Annotated[int, Range(2)] = 100

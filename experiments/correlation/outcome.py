@@ -1,7 +1,6 @@
 """The results of a ranking whose architectures are all evaluated: correlations, reliability, summary, plots."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,23 +8,24 @@ import numpy as np
 import pandas
 
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.experiments.correlation.analysis import ALL, Predictions, Undefined, correlations
+from nasbench1shot1.experiments.correlation.analysis import Predictions, Undefined, by_copies, correlations
 from nasbench1shot1.experiments.correlation.drawing import by_epoch_figure, headline_rows, scatter_figure
+from nasbench1shot1.experiments.correlation.headline import at_place, rows_of_all
 from nasbench1shot1.experiments.correlation.options import chosen_budgets
 from nasbench1shot1.experiments.correlation.probability import log_probabilities
 from nasbench1shot1.experiments.correlation.record import (
+    AUTO_IMAGES,
     BY_EPOCH,
     CORRELATIONS,
     RELIABILITY,
     SCATTER,
     EpochScores,
     Ranking,
-    blocks_path,
 )
 from nasbench1shot1.experiments.correlation.reliability import growing
 from nasbench1shot1.experiments.correlation.selection import controller_draws
 from nasbench1shot1.experiments.correlation.truth import Truth, headline, provenance, source_text, truths
-from nasbench1shot1.files import read_npz, replacing, save_figure
+from nasbench1shot1.files import replacing, save_figure
 from nasbench1shot1.one_shot_search.kept_weights import untrained_method
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
 from nasbench1shot1.tables.table import Table
@@ -39,7 +39,7 @@ FILES = {CORRELATIONS, RELIABILITY, BY_EPOCH, SCATTER}
 
 
 def write_outcome(
-    ranking: Ranking, table: Table, folder: Path, advance: Callable[[], None] = lambda: None
+    ranking: Ranking, table: Table, folder: Path, advance: Callable[[float], None] = lambda share: None
 ) -> dict[str, Any]:
     """Compute the results from the scores, write `FILES`, and return the summary.
 
@@ -47,7 +47,7 @@ def write_outcome(
         ranking: the record of the ranking, with every epoch evaluated.
         table: the table with the true errors.
         folder: the folder for the files.
-        advance: function to call after each epoch.
+        advance: function to call after each part of an epoch, with its share of the epoch's work.
 
     Raises OutOfDomainError if the table lacks an architecture, UserError if a file cannot be written.
     """
@@ -55,10 +55,9 @@ def write_outcome(
     frames, undefined = list[pandas.DataFrame](), list[Undefined]()
     for epoch in epochs:
         predictions, found = _compared(ranking, table, ranking.scores(epoch), epoch)
-        frame, missing = correlations(predictions, found, options.seed, options.resamples)
+        frame, missing = correlations(predictions, found, options.seed, options.resamples, advance)
         frames.append(frame)
         undefined += missing
-        advance()
     truth = headline(found)  # of the last epoch, which the summary and the scatter plot show
     frame, reliability = pandas.concat(frames, ignore_index=True), _reliability(ranking)
     for name, content in ((CORRELATIONS, frame), (RELIABILITY, reliability)):
@@ -77,11 +76,7 @@ def _compared(ranking: Ranking, table: Table, scores: EpochScores, epoch: int) -
         parameters = {key: of[epoch] for key, of in run.architecture_parameters.items()}
         values["probability"] = -log_probabilities(space, parameters, architectures)
     predictions = Predictions(epoch, values, table.rows(architectures), _subsets(ranking, table, scores, epoch))
-    found = truths(table, architectures, budgets)
-    if ranking.options.copies != "mean":
-        return predictions, found
-    means, first = predictions.mean_over_copies()
-    return means, [replace(of, errors=of.errors[first], measurements=of.measurements[first]) for of in found]
+    return by_copies(predictions, truths(table, architectures, budgets), ranking.options.copies)
 
 
 def _subsets(ranking: Ranking, table: Table, scores: EpochScores, epoch: int) -> Scopes:
@@ -99,7 +94,7 @@ def _reliability(ranking: Ranking) -> pandas.DataFrame:
     """Return the split-half reliability of every epoch's ranking, for increasing numbers of images."""
     frames, config = [], ranking.config
     for epoch in config["evaluated_epochs"]:
-        blocks = read_npz(blocks_path(ranking.folder, epoch), "restore it, or rank again", ("errors", "losses"))
+        blocks = ranking.blocks(epoch)
         for name, values in (("error", blocks["errors"]), ("loss", blocks["losses"])):
             rng = np.random.default_rng([ranking.options.seed, epoch])
             try:
@@ -126,6 +121,7 @@ def _summary(
         **{name: config[name] for name in named},
         "run": config["run"],
         "images": config["image_count"],
+        **({AUTO_IMAGES: config[AUTO_IMAGES]} if AUTO_IMAGES in config else {}),
         "budget": truth.budget,
         "split": truth.split,
         **provenance(truth, table),
@@ -137,8 +133,7 @@ def _summary(
 
 def _of_epoch(frame: pandas.DataFrame, truth: Truth, epoch: int) -> dict[str, Any]:
     """Return the criteria that the screen shows, for all architectures at the largest budget."""
-    rows = frame[(frame["epoch"] == epoch) & (frame["budget"] == truth.budget) & (frame["split"] == truth.split)]
-    rows = rows[rows["scope"] == ALL].drop_duplicates("criterion")  # rows of all architectures come first
+    rows = at_place(rows_of_all(frame[frame["epoch"] == epoch]), truth.place)
     names = [f"{name}_{of}" for name in SHOWN for of in ("error", "loss")] + ["spearman_probability"]
     return {
         row["criterion"]: {name: row[name] for name in ("value", "low", "high", "n")}
@@ -166,17 +161,17 @@ def _draw(
     config = ranking.config
     source = source_text(float(truth.measured.mean()))
     title = f"{config['optimizer']} on {config['space']}, seed {config['run_seed']}; n = {len(truth.errors):,}"
+    fidelity = table.fidelity(truth.budget)
     note = (
         f"{config['image_count']:,} images of the architecture half, batch-norm {config['batch_norm']}, preset "
-        f"{config['preset']}. True errors: {source}, table {table.id}. {table.fidelity(truth.budget)}"
+        f"{config['preset']}. True errors: {source}, table {table.id}{fidelity and f' ({fidelity})'}."
     )
     save_figure(by_epoch_figure(frame, f"Rank correlation by search epoch: {title}", note), folder / BY_EPOCH)
     scores = {name: predictions.values[name] for name in ("error", "loss")}
     last = frame[frame["epoch"] == predictions.epoch]
     rows: dict[str, Mapping[str, Any] | None] = {}
     for name in scores:
-        found = headline_rows(last, f"spearman_{name}")
-        found = found[found["budget"] == truth.budget]
+        found = at_place(headline_rows(last, f"spearman_{name}"), truth.place)
         rows[name] = dict(found.iloc[0]) if len(found) else None
     figure = scatter_figure(scores, truth, rows, f"{title}, epoch {predictions.epoch}", note)
     save_figure(figure, folder / SCATTER)

@@ -6,8 +6,11 @@ import torch
 from torch import Tensor
 
 from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.nasbench101.cell import MAX_VERTICES
+from nasbench1shot1.space import OneShotSpace
 from nasbench1shot1.supernet import Supernet, cell_class, to_tensors
+from nasbench1shot1.supernets.choice_blocks import ChoiceBlockCell
 from nasbench1shot1.supernets.presets import PRESETS
 from nasbench1shot1.weight_sharing.passes import Mixing
 from nasbench1shot1.weight_sharing.requests import Pass, without_last_edge
@@ -29,6 +32,15 @@ def passes_of(net: Supernet, architectures: Sequence[Architecture], preset: str,
     if preset == "corrected":
         return architectures
     return [_published(net, arch, is_relaxed) for arch in architectures]
+
+
+def check_preset(space: OneShotSpace, preset: str) -> None:
+    """Raise InvalidInputError for the preset "original" on a space whose cells the published script does not have."""
+    if preset == "original" and not issubclass(cell_class(space), ChoiceBlockCell):
+        raise InvalidInputError(
+            f"--preset original evaluates as the published script does, which has only cells of choice blocks, and "
+            f"{space.name} has others: use --preset corrected"
+        )
 
 
 def _published(net: Supernet, arch: Architecture, is_relaxed: bool) -> Pass:

@@ -33,6 +33,7 @@ FIELDS: dict[str, Any] = {
     "predicted_best": str,
     "scores_sha256": str,
     "seconds": float,
+    "blocks_sha256": str,
 }
 """Fields of a line of metrics.jsonl, one line per evaluated epoch; errors in fractions, losses in nats, times in s."""
 FACTS = {
@@ -48,7 +49,11 @@ FACTS = {
     "weights_sha256": dict,
 }
 """Fields of config.json besides the options, with their types: the data of the ranking."""
+AUTO_IMAGES = "auto_images"
+"""Field of config.json and summary.json for the option `images="auto"`: `image_count.AutoImages.as_dict`."""
 COLUMNS = {"numbers": np.int64, "errors": np.float32, "losses": np.float32, "image_rows": np.int64}
+BLOCK_COLUMNS = {"errors": np.float32, "losses": np.float32}
+"""Arrays of the two files of an epoch, with their types."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +83,7 @@ class Ranking(RunRecord):
     """
 
     KIND, COMMAND, FIELDS, OPTIONS, FACTS = "ranking", "correlate", FIELDS, RankingOptions, FACTS
+    LATER = ("blocks_sha256",)
 
     def __repr__(self) -> str:
         config = self.config
@@ -117,18 +123,30 @@ class Ranking(RunRecord):
 
     def scores(self, epoch: int) -> EpochScores:
         """Read the errors and losses of an evaluated epoch; raises DamagedFileError if its file is damaged."""
-        path = scores_path(self.folder, epoch)
-        recorded = {line["epoch"]: line["scores_sha256"] for line in self.lines}
-        if epoch not in recorded:
-            known = ", ".join(map(str, recorded)) or "none so far"
+        arrays = self._arrays(scores_path(self.folder, epoch), epoch, "scores_sha256", COLUMNS)
+        return EpochScores(**arrays)
+
+    def blocks(self, epoch: int) -> dict[str, NDArray[np.float32]]:
+        """Read the mean errors and losses of an evaluated epoch on blocks of images, (W, B) each; raises as `scores`.
+
+        The file of a ranking by an earlier version, which did not record its SHA-256, is only checked for its form.
+        """
+        return self._arrays(blocks_path(self.folder, epoch), epoch, "blocks_sha256", BLOCK_COLUMNS)
+
+    def _arrays(self, path: Path, epoch: int, digest: str, columns: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+        """Read the arrays of an epoch's file, whose SHA-256 its line records in the field `digest`."""
+        by_epoch = {line["epoch"]: line for line in self.lines}
+        if epoch not in by_epoch:
+            known = ", ".join(map(str, by_epoch)) or "none so far"
             raise InvalidInputError(f"'{self.folder}' has no scores of epoch '{epoch}': choose among {known}")
-        if path.is_file() and sha256(path) != recorded[epoch]:
+        recorded = by_epoch[epoch].get(digest)
+        if recorded is not None and path.is_file() and sha256(path) != recorded:
             raise damaged(path, "it is not what was recorded")
-        arrays = read_npz(path, "restore it, or rank again", COLUMNS)
-        lengths = {len(arrays[name]) for name in ("numbers", "errors", "losses")}
-        if len(lengths) > 1 or any(arrays[name].dtype != dtype for name, dtype in COLUMNS.items()):
+        arrays = read_npz(path, "restore it, or rank again", columns)
+        lengths = {len(of) for name, of in arrays.items() if name != "image_rows"}
+        if len(lengths) > 1 or any(arrays[name].dtype != dtype for name, dtype in columns.items()):
             raise damaged(path, "its arrays have different lengths or wrong types")
-        return EpochScores(**{name: arrays[name] for name in COLUMNS})
+        return {name: arrays[name] for name in columns}
 
     @cached_property
     def correlations(self) -> "pandas.DataFrame":

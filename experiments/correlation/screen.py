@@ -10,27 +10,57 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table as Screen
 
+from nasbench1shot1.experiments.correlation.options import ALL
 from nasbench1shot1.experiments.correlation.record import BY_EPOCH, CORRELATIONS, SCATTER
 from nasbench1shot1.experiments.correlation.truth import source_text
+from nasbench1shot1.one_shot_search.kept_weights import kept_epochs
 from nasbench1shot1.wording import counted, duration, percent, sayer
 
 if TYPE_CHECKING:
+    from nasbench1shot1.experiments.correlation.expectation import Expectation
     from nasbench1shot1.experiments.correlation.state import RankingState
     from nasbench1shot1.tables.table import Table
 
 UNDEFINED = "undefined"
 
 
-def announce(state: "RankingState", table: "Table", out: Any, seconds: float | None, console: Console) -> None:
+def announce(state: "RankingState", table: "Table", out: Any, expected: "Expectation", console: Console) -> None:
     """Print what will be evaluated and the estimated duration."""
     say, options, config = sayer(console), state.options, state.run.config
     say(f"{config['optimizer']} on {config['space']}, seed {config['seed']}: {state.run.folder}, into {out}")
     epochs = ", ".join(map(str, state.epochs))
     say(f"Epochs {epochs}; architectures: {options.architectures}; {counted(len(state.rows), 'image')}")
+    newer = [epoch for epoch in kept_epochs(state.run) if epoch > max(state.epochs)]
+    if newer and options.epochs == ALL:
+        say(f"{counted(len(newer), 'newer epoch')} of the run with weights: not ranked here; another --out ranks all.")
+    if state.auto_images:
+        say(_auto_text(options.images, state.auto_images))
     say(f"Batch-norm {options.batch_norm}, preset {options.preset}, on {options.device}")
     say(f"Table {table.id}")
-    if seconds is not None:
-        say(f"This will take {duration(seconds)}, plus some time for the statistics.")
+    say(_duration_text(expected))
+
+
+def _duration_text(expected: "Expectation") -> str:
+    """Return the estimated duration in a sentence."""
+    total = duration(expected.evaluation + expected.statistics)
+    if not expected.evaluation:
+        return f"All architectures are evaluated; the statistics will take {total}."
+    if total == duration(0):
+        return f"This will take {total}."
+    parts = [f"{duration(getattr(expected, part))} for the {part}" for part in ("evaluation", "statistics")]
+    return f"This will take {total}: {' and '.join(parts)}."
+
+
+def _auto_text(option: str, found: Mapping[str, Any]) -> str:
+    """Return in a sentence which correlation `--images auto` reached, and whether it missed the threshold."""
+    images, source = counted(found["images"], "image"), " (extrapolated)" if found["extrapolated"] else ""
+    reached = f"a split-half Spearman correlation of {found['spearman']:.3f}{source}"
+    if found["reached"]:
+        return f"--images {option}: {images} give {reached}; the threshold is {found['threshold']:g}."
+    return (
+        f"--images {option} misses its threshold of {found['threshold']:g}: all {images} of the architecture half give "
+        f"{reached}."
+    )
 
 
 class RankingProgress:
@@ -72,14 +102,14 @@ class RankingProgress:
             f"{percent(float(str(line['mean_error'])), 1)}, {float(str(line['seconds'])):.0f} s"
         )
 
-    def statistics(self, total: int) -> None:
-        """Reset the bar for the statistics, which follow the evaluation."""
+    def statistics(self, epochs: int) -> None:
+        """Reset the bar for the statistics of all epochs, which follow the evaluation."""
         self._say("Computing correlations and their confidence intervals …")
-        self._bar.reset(self._task, total=total, description="statistics")
+        self._bar.reset(self._task, total=epochs, description="statistics")
 
-    def step(self) -> None:
-        """Advance the bar of the statistics by one step."""
-        self._bar.advance(self._task)
+    def step(self, share: float) -> None:
+        """Advance the bar of the statistics by a share of an epoch."""
+        self._bar.advance(self._task, share)
 
 
 def show(summary: Mapping[str, Any], folder: Path, console: Console) -> None:

@@ -16,6 +16,7 @@ from nasbench1shot1.images.batches import epoch_generator
 from nasbench1shot1.one_shot_search.kept_weights import method_of
 from nasbench1shot1.one_shot_search.record import Run
 from nasbench1shot1.space import OneShotSpace
+from nasbench1shot1.weight_sharing.subgraphs import sharing_key
 from nasbench1shot1.wording import counted
 
 CONTROLLER_DRAWS = 100
@@ -82,11 +83,8 @@ def controller_draws(run: Run, space: OneShotSpace, epoch: int, seed: int) -> In
 
 
 def in_sharing_order(architectures: Sequence[Architecture]) -> Indices:
-    """Return an order (A,) in which consecutive architectures share as many of their first blocks as possible.
-
-    The evaluation computes shared blocks of consecutive architectures once.
-    """
-    keys = [tuple(zip(arch.parents, (*arch.operations, 0), strict=True)) for arch in architectures]
+    """Return the order (A,) in which architectures are evaluated: consecutive ones share their first blocks."""
+    keys = [sharing_key(arch) for arch in architectures]
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), np.int64)
 
 

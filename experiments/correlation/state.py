@@ -1,7 +1,8 @@
 """The state of a ranking: its options and inputs, the scores so far, and the content of a checkpoint."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,12 @@ import torch
 from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.experiments.correlation.options import RankingOptions
+from nasbench1shot1.experiments.correlation.options import CONTROLLER, RankingOptions
 from nasbench1shot1.experiments.correlation.selection import Indices, in_sharing_order, selected
 from nasbench1shot1.images.batches import epoch_generator
 from nasbench1shot1.images.image_set import ImageSet
 from nasbench1shot1.images.splits import Split
+from nasbench1shot1.one_shot_search.kept_weights import untrained_method
 from nasbench1shot1.one_shot_search.record import Run
 from nasbench1shot1.runs.checkpoints import taking_up
 from nasbench1shot1.space import OneShotSpace
@@ -66,6 +68,7 @@ class RankingState:
         rows: int64 (N,), the evaluated images: rows of the architecture half, in random order.
         epochs: the epochs to evaluate, ascending.
         identity: facts that must equal those in a checkpoint.
+        auto_images: what `images="auto"` found; None for another number of images.
         recorded: number of finished epochs.
         current: the epoch in progress; None between two epochs.
     """
@@ -78,19 +81,36 @@ class RankingState:
     rows: torch.Tensor
     epochs: Sequence[int]
     identity: dict[str, Any]
+    auto_images: Mapping[str, Any] | None = None
     recorded: int = 0
     current: EpochInProgress | None = field(default=None)
+    _selected: dict[int | None, Indices] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def epoch(self) -> int:
         """Return the epoch to evaluate now."""
         return self.epochs[self.recorded]
 
+    @cached_property
+    def is_relaxed(self) -> bool:
+        """Return whether the search trained mixtures (DARTS, GDAS, PC-DARTS, SNAS)."""
+        return untrained_method(self.run).is_relaxed
+
+    def numbers(self, epoch: int) -> Indices:
+        """Return what `selected` does for an epoch; it is computed once, or once per epoch for a controller's samples.
+
+        Raises as `selected` does.
+        """
+        key = epoch if self.options.architectures == CONTROLLER else None
+        if key not in self._selected:
+            self._selected[key] = selected(self.options, self.space, self.run, epoch)
+        return self._selected[key]
+
     def begin_epoch(self) -> EpochInProgress:
         """Return the epoch in progress, or begin the next epoch."""
         if self.current is None:
-            numbers = selected(self.options, self.space, self.run, self.epoch)
-            order = in_sharing_order([self.space[int(number)] for number in numbers])
+            numbers = self.numbers(self.epoch)
+            order = in_sharing_order(self.architectures(numbers))
             self.current = _empty(numbers[order], self._watched(len(numbers)), self.blocks)
         return self.current
 

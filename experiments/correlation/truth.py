@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import OutOfDomainError
+from nasbench1shot1.experiments.correlation.headline import Place, headline_place
 from nasbench1shot1.tables.table import Table
 from nasbench1shot1.wording import percent
 
@@ -31,6 +32,11 @@ class Truth:
     split: str
     errors: Floats
     measurements: Floats
+
+    @property
+    def place(self) -> Place:
+        """Return the budget and the split."""
+        return self.budget, self.split
 
     @property
     def measured(self) -> NDArray[np.bool_]:
@@ -60,8 +66,9 @@ def truths(table: Table, architectures: Sequence[Architecture], budgets: Sequenc
 
 
 def headline(found: Sequence[Truth]) -> Truth:
-    """Return the true errors that summaries and pictures show: the largest budget, on test if the table has it."""
-    return max(found, key=lambda truth: (truth.budget, truth.split == "test"))
+    """Return the true errors at `headline_place`."""
+    by_place = {truth.place: truth for truth in found}
+    return by_place[headline_place(by_place)]
 
 
 def provenance(truth: Truth, table: Table) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from nasbench1shot1.jobs.job import Job
 from nasbench1shot1.runs.folder import METRICS
 from nasbench1shot1.runs.options import flag
 from nasbench1shot1.runs.record import RunRecord
+from nasbench1shot1.wording import counted
 
 if TYPE_CHECKING:
     import pandas
@@ -54,6 +55,11 @@ class FigureJob(Job, ABC):
         """Number of units, for example epochs, of the whole job."""
 
     @property
+    def extent(self) -> str:
+        """Return the work of the whole job in words: "50 epochs"."""
+        return counted(self.units, self.UNIT)
+
+    @property
     @abstractmethod
     def kind(self) -> Kind:
         """Key of jobs whose units take equally long."""
@@ -61,6 +67,12 @@ class FigureJob(Job, ABC):
     @abstractmethod
     def seconds_per_unit(self) -> float:
         """Time a few steps on this machine and return the seconds per unit; raises the errors that the job would."""
+
+    def check_images(self) -> None:
+        """Raise UserError, on the machine that will run the job, if its images are missing or too few."""
+        from nasbench1shot1.images.image_set import load_images
+
+        load_images(self.options["images"])
 
     @abstractmethod
     def record(self) -> RunRecord:
@@ -88,6 +100,20 @@ class FigureJob(Job, ABC):
             return (self.folder / METRICS).read_bytes().count(b"\n")
         except FileNotFoundError:
             return 0
+
+
+def job_fields(panel: str, curve: str, out: Path, options: Options) -> dict[str, Any]:
+    """Return the fields of a job with resolved options; its folder is a subfolder of the figure's folder `out`."""
+    name = f"{panel}/{curve}/seed-{options['seed']}"
+    return {
+        "name": name,
+        "folder": out / name,
+        "options": options,
+        "threads": options["threads"],
+        "gpu": options["device"].startswith("cuda"),
+        "panel": panel,
+        "curve": curve,
+    }
 
 
 class FigureResults(Protocol):

@@ -3,10 +3,18 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from nasbench1shot1.errors import unknown_name
-from nasbench1shot1.experiments.reproduction.figure import FigureJob, Kind, Options, check_parts, check_seeds, fits
+from nasbench1shot1.experiments.reproduction.figure import (
+    FigureJob,
+    Kind,
+    Options,
+    check_parts,
+    check_seeds,
+    fits,
+    job_fields,
+)
 from nasbench1shot1.experiments.reproduction.figures import FIGURES, RANKING_FIGURES, SCALES, PaperFigure
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.record import Run, load_run
@@ -79,6 +87,34 @@ def figure_named(name: str, only: Sequence[str] = ()) -> PaperFigure:
     return replace(figure, panels=tuple(panel for panel in panels if panel.curves))
 
 
+@dataclass(frozen=True)
+class SearchedFigure:
+    """Base class of the figures whose jobs are searches, whatever is drawn of them.
+
+    Attributes:
+        name: "figure2", …
+        figure: the figure, or the selected part of it.
+    """
+
+    name: str
+    figure: PaperFigure
+
+    @classmethod
+    def named(cls, name: str, only: Sequence[str]) -> Self:
+        """Return a figure or a selected part of it; arguments and errors as in `figure_named`."""
+        return cls(name, figure_named(name, only))
+
+    @property
+    def title(self) -> str:
+        """Return what the figure compares."""
+        return self.figure.title
+
+    def size(self, scale: str) -> str:
+        """Return the numbers of searches and epochs at a scale."""
+        searches = len(self.figure.pairs()) * len(SCALES[scale].seeds)
+        return f"{searches} × {self.figure.epochs_at(scale)} epochs"
+
+
 def resolved(options: Sequence[Options]) -> list[dict[str, Any]]:
     """Return the options of several searches with all defaults filled in for the current machine.
 
@@ -120,18 +156,5 @@ def jobs_of(
             by_optimizer = size.by_optimizer.get(own["optimizer"], {})
             places.append((panel.key, curve.key))
             wanted.append({**common, **by_optimizer, **own, **given, "seed": seed})
-    return [_job(*place, out, options) for place, options in zip(places, resolve(wanted), strict=True)]
-
-
-def _job(panel: str, curve: str, out: Path, options: Options) -> SearchJob:
-    name = f"{panel}/{curve}/seed-{options['seed']}"
-    return SearchJob(
-        name=name,
-        command=SEARCH,
-        folder=out / name,
-        options=options,
-        threads=options["threads"],
-        gpu=options["device"].startswith("cuda"),
-        panel=panel,
-        curve=curve,
-    )
+    jobs = [job_fields(*place, out, options) for place, options in zip(places, resolve(wanted), strict=True)]
+    return [SearchJob(command=SEARCH, **job) for job in jobs]

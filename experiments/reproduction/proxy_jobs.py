@@ -6,7 +6,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from nasbench1shot1.experiments.reproduction.figure import FigureJob, Kind, Options
+from nasbench1shot1.experiments.reproduction.figure import FigureJob, Kind, Options, job_fields
 from nasbench1shot1.proxy_training import ProxyTrainings
 from nasbench1shot1.proxy_training.config import proxy_config
 from nasbench1shot1.wording import percent
@@ -88,15 +88,4 @@ def resolved(options: Sequence[Options]) -> list[dict[str, Any]]:
 
 def proxy_job(out: Path, options: Options) -> ProxyJob:
     """Return a job with resolved options; its folder is a subfolder of the figure's."""
-    panel, curve = keys(options["cells"], options["channels"])
-    name = f"{panel}/{curve}/seed-{options['seed']}"
-    return ProxyJob(
-        name=name,
-        command=TRAIN,
-        folder=out / name,
-        options=options,
-        threads=options["threads"],
-        gpu=options["device"].startswith("cuda"),
-        panel=panel,
-        curve=curve,
-    )
+    return ProxyJob(command=TRAIN, **job_fields(*keys(options["cells"], options["channels"]), out, options))

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import pandas
 
+from nasbench1shot1.experiments.correlation.drawing import shifts
 from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.correlation.truth import source_text
 from nasbench1shot1.experiments.reproduction.drawing import COLOURS
@@ -63,11 +64,12 @@ def draw(
 
 
 def _draw_panel(axes: "Axes", rows: pandas.DataFrame, predictor: str) -> None:
-    for curve, line in rows.groupby("curve", sort=False):
+    curves = rows.groupby("curve", sort=False)
+    for (curve, line), shift in zip(curves, shifts(rows["epoch"], len(curves)), strict=True):
         mean, spread = line[f"spearman_{predictor}_mean"], line[f"spearman_{predictor}_std"]
-        colour = _COLOUR[str(curve)]
-        axes.plot(line["epoch"], mean, "o-", markersize=4, color=colour, linewidth=1.6)
-        axes.fill_between(line["epoch"], mean - spread, mean + spread, color=colour, alpha=0.12, linewidth=0)
+        colour, epochs = _COLOUR[str(curve)], line["epoch"] + shift
+        axes.plot(epochs, mean, "o-", markersize=4, color=colour, linewidth=1.2)
+        axes.vlines(epochs, mean - spread, mean + spread, color=colour, alpha=0.5, linewidth=1.6)
     axes.axhline(0, color="black", linewidth=0.6)
     axes.grid(alpha=0.25)
 
@@ -95,9 +97,10 @@ def _caption(rankings: Sequence[Ranking], rows: pandas.DataFrame, seeds: int, ta
         f"{row['budget']} epochs, {source_text(float(rows['measured'].mean()))}",
     ]
     if seeds > 1:
-        lines.append(f"lines: mean over {seeds} seeds; shaded: standard deviation")
+        lines.append(f"lines: mean over {seeds} seeds; vertical bars: ± standard deviation")
     if rankings[0].config["architectures"].isdecimal():
         lines.append(
             "so small searches and samples only demonstrate the study; they do not show which method ranks better"
         )
-    return "\n".join([*lines, f"table {table.id}", table.fidelity(int(row["budget"]))])
+    fidelity = table.fidelity(int(row["budget"]))
+    return "\n".join([*lines, f"table {table.id}{fidelity and f': {fidelity}'}"])

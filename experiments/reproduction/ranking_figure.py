@@ -4,17 +4,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas
 
+from nasbench1shot1.experiments.correlation.headline import at_place, headline_place, places
 from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.correlation.truth import source_text, truths
 from nasbench1shot1.experiments.rank_correlation import spearman
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, Options
-from nasbench1shot1.experiments.reproduction.figures import SCALES, Curve, Panel, PaperFigure
-from nasbench1shot1.experiments.reproduction.jobs import figure_named, resolved
+from nasbench1shot1.experiments.reproduction.figures import Curve, Panel, PaperFigure
+from nasbench1shot1.experiments.reproduction.jobs import SearchedFigure, resolved
 from nasbench1shot1.experiments.reproduction.ranking_jobs import RankingJob, ranking_jobs
 from nasbench1shot1.registry import search_space
 from nasbench1shot1.tables.table import Table
@@ -56,10 +57,8 @@ class RankingCurves:
 
     @property
     def headline(self) -> pandas.DataFrame:
-        """Return the rows at the largest budget, on test if available, else on validation."""
-        largest = self.frame[self.frame["budget"] == self.frame["budget"].max()]
-        rows: pandas.DataFrame = largest[largest["split"] == min(largest["split"])]  # "test" sorts before "validation"
-        return rows
+        """Return the rows at `headline_place`."""
+        return at_place(self.frame, headline_place(places(self.frame)))
 
     def show(self, console: "Console") -> None:
         """Print the correlations at the last epoch."""
@@ -76,27 +75,8 @@ class RankingCurves:
         console.print(f"ρ: Spearman's ρ with true {row['split']} errors after {row['budget']} epochs, {source}")
 
 
-@dataclass(frozen=True)
-class RankingFigure:
+class RankingFigure(SearchedFigure):
     """A figure of rank correlation per search epoch; a `figure.ReproducedFigure`."""
-
-    name: str
-    figure: PaperFigure
-
-    @classmethod
-    def named(cls, name: str, only: Sequence[str]) -> Self:
-        """Return the figure or a selected part of it; arguments and errors as in `jobs.figure_named`."""
-        return cls(name, figure_named(name, only))
-
-    @property
-    def title(self) -> str:
-        """Return what the figure compares."""
-        return self.figure.title
-
-    def size(self, scale: str) -> str:
-        """Return the numbers of searches and epochs at a scale."""
-        searches = len(self.figure.pairs()) * len(SCALES[scale].seeds)
-        return f"{searches} × {self.figure.epochs_at(scale)} epochs"
 
     def jobs(
         self, scale: str, out: Path, given: Options, seeds: Sequence[int] | None, call: Callable[..., Any]

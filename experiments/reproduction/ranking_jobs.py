@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, Kind, Options
 from nasbench1shot1.experiments.reproduction.figures import PaperFigure
 from nasbench1shot1.experiments.reproduction.jobs import SearchJob, jobs_of
 from nasbench1shot1.jobs.folders import is_started
 from nasbench1shot1.one_shot_search.options import search_options
+from nasbench1shot1.wording import counted
 
 SEARCH_AND_RANK = "nasbench1shot1.experiments.reproduction.ranking_jobs:search_and_rank"
 RANKED_EPOCHS = {"full": 5, "quick": 3}
@@ -33,7 +35,7 @@ class RankingJob(FigureJob):
     The options are the search's options; the option "ranking" holds the ranking's options.
     """
 
-    NOUNS, UNIT, VERB = ("ranking", "rankings"), "epoch", "made"
+    NOUNS, UNIT, VERB = ("ranking", "rankings"), "searched or ranked epoch", "made"
 
     @property
     def search(self) -> SearchJob:
@@ -54,6 +56,12 @@ class RankingJob(FigureJob):
         return self.search.units + self.search.units // int(self.options["keep_weights_every"])
 
     @property
+    def extent(self) -> str:
+        """Return the numbers of searched and of ranked epochs in words."""
+        searched = self.search.units
+        return f"{searched} searched and {counted(self.units - searched, 'ranked epoch')}"
+
+    @property
     def kind(self) -> Kind:
         """Optimizer and space, on which the time per epoch depends."""
         return self.search.kind
@@ -71,6 +79,18 @@ class RankingJob(FigureJob):
         architectures = _count(str(self.options["space"]), ranking["architectures"])
         seconds = self.search.units * self.search.seconds_per_unit()
         return (seconds + ranked * seconds_to_score(options, architectures, int(ranking["images"]))) / self.units
+
+    def check_images(self) -> None:
+        """Raise UserError if the images are missing, or if the ranking needs more than the architecture half has."""
+        from nasbench1shot1.one_shot_search.state import load_halves
+
+        _, halves = load_halves(search_options(dict(self.search.options)).common)
+        needed, half = int(self.options["ranking"]["images"]), len(halves.architecture)
+        if needed > half:
+            raise InvalidInputError(
+                f"the rankings need {needed:,} images, but the architecture half of --images {self.options['images']} "
+                f"has {half:,}: give a larger image set, or use --scale quick"
+            )
 
     def record(self) -> Ranking:
         """Open the ranking's folder."""

@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.experiments.reproduction.drawing import Result, as_table, draw, results
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, Options
-from nasbench1shot1.experiments.reproduction.figures import SCALES, PaperFigure
-from nasbench1shot1.experiments.reproduction.jobs import SearchJob, figure_named, jobs_of, resolved
+from nasbench1shot1.experiments.reproduction.figures import PaperFigure
+from nasbench1shot1.experiments.reproduction.jobs import SearchedFigure, SearchJob, jobs_of, resolved
 from nasbench1shot1.experiments.reproduction.screen import show_results
 from nasbench1shot1.tables.table import Table
 
@@ -42,27 +42,8 @@ class RegretCurves:
         show_results(self.found, console)
 
 
-@dataclass(frozen=True)
-class RegretFigure:
+class RegretFigure(SearchedFigure):
     """A figure of regret per search epoch; a `figure.ReproducedFigure`."""
-
-    name: str
-    figure: PaperFigure
-
-    @classmethod
-    def named(cls, name: str, only: Sequence[str]) -> Self:
-        """Return a figure of `figures.FIGURES` or a part of it; arguments and errors as in `jobs.figure_named`."""
-        return cls(name, figure_named(name, only))
-
-    @property
-    def title(self) -> str:
-        """Return what the figure compares."""
-        return self.figure.title
-
-    def size(self, scale: str) -> str:
-        """Return the numbers of searches and epochs at a scale."""
-        searches = len(self.figure.pairs()) * len(SCALES[scale].seeds)
-        return f"{searches} × {self.figure.epochs_at(scale)} epochs"
 
     def jobs(
         self, scale: str, out: Path, given: Options, seeds: Sequence[int] | None, call: Callable[..., Any]

@@ -106,13 +106,7 @@ def _with_absolute_paths(options: dict[str, Any]) -> dict[str, Any]:
 def _check_images(jobs: Sequence[FigureJob], workers: Workers) -> None:
     """Raise UserError, before anything is printed, if workers lack the images that unfinished jobs need."""
     if todo := [job for job in jobs if not job.is_finished]:
-        workers.call(_load_images, todo[0].options["images"])  # all jobs of a figure use the same images
-
-
-def _load_images(name: str) -> None:
-    from nasbench1shot1.images.image_set import load_images
-
-    load_images(name)
+        workers.call(type(todo[0]).check_images, todo[0])  # all jobs of a figure use the same images
 
 
 def _run(name: str, jobs: Sequence[FigureJob], folder: Path, workers: Workers, console: "Console") -> dict[str, str]:
@@ -137,7 +131,7 @@ def _announce(
     say, todo, one = sayer(console), [job for job in jobs if not job.is_finished], jobs[0]
     finished = len(jobs) - len(todo)
     done = f"; {finished} {'is' if finished == 1 else 'are'} finished" if finished else ""
-    say(f"{one.counted(len(jobs))} of {counted(one.units, one.UNIT)}{done}")
+    say(f"{one.counted(len(jobs))} of {one.extent}{done}")
     if todo:
         units = sum(job.units - job.units_done() for job in todo)
         at_once = one.counted(min(workers.count, len(todo)))

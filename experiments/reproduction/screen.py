@@ -90,7 +90,7 @@ def _state(jobs: Sequence[FigureJob], per_unit: Mapping[Kind, float]) -> str:
     units, done = sum(job.units for job in jobs), sum(job.units_done() for job in jobs)
     if all(job.is_finished for job in jobs):
         return "finished"
-    each = f"{counted(jobs[0].units, jobs[0].UNIT)}, {duration(seconds_left(jobs[0], per_unit, 0))} each"
+    each = f"{jobs[0].extent}, {duration(seconds_left(jobs[0], per_unit, 0))} each"
     return f"{each}; {done} of {counted(units, jobs[0].UNIT)} are done" if done else each
 
 

@@ -11,6 +11,8 @@ from nasbench1shot1.errors import UserError
 from nasbench1shot1.images.store import TRAINING_IMAGES
 from nasbench1shot1.one_shot_search.early_stopping import returned_epoch
 from nasbench1shot1.one_shot_search.estimate import expected_seconds
+from nasbench1shot1.one_shot_search.folder import WEIGHTS
+from nasbench1shot1.one_shot_search.kept_weights import kept_epochs
 from nasbench1shot1.one_shot_search.options import non_default_options
 from nasbench1shot1.one_shot_search.progress import SearchProgress
 from nasbench1shot1.one_shot_search.record import FIGURE, Run
@@ -75,6 +77,9 @@ def conclude(run: Run, table: Table, console: Console) -> None:
     say(f"Final architecture: {summary['architecture']}")
     say(f"Test regret: {value}{_mean_regret(table, run.config['space'])}")
     say(f"Picture: {run.folder / FIGURE}")
+    if kept := kept_epochs(run):
+        say(f"Supernet weights of {counted(len(kept), 'epoch')}: {run.folder / WEIGHTS}")
+        say(f"To rank architectures by these weights: nb1shot1 correlate {run.folder}")
 
 
 def conclude_group(runs: list[Run], folder: Path, console: Console | None) -> None:

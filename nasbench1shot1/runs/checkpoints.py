@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.files import replacing
 
@@ -17,6 +15,8 @@ FORMAT = 1
 
 def save_checkpoint(path: Path, content: dict[str, Any]) -> None:
     """Replace the checkpoint atomically; raises UserError if the disk is full."""
+    import torch
+
     buffer = io.BytesIO()  # torch reports a full disk by its own error, so it writes to memory
     torch.save({"format": FORMAT, **content}, buffer)
     with replacing(path) as file:
@@ -28,6 +28,8 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
 
     Raises DamagedFileError if the file is damaged or is not a checkpoint of this format.
     """
+    import torch
+
     try:
         with zipfile.ZipFile(path) as archive:  # PyTorch does not verify the checksums
             if archive.testzip() is not None:

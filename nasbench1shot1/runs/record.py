@@ -40,6 +40,7 @@ class RunRecord:
         KIND: value of `kind` in config.json.
         COMMAND: the command that starts and resumes this kind of run.
         FIELDS: the fields of a line of metrics.jsonl, in order, with their types.
+        LATER: names of fields that earlier versions did not write; lines without all of these are valid.
         OPTIONS: the dataclass of the options that all runs of the kind share.
         FACTS: names and types of the other fields of config.json.
     """
@@ -47,6 +48,7 @@ class RunRecord:
     KIND: ClassVar[str]
     COMMAND: ClassVar[str]
     FIELDS: ClassVar[Mapping[str, Any]]
+    LATER: ClassVar[tuple[str, ...]] = ()
     OPTIONS: ClassVar[type]
     FACTS: ClassVar[Mapping[str, type]]
 
@@ -86,12 +88,12 @@ class RunRecord:
     @classmethod
     def read_lines(cls, folder: Path) -> list[dict[str, Any]]:
         """Read the lines of a folder's metrics.jsonl; raises DamagedFileError if they are not valid."""
-        lines = read_lines(folder / METRICS)
+        lines, earlier = read_lines(folder / METRICS), tuple(name for name in cls.FIELDS if name not in cls.LATER)
         for number, line in enumerate(lines, start=1):
-            if tuple(line) != tuple(cls.FIELDS):
+            if tuple(line) not in (tuple(cls.FIELDS), earlier):
                 raise damaged(folder / METRICS, f"line {number} does not have the fields {', '.join(cls.FIELDS)}")
-            for name, kind in cls.FIELDS.items():
-                if not _has_type(line[name], kind):
+            for name, value in line.items():
+                if not _has_type(value, cls.FIELDS[name]):
                     raise damaged(folder / METRICS, f"line {number} has an impossible {name}")
         if why := cls.fault(lines):
             raise damaged(folder / METRICS, why)

@@ -1,4 +1,4 @@
-"""Sub-graphs of architectures: keys that identify equal computations, and an order that groups them."""
+"""Sub-graphs of architectures: keys that identify equal computations, and the order in which paths share most."""
 
 from collections.abc import Iterable, Sequence
 
@@ -25,7 +25,20 @@ def path_key(path: Architecture) -> NodeKey:
     return tuple(keys[parent] for parent in path.parents[-1])
 
 
+def sharing_key(path: Architecture) -> tuple[object, ...]:
+    """Return the key by which paths are sorted so that consecutive paths share as many first blocks as possible.
+
+    Paths that differ only in loose ends have equal keys: a loose end counts as if it had its lowest-indexed parents and
+    operation 0, as in the kind "no_loose_ends".
+    """
+    live = {*path.live_blocks, len(path.parents)}
+    choices = zip(path.parents, (*path.operations, 0), strict=True)
+    return tuple(
+        choice if node in live else (tuple(range(len(choice[0]))), 0) for node, choice in enumerate(choices, start=1)
+    )
+
+
 def ordered(paths: Iterable[Architecture]) -> Sequence[tuple[NodeKey, Architecture]]:
-    """Return one path per key, sorted by the keys of its blocks, so that consecutive paths share many sub-graphs."""
+    """Return one path per key (`path_key`), sorted by `sharing_key`."""
     distinct = {path_key(path): path for path in paths}
-    return sorted(distinct.items(), key=lambda item: [node_keys(item[1])[node] for node in item[1].live_blocks])
+    return sorted(distinct.items(), key=lambda item: sharing_key(item[1]))

@@ -2,12 +2,11 @@
 
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
+from command_line import command, new_process
 from killed_run import assert_killed
 from rich.console import Console
 from tiny_training import CELL, TINY, assert_same_training, train, write_images
@@ -243,19 +242,13 @@ def test_a_full_disk_ends_in_one_sentence_and_the_training_can_go_on(unbroken, i
 # The command line -----------------------------------------------------------------------------------------------------
 
 
-def command(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-c", "from nasbench1shot1.cli import main; main()", "train", *arguments]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "COLUMNS": "100"}
-    return subprocess.run(line, capture_output=True, text=True, cwd=cwd, env=environment, check=False)
-
-
 def flags(images: Path) -> list[str]:
     options = {**TINY, "images": images}
     return [part for name, value in options.items() for part in (f"--{name.replace('_', '-')}", str(value))]
 
 
 def test_the_command_shows_what_came_out_beside_the_table(unbroken, images, tmp_path):
-    done = command(CELL, *flags(images), cwd=tmp_path)
+    done = new_process("train", CELL, *flags(images), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     training = load_training(tmp_path / "runs" / f"cell-{unbroken.cell.hash[:8]}-4-0")
     assert_same_training(unbroken, training)
@@ -277,15 +270,15 @@ def test_the_command_shows_what_came_out_beside_the_table(unbroken, images, tmp_
 
 def test_the_command_resumes_and_takes_a_hash(unbroken, images, tmp_path):
     killed("training", 8, tmp_path / "run", images)
-    done = command("--resume", "run", cwd=tmp_path)
+    done = command("train", "--resume", "run", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert_same_training(unbroken, load_training(tmp_path / "run"))
-    by_hash = command(unbroken.cell.hash, *flags(images), "--epochs", "1", "--out", "hash", cwd=tmp_path)
+    by_hash = command("train", unbroken.cell.hash, *flags(images), "--epochs", "1", "--out", "hash", cwd=tmp_path)
     assert by_hash.returncode == 0, by_hash.stderr
     assert "Nothing to compare with: the table" in by_hash.stdout
-    refused = command("--resume", "run", "--epochs", "12", cwd=tmp_path)
+    refused = command("train", "--resume", "run", "--epochs", "12", cwd=tmp_path)
     assert (refused.returncode, refused.stdout) == (2, "")
     assert "was started with --epochs 4, not 12" in refused.stderr
-    nothing = command(cwd=tmp_path)
+    nothing = command("train", cwd=tmp_path)
     assert nothing.returncode == 2
     assert "no cell was given" in nothing.stderr

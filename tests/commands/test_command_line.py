@@ -1,4 +1,4 @@
-"""The command line as a user meets it: real processes, their screens and exit codes."""
+"""The command line as a user meets it: processes of their own, their screens and exit codes."""
 
 import json
 import os
@@ -6,10 +6,12 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import pytest
-from command_line import command
+from command_line import command, new_process
 from rich.console import Console
 
 import nasbench1shot1 as nb
@@ -35,7 +37,7 @@ TINY = [
 @pytest.fixture(scope="module")
 def searched(tmp_path_factory) -> tuple[Path, str]:
     folder = tmp_path_factory.mktemp("cli")
-    done = command("search", *TINY, cwd=folder)
+    done = new_process("search", *TINY, cwd=folder)
     assert done.returncode == 0, done.stderr
     return folder / "runs" / "darts-s1-0", done.stdout
 
@@ -152,9 +154,9 @@ def test_help_lists_every_command_and_every_option(searched):
     from nasbench1shot1.cli import COMMANDS
     from nasbench1shot1.one_shot_search.options import search_options
 
-    overview = command("--help").stdout
+    overview = new_process("--help").stdout
     assert all(name in overview for name in COMMANDS)
-    options = command("search", "--help")
+    options = new_process("search", "--help")
     assert options.returncode == 0
     known = {*search_options({"scale": "quick"}).as_dict(), "out", "resume", "seeds", "allow_module"}
     assert [name for name in known if "--" + name.replace("_", "-") not in options.stdout] == []
@@ -164,7 +166,7 @@ def test_help_lists_every_command_and_every_option(searched):
     "name", ["report", "space", "query", "table info", "table verify", "table build", "data import"]
 )
 def test_every_command_has_help(name):
-    done = command(*name.split(), "--help")
+    done = new_process(*name.split(), "--help")
     assert done.returncode == 0, done.stderr
     assert f"nb1shot1 {name}" in done.stdout
 
@@ -172,7 +174,7 @@ def test_every_command_has_help(name):
 def test_query_says_of_every_value_where_it_comes_from():
     table = nb.load_table()
     arch = nb.search_space("s1")[100]
-    screen = command("query", str(arch)).stdout
+    screen = new_process("query", str(arch)).stdout
     metrics = table.query(arch)
     assert arch.cell.hash in screen
     assert table.id in screen
@@ -184,15 +186,46 @@ def test_query_says_of_every_value_where_it_comes_from():
 
 
 def test_table_info_as_json_is_the_tables_own(tmp_path):
-    assert json.loads(command("table", "info", "--json").stdout)["id"] == nb.load_table().id
-    assert "every column is as it was written" in command("table", "verify").stdout
+    assert json.loads(new_process("table", "info", "--json").stdout)["id"] == nb.load_table().id
+    assert "every column is as it was written" in new_process("table", "verify").stdout
     assert "66,111 cells" in command("table", "info").stdout
 
 
 def test_report_writes_beside_the_run(searched):
     folder, _ = searched
-    done = command("report", str(folder))
+    done = new_process("report", str(folder))
     assert done.returncode == 0, done.stderr
     out = folder / f"report-{nb.load_table().id}"
     assert {path.name for path in out.iterdir()} == {"metrics.jsonl", "summary.json", "regret.png"}
     assert "predicted" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["correlate", "search"])
+def test_help_shows_optional_values_as_a_user_writes_them(name, tmp_path):
+    done = command(name, "--help", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "None}" not in done.stdout
+    assert "{None" not in done.stdout
+    assert "--out PATH" in done.stdout
+    assert "--threads INT" in done.stdout
+
+
+def test_an_optional_value_is_checked_and_may_be_none():
+    import tyro
+
+    from nasbench1shot1.commands.optional_values import with_optional_values
+
+    @dataclass
+    class Options:
+        mode: Literal["batch", "running"] | None = "batch"
+        count: int | None = None
+
+    def parsed(*arguments):
+        return tyro.cli(Options, args=arguments, registry=with_optional_values(), console_outputs=False)
+
+    assert parsed() == Options("batch", None)
+    assert parsed("--mode", "None", "--count", "3") == Options(None, 3)
+    assert parsed("--mode", "running", "--count", "None") == Options("running", None)
+    for wrong in (("--mode", "other"), ("--count", "three")):
+        with pytest.raises(SystemExit):
+            parsed(*wrong)

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_line import command
+from command_line import new_process
 from rich.console import Console
 
 from nasbench1shot1.cli import main
@@ -21,14 +21,14 @@ QUICK = ["--scale", "quick", "--channels", "2", "--cells", "1", "--images-per-ha
 
 @pytest.mark.parametrize(("arguments", "text"), [(["query", CELL], "regret in s1"), (["search", "--help"], "Lambda")])
 def test_an_encoding_that_lacks_characters(arguments: list[str], text: str) -> None:
-    done = command(*arguments, environment={"PYTHONIOENCODING": "ascii"})
+    done = new_process(*arguments, environment={"PYTHONIOENCODING": "ascii"})
     assert (done.returncode, done.stderr) == (0, "")
     assert text in done.stdout
 
 
 @pytest.mark.parametrize("arguments", [["query", CELL], ["query", "--help"], ["--version"]], ids=" ".join)
 def test_a_full_disk_behind_the_output(arguments: list[str]) -> None:
-    done = command(*arguments, redirected="> /dev/full")
+    done = new_process(*arguments, redirected="> /dev/full")
     assert done.returncode == 2
     assert done.stderr == "nb1shot1: cannot write the output (No space left on device): redirect it to another place\n"
 
@@ -36,14 +36,14 @@ def test_a_full_disk_behind_the_output(arguments: list[str]) -> None:
 @pytest.mark.parametrize("arguments", [["query", CELL], ["query", "--help"]], ids=" ".join)
 @pytest.mark.parametrize("redirected", [">&-", "| true"])
 def test_closed_output(arguments: list[str], redirected: str) -> None:
-    done = command(*arguments, redirected=redirected)
+    done = new_process(*arguments, redirected=redirected)
     assert done.returncode == (0 if redirected == ">&-" else 1)
     assert done.stderr == ""
 
 
 def test_an_error_where_standard_error_is_closed_or_full() -> None:
     for redirected in ("2>&-", "2> /dev/full"):
-        done = command("nonsense", redirected=redirected)
+        done = new_process("nonsense", redirected=redirected)
         assert (done.returncode, done.stdout) == (2, "")
 
 

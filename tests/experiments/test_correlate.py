@@ -1,24 +1,27 @@
 """One-shot versus true ranking: every part of a ranking's folder, against plain computations."""
 
+import hashlib
+import io
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pandas
 import pytest
 import torch
-from command_line import command
+from command_line import command, new_process
+from killed_run import assert_killed
 from rich.console import Console
 from scipy import stats
 from tiny_search import search
 from torch.nn import functional as F
 
 import nasbench1shot1 as nb
-from nasbench1shot1.experiments.correlation import correlating, evaluation
+from nasbench1shot1.experiments.correlation import correlating, evaluation, image_count
+from nasbench1shot1.experiments.correlation.expectation import Expectation
 from nasbench1shot1.experiments.correlation.record import CORRELATIONS, RELIABILITY
+from nasbench1shot1.experiments.correlation.reliability import ImagesNeeded
 from nasbench1shot1.one_shot_search.state import load_halves
 from nasbench1shot1.registry import BUILT_IN
 
@@ -147,7 +150,7 @@ def test_stopped_and_resumed_the_files_are_the_same(ranking, run, tmp_path, monk
         return real(state, shared, architectures)
 
     monkeypatch.setattr(evaluation, "scores_of", stopping)
-    monkeypatch.setattr(correlating, "_expected_seconds", lambda state, left: 0.0)
+    monkeypatch.setattr(correlating, "expected_seconds", lambda *given: Expectation(0.0, 0.0))
     out = tmp_path / "ranking"
     with pytest.raises(KeyboardInterrupt, match=f"nb1shot1 correlate --resume {out}"):
         correlate(run, out, epochs="1,3")
@@ -159,6 +162,23 @@ def test_stopped_and_resumed_the_files_are_the_same(ranking, run, tmp_path, monk
     assert calls == [5, 5, 5, 2, 5, 5, 5, 2]  # of two epochs; each chunk that was stopped is evaluated again
     for name in FILES:
         assert (out / name).read_bytes() == (ranking.folder / name).read_bytes(), name
+
+
+def test_architectures_are_selected_once_and_the_method_is_built_once(run, tmp_path, monkeypatch):
+    from nasbench1shot1.experiments.correlation import state
+
+    calls, chunks = {"selected": 0, "untrained_method": 0}, []
+    for name in calls:
+        real = getattr(state, name)
+        monkeypatch.setattr(
+            state, name, lambda *given, name=name, real=real: calls.update({name: calls[name] + 1}) or real(*given)
+        )
+    scores_of = evaluation.scores_of
+    monkeypatch.setattr(evaluation, "CHUNK", 5)
+    monkeypatch.setattr(evaluation, "scores_of", lambda *given: chunks.append(0) or scores_of(*given))
+    correlate(run, tmp_path / "ranking", epochs="1,3", preset="original")
+    assert len(chunks) == 6
+    assert calls == {"selected": 1, "untrained_method": 1}
 
 
 def test_a_killed_process_loses_no_finished_chunk(run, tmp_path):
@@ -177,8 +197,7 @@ evaluation.scores_of = killing
 main("correlate {run.folder} --out {tmp_path}/killed --architectures 12 --images 40 --resamples 5 --threads 1 "
      "--device cpu --budgets 12,108 --epochs 1,3".split())
 """
-    killed = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=300)
-    assert killed.returncode == -9
+    assert_killed(script, tmp_path / "killed")
     assert not list(tmp_path.glob("killed/epoch-*"))
     assert len(torch.load(tmp_path / "killed" / "checkpoint.pt", weights_only=True)["current"]["errors"]) == 12
     finished = nb.correlate(resume=tmp_path / "killed", console=Console(quiet=True))
@@ -267,6 +286,35 @@ def test_auto_chooses_a_number_of_images(run, tmp_path):
     ranking = correlate(run, tmp_path / "auto", images="auto:0.01", epochs=3)
     assert 1 <= ranking.config["image_count"] <= 40
     assert len(ranking.scores(3).image_rows) == ranking.config["image_count"]
+    found = ranking.summary["auto_images"]
+    assert (found["threshold"], found["images"], found["reached"]) == (0.01, ranking.config["image_count"], True)
+    assert found["spearman"] >= 0.01
+
+
+def test_a_threshold_that_no_number_of_images_reaches_is_told(run, tmp_path, monkeypatch):
+    """Two rankings on 400 images would agree by 0.95, so those on 40 images agree by 0.655 (Spearman-Brown)."""
+    needed = ImagesNeeded(400, 0.95, extrapolated=True)
+    monkeypatch.setattr(image_count, "images_needed", lambda *given: needed)
+    printed = Console(file=io.StringIO(), width=300)
+    ranking = nb.correlate(run, out=tmp_path / "auto", console=printed, **{**RANKING, "images": "auto", "epochs": 3})
+    sentence = (
+        "--images auto misses its threshold of 0.95: all 40 images of the architecture half give a split-half Spearman "
+        "correlation of 0.655 (extrapolated)."
+    )
+    assert printed.file.getvalue().count(sentence) == 1
+    reached = 0.1 * 0.95 / (1 - 0.9 * 0.95)
+    assert ranking.summary["auto_images"] == {
+        "threshold": 0.95,
+        "spearman": pytest.approx(reached),
+        "images": 40,
+        "available": 40,
+        "extrapolated": True,
+        "reached": False,
+    }
+    resumed = Console(file=io.StringIO(), width=300)
+    nb.correlate(resume=ranking.folder, console=resumed)
+    assert sentence in resumed.file.getvalue()
+    assert nb.open_run(ranking.folder).summary["auto_images"] == ranking.summary["auto_images"]
 
 
 def test_a_constant_prediction_is_an_error_that_names_its_cause(run, tmp_path):
@@ -340,14 +388,14 @@ def test_changed_weights_are_not_mixed_with_earlier_scores(run, tmp_path):
 def test_the_command_line(run, tmp_path):
     out = tmp_path / "r"
     few = "--architectures 12 --images 40 --resamples 5 --threads 1 --device cpu --epochs 3 --budgets 108"
-    done = command("correlate", run.folder, "--out", out, *few.split(), cwd=tmp_path)
+    done = new_process("correlate", str(run.folder), "--out", str(out), *few.split(), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "Spearman (error)" in done.stdout
     assert "after 108 epochs: predicted" in done.stdout
     assert f"Correlations: {out}" in done.stdout
     assert json.loads((out / "summary.json").read_text())["epochs"]["3"]
     assert set(pandas.read_csv(out / CORRELATIONS)["budget"]) == {108}
-    failed = command("correlate", run.folder, "--out", out, "--epochs", "9", cwd=tmp_path)
+    failed = command("correlate", str(run.folder), "--out", str(out), "--epochs", "9", cwd=tmp_path)
     assert failed.returncode == 2
     assert failed.stderr.count("\n") == 1
 
@@ -400,3 +448,35 @@ def test_changed_scores_are_refused(ranking, tmp_path):
         copy.scores(3)
     with pytest.raises(nb.InvalidInputError, match="no scores of epoch '2': choose among 1, 3"):
         copy.scores(2)
+
+
+@pytest.mark.parametrize("other", ["ranking", "zeros"])
+def test_changed_means_on_blocks_of_images_are_refused(ranking, tmp_path, other):
+    """Neither a report nor a resumed ranking computes a reliability from the file of another epoch or ranking."""
+    copy = nb.open_run(shutil.copytree(ranking.folder, tmp_path / "ranking"))
+    path = copy.folder / "blocks-003.npz"
+    if other == "ranking":
+        shutil.copy(copy.folder / "blocks-001.npz", path)
+    else:
+        np.savez(path, **{name: np.zeros_like(of) for name, of in np.load(path).items()})
+    done = command("report", copy.folder, "--out", tmp_path / "report", cwd=tmp_path)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "it is not what was recorded" in done.stderr
+    with pytest.raises(nb.DamagedFileError, match=r"blocks-003.npz is damaged \(it is not what was recorded\)"):
+        nb.correlate(resume=copy.folder, console=Console(quiet=True))
+
+
+def test_a_ranking_of_an_earlier_version_is_read(ranking, tmp_path):
+    """Its lines do not record the SHA-256 of the means on blocks; they stay as they are."""
+    copy = nb.open_run(shutil.copytree(ranking.folder, tmp_path / "ranking"))
+    metrics, summary = copy.folder / "metrics.jsonl", copy.folder / "summary.json"
+    lines = [{name: value for name, value in line.items() if name != "blocks_sha256"} for line in ranking.lines]
+    metrics.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    kept = json.loads(summary.read_text())
+    summary.write_text(json.dumps({**kept, "metrics_sha256": hashlib.sha256(metrics.read_bytes()).hexdigest()}))
+    earlier = nb.open_run(copy.folder)
+    assert earlier.lines == lines
+    assert earlier.blocks(3)["errors"].dtype == np.float32
+    metrics.write_text("".join(json.dumps({**line, "blocks_sha256": 1}) + "\n" for line in lines))
+    with pytest.raises(nb.DamagedFileError, match="line 1 has an impossible blocks_sha256"):
+        _ = nb.open_run(copy.folder).lines

@@ -1,5 +1,6 @@
 """Rankings that fail or stop on the way, and what lies around them changes: nothing is lost, nothing is mixed."""
 
+import io
 import shutil
 
 import numpy as np
@@ -9,6 +10,7 @@ from tiny_search import search
 
 import nasbench1shot1 as nb
 from nasbench1shot1.experiments.correlation import correlating, evaluation, image_count
+from nasbench1shot1.experiments.correlation.expectation import Expectation
 
 RANKING = {"architectures": 12, "images": 40, "resamples": 5, "threads": 1, "device": "cpu", "budgets": 108}
 
@@ -25,7 +27,7 @@ def run(tmp_path_factory):
 def fail_at(monkeypatch, call, error):
     """Evaluate chunks of 5, and fail at one of them."""
     monkeypatch.setattr(evaluation, "CHUNK", 5)
-    monkeypatch.setattr(correlating, "_expected_seconds", lambda state, left: 0.0)
+    monkeypatch.setattr(correlating, "expected_seconds", lambda *given: Expectation(0.0, 0.0))
     real, calls = evaluation.scores_of, []
 
     def scores_of(*given):
@@ -100,6 +102,22 @@ def test_reliability_counts_the_images_of_unequal_blocks(run, tmp_path, monkeypa
     monkeypatch.setattr("nasbench1shot1.experiments.correlation.state.BLOCKS", 16)
     ranking = correlate(run, tmp_path / "ranking", epochs=2)  # 40 images in 16 blocks
     assert set(ranking.reliability["images"]) == {20}
+
+
+def test_newer_epochs_of_an_extended_search_are_told(tmp_path):
+    """A finished ranking of all epochs stays at its epochs; the line says how many are newer."""
+    searched = search(tmp_path / "run", epochs=1, keep_weights_every=1)
+    ranking = correlate(searched)
+    nb.search(resume=searched.folder, epochs=3, console=Console(quiet=True))
+    printed = Console(file=io.StringIO(), width=200)
+    nb.correlate(resume=ranking.folder, console=printed)
+    told = "2 newer epochs of the run with weights: not ranked here; another --out ranks all.\n"
+    assert told in printed.file.getvalue()
+    assert nb.open_run(ranking.folder).config["evaluated_epochs"] == [1]
+    other = Console(file=io.StringIO(), width=200)
+    again = nb.correlate(nb.load_run(searched.folder), out=tmp_path / "again", console=other, **RANKING)
+    assert again.config["evaluated_epochs"] == [1, 2, 3]
+    assert "newer epochs of" not in other.file.getvalue()
 
 
 def test_a_ranking_goes_with_its_run_when_that_is_moved_or_copied(run, tmp_path, monkeypatch):

@@ -14,6 +14,7 @@ import pandas
 import pytest
 from matplotlib.text import Text
 from scipy.stats import spearmanr
+from tiny_figures import run_jobs_here
 from tiny_proxies import JOBS, STUDY, TINY, reproduce, shrink, train, without_seconds
 
 import nasbench1shot1 as nb
@@ -41,6 +42,7 @@ def finished(tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("proxies") / "figure17"
     with pytest.MonkeyPatch.context() as patch:
         shrink(patch)
+        run_jobs_here(patch)
         reproduce(out)
     return out
 
@@ -48,6 +50,11 @@ def finished(tmp_path_factory) -> Path:
 @pytest.fixture
 def tiny(monkeypatch) -> None:
     shrink(monkeypatch)
+
+
+@pytest.fixture
+def here(monkeypatch) -> None:
+    run_jobs_here(monkeypatch)
 
 
 @pytest.fixture
@@ -223,7 +230,7 @@ def test_the_same_command_again_trains_nothing_and_draws_the_same(finished, tiny
     assert all_files(finished) == before
 
 
-def test_a_cut_folder_is_resumed_with_the_same_bits(finished, tiny, tmp_path):
+def test_a_cut_folder_is_resumed_with_the_same_bits(finished, tiny, here, tmp_path):
     """As after a kill in the third training: two lines count, the third is half written."""
     out = Path(shutil.copytree(finished, tmp_path / "figure"))
     run = out / JOBS[0]
@@ -249,7 +256,7 @@ cli.main(sys.argv[1:])
 """
 
 
-def test_a_killed_command_is_resumed_with_the_same_bits(finished, tiny, tmp_path):
+def test_a_killed_command_is_resumed_with_the_same_bits(finished, tiny, here, tmp_path):
     out = tmp_path / "figure"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     arguments = ["reproduce", "figure17", "--scale", "quick", "--epochs", "2", "--out", str(out), "--workers", "1"]
@@ -268,7 +275,7 @@ def test_a_killed_command_is_resumed_with_the_same_bits(finished, tiny, tmp_path
     assert (out / "figure17.csv").read_bytes() == (finished / "figure17.csv").read_bytes()
 
 
-def test_more_seeds_add_architectures(finished, tiny, tmp_path, capsys):
+def test_more_seeds_add_architectures(finished, tiny, here, tmp_path, capsys):
     out = Path(shutil.copytree(finished, tmp_path / "figure"))
     reproduce(out, "--seeds", "0,1", "--only", "channels-2")
     assert "2 proxies of 5 architectures; 1 is finished" in capsys.readouterr().out

@@ -10,18 +10,36 @@ from hypothesis import strategies as st
 from tiny_search import SMALL_SPACE
 
 import nasbench1shot1 as nb
+from nasbench1shot1.experiments.correlation import expectation
 from nasbench1shot1.experiments.correlation.analysis import Predictions, correlations
 from nasbench1shot1.experiments.correlation.drawing import draw_by_epoch, headline_rows
+from nasbench1shot1.experiments.correlation.expectation import Expectation
+from nasbench1shot1.experiments.correlation.headline import headline_place, place_per_budget
 from nasbench1shot1.experiments.correlation.options import as_text, chosen_epochs, ranking_options, reliability_wanted
-from nasbench1shot1.experiments.correlation.passes import loses_an_edge
+from nasbench1shot1.experiments.correlation.passes import check_preset, loses_an_edge
 from nasbench1shot1.experiments.correlation.probability import log_probabilities
+from nasbench1shot1.experiments.correlation.screen import _duration_text
 from nasbench1shot1.experiments.correlation.selection import in_sharing_order
 from nasbench1shot1.experiments.correlation.truth import Truth, headline, truths
+from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
+from nasbench1shot1.weight_sharing.subgraphs import ordered
 
 
 def parameters_of(space, seed=0, scale=1.0):
     rng = np.random.default_rng(seed)
     return {key: scale * rng.normal(size=shape) for key, shape in space.mixing_shapes().items()}
+
+
+class ForeignSpace(ChoiceBlockSpace):
+    cell_kind = "torch.nn:Identity"
+
+
+def test_the_published_script_knows_only_choice_blocks():
+    foreign = ForeignSpace(name="foreign", id="foreign-v1", n_parents=SMALL_SPACE.n_parents)
+    check_preset(SMALL_SPACE, "original")
+    check_preset(foreign, "corrected")
+    with pytest.raises(nb.InvalidInputError, match="only cells of choice blocks, and foreign has others: use --preset"):
+        check_preset(foreign, "original")
 
 
 @pytest.mark.parametrize("space", [SMALL_SPACE, nb.search_space("s1"), nb.search_space("s2")], ids=lambda s: s.name)
@@ -80,6 +98,20 @@ def test_the_sharing_order_keeps_equal_first_blocks_together():
     ]
     runs = 1 + sum(a != b for a, b in pairwise(first))
     assert runs == len(set(first))
+
+
+@pytest.mark.parametrize("name", ["s1", "s2"])
+def test_the_evaluation_and_its_chunks_have_one_order(name):
+    """Without loose ends, by parents and operation of one block after another; loose ends do not count."""
+    space, rng = nb.search_space(name), np.random.default_rng(0)
+    architectures = [space[int(n)] for n in rng.permutation(space.numbers("no_loose_ends"))]
+    order = in_sharing_order(architectures)
+    plain = sorted(architectures, key=lambda arch: [*zip(arch.parents, (*arch.operations, 0), strict=True)])
+    assert [architectures[i] for i in order] == plain
+    assert [path for _, path in ordered(architectures[:700])] == [arch for arch in plain if arch in architectures[:700]]
+    loose = [space.sample(rng) for _ in range(300)]
+    live = [space.without_loose_ends(arch) for arch in loose]
+    assert in_sharing_order(loose).tolist() == in_sharing_order(live).tolist()
 
 
 def test_numbers_and_sequences_stand_for_their_texts():
@@ -187,8 +219,66 @@ def test_the_picture_has_a_line_per_budget_on_given_axes():
     axes = Figure().add_subplot()
     assert draw_by_epoch(frame, axes) is axes
     assert [line.get_label() for line in axes.lines[:2]] == ["4 epochs (validation)", "108 epochs (test)"]
+    assert [line.get_xdata().tolist() for line in axes.lines[:2]] == [[0.95, 1.95], [1.05, 2.05]]  # side by side
+    bars = [np.array([segment[:, 1] for segment in bar.get_segments()]) for bar in axes.collections]
     rows = headline_rows(frame, "spearman_error")
+    assert np.allclose(bars, [rows.loc[rows["budget"] == budget, ["low", "high"]] for budget in (4, 108)])
     assert rows[["epoch", "budget", "split"]].to_numpy().tolist() == [
         [1, 4, "validation"], [1, 108, "test"], [2, 4, "validation"], [2, 108, "test"],
     ]  # fmt: skip
     assert np.allclose(rows["value"], 1)
+
+
+def test_the_duration_is_announced_in_parts():
+    assert (
+        _duration_text(Expectation(0.0, 700))
+        == "All architectures are evaluated; the statistics will take about 12 min."
+    )
+    assert _duration_text(Expectation(20, 30)) == "This will take less than a minute."
+    assert _duration_text(Expectation(7200, 50)) == (
+        "This will take about 2 h: about 2 h for the evaluation and less than a minute for the statistics."
+    )
+
+
+def test_the_statistics_take_what_a_few_resamples_take(monkeypatch):
+    """By a clock that advances by 1 s per comparison and 2 s per resample: 9 comparisons, 2.7 predictors."""
+    clock, space = [0.0], nb.search_space("s1")
+
+    def compare(part, seed, resamples):
+        clock[0] += 1 + 2 * resamples
+
+    monkeypatch.setattr(expectation, "compare", compare)
+    monkeypatch.setattr(expectation.time, "perf_counter", lambda: clock[0])
+    architectures = [space[int(number)] for number in space.numbers("unique")]
+    options = ranking_options({"resamples": 100})
+    found = expectation.statistics_seconds(architectures, nb.load_table(), options, is_relaxed=True)
+    assert found == pytest.approx(9 * (1 + 2 * 100) * 2.7)
+
+
+def test_all_shares_of_an_epochs_statistics_add_up_to_one():
+    true, shares = np.linspace(0, 1, 20), []
+    some = np.where(np.arange(20) < 5, true, np.nan)
+    correlations(predictions(true), [Truth(4, "test", true, some)], 0, 2, shares.append)
+    assert shares == pytest.approx([20 / 50, 5 / 50, 20 / 50, 5 / 50])
+
+
+def test_summaries_and_plots_show_the_largest_budget_and_test_first():
+    assert headline_place([(4, "test"), (108, "validation"), (12, "test")]) == (108, "validation")
+    assert headline_place([(108, "test"), (108, "validation"), (4, "test")]) == (108, "test")
+    rows = [
+        (epoch, budget, split, criterion, scope, n)
+        for epoch, (budget, split), criterion, (scope, n) in product(
+            (1, 2),
+            ((12, "validation"), (4, "validation"), (4, "test")),
+            ("spearman_error", "regret_loss"),
+            (("all", 9), ("all", 5), ("top-1000", 9)),
+        )
+    ]
+    frame = pandas.DataFrame(rows, columns=["epoch", "budget", "split", "criterion", "scope", "n"])
+    assert place_per_budget(frame) == [(4, "test"), (12, "validation")]
+    found = headline_rows(frame, "regret_loss")
+    assert found.to_numpy().tolist() == [
+        [epoch, budget, split, "regret_loss", "all", 9]
+        for epoch, (budget, split) in product((1, 2), ((4, "test"), (12, "validation")))
+    ]
+    assert headline_rows(frame, "kendall_error").empty

@@ -1,11 +1,12 @@
 """Figure 3: searches and their rankings as jobs, scored on a table."""
 
+import re
 import shutil
 
 import pandas
 import pytest
 from scipy import stats
-from tiny_figures import shrink
+from tiny_figures import run_jobs_here, shrink
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
@@ -31,7 +32,9 @@ def run(out, *more):
     cli.main([*ARGUMENTS, "--out", str(out), *more])
 
 
-def test_the_figure_from_its_searches_to_its_picture(tiny, capsys):
+def test_the_figure_from_its_searches_to_its_picture(tiny, monkeypatch, capsys):
+    run(tiny, "--seeds", "0")  # in a process of its own
+    run_jobs_here(monkeypatch)
     run(tiny)
     frame = pandas.read_csv(tiny / f"{STEM}.csv")
     assert (tiny / f"{STEM}.png").read_bytes().startswith(b"\x89PNG")
@@ -50,20 +53,31 @@ def test_the_figure_from_its_searches_to_its_picture(tiny, capsys):
     assert row["spearman_loss_mean"] == pytest.approx(sum(losses) / 2)
     assert row["spearman_loss_std"] == pytest.approx(pandas.Series(losses).std())
     assert (row["seeds"], row["n"]) == (2, 8)
-    assert "2 rankings of 4 epochs" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "2 rankings of 2 searched and 2 ranked epochs; 1 is finished\n4 searched or ranked epochs to go" in printed
+
+    run(tiny, "--dry-run")  # all is finished
+    assert "s1/darts × 2 seeds: finished\n" in capsys.readouterr().out
 
     run(tiny)  # all is finished
-    assert "2 rankings of 4 epochs; 2 are finished" in capsys.readouterr().out
+    assert "2 rankings of 2 searched and 2 ranked epochs; 2 are finished" in capsys.readouterr().out
     before = (tiny / f"{STEM}.csv").read_bytes()
     shutil.rmtree(tiny / "s1" / "darts" / "seed-0")  # a search without its ranking
     run(tiny)
     printed = capsys.readouterr().out
     assert "1 is finished" in printed
-    assert "2 epochs to go" in printed  # they are ranked; the search is finished
+    assert "2 searched or ranked epochs to go" in printed  # they are ranked; the search is finished
     assert (tiny / f"{STEM}.csv").read_bytes() == before
     with pytest.raises(SystemExit):
         run(tiny, "--precision", "bfloat16")
     assert "was made with --precision float32, but the figure needs bfloat16" in capsys.readouterr().err
+
+
+def test_a_dry_run_counts_searched_and_ranked_epochs_apart(tiny, capsys):
+    run(tiny, "--dry-run")
+    printed = capsys.readouterr().out
+    assert "s1/darts × 2 seeds: 2 searched and 2 ranked epochs, less than a minute each\n" in printed
+    assert not tiny.exists()
 
 
 def test_at_the_full_scale_all_architectures_are_ranked_and_enas_draws(tmp_path):
@@ -77,7 +91,22 @@ def test_at_the_full_scale_all_architectures_are_ranked_and_enas_draws(tmp_path)
         assert (job.units, job.units_done(), job.name) == (55, 0, f"{job.panel}/{job.curve}/seed-0")
 
 
-def test_the_same_options_another_table_and_another_place_keep_the_figure(tiny, capsys):
+def test_too_few_images_are_told_before_anything_is_searched(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(ranking_jobs.RANKING, "full", {"architectures": "all", "images": "2000"})
+    out = tmp_path / "figure"
+    with pytest.raises(SystemExit):
+        cli.main(["reproduce", "figure3", "--images", "cifar10-sample", "--epochs", "1", "--out", str(out)])
+    told = capsys.readouterr()
+    assert told.err.count("\n") == 1
+    assert re.search(
+        r"the rankings need 2,000 images, but the architecture half of --images cifar10-sample has 1,750: give a",
+        told.err,
+    )
+    assert not out.exists()
+
+
+def test_the_same_options_another_table_and_another_place_keep_the_figure(tiny, monkeypatch, capsys):
+    run_jobs_here(monkeypatch)
     once = ("--seeds", "0", "--device", "auto", "--table", "embedded")
     run(tiny, *once)
     run(tiny, *once)  # "auto" is what was recorded as "cpu"

@@ -15,7 +15,7 @@ import pytest
 import stalling_search
 from matplotlib.text import Text
 from rich.console import Console
-from tiny_figures import ARGUMENTS, DRIVER, JOBS, ONLY, STEM, TINY, reproduce, shrink
+from tiny_figures import ARGUMENTS, DRIVER, JOBS, ONLY, STEM, TINY, reproduce, run_jobs_here, shrink
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
@@ -33,6 +33,8 @@ def finished(tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("reproduce") / "figure12"
     with pytest.MonkeyPatch.context() as patch:
         shrink(patch)
+        reproduce(out, *EPOCHS, "--only", ONLY[1], "--seeds", "1")  # in a process of its own
+        run_jobs_here(patch)
         reproduce(out, *EPOCHS)
     return out
 
@@ -40,6 +42,11 @@ def finished(tmp_path_factory) -> Path:
 @pytest.fixture
 def tiny(monkeypatch) -> None:
     shrink(monkeypatch)
+
+
+@pytest.fixture
+def here(monkeypatch) -> None:
+    run_jobs_here(monkeypatch)
 
 
 @pytest.fixture
@@ -178,7 +185,7 @@ def test_a_finished_search_that_lost_epochs_is_refused(finished, tiny, no_proces
     assert (said.err.count("\n"), said.out) == (1, "")
 
 
-def test_a_removed_folder_is_searched_anew_without_the_other_searches(finished, tiny, tmp_path):
+def test_a_removed_folder_is_searched_anew_without_the_other_searches(finished, tiny, here, tmp_path):
     out = shutil.copytree(finished, tmp_path / "figure")
     shutil.rmtree(out / JOBS[1])
     reproduce(out, *EPOCHS)
@@ -215,7 +222,7 @@ def test_missing_images_are_no_obstacle_to_what_is_finished(finished, tiny, no_p
     assert all_files(finished) == before
 
 
-def test_more_seeds_only_search_what_is_missing(finished, tiny, tmp_path, capsys):
+def test_more_seeds_only_search_what_is_missing(finished, tiny, here, tmp_path, capsys):
     out = shutil.copytree(finished, tmp_path / "figure")
     reproduce(out, *EPOCHS, "--seeds", "0-2", "--only", ONLY[0])
     assert "3 searches of 3 epochs; 2 are finished" in capsys.readouterr().out
@@ -225,7 +232,7 @@ def test_more_seeds_only_search_what_is_missing(finished, tiny, tmp_path, capsys
     assert searched(out) == searched(finished)
 
 
-def test_a_process_that_died_before_its_options_were_recorded_is_no_obstacle(finished, tiny, tmp_path):
+def test_a_process_that_died_before_its_options_were_recorded_is_no_obstacle(finished, tiny, here, tmp_path):
     out = shutil.copytree(finished, tmp_path / "figure")
     torso = out / JOBS[0]
     for path in torso.iterdir():
@@ -236,7 +243,7 @@ def test_a_process_that_died_before_its_options_were_recorded_is_no_obstacle(fin
     assert searched(out) == searched(finished)
 
 
-def test_a_folder_that_is_somebody_elses_is_left_alone(tiny, tmp_path, capsys):
+def test_a_folder_that_is_somebody_elses_is_left_alone(tiny, here, tmp_path, capsys):
     mine = tmp_path / "figure" / JOBS[0] / "mine.txt"
     mine.parent.mkdir(parents=True)
     mine.write_text("mine")
@@ -271,12 +278,13 @@ def wait_until_nobody_writes(out: Path) -> None:
         wait_until_free(out / name, 60)
 
 
-def test_killed_with_its_processes_and_gone_on_is_the_unbroken_figure(finished, tiny, tmp_path):
+def test_killed_with_its_processes_and_gone_on_is_the_unbroken_figure(finished, tiny, tmp_path, monkeypatch):
     out = with_the_first_to_do(finished, tmp_path / "figure")
     with begin(out, *EPOCHS) as process:
         process.send_signal(signal.SIGKILL)
     wait_until_nobody_writes(out)  # its processes end by themselves: this returns
     assert not (out / f"{STEM}.csv").exists()
+    run_jobs_here(monkeypatch)
     reproduce(out, *EPOCHS)
     assert searched(out) == searched(finished)
     assert (out / f"{STEM}.csv").read_bytes() == (finished / f"{STEM}.csv").read_bytes()
@@ -321,11 +329,12 @@ def test_a_killed_search_does_not_stop_the_others_and_is_tried_again(finished, t
     assert [nb.load_run(out / name).is_finished for name in JOBS] == [False, True, True, True]
     seeds = pandas.read_csv(out / f"{STEM}.csv").groupby("curve")["seeds"].first()
     assert seeds.to_dict() == {"weight-decay-1e-4": 1, "weight-decay-81e-4": 2}
+    run_jobs_here(monkeypatch)
     reproduce(out, *EPOCHS)
     assert searched(out) == searched(finished)
 
 
-def test_a_search_that_cannot_end_is_reported_and_the_rest_is_drawn(tiny, tmp_path, monkeypatch, capsys):
+def test_a_search_that_cannot_end_is_reported_and_the_rest_is_drawn(tiny, here, tmp_path, monkeypatch, capsys):
     curves = (
         Curve("calm", "calm", {"optimizer": "darts"}),
         Curve("wild", "wild", {"optimizer": "darts", "learning_rate": 1e30, "grad_clip": 1e30}),

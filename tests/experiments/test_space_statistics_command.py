@@ -5,7 +5,7 @@ import re
 
 import pandas
 import pytest
-from command_line import command
+from command_line import command, new_process
 from conftest import CHECKOUT
 from space_statistics_tables import retrained_table
 
@@ -16,7 +16,7 @@ from nasbench1shot1.experiments.space_statistics.catalogue import ANALYSES
 @pytest.fixture(scope="module")
 def everything(tmp_path_factory):
     folder = tmp_path_factory.mktemp("statistics")
-    done = command("statistics", "--table", "nb101-sample", cwd=folder)
+    done = new_process("statistics", "--table", "nb101-sample", cwd=folder)
     assert done.returncode == 0, done.stderr
     return folder / "statistics" / nb.load_table("nb101-sample").id, done.stdout
 

@@ -6,17 +6,26 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import warm_process
 
-def command(
+CODE = "from nasbench1shot1.cli import main; main()"
+WIDTH = {"COLUMNS": "100"}
+
+
+def command(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run it in a process that has its imports already; `new_process` tests that they are complete."""
+    return warm_process.python(CODE, *arguments, cwd=cwd, environment=WIDTH)
+
+
+def new_process(
     *arguments: str,
     cwd: Path | None = None,
     environment: Mapping[str, str] | None = None,
     redirected: str = "",
 ) -> subprocess.CompletedProcess[str]:
-    """Run it; `redirected` is what a shell does with its output, such as ">&-" or "| head -1"."""
-    line = [sys.executable, "-c", "from nasbench1shot1.cli import main; main()", *arguments]
+    """Run it in a new interpreter; `redirected` is what a shell does with its output, such as ">&-" or "| head -1"."""
+    line = [sys.executable, "-c", CODE, *arguments]
     if redirected:
         line = ["bash", "-c", f'set -o pipefail; "$@" {redirected}', "bash", *line]
-    own = {"PYTHONPATH": os.pathsep.join(sys.path), "COLUMNS": "100"}
-    whole = {**os.environ, **own, **(environment or {})}
+    whole = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **WIDTH, **(environment or {})}
     return subprocess.run(line, capture_output=True, text=True, cwd=cwd, env=whole, check=False)

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from nasbench1shot1 import cli
-from nasbench1shot1.experiments.reproduction import figures
+from nasbench1shot1.experiments.reproduction import figures, reproducing
 from nasbench1shot1.experiments.reproduction.figures import FigureScale
+from nasbench1shot1.jobs.workers import this_process
 
 TINY: dict[str, Any] = {
     "scale": "quick",
@@ -28,7 +29,7 @@ DRIVER = f"""
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from nasbench1shot1 import cli
-from nasbench1shot1.experiments.reproduction import figures
+from nasbench1shot1.experiments.reproduction import figures, reproducing
 figures.SCALES["quick"] = figures.FigureScale({TINY!r}, seeds=(0, 1))
 cli.main(sys.argv[1:])
 """
@@ -39,6 +40,11 @@ JOBS = tuple(f"{curve}/seed-{seed}" for seed in (0, 1) for curve in ONLY)
 def shrink(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the quick scale tiny; processes that are started get their options from here."""
     monkeypatch.setitem(figures.SCALES, "quick", FigureScale(TINY, seeds=(0, 1)))
+
+
+def run_jobs_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run jobs in this process: a process for each of them would first import PyTorch for seconds."""
+    monkeypatch.setattr(reproducing, "open_workers", lambda *options: this_process())
 
 
 def reproduce(out: Path, *arguments: str) -> None:

@@ -1,4 +1,4 @@
-"""Jobs on a dask cluster of two worker processes on this machine: the same results, and lost workers."""
+"""Jobs and a figure on a dask cluster of two worker processes on this machine: the same results, and lost workers."""
 
 import os
 import signal
@@ -9,12 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 
+import pandas
 import pytest
 import stalling_search
+import tiny_figures
 from light_run import LINES, attempts, light_job, wait_for_lines
 from local_cluster import dask_workers, kill_worker
 from same_search import assert_same_search
-from tiny_search import TINY
+from tiny_search import TINY, search
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
@@ -75,6 +77,19 @@ def test_a_killed_workers_search_ends_on_another_worker_as_if_unbroken(tmp_path,
     with this_process() as here:
         assert run_jobs([unbroken], here) == {}
     assert_same_search(*(nb.load_run(each.folder) for each in (job, unbroken)))
+
+
+def test_a_figure_on_a_cluster_has_the_searches_of_one_machine(tmp_path, cluster, monkeypatch, capsys):
+    tiny_figures.shrink(monkeypatch)
+    out, [curve, *_], address = tmp_path / "figure", tiny_figures.ONLY, cluster.scheduler_address
+    tiny_figures.reproduce(out, "--epochs", "1", "--only", curve, "--seeds", "0", "--scheduler", address)
+    said = capsys.readouterr().out
+    assert f"Planning on a worker of {address} …" in said
+    assert f"1/1  {tiny_figures.JOBS[0]}: test regret" in said
+    assert len(pandas.read_csv(out / "figure12-darts-weight-decay-1e-4.csv")) == 2
+    options = {**tiny_figures.TINY, "optimizer": "darts", "space": "s1", "epochs": 1, "seed": 0, "weight_decay": 1e-4}
+    alone = search(tmp_path / "alone", **options, device="auto")
+    assert_same_search(nb.load_run(out / tiny_figures.JOBS[0]), alone)
 
 
 def test_a_retired_workers_job_ends_on_another_worker(tmp_path, cluster, workers):

@@ -18,7 +18,7 @@ from nasbench1shot1.optimizer import OneShotOptimizer
 from nasbench1shot1.runs.checkpoints import load_checkpoint
 
 METHODS = [EvolvesAtTheEnd, PerturbsAtTheEnd]
-SHORT = {"epochs": 2, "cells": 2}
+SHORT = {"epochs": 2, "images_per_half": 20, "batch_size": 10}
 SMALL = {
     EvolvesAtTheEnd: {**SHORT, "candidates": 4, "candidate_batches": 1, "finalists": 2},
     PerturbsAtTheEnd: {**SHORT, "space": "s3"},
@@ -133,4 +133,4 @@ def test_what_it_scores_at_the_end_is_expected_once(monkeypatch):
     state = tiny_state(optimizer=name, **SMALL[EvolvesAtTheEnd])
     monkeypatch.setattr(estimate, "_seconds_per_epoch", lambda state: 100.0)
     monkeypatch.setattr(estimate, "_seconds_to_score", lambda state, scorings: float(sum(a * n for a, n in scorings)))
-    assert estimate.expected_seconds(state, 3) == 300 + (1 + MUTANTS) * 40
+    assert estimate.expected_seconds(state, 3) == 300 + (1 + MUTANTS) * 20

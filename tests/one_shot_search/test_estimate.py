@@ -92,7 +92,7 @@ def test_a_search_that_was_estimated_is_one_that_was_not_bit_for_bit(optimizer, 
     partial = {"channels": 4} if optimizer == "pc-darts" else {}
     found = []
     for estimates in (False, True):
-        state = tiny_state(optimizer=optimizer, **options, **partial)
+        state = tiny_state(optimizer=optimizer, images_per_half=20, batch_size=10, **options, **partial)
         if begun:
             searched_on(state, 1)
         if estimates:

@@ -1,10 +1,12 @@
 """Supernets with the weights that a run kept of an epoch."""
 
+import io
 import shutil
 
 import pytest
 import torch
-from tiny_search import search
+from rich.console import Console
+from tiny_search import TINY, search
 
 import nasbench1shot1 as nb
 from nasbench1shot1.one_shot_search import loop
@@ -34,6 +36,7 @@ def test_the_network_is_the_searchs_at_that_epoch_bit_for_bit(optimizer, tmp_pat
     monkeypatch.setattr(loop, "record_epoch", record)
     preset = "original" if optimizer == "gdas" else "corrected"
     options = {"epochs": 3, "cells": 3, "keep_weights_every": 2, "preset": preset, **OPTIONS.get(optimizer, {})}
+    options |= {"images_per_half": 20, "batch_size": 10}
     run = search(tmp_path / "run", optimizer=optimizer, **options)
     assert kept_epochs(run) == [2]
     net, parameters = run.supernet(2)
@@ -103,3 +106,16 @@ def test_a_file_without_the_optimizers_state_says_so(run, tmp_path):
     save_checkpoint(path, {**content, "method": {"nothing": 0}})
     with pytest.raises(nb.DamagedFileError):
         method_of(copy, 2)
+
+
+def test_a_search_says_what_to_do_with_the_weights_that_it_kept(tmp_path):
+    printed = {}
+    for name, every in (("kept", 2), ("none", 0)):
+        console = Console(file=io.StringIO(), width=300)
+        nb.search(out=tmp_path / name, console=console, **{**TINY, "epochs": 4, "keep_weights_every": every})
+        printed[name] = console.file.getvalue()
+    assert printed["kept"].endswith(
+        f"Supernet weights of 2 epochs: {tmp_path / 'kept' / 'weights'}\n"
+        f"To rank architectures by these weights: nb1shot1 correlate {tmp_path / 'kept'}\n"
+    )
+    assert "correlate" not in printed["none"]

@@ -1,15 +1,12 @@
 """Trainings of sampled architectures, each alone: what is trained, with which random numbers, and how it is resumed."""
 
-import os
 import shutil
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from killed_run import assert_killed
 from rich.console import Console
 from tiny_proxies import SIZE, TINY, resume, train, without_seconds
 from torch.nn import functional as F
@@ -143,6 +140,7 @@ def test_an_architectures_training_depends_on_its_number_and_the_seed_alone(unbr
 # A real process that kills itself with SIGKILL at a chosen moment: no handler, no clean-up.
 DRIVER = """
 import os, signal, sys
+from killed_run import assert_killed
 from rich.console import Console
 from nasbench1shot1.proxy_training import loop, train_proxies
 from nasbench1shot1.runs import writer
@@ -182,9 +180,7 @@ train_proxies(out=out, console=Console(quiet=True), **options)
     ("moment", "kept"), [("first training", 0), ("training", 2), ("half a line", 2), ("line", 2), ("summary", 5)]
 )
 def test_killed_and_resumed_gives_the_same_bits(unbroken, tmp_path, moment, kept):
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [sys.executable, "-c", DRIVER, moment, str(tmp_path / "run"), repr({**TINY, **SIZE})]
-    assert subprocess.run(command, env=environment).returncode == -signal.SIGKILL
+    assert_killed(DRIVER, tmp_path / "run", moment, str(tmp_path / "run"), repr({**TINY, **SIZE}))
     seconds = [line["seconds"] for line in ProxyTrainings.open(tmp_path / "run").lines[:kept]]
     resumed = resume(tmp_path / "run")
     assert without_seconds(resumed) == without_seconds(unbroken)

@@ -1,14 +1,12 @@
 """`table import`, `table download` and `table verify --hashes` as a user meets them."""
 
 import hashlib
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import official_files as official
 import pytest
+from command_line import command, new_process
 
 from nasbench1shot1.cli import main
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError
@@ -28,14 +26,8 @@ def file(tmp_path: Path, real_cells: Path) -> Path:
     return official.write_file(tmp_path / "mine.tfrecord", trainings)
 
 
-def command(*arguments: object) -> "subprocess.CompletedProcess[str]":
-    line = [sys.executable, "-c", "from nasbench1shot1.cli import main; main()", *map(str, arguments)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "COLUMNS": "100"}
-    return subprocess.run(line, capture_output=True, text=True, env=environment, check=False)
-
-
 def test_import_says_where_the_table_is_and_how_to_use_it(file: Path, home: Path) -> None:
-    done = command("table", "import", file)
+    done = new_process("table", "import", str(file))
     assert (done.returncode, done.stderr) == (0, "")
     warning, what, where, how = done.stdout.splitlines()
     table = load_table("mine")
@@ -65,7 +57,7 @@ def test_import_elsewhere_and_of_other_budgets(
 def test_import_of_a_wrong_file_is_one_sentence(content: bytes, tmp_path: Path, home: Path) -> None:
     file = tmp_path / "thesis.tfrecord"
     file.write_bytes(content)
-    done = command("table", "import", file)
+    done = command("table", "import", str(file))
     assert (done.returncode, done.stdout) == (2, "")
     assert len(done.stderr.splitlines()) == 1
     assert done.stderr.startswith(f"nb1shot1: {file} is ")

@@ -17,8 +17,7 @@ from nasbench1shot1.weight_sharing.group_statistics import fixed_statistics, mea
 from nasbench1shot1.weight_sharing.requests import Subnetwork, as_mixing, without_last_edge
 from nasbench1shot1.weight_sharing.subgraphs import ordered, path_key
 
-ARCHITECTURES, CHANNELS = 200, 4
-REFERENCE = images(3, seed=11).contiguous(memory_format=torch.channels_last)
+ARCHITECTURES, FEWER, CHANNELS = 200, 40, 4
 
 
 def supernet(space: str, preset: str = "corrected", partial: int = 1, cells: int = 3) -> nb.Supernet:
@@ -30,8 +29,16 @@ def supernet(space: str, preset: str = "corrected", partial: int = 1, cells: int
     return net.double()
 
 
+def small_images(count: int, seed: int) -> torch.Tensor:
+    """A quarter of the area of CIFAR-10's; cells of the last stack see 4 × 4 pixels."""
+    return images(count, seed)[..., :16, :16].contiguous(memory_format=torch.channels_last)
+
+
+REFERENCE = small_images(3, seed=11)
+
+
 def scored() -> torch.Tensor:
-    return images(2, seed=12).contiguous(memory_format=torch.channels_last)
+    return small_images(2, seed=12)
 
 
 def sampled(net: nb.Supernet, count: int = ARCHITECTURES) -> list[Architecture]:
@@ -73,7 +80,7 @@ def alone(net, paths, batch_norm: str) -> torch.Tensor:
 @pytest.mark.parametrize("space", SPACES)
 def test_every_architecture_is_computed_as_it_is_alone(space, preset, partial, batch_norm):
     net = supernet(space, preset, partial)
-    paths = sampled(net)
+    paths = sampled(net, ARCHITECTURES if (preset, partial) == ("corrected", 1) else FEWER)
     before = {name: value.clone() for name, value in net.state_dict().items()}
     found = together(net, paths, batch_norm)
     torch.testing.assert_close(found, alone(net, paths, batch_norm), rtol=1e-5, atol=1e-6)
@@ -84,7 +91,7 @@ def test_every_architecture_is_computed_as_it_is_alone(space, preset, partial, b
 @pytest.mark.parametrize("batch_norm", BATCH_NORMS)
 def test_lower_precision_agrees_as_closely_as_it_rounds(batch_norm):
     net = supernet("s3").float()
-    paths = sampled(net)
+    paths = sampled(net, FEWER)
     wanted = alone(net, paths, batch_norm)
     torch.testing.assert_close(together(net, paths, batch_norm), wanted, rtol=1e-3, atol=1e-3)
     rounded = together(net, paths, batch_norm, "bfloat16")

@@ -1,0 +1,87 @@
+"""Estimates of the time that a ranking takes, from small parts of it that are timed on this machine."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.experiments.correlation.analysis import Pairing, Predictions, by_copies, compare, pairings
+from nasbench1shot1.experiments.correlation.evaluation import CHUNK, scores_of, shared_weights_of
+from nasbench1shot1.experiments.correlation.options import RankingOptions, chosen_budgets
+from nasbench1shot1.experiments.correlation.selection import in_sharing_order
+from nasbench1shot1.experiments.correlation.state import RankingState
+from nasbench1shot1.experiments.correlation.truth import truths
+from nasbench1shot1.tables.table import Table
+
+TIMED = 24
+"""Number of architectures whose evaluation is timed."""
+TIMED_RESAMPLES = 5
+"""Number of bootstrap resamples that are timed."""
+PROBABILITY = 0.7
+"""Work for the predictor `probability`, which has only correlations, relative to the error or the loss."""
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """The remaining seconds of a ranking.
+
+    Attributes:
+        evaluation: for the architectures that are not yet evaluated; 0 if all are.
+        statistics: for the correlations and their confidence intervals.
+    """
+
+    evaluation: float
+    statistics: float
+
+
+def expected_seconds(state: RankingState, table: Table, left: int) -> Expectation:
+    """Estimate the remaining seconds of a ranking; `left` is the number of evaluations that are left, in all epochs."""
+    architectures = state.architectures(state.numbers(state.epochs[-1]))
+    statistics = statistics_seconds(architectures, table, state.options, state.is_relaxed)
+    evaluation = left * _seconds_per_architecture(state, architectures) if left else 0.0
+    return Expectation(evaluation, len(state.epochs) * statistics)
+
+
+def statistics_seconds(
+    architectures: Sequence[Architecture], table: Table, options: RankingOptions, is_relaxed: bool
+) -> float:
+    """Estimate the seconds for all criteria and confidence intervals of one epoch.
+
+    Every budget, split and scope is timed with a few bootstrap resamples, on random predictions by one predictor.
+
+    Args:
+        architectures: the ranked architectures.
+        table: the table with their true errors.
+        options: resolved options, which decide on budgets, copies and the number of resamples.
+        is_relaxed: whether the probability is a predictor, beside error and loss.
+    """
+    values = {"error": np.random.default_rng(0).random(len(architectures)).round(3)}
+    predictions = Predictions(0, values, table.rows(architectures), {})
+    found = truths(table, architectures, chosen_budgets(options.budgets, table.epochs))
+    parts, few = list(pairings(*by_copies(predictions, found, options.copies))), min(TIMED_RESAMPLES, options.resamples)
+    compare(parts[-1], 0, 1)  # not timed, because it imports scipy
+    one, several = (_seconds_to_compare(parts, resamples) for resamples in (1, few))
+    each = max(several - one, 0.0) / (few - 1)
+    return (one + each * (options.resamples - 1)) * (2 + PROBABILITY * is_relaxed)
+
+
+def _seconds_to_compare(parts: Sequence[Pairing], resamples: int) -> float:
+    started = time.perf_counter()
+    for part in parts:
+        compare(part, 0, resamples)
+    return time.perf_counter() - started
+
+
+def _seconds_per_architecture(state: RankingState, architectures: Sequence[Architecture]) -> float:
+    """Return the mean seconds to evaluate an architecture at an epoch."""
+    chunk = architectures[:CHUNK]
+    some = [chunk[i] for i in in_sharing_order(chunk)][:TIMED]
+    shared = shared_weights_of(state, state.epochs[-1])
+    with torch.inference_mode():
+        scores_of(state, shared, some[:2])
+        started = time.perf_counter()
+        scores_of(state, shared, some)
+    return (time.perf_counter() - started) / len(some)

@@ -1,0 +1,35 @@
+"""How options without a default value appear in help: "--out PATH" instead of "--out {None}|PATH"."""
+
+from dataclasses import replace
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin
+
+from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
+
+NONE = "None"
+"""The text for None on the command line."""
+
+
+def with_optional_values() -> ConstructorRegistry:
+    """Return a registry for `tyro.cli` in which `X | None` has the metavar and the choices of X."""
+    registry = ConstructorRegistry()
+    registry.primitive_rule(_optional)
+    return registry
+
+
+def _optional(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
+    if get_origin(info.type) not in (Union, UnionType) or NoneType not in get_args(info.type):
+        return None
+    kinds = [kind for kind in get_args(info.type) if kind is not NoneType]
+    if len(kinds) > 1:
+        return None
+    spec = ConstructorRegistry.get_primitive_spec(PrimitiveTypeInfo.make(kinds[0], info.markers))
+    if not isinstance(spec, PrimitiveConstructorSpec) or spec.nargs != 1:
+        return None
+    return replace(
+        spec,
+        instance_from_str=lambda given: None if given == [NONE] else spec.instance_from_str(given),
+        is_instance=lambda value: value is None or spec.is_instance(value),
+        str_from_instance=lambda value: [NONE] if value is None else spec.str_from_instance(value),
+        choices=spec.choices and (*spec.choices, NONE),
+    )
