@@ -22,7 +22,7 @@ def main(arguments: list[str]) -> None:
     folder = Path(job["folder"])
     try:
         wait_until_free(folder, job["patience"])
-        run_to_its_end(job["command"], folder, job["options"])
+        run_to_its_end(job["command"], folder, job["options"], job["resume_options"])
     except UserError as error:
         print(f"nb1shot1: {error}", file=sys.stderr)
         sys.exit(2)

@@ -62,7 +62,13 @@ def run_in_process(
 def start(job: Job, environment: Mapping[str, str], patience: float) -> "subprocess.Popen[bytes]":
     """Start the job's process, which ends when this one does; what it prints is appended to the job's log."""
     own = {**os.environ, **environment, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    described = {"command": job.command, "folder": str(job.folder), "options": dict(job.options), "patience": patience}
+    described = {
+        "command": job.command,
+        "folder": str(job.folder),
+        "options": dict(job.options),
+        "resume_options": dict(job.resume_options),
+        "patience": patience,
+    }
     with job.log.open("ab") as log:
         return subprocess.Popen(  # a group of its own, so that Ctrl-C reaches only the parent, which then ends it
             [sys.executable, "-m", CHILD, json.dumps(described)],
