@@ -21,8 +21,8 @@ class Job:
     Attributes:
         name: what screens and errors call the job.
         command: "module:function". A new run is `function(out=folder, **options)`, a stopped one is
-            `function(resume=folder, **resume_options)`; `nasbench1shot1.one_shot_search.searching:search` is one. If the
-            options name a user's module, a stopped run also gets `allow_module=module`.
+            `function(resume=folder, **resume_options)`; `nasbench1shot1.one_shot_search.searching:search` is one. If
+            the options name a user's module, a stopped run also gets `allow_module=module`.
         folder: the run's folder, which workers must see under the same path.
         options: keyword arguments of a new run, as JSON values.
         resume_options: keyword arguments of a stopped run, as JSON values.
