@@ -121,7 +121,7 @@ def run_study(
     tuner: Tuner = "bohb",
     host: str = "localhost",
     port: int = 0,
-    timing: Timing = Timing(),  # noqa: B008, as it is immutable
+    timing: Timing = Timing(),
 ) -> None:
     """Run a study until all its trials are observed; a stopped one continues where it was.
 
