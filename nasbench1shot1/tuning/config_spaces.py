@@ -35,7 +35,7 @@ def bundled() -> list[str]:
     return sorted(path.stem for path in FOLDER.glob("*.json"))
 
 
-def config_space(named: str, fixed: Mapping[str, Any], check: Check | None = None) -> "ConfigurationSpace":
+def config_space(named: str, fixed: Mapping[str, Any]) -> "ConfigurationSpace":
     """Return a configuration space for a study; its defaults are those of the optimizer.
 
     A default of the optimizer that is outside the range of the space is replaced by the space's own default.
@@ -43,7 +43,6 @@ def config_space(named: str, fixed: Mapping[str, Any], check: Check | None = Non
     Args:
         named: the name of a bundled space, or a JSON or YAML file.
         fixed: the options of the study's shortest search that are given, by name, `epochs` included.
-        check: raises UserError for options of a search that cannot be searched with.
 
     Raises:
         InvalidInputError: there is no such space, the file does not describe a space, a hyperparameter is not an option
@@ -51,14 +50,27 @@ def config_space(named: str, fixed: Mapping[str, Any], check: Check | None = Non
     """
     space = with_defaults(_open(named), search_options(fixed).as_dict())
     _check_names(named, space, fixed)
+    check_searches(named, space, fixed, lambda options: None)
+    return space
+
+
+def check_searches(named: str, space: "ConfigurationSpace", fixed: Mapping[str, Any], check: Check) -> None:
+    """Check the ends of every hyperparameter's range, and some random configurations.
+
+    Args:
+        named: the name of the space, for messages.
+        space: the configuration space.
+        fixed: as in `config_space`.
+        check: raises UserError for resolved options of a search that cannot be searched with.
+
+    Raises:
+        InvalidInputError: a configuration is not valid; the message has its values.
+    """
     for values in _to_check(space):
         try:
-            options = search_options({**fixed, **values})
-            if check is not None:
-                check(options)
+            check(search_options({**fixed, **values}))
         except UserError as error:
             raise InvalidInputError(f"configuration space '{named}' contains {_in_words(values)}: {error}") from error
-    return space
 
 
 def with_defaults(space: "ConfigurationSpace", defaults: Mapping[str, Any]) -> "ConfigurationSpace":

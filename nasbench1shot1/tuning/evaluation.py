@@ -61,7 +61,7 @@ class Evaluation:
         if not (job.folder / FAILURE).is_file():
             self._run(job, is_stopped)
         if (job.folder / FAILURE).is_file():
-            return Outcome(None, str(read_object(job.folder / FAILURE)["failure"]))
+            return _diverged(job.folder)
         return self._outcome(trial, load_run(job.folder))
 
     def _run(self, job: Job, is_stopped: Callable[[], bool]) -> None:
@@ -79,8 +79,7 @@ class Evaluation:
         config, summary = self._study.config, run.summary
         arch = Architecture.parse(summary["architecture"])
         loss = objective(arch, self._table, config["repeat"], config["seed"], trial)
-        seconds = summary["search_seconds"] - seconds_before(run)
-        return Outcome(loss, values={"architecture": summary["architecture"], "search_seconds": seconds})
+        return Outcome(loss, values={"architecture": summary["architecture"], "search_seconds": search_seconds(run)})
 
     @cached_property
     def _table(self) -> Table:
@@ -161,7 +160,15 @@ def copy_run(source: Path, folder: Path) -> None:
                     shutil.copyfileobj(original, copy)
 
 
-def seconds_before(run: Run) -> float:
-    """Return the search time, in seconds, of the shorter search that a search continued; 0 if it started anew."""
+def search_seconds(run: Run) -> float:
+    """Return the search time of all recorded epochs, in seconds, without that of a shorter search that it continued."""
+    if not run.lines:
+        return 0.0
     grown = run.config["grown"]
-    return float(run.lines[grown[-1]["after_epoch"]]["search_seconds"]) if grown else 0.0
+    before = run.lines[grown[-1]["after_epoch"]]["search_seconds"] if grown else 0.0
+    return float(run.lines[-1]["search_seconds"] - before)
+
+
+def _diverged(folder: Path) -> Outcome:
+    seconds = search_seconds(load_run(folder)) if is_started(folder) else 0.0
+    return Outcome(None, str(read_object(folder / FAILURE)["failure"]), {"search_seconds": seconds})

@@ -1,7 +1,7 @@
 """What a study minimizes: the table's validation error of the architecture that a search returns.
 
-Never the one-shot error. Source: NAS-Bench-1Shot1 (Zela, Siems and Hutter, ICLR 2020), section 5; the published code asks
-for one random repeat (optimizers/bohb_one_shot, worker.py).
+It is never the one-shot error. Source: NAS-Bench-1Shot1 (Zela, Siems and Hutter, ICLR 2020), section 5; the published
+code looks up one random repeat (optimizers/bohb_one_shot, worker.py).
 """
 
 import math

@@ -113,7 +113,8 @@ def study_options(given: Mapping[str, Any]) -> StudyOptions:
     tuning = filled(TuningOptions, own, {})
     check_ranges(tuning)
     check_not_set(others)
-    tuning = replace(tuning, config_space=absolute_file(tuning.config_space, "--config-space"))
+    file = absolute_file(tuning.config_space, "--config-space")
+    tuning = replace(tuning, config_space=file or tuning.config_space)
     fixed = {**set_by_the_study(tuning, tuning.brackets.budgets[0]), **others}
     resolved = search_options(fixed).common
     if resolved.device == "cpu" and "threads" not in others:

@@ -6,9 +6,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.one_shot_search.config import FACTS as SEARCH_FACTS
 from nasbench1shot1.one_shot_search.record import Run, load_run
+from nasbench1shot1.registry import check_at_hand
 from nasbench1shot1.runs.folder import CONFIG, damaged, read_lines
 from nasbench1shot1.runs.options import recorded_options
 from nasbench1shot1.runs.record import RunRecord
@@ -97,6 +97,12 @@ class Study(RunRecord):
         """The options of the study."""
         return recorded_options(TuningOptions, self.config, self.folder / CONFIG)
 
+    def check_trusted(self, allow_module: str | None) -> None:
+        """Raise InvalidInputError if the optimizer or the space is in a module that only config.json names."""
+        where = self.folder / CONFIG
+        check_at_hand("optimizers", "optimizer", self.config["optimizer"], where, allow_module)
+        check_at_hand("search_spaces", "space", self.config["space"], where, allow_module)
+
     @property
     def shared_options(self) -> dict[str, Any]:
         """What every search gets besides its hyperparameters, its epochs and the options of the study."""
@@ -146,15 +152,3 @@ def _is_id(text: str) -> bool:
         return id_in_words(parse_id(text)) == text
     except ValueError:
         return False
-
-
-def check_name(optimizer: Any) -> Any:
-    """Return the name of an optimizer; raises InvalidInputError for a class that worker processes cannot import."""
-    if not isinstance(optimizer, type):
-        return optimizer
-    if optimizer.__module__ == "__main__":
-        raise InvalidInputError(
-            f"the workers of a study cannot import {optimizer.__name__} from a script or a notebook: move it into a "
-            "module"
-        )
-    return f"{optimizer.__module__}:{optimizer.__qualname__}"
