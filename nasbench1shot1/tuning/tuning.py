@@ -28,7 +28,7 @@ from nasbench1shot1.tuning.options import (
     study_options,
 )
 from nasbench1shot1.tuning.record import CONFIG_SPACE, SEARCH_OPTIONS, Study
-from nasbench1shot1.tuning.session import run_session
+from nasbench1shot1.tuning.running import run_session
 
 if TYPE_CHECKING:
     from rich.console import Console
