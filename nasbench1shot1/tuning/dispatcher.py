@@ -17,91 +17,30 @@ All threads only put events into a queue, which the master reads.
 """
 
 import threading
-import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
+from functools import partial
 from queue import SimpleQueue
 from typing import Any
 
-from hpbandster.core.dispatcher import Dispatcher, Job, Worker
+from hpbandster.core.dispatcher import Dispatcher
 
 from nasbench1shot1.jobs.process import in_one_line
+from nasbench1shot1.tuning.dispatching import (
+    Broken,
+    Event,
+    Finished,
+    RemoteWorker,
+    Returned,
+    Started,
+    TrialJob,
+    WorkersChanged,
+)
 from nasbench1shot1.tuning.interfaces import Timing
 from nasbench1shot1.tuning.name_server import Address
-from nasbench1shot1.tuning.remote import NameServerClient, UnansweredError, call, exposed
-from nasbench1shot1.tuning.trial import Trial, parse_id
-
-
-@dataclass(frozen=True)
-class Started:
-    """A trial was given to a worker."""
-
-    trial: Trial
-    worker: str
-
-
-@dataclass(frozen=True)
-class Finished:
-    """A worker reported the outcome of a trial: an outcome as JSON, or the error of an evaluation that failed."""
-
-    trial: Trial
-    worker: str
-    outcome: dict[str, Any] | None
-    error: str | None
-
-
-@dataclass(frozen=True)
-class Returned:
-    """A trial is back in the queue; `deaths` counts how often that happened to it in this session."""
-
-    trial: Trial
-    worker: str
-    deaths: int
-    why: str
-
-
-@dataclass(frozen=True)
-class WorkersChanged:
-    """A worker joined or was lost."""
-
-
-@dataclass(frozen=True)
-class Broken:
-    """A thread of the dispatcher failed."""
-
-    error: Exception
-
-
-Event = Started | Finished | Returned | WorkersChanged | Broken
-
-
-class TrialJob(Job):  # type: ignore[misc]
-    """hpbandster's job for one attempt of a trial."""
-
-    def __init__(self, trial: Trial, deaths: int = 0) -> None:
-        super().__init__(trial.configuration_id, trial=trial.as_json())
-        self.trial, self.deaths = trial, deaths
-        self.is_accepted = False
-
-
-class RemoteWorker(Worker):  # type: ignore[misc]
-    """A worker as the dispatcher sees it; `changes` counts assignments and ends of jobs."""
-
-    def __init__(self, name: str, uri: str, seconds: float) -> None:
-        self.name, self.uri, self._seconds = name, uri, seconds
-        self.runs_job: TrialJob | None = None
-        self.changes = self.missed = 0
-        self.since = time.time()
-
-    def call(self, method: str, *arguments: Any) -> Any:
-        """Call a method of the worker; raises UnansweredError."""
-        return call(self.uri, self._seconds, method, *arguments)
-
-    def assign(self, job: TrialJob | None) -> None:
-        """Note what the worker runs now."""
-        self.runs_job, self.since = job, time.time()
-        self.changes += 1
+from nasbench1shot1.tuning.remote import NameServerClient, UnansweredError, answer, exposed
+from nasbench1shot1.tuning.trial import Trial
 
 
 class StudyDispatcher(Dispatcher):  # type: ignore[misc]
@@ -129,7 +68,7 @@ class StudyDispatcher(Dispatcher):  # type: ignore[misc]
 
         self.pyro_daemon = Pyro4.Daemon(host=self.host)
         self.names.register(self.pyro_id, str(self.pyro_daemon.register(self, self.pyro_id)))
-        for task in (self.pyro_daemon.requestLoop, self.discover_workers, self.job_runner):
+        for task in (partial(answer, self.pyro_daemon), self.discover_workers, self.job_runner):
             self._threads.append(threading.Thread(target=self._reporting, args=(task,), daemon=True))
             self._threads[-1].start()
 
@@ -156,10 +95,8 @@ class StudyDispatcher(Dispatcher):  # type: ignore[misc]
     @staticmethod
     def _tell(worker: RemoteWorker, method: str, *arguments: Any) -> None:
         """Call a method of a worker that may be gone."""
-        try:
+        with suppress(Exception):  # the next ping will find out what is wrong with it
             worker.call(method, *arguments)
-        except Exception:  # the next ping will find out what is wrong with it
-            pass
 
     def submit_job(self, id: Any, **kwargs: Any) -> None:
         """Queue the trial `kwargs["trial"]`; `id` is its configuration, as in hpbandster."""
@@ -168,9 +105,9 @@ class StudyDispatcher(Dispatcher):  # type: ignore[misc]
             self.runner_cond.notify()
 
     def state(self) -> tuple[list[tuple[str, Trial | None, float]], list[Trial]]:
-        """Return name, trial and start of the present state (POSIX seconds) of each worker, and the queued trials."""
+        """Return name, trial and start of the present state (`time.monotonic`) of each worker, and queued trials."""
         with self.runner_cond:
-            workers = [(w.name, w.runs_job and w.runs_job.trial, w.since) for w in self.worker_pool.values()]
+            workers = [(w.short_name, w.trial, w.since) for w in self.worker_pool.values()]
             return workers, [job.trial for job in self.waiting_jobs]
 
     # Giving jobs to workers
@@ -197,7 +134,7 @@ class StudyDispatcher(Dispatcher):  # type: ignore[misc]
             job.worker_name = worker.name
             self.running_jobs[job.id] = job
             worker.assign(job)
-            self.events.put(Started(job.trial, worker.name))
+            self.events.put(Started(job.trial, worker.short_name))
             return job, worker
 
     def _conclude_start(self, job: TrialJob, worker: RemoteWorker) -> None:
@@ -216,31 +153,30 @@ class StudyDispatcher(Dispatcher):  # type: ignore[misc]
         del self.running_jobs[job.id]
         again = TrialJob(job.trial.next_attempt(), job.deaths + died)
         self.waiting_jobs.appendleft(again)
-        self.events.put(Returned(again.trial, worker.name, again.deaths, why))
+        self.events.put(Returned(again.trial, worker.short_name, again.deaths, why))
         self.runner_cond.notify()
 
     # Results
 
     @exposed
     def register_result(self, id: Any = None, result: Any = None) -> bool:
-        """Accept a worker's result; False if the job is not that worker's any more. A worker repeats an unanswered call.
+        """Accept a worker's result; False if the job is not that worker's any more.
 
         Args:
             id: the configuration.
             result: {"worker": name, "epochs": …, "attempt": …} and one of "outcome", "exception", "interrupted".
         """
         with self.runner_cond:
-            job = self.running_jobs.get(parse_id("-".join(map(str, id))))
+            job = self.running_jobs.get(tuple(id))
             if job is None or not self._is_of(job, result):
                 return False
-            worker = self.worker_pool.get(job.worker_name)
-            if result.get("interrupted") is not None and worker is not None:
+            worker = self.worker_pool[job.worker_name]  # losing a worker takes its job from the running ones
+            if result.get("interrupted") is not None:
                 self._requeue(worker, result["interrupted"])
             else:
                 self._conclude(job, worker, result)
-            if worker is not None:
-                self.idle_workers.add(worker.name)
-                self.runner_cond.notify()
+            self.idle_workers.add(worker.name)
+            self.runner_cond.notify()
             return True
 
     @staticmethod
@@ -248,12 +184,11 @@ class StudyDispatcher(Dispatcher):  # type: ignore[misc]
         now = (job.worker_name, job.trial.epochs, job.trial.attempt)
         return now == (result["worker"], result["epochs"], result["attempt"])
 
-    def _conclude(self, job: TrialJob, worker: RemoteWorker | None, result: dict[str, Any]) -> None:
+    def _conclude(self, job: TrialJob, worker: RemoteWorker, result: dict[str, Any]) -> None:
         del self.running_jobs[job.id]
         job.time_it("finished")
-        if worker is not None:
-            worker.assign(None)
-        self.events.put(Finished(job.trial, job.worker_name, result.get("outcome"), result.get("exception")))
+        worker.assign(None)
+        self.events.put(Finished(job.trial, worker.short_name, result.get("outcome"), result.get("exception")))
 
     # Looking at workers
 
@@ -264,9 +199,16 @@ class StudyDispatcher(Dispatcher):  # type: ignore[misc]
 
     def discover_workers(self) -> None:
         """Look at all workers every `ping_interval` seconds until the shutdown."""
+        missed = 0
         while not self.shutdown_all_threads:
             self._look_now.clear()
-            self._look()
+            try:
+                self._look()
+                missed = 0
+            except UnansweredError:  # by the name server, in this very process, which may have been suspended
+                missed += 1
+                if missed == self.timing.missed_pings and not self.shutdown_all_threads:
+                    raise
             self._look_now.wait(self.timing.ping_interval)
 
     def _look(self) -> None:
@@ -304,7 +246,7 @@ class StudyDispatcher(Dispatcher):  # type: ignore[misc]
             if getattr(error, "is_gone", False) or worker.missed >= self.timing.missed_pings:
                 self._lose(worker, in_one_line(error))
             return
-        worker.missed = 0
+        worker.missed, outdated = 0, False
         with self.runner_cond:
             if worker.changes == changes and self.worker_pool.get(worker.name) is worker:
                 outdated = self._reconcile(worker, current)
@@ -338,7 +280,5 @@ class StudyDispatcher(Dispatcher):  # type: ignore[misc]
             self.idle_workers.discard(worker.name)
             self._requeue(worker, why)
         self.events.put(WorkersChanged())
-        try:
+        with suppress(UnansweredError):  # at the shutdown
             self.names.remove(worker.name, worker.uri)
-        except UnansweredError:  # at the shutdown
-            pass

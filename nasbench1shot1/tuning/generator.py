@@ -73,7 +73,7 @@ class BohbGenerator(BOHB):  # type: ignore[misc]
         self.kde_models: dict[int, dict[str, Density]] = {}
         self.observed = 0
 
-    def get_config(self, budget: int, configuration_id: ConfigurationId) -> Proposed:  # type: ignore[override]
+    def get_config(self, budget: int, configuration_id: ConfigurationId) -> Proposed:
         """Return the configuration with an identity; the first one is the space's default."""
         if configuration_id == FIRST:
             return _default(self.configspace)
@@ -100,7 +100,7 @@ class BohbGenerator(BOHB):  # type: ignore[misc]
         return [self._near(*values, rng) for values in zip(centre, good.bw, self.vartypes, strict=True)]
 
     def _near(self, value: float, bandwidth: float, levels: int, rng: np.random.RandomState) -> float:
-        from scipy.stats import truncnorm
+        from scipy.stats import truncnorm  # type: ignore[attr-defined]
 
         if levels:
             return int(value) if rng.rand() < 1 - bandwidth else rng.randint(levels)
@@ -141,7 +141,7 @@ class BohbGenerator(BOHB):  # type: ignore[misc]
             for name, part in parts.items()
         }
 
-    def impute_conditional_data(  # type: ignore[override]
+    def impute_conditional_data(
         self, array: "NDArray[np.float64]", rng: np.random.RandomState
     ) -> "NDArray[np.float64]":
         """Return an array without NaN: missing values are those of a random other row, or random if no row has one."""
@@ -163,7 +163,7 @@ class RandomGenerator(RandomSampling):  # type: ignore[misc]
         super().__init__(copy.deepcopy(space), logger=logging.getLogger(__name__))
         self.seed = seed
 
-    def get_config(self, budget: int, configuration_id: ConfigurationId) -> Proposed:  # type: ignore[override]
+    def get_config(self, budget: int, configuration_id: ConfigurationId) -> Proposed:
         """Return the configuration with an identity; the first one is the space's default."""
         if configuration_id == FIRST:
             return _default(self.configspace)
@@ -175,7 +175,7 @@ class RandomGenerator(RandomSampling):  # type: ignore[misc]
 
 def random_state(*numbers: int) -> np.random.RandomState:
     """Return a generator seeded by non-negative integers; hpbandster and scipy need this old kind."""
-    return np.random.RandomState(np.random.MT19937(np.random.SeedSequence(numbers)))  # noqa: NPY002
+    return np.random.RandomState(np.random.MT19937(np.random.SeedSequence(numbers)))
 
 
 def _default(space: "ConfigurationSpace") -> Proposed:
@@ -204,5 +204,3 @@ def _coordinate(hyperparameter: Hyperparameter[Any, Any], configuration: dict[st
         return np.nan
     vector = float(hyperparameter.to_vector(configuration[hyperparameter.name]))
     return vector if _levels(hyperparameter) else min(max(vector, 0.0), 1.0)  # rounded values can be just outside
-
-

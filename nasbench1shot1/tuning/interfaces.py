@@ -98,3 +98,6 @@ class Timing:
     answers_within: float = 10.0
     missed_pings: int = 3
     most_deaths: int = 3
+
+
+USUAL_TIMING = Timing()

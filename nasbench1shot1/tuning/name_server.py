@@ -19,6 +19,7 @@ from hpbandster.core.nameserver import NameServer
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.files import reason, write_json
 from nasbench1shot1.runs.options import flag
+from nasbench1shot1.tuning.remote import answer
 
 NAME_SERVER = "name_server.json"
 
@@ -40,8 +41,8 @@ class Address:
 
     @property
     def run_id(self) -> str:
-        """hpbandster's name of the session."""
-        return f"{self.study}-{self.token}"
+        """hpbandster's name of the session; Pyro allows no blanks in it, but a study's name may have some."""
+        return self.token
 
 
 def read_address(folder: Path) -> Address | None:
@@ -63,7 +64,7 @@ class StudyNameServer(NameServer):  # type: ignore[misc]
         """
         self.pyro_ns = _bind(self.host, self.port)
         self.port = int(self.pyro_ns.locationStr.rpartition(":")[2])
-        threading.Thread(target=self.pyro_ns.requestLoop, name="name server", daemon=True).start()
+        threading.Thread(target=answer, args=(self.pyro_ns,), name="name server", daemon=True).start()
         return self.host, self.port
 
 
@@ -81,7 +82,7 @@ def name_server(folder: Path, host: str, port: int) -> Iterator[Address]:
         UserError: the file cannot be written.
     """
     study, token = folder.resolve().name, secrets.token_hex(8)
-    server = StudyNameServer(f"{study}-{token}", host=host, port=port)
+    server = StudyNameServer(token, host=host, port=port)
     try:
         server.start()
         address = Address(host, server.port, study, token)
@@ -97,7 +98,9 @@ def _bind(host: str, port: int) -> Any:
     from Pyro4.naming import startNS
 
     if host in ("", "0.0.0.0", "::"):
-        raise InvalidInputError(f"{flag('host')} must be an address under which workers reach this machine, not '{host}'")
+        raise InvalidInputError(
+            f"{flag('host')} must be an address under which workers reach this machine, not '{host}'"
+        )
     try:
         return startNS(host=host, port=port, enableBroadcast=False)[1]
     except OverflowError as error:

@@ -85,8 +85,8 @@ class Bracket(SuccessiveHalving):  # type: ignore[misc]
 class BracketProposer(BOHB):  # type: ignore[misc]
     """hpbandster's BOHB as a `Proposer`: its brackets and generator, driven by `master` instead of its own `run`.
 
-    hpbandster's `Master.__init__` starts a dispatcher's threads, and its `run` waits on conditions without a time limit:
-    both are left out. Budgets and numbers of configurations come from `Brackets`.
+    hpbandster's `Master.__init__` starts a dispatcher's threads, and its `run` waits on conditions without a time
+    limit: both are left out. Budgets and numbers of configurations come from `Brackets`.
     """
 
     def __init__(self, brackets: Brackets, generator: BohbGenerator | RandomGenerator) -> None:

@@ -56,6 +56,11 @@ def call(uri: str, seconds: float, method: str, *arguments: Any) -> Any:
         proxy._pyroRelease()
 
 
+def answer(daemon: Any) -> None:
+    """Answer calls until the daemon is shut down, like Pyro's `requestLoop`, whose `isSet` is deprecated."""
+    daemon.transportServer.loop(lambda: not daemon._shutting_down)
+
+
 class NameServerClient:
     """The name server of a session, as master and workers call it; methods raise UnansweredError.
 
