@@ -103,11 +103,11 @@ class TuneWorker:
         """Evaluate configurations until the study is finished."""
         from nasbench1shot1.runs.options import check_range
         from nasbench1shot1.tuning.evaluation import evaluation
+        from nasbench1shot1.tuning.extra import require_hpbandster
         from nasbench1shot1.tuning.record import Study
-        from nasbench1shot1.tuning.tuning import check_installed
         from nasbench1shot1.tuning.worker import run_worker
 
-        check_installed()
+        require_hpbandster()
         check_range("patience", self.patience, 0)
         Study.open(self.folder).check_trusted(self.allow_module)
         run_worker(self.folder, evaluation(self.folder), name=self.name, host=self.host, patience=self.patience)

@@ -1,7 +1,7 @@
 """Hyperband's plan: how many configurations each bracket evaluates, at how many epochs.
 
-The numbers are hpbandster's (`optimizers/bohb.py` and `optimizers/randomsearch.py`), in integer arithmetic. hpbandster's
-floating-point logarithm can lose a budget, and its budgets are not whole epochs.
+The numbers are hpbandster's (`optimizers/bohb.py` and `optimizers/randomsearch.py`), in integer arithmetic. The
+floating-point logarithm there can lose a budget, and its budgets are not whole epochs.
 """
 
 from dataclasses import dataclass

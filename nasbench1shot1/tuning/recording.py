@@ -8,7 +8,7 @@ from nasbench1shot1.evaluator import score
 from nasbench1shot1.runs.folder import METRICS, read_lines
 from nasbench1shot1.runs.writer import RunWriter
 from nasbench1shot1.tables.table import Table
-from nasbench1shot1.tuning.engine import Progress
+from nasbench1shot1.tuning.interfaces import Progress
 from nasbench1shot1.tuning.record import Study, folder_of
 from nasbench1shot1.tuning.screen import StudyScreen
 from nasbench1shot1.tuning.trial import Observation, Recorded, Trial, id_in_words, parse_id

@@ -12,7 +12,8 @@ from nasbench1shot1.registry import search_space
 from nasbench1shot1.runs.folder import check_facts
 from nasbench1shot1.runs.lifecycle import existing_run
 from nasbench1shot1.runs.writer import RunWriter
-from nasbench1shot1.tuning.engine import Timing, WorkerProcesses, run_study
+from nasbench1shot1.tuning.engine import run_study
+from nasbench1shot1.tuning.interfaces import Timing, WorkerProcesses
 from nasbench1shot1.tuning.local_workers import local_workers, no_workers
 from nasbench1shot1.tuning.record import TRAJECTORY, Study
 

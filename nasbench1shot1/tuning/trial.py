@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
+import numpy as np
+
 from nasbench1shot1.errors import InvalidInputError
 
-Value = int | float | str | bool
-"""Value of a hyperparameter."""
-Scalar = Value | None
-"""Value of a field of a record."""
+Scalar = int | float | str | bool | None
+"""Value of a hyperparameter, or of a field of a record."""
 ConfigurationId = tuple[int, int, int]
 """hpbandster's identity of a configuration: bracket, stage that drew it, number within the stage."""
 
@@ -47,7 +47,7 @@ class Trial:
     """
 
     configuration_id: ConfigurationId
-    configuration: Mapping[str, Value]
+    configuration: Mapping[str, Scalar]
     epochs: int
     attempt: int = 1
     continues: int | None = None
@@ -175,15 +175,9 @@ def plain(values: Mapping[str, Any]) -> dict[str, Scalar]:
 
 
 def _plain(name: str, value: Any) -> Scalar:
-    if hasattr(value, "item") and not isinstance(value, (str, int, float)):
-        value = value.item()
-    for kind in (bool, int, float, str):
-        if isinstance(value, kind):
-            value = kind(value)  # np.float64 and np.str_ are subclasses of Python's types
-            break
-    else:
-        if value is not None:
-            raise InvalidInputError(f"'{name}' is of type {type(value).__name__}: give a number, a string, or None")
-    if isinstance(value, float) and not math.isfinite(value):
-        raise InvalidInputError(f"'{name}' is {value}: give a finite number, or None")
-    return value
+    scalar: Scalar = value.item() if isinstance(value, np.generic) else value
+    if scalar is not None and not isinstance(scalar, (bool, int, float, str)):
+        raise InvalidInputError(f"'{name}' is of type {type(value).__name__}: give a number, a string, or None")
+    if isinstance(scalar, float) and not math.isfinite(scalar):
+        raise InvalidInputError(f"'{name}' is {scalar}: give a finite number, or None")
+    return scalar

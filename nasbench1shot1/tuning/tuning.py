@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.errors import InvalidInputError, UserError
+from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.files import write_json
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.one_shot_search.config import FACTS
@@ -19,6 +19,7 @@ from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
 from nasbench1shot1.runs.options import check_kept, check_ranges, flag, option_names, typed_options
 from nasbench1shot1.runs.writer import RunWriter
 from nasbench1shot1.tuning.config_spaces import check_searches, config_space, write_config_space
+from nasbench1shot1.tuning.extra import require_hpbandster
 from nasbench1shot1.tuning.objective import check_has_objective
 from nasbench1shot1.tuning.options import (
     PER_SESSION,
@@ -71,7 +72,7 @@ def tune(
             resumed.
         RunStoppedError: Ctrl-C; it names the folder to resume.
     """
-    check_installed()
+    require_hpbandster()
     given = options if optimizer is None else {"optimizer": optimizer_name(optimizer), **options}
     if resume is None:
         return _start(study_options(given), out, console)
@@ -80,14 +81,6 @@ def tune(
     folder = as_path(resume, "--resume")
     _update(folder, {name: value for name, value in given.items() if value is not None}, allow_module)
     return run_session(folder, console)
-
-
-def check_installed() -> None:
-    """Raise UserError if hpbandster is not installed."""
-    from importlib.util import find_spec
-
-    if find_spec("hpbandster") is None:
-        raise UserError("tuning needs hpbandster: in a checkout, run pip install '.[tune]'")
 
 
 def optimizer_name(optimizer: Any) -> Any:
