@@ -13,6 +13,7 @@ from nasbench1shot1.runs.folder import CONFIG, damaged, read_lines
 from nasbench1shot1.runs.options import recorded_options
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.tuning.config_spaces import read_config_space
+from nasbench1shot1.tuning.events import SUBMISSIONS
 from nasbench1shot1.tuning.options import TuningOptions
 from nasbench1shot1.tuning.trial import ConfigurationId, id_in_words, parse_id
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     import pandas
     from ConfigSpace import ConfigurationSpace
 
-CONFIG_SPACE, SUBMISSIONS, TRAJECTORY = "config_space.json", "submissions.jsonl", "trajectory.png"
+CONFIG_SPACE, TRAJECTORY = "config_space.json", "trajectory.png"
 SEARCH_OPTIONS = "search_options"
 """Section of config.json: what every search gets besides its hyperparameters."""
 

@@ -89,7 +89,7 @@ def _draw(lines: Sequence[Mapping[str, Any]], axes: "Axes") -> None:
         axes.step(x, y, where="post", color=colour, label=f"best so far, {label}")
     axes.set_xlabel("simulated time: search and one training of each architecture [s]")
     axes.set_ylabel("regret [%]")
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(0, 1.08 * axes.get_ylim()[1] or 1)
     axes.grid(alpha=0.25)
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, frameon=False, fontsize=7)
 
