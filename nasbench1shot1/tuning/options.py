@@ -4,9 +4,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.errors import InvalidInputError, unknown_name
 from nasbench1shot1.jobs.process import usable_cores
-from nasbench1shot1.one_shot_search.options import SearchOptions, search_options
+from nasbench1shot1.one_shot_search.config import SearchConfig
+from nasbench1shot1.one_shot_search.options import SearchOptions, check_options, search_options
+from nasbench1shot1.registry import optimizer
 from nasbench1shot1.runs.options import (
     MOST_EPOCHS,
     Range,
@@ -113,6 +115,7 @@ def study_options(given: Mapping[str, Any]) -> StudyOptions:
     tuning = filled(TuningOptions, own, {})
     check_ranges(tuning)
     check_not_set(others)
+    _check_known(tuning.optimizer, others)
     file = absolute_file(tuning.config_space, "--config-space")
     tuning = replace(tuning, config_space=file or tuning.config_space)
     fixed = {**set_by_the_study(tuning, tuning.brackets.budgets[0]), **others}
@@ -120,6 +123,16 @@ def study_options(given: Mapping[str, Any]) -> StudyOptions:
     if resolved.device == "cpu" and "threads" not in others:
         fixed["threads"] = max(usable_cores() // max(tuning.workers, 1), 1)
     return StudyOptions(tuning, fixed)
+
+
+def _check_known(method: str, names: Iterable[str]) -> None:
+    """Raise InvalidInputError for an option that neither studies nor searches with the optimizer have."""
+    own = optimizer(method)
+    check_options(own, names)
+    searches = {*option_names(SearchConfig), *option_names(own.Hyperparameters)} - set(SET_BY_THE_STUDY)
+    for name in names:
+        if name not in searches:
+            raise unknown_name("option", name, {*option_names(TuningOptions), *searches})
 
 
 def check_not_set(names: Iterable[str]) -> None:
