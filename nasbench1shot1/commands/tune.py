@@ -104,12 +104,12 @@ class TuneWorker:
         from nasbench1shot1.runs.options import check_range
         from nasbench1shot1.tuning.evaluation import evaluation
         from nasbench1shot1.tuning.extra import require_hpbandster
-        from nasbench1shot1.tuning.record import Study
+        from nasbench1shot1.tuning.running import wait_for_study
         from nasbench1shot1.tuning.worker import run_worker
 
         require_hpbandster()
         check_range("patience", self.patience, 0)
-        Study.open(self.folder).check_trusted(self.allow_module)
+        wait_for_study(self.folder, self.patience).check_trusted(self.allow_module)
         run_worker(self.folder, evaluation(self.folder), name=self.name, host=self.host, patience=self.patience)
 
 

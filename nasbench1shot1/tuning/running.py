@@ -1,5 +1,6 @@
 """A session of a study: from where it was stopped to its end, on this machine and on the machines that join it."""
 
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
@@ -7,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.files import save_figure
+from nasbench1shot1.jobs.folders import LOOK_EVERY
 from nasbench1shot1.jobs.workers import places
 from nasbench1shot1.registry import search_space
-from nasbench1shot1.runs.folder import check_facts
+from nasbench1shot1.runs.folder import CONFIG, check_facts
 from nasbench1shot1.runs.lifecycle import existing_run
 from nasbench1shot1.runs.writer import RunWriter
 from nasbench1shot1.tuning.engine import run_study
@@ -46,6 +48,14 @@ def run_session(folder: Path, console: "Console | None") -> Study:
     study = Study.open(folder)
     conclude(study, console)
     return study
+
+
+def wait_for_study(folder: Path, seconds: float) -> Study:
+    """Open a study, once its folder holds one; raises InvalidInputError if it does not appear in time."""
+    deadline = time.monotonic() + seconds
+    while not (folder / CONFIG).is_file() and time.monotonic() < deadline:
+        time.sleep(LOOK_EVERY)
+    return Study.open(folder)
 
 
 def _observe_all(study: Study, table: "Table", writer: RunWriter[Study], console: "Console") -> None:
