@@ -81,7 +81,7 @@ class StudyScreen:
         incumbent, failed = best(self._lines), sum(line["loss"] is None for line in self._lines)
         left = self._expectation.seconds_left(self._lines, len(state.workers))
         parts = [
-            f"{state.observed} of {state.planned:,} searches",
+            f"{state.observed} of {_searches(state.planned)}",
             "nothing found yet" if incumbent is None else f"best {percent(incumbent['loss'])} ({_where(incumbent)})",
             f"{failed} diverged",
             f"{len(state.waiting)} waiting",
@@ -148,12 +148,10 @@ def announce(study: Study, table: "Table", brackets: Brackets, done: int, consol
     name = {"bohb": "BOHB", "random": "Random search"}[config["tuner"]]
     say(f"{name} tunes {config['optimizer']} on {config['space_id']}, seed {config['seed']}, into {study.folder}")
     say(textwrap.fill(f"Hyperparameters: {'; '.join(_ranges(study))}", 80, break_on_hyphens=False))
-    budgets = ", ".join(map(str, brackets.budgets))
-    begun = f", {done} of them done" if done else ""
-    say(f"{brackets.planned:,} searches of {budgets} epochs{begun}; {config['continuation']} at a larger budget")
-    where = f"{shared['device']} with {counted(shared['threads'], 'thread')} each"
-    workers = f"{counted(config['workers'], 'worker')} on this machine, on {where}"
-    say(f"{workers}; others join with nb1shot1 tune-worker {study.folder}")
+    say(f"{_plan(brackets)}{f', {done:,} done' if done else ''}; continuation: {config['continuation']}")
+    where = f"{shared['device']} with {counted(shared['threads'], 'thread')}"
+    say(f"{counted(config['workers'], 'worker')} on this machine; each search on {where}")
+    say(f"To join from another machine: nb1shot1 tune-worker {study.folder}")
     size = f"{counted(shared['channels'], 'channel')} × {counted(shared['cells'], 'cell')}"
     halves = f"{config['weight_images']:,} + {config['architecture_images']:,} of {shared['images']}"
     bundled = f" (bundled; CIFAR-10 has {TRAINING_IMAGES:,})" if shared["images"] == "cifar10-sample" else ""
@@ -166,7 +164,7 @@ def announce(study: Study, table: "Table", brackets: Brackets, done: int, consol
 def conclude(study: Study, console: Console) -> None:
     """Print the result of a finished study."""
     say, summary = sayer(console), study.summary
-    say(f"{summary['observations']} searches ended, {summary['diverged']} of them diverged.")
+    say(f"{_searches(summary['observations'])} ended, of which {summary['diverged']} diverged.")
     if best_found := summary["best"]:
         values = ", ".join(f"{name} {value}" for name, value in best_found["configuration"].items())
         say(f"Best configuration: {values}")
@@ -174,6 +172,17 @@ def conclude(study: Study, console: Console) -> None:
         regret = percent(best_found["test_regret"])
         say(f"Validation error {percent(best_found['loss'])}, test regret {regret}")
     say(f"Record: {study.folder}; picture: {Path(study.folder) / TRAJECTORY}")
+
+
+def _plan(brackets: Brackets) -> str:
+    """Return the number of planned searches and their epochs in words."""
+    *others, largest = map(str, brackets.budgets)
+    epochs = f"{', '.join(others)} or {largest} epochs" if others else counted(brackets.max_budget, "epoch")
+    return f"{_searches(brackets.planned)} of {epochs}"
+
+
+def _searches(number: int) -> str:
+    return "1 search" if number == 1 else f"{number:,} searches"
 
 
 def _repeat(repeat: str) -> str:

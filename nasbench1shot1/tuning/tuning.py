@@ -95,6 +95,8 @@ def optimizer_name(optimizer: Any) -> Any:
 
 def _start(options: StudyOptions, out: str | Path | None, console: "Console | None") -> Study:
     """Check everything and write the description of a new study, then run it."""
+    from importlib.metadata import version
+
     from nasbench1shot1.one_shot_search.state import load_halves
     from nasbench1shot1.runs.environment import environment
     from nasbench1shot1.tables.table import load_table
@@ -112,7 +114,8 @@ def _start(options: StudyOptions, out: str | Path | None, console: "Console | No
         sections = {COMMON: vars(tuning), SEARCH_OPTIONS: options.shared(space)}
         facts = _facts(tuning.space, table, images, halves)
         write_config_space(space, folder / CONFIG_SPACE)
-        writer.describe(description(Study.KIND, sections, facts), environment(common.device))
+        versions = {package: version(package) for package in ("hpbandster", "Pyro4")}
+        writer.describe(description(Study.KIND, sections, facts), {**environment(common.device), **versions})
     return run_session(folder, console)
 
 

@@ -9,8 +9,10 @@ import pytest
 from tiny_studies import tiny_study, trial
 
 import nasbench1shot1 as nb
+from nasbench1shot1.errors import DivergedError
 from nasbench1shot1.files import write_json
 from nasbench1shot1.jobs.process import KILLED, JobStoppedError
+from nasbench1shot1.runs.folder import read_object
 from nasbench1shot1.tuning import evaluation
 from nasbench1shot1.tuning.evaluation import FAILURE, Evaluation, trial_job
 from nasbench1shot1.tuning.objective import check_has_objective, objective
@@ -106,3 +108,35 @@ def test_a_diverged_search_is_not_repeated(study, monkeypatch):
         assert (outcome.loss, outcome.failure) == (None, "the training loss diverged")
         assert outcome.values == {"search_seconds": 0.0}
     assert started == ["0-0-5 at 1 epochs"]
+
+
+def test_the_tuner_cannot_see_test_values(study, monkeypatch):
+    """Every test value raises here, and the outcome still has all that the tuner gets."""
+    summary = {"architecture": str(ARCH), "table_valid_error": 0.5, "one_shot_valid_error": 0.4}
+    run = SimpleNamespace(summary=summary, lines=[{"search_seconds": 2.0}], config={"grown": []})
+    answers = SimpleNamespace(validation_accuracy=0.9)  # any other attribute raises
+    table = SimpleNamespace(id=study.config["table_id"], query=lambda arch, epochs, run, rng: answers)
+    monkeypatch.setattr(evaluation, "run_in_process", lambda *arguments: None)
+    monkeypatch.setattr(evaluation, "load_run", lambda folder: run)
+    monkeypatch.setattr(evaluation, "load_table", lambda name: table)
+    outcome = Evaluation(study)(trial({}, 1, 6), lambda: False)
+    assert outcome == Outcome(1 - 0.9, None, {"architecture": str(ARCH), "search_seconds": 2.0})
+
+
+def test_another_table_under_the_recorded_name_is_refused(study, monkeypatch):
+    monkeypatch.setattr(evaluation, "run_in_process", lambda *arguments: None)
+    run = SimpleNamespace(summary={"architecture": str(ARCH)}, lines=[], config={"grown": []})
+    monkeypatch.setattr(evaluation, "load_run", lambda folder: run)
+    monkeypatch.setattr(evaluation, "load_table", lambda name: SimpleNamespace(id="another"))
+    with pytest.raises(nb.InvalidInputError, match="but here its name means another"):
+        Evaluation(study)(trial({}, 1, 7), lambda: False)
+
+
+def test_a_search_that_diverges_before_its_first_epoch_leaves_a_failure(tmp_path, monkeypatch):
+    def diverge(**given: Any) -> None:
+        raise DivergedError("the one-shot validation loss diverged")
+
+    monkeypatch.setattr(evaluation, "search", diverge)
+    with pytest.raises(DivergedError):
+        evaluation.search_trial(out=tmp_path / "run", optimizer="gdas", epochs=3)
+    assert read_object(tmp_path / "run" / FAILURE) == {"failure": "the one-shot validation loss diverged"}

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 from command_line import command
@@ -14,6 +15,7 @@ from ConfigSpace import Categorical, ConfigurationSpace
 
 import nasbench1shot1 as nb
 from nasbench1shot1.runs.folder import METRICS, read_lines
+from nasbench1shot1.tuning.evaluation import COPIED, copy_run
 from nasbench1shot1.tuning.record import FIELDS, Study
 
 LEARNING_RATES = [0.025, 1e30]
@@ -121,7 +123,9 @@ def test_plain_lines_report_every_observation_and_the_result(output):
     text, study = output
     rows = [line for line in text.splitlines() if "/3 " in line]
     assert len(rows) == 3 and sum("diverged" in row for row in rows) == 1
-    assert "3 searches ended, 1 of them diverged." in text
+    assert "3 searches of 1 or 2 epochs; continuation: continue" in text
+    assert "Hyperparameters: learning_rate\n" in text
+    assert "3 searches ended, of which 1 diverged." in text
     assert (study.folder / "trajectory.png").read_bytes()[:4] == b"\x89PNG"
 
 
@@ -135,3 +139,24 @@ def test_a_finished_study_is_told_again_and_keeps_its_options(output):
     ):
         with pytest.raises(nb.InvalidInputError, match=sentence):
             nb.tune(resume=folder, **{arguments[0][2:].replace("-", "_"): json.loads(arguments[1])})
+
+
+def test_an_interrupted_copy_of_a_shorter_search_is_completed(output, tmp_path, monkeypatch):
+    source, folder = output[1].folder / "runs/0-0-0/epochs-001", tmp_path / "longer"
+    copied: list[Path] = []
+
+    def copy_two(original: BinaryIO, copy: BinaryIO) -> None:
+        if len(copied) == 2:
+            raise KeyboardInterrupt
+        copied.append(Path(original.name))
+        copy.write(original.read())
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("nasbench1shot1.tuning.evaluation.shutil.copyfileobj", copy_two)
+        copy_run(source, folder)
+    assert not (folder / "config.json").exists()
+    for _ in range(2):  # the second call changes nothing
+        copy_run(source, folder)
+        assert {path.name for path in folder.iterdir()} - {".lock"} == set(COPIED)
+        assert nb.load_run(folder).lines == nb.load_run(source).lines
+        assert not nb.load_run(folder).is_finished
