@@ -56,6 +56,9 @@ def read_address(folder: Path) -> Address | None:
 class StudyNameServer(NameServer):  # type: ignore[misc]
     """hpbandster's name server; see the module for the differences."""
 
+    host: str
+    port: int
+
     def start(self) -> tuple[str, int]:
         """Start to answer, in a thread that ends with the process, and return host and port.
 
