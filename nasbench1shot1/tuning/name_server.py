@@ -7,6 +7,7 @@ JSON and written atomically, the thread ends with the process, and a taken port 
 import errno
 import json
 import secrets
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -105,6 +106,9 @@ def _bind(host: str, port: int) -> Any:
             f"{flag('host')} must be an address under which workers reach this machine, not '{host}'"
         )
     try:
+        with socket.socket() as probe:  # Pyro leaves a socket open that cannot be bound
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((host, port))
         return startNS(host=host, port=port, enableBroadcast=False)[1]
     except OverflowError as error:
         raise InvalidInputError(f"{flag('port')} must be between 0 and 65535, not {port}") from error
