@@ -7,6 +7,7 @@ JSON and written atomically, the thread ends with the process, and a taken port 
 import errno
 import json
 import secrets
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -56,6 +57,9 @@ def read_address(folder: Path) -> Address | None:
 class StudyNameServer(NameServer):  # type: ignore[misc]
     """hpbandster's name server; see the module for the differences."""
 
+    host: str
+    port: int
+
     def start(self) -> tuple[str, int]:
         """Start to answer, in a thread that ends with the process, and return host and port.
 
@@ -102,6 +106,9 @@ def _bind(host: str, port: int) -> Any:
             f"{flag('host')} must be an address under which workers reach this machine, not '{host}'"
         )
     try:
+        with socket.socket() as probe:  # Pyro leaves a socket open that cannot be bound
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((host, port))
         return startNS(host=host, port=port, enableBroadcast=False)[1]
     except OverflowError as error:
         raise InvalidInputError(f"{flag('port')} must be between 0 and 65535, not {port}") from error

@@ -28,7 +28,7 @@ from nasbench1shot1.tuning.worker import Evaluate, Pace
 
 
 class StudyWorker(Worker):  # type: ignore[misc]
-    """A worker in one session of a study.
+    """A worker in one session of a study; it is `busy` from the start of an evaluation until its result is delivered.
 
     Args:
         address: the session's name server.
@@ -37,6 +37,8 @@ class StudyWorker(Worker):  # type: ignore[misc]
         host: name or address under which the master reaches this machine.
         pace: intervals and time limits.
     """
+
+    busy: bool
 
     def __init__(self, address: Address, evaluate: Evaluate, name: str, host: str, pace: Pace) -> None:
         super().__init__(address.run_id, address.host, address.port, logging.getLogger(__name__), host)
