@@ -10,6 +10,7 @@ from tiny_search import tiny_state
 from tiny_studies import tiny_study, trial
 
 from nasbench1shot1.one_shot_search.loop import training_steps
+from nasbench1shot1.runs.compute import cpu_threads
 from nasbench1shot1.tuning.config_spaces import bundled, config_space
 from nasbench1shot1.tuning.evaluation import trial_job
 from nasbench1shot1.tuning.options import study_options
@@ -59,8 +60,9 @@ def trained(study: Study, configuration: dict[str, Any]) -> tuple[State, State]:
     """
     options = dict(trial_job(study, trial(configuration, epochs=2)).options)
     state = tiny_state(**options)
-    for _ in islice(training_steps(state, 2), 2):
-        pass
+    with cpu_threads(options["threads"]):
+        for _ in islice(training_steps(state, 2), 2):
+            pass
     return state.net.state_dict(), state.method.parameters
 
 
