@@ -24,7 +24,7 @@ TABLE = ["lightgbm>=4.5"]
 # Runs many jobs on the workers of a dask scheduler (docs/jobs.md).
 CLUSTER = ["distributed>=2025.7"]
 # Tunes one-shot optimizers; hpbandster needs a C compiler and Python's headers to build.
-TUNE = ["hpbandster==0.7.4", "optuna>=5", "smac>=2.4"]
+TUNE = ["hpbandster==0.7.4", "optuna>=5", "PyYAML>=6", "smac>=2.4"]
 # Only for a test that TensorFlow's reader of the official files and this package's yield the same records.
 TENSORFLOW = ["tensorflow-cpu>=2.16"]
 DEV = [
@@ -38,7 +38,7 @@ DEV = [
     "setuptools>=77",
 ]
 
-DATA = ["data", "data.sources", "data.table"]  # to setuptools, folders of data are packages
+DATA = ["data", "data.config_spaces", "data.sources", "data.table"]  # to setuptools, folders of data are packages
 
 setup(
     packages=[

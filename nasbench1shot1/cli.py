@@ -30,6 +30,8 @@ COMMANDS = {
     "train": Command("train one cell by NAS-Bench-101's protocol, and compare it with the table", "train:Train"),
     "report": Command("score a finished run again, on any table", "report:Report"),
     "correlate": Command("rank architectures by shared weights, and compare with true errors", "correlate:Correlate"),
+    "tune": Command("tune an optimizer's hyperparameters with BOHB", "tune:Tune"),
+    "tune-worker": Command("join a study as a worker, from any machine that sees its folder", "tune:TuneWorker"),
     "reproduce": Command("reproduce a figure of NAS-Bench-1Shot1", "reproduce:Reproduce"),
     "space": Command("print the sizes of the search spaces and the paper's figures", "space:Space"),
     "statistics": Command("run the papers' analyses on a table: figures and CSV files", "statistics:Statistics"),

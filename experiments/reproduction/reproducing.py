@@ -1,7 +1,7 @@
 """Reproduction of a figure from start to end: run the missing jobs, draw the figure and print the results."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,7 +99,7 @@ def _with_absolute_paths(options: dict[str, Any]) -> dict[str, Any]:
     """Return the options with absolute paths, because the working folder of a worker may differ."""
     from nasbench1shot1.tables.names import as_recorded
 
-    changes = {"images": absolute_file, "table": as_recorded}
+    changes: dict[str, Callable[[str | None], str | None]] = {"images": absolute_file, "table": as_recorded}
     return {name: changes[name](value) if name in changes else value for name, value in options.items()}
 
 
