@@ -232,7 +232,9 @@ def test_a_taken_port_is_an_error(tmp_path):
     assert found == f"port {port} of 'localhost' is in use: choose another --port, or 0 for any free one"
 
 
-@pytest.mark.parametrize(("options", "named"), [({"port": 99999}, "--port"), ({"host": "no.such.host.invalid"}, "--host")])
+@pytest.mark.parametrize(
+    ("options", "named"), [({"port": 99999}, "--port"), ({"host": "no.such.host.invalid"}, "--host")]
+)
 def test_an_impossible_address_is_an_error(tmp_path, options, named):
     assert named in error_of(tmp_path / "study", kind=InvalidInputError, **options)
     assert "--host must be" in error_of(tmp_path / "study", kind=InvalidInputError, host="0.0.0.0")
