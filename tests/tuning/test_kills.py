@@ -126,7 +126,7 @@ def test_the_late_result_of_a_worker_that_was_presumed_dead_is_ignored(tmp_path)
 def test_a_trial_that_kills_its_worker_three_times_ends_the_study(tmp_path):
     folder = make_study(tmp_path / "study", all="die")
     with pytest.raises(UserError) as caught:
-        run_toy(folder, brackets=ONE)
+        run_toy(folder, brackets=ONE, timing=Timing(ping_interval=0.1))
     log = folder / "workers" / "local-0.log"
     assert "0-0-0 at 1 epochs ended its worker 3 times" in str(caught.value)
     assert f"see {log}, then continue with nb1shot1 tune --resume {folder}" in str(caught.value)
