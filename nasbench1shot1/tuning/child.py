@@ -8,7 +8,8 @@ from pathlib import Path
 
 from nasbench1shot1.errors import UserError
 from nasbench1shot1.jobs.child import end_with_parent
-from nasbench1shot1.tuning.worker import Pace, run_worker
+from nasbench1shot1.tuning.interfaces import Pace
+from nasbench1shot1.tuning.worker import run_worker
 
 
 def main(arguments: list[str]) -> None:

@@ -1,13 +1,19 @@
 """What the engine of a study expects from its surroundings, and what it tells them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from nasbench1shot1.tuning.trial import Observation, Recorded, Trial
+from nasbench1shot1.tuning.trial import Observation, Outcome, Recorded, Trial
 
 Tuner = Literal["bohb", "random"]
 """Who proposes configurations."""
+
+
+Evaluate = Callable[[Trial, Callable[[], bool]], Outcome]
+"""Evaluates a trial. The second argument must be polled several times a second: once it returns True, nobody wants the
+outcome, and the evaluation must end soon, with `TrialStoppedError` or otherwise. A trial that diverged is an outcome
+without loss. `TrialInterruptedError` asks for another attempt. Any other exception ends the study."""
 
 
 @dataclass(frozen=True)
@@ -101,3 +107,23 @@ class Timing:
 
 
 USUAL_TIMING = Timing()
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Intervals and time limits of a worker, in seconds.
+
+    Attributes:
+        look_every: time between looks at the master.
+        answers_within: time after which an unanswered call has failed.
+        missed_looks: calls in a row that time out before the master is presumed gone. A refused connection suffices.
+        ends_within: time that a new trial waits for the end of the last one.
+    """
+
+    look_every: float = 1.0
+    answers_within: float = 10.0
+    missed_looks: int = 3
+    ends_within: float = 5.0
+
+
+USUAL_PACE = Pace()

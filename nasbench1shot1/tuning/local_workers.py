@@ -14,8 +14,7 @@ from nasbench1shot1.errors import UserError
 from nasbench1shot1.files import write_error
 from nasbench1shot1.jobs.process import THREADS
 from nasbench1shot1.jobs.workers import Place
-from nasbench1shot1.tuning.interfaces import WorkerProcesses
-from nasbench1shot1.tuning.worker import USUAL_PACE, Pace
+from nasbench1shot1.tuning.interfaces import USUAL_PACE, Pace, WorkerProcesses
 
 LOGS = "workers"
 """Folder of the logs of local workers, in the study's folder."""

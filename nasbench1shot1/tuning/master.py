@@ -128,6 +128,7 @@ class StudyMaster:
 
     def run(self, dispatcher: StudyDispatcher, processes: WorkerProcesses) -> None:
         """Run the study to its end; raises UserError as described at `engine.run_study`."""
+        self._connected = time.monotonic()
         for opened in self._open.values():
             dispatcher.submit_job(opened.trial.configuration_id, trial=opened.trial)
         while not self.is_finished:

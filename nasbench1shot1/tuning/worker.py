@@ -3,42 +3,15 @@
 import os
 import socket
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from nasbench1shot1.errors import InvalidInputError, UserError
 from nasbench1shot1.files import reason
 from nasbench1shot1.runs.folder import SUMMARY
 from nasbench1shot1.tuning.extra import require_hpbandster
-from nasbench1shot1.tuning.trial import Outcome, Trial
-
-Evaluate = Callable[[Trial, Callable[[], bool]], Outcome]
-"""Evaluates a trial. The second argument must be polled several times a second: once it returns True, nobody wants the
-outcome, and the evaluation must end soon, with `TrialStoppedError` or otherwise. A trial that diverged is an outcome
-without loss. `TrialInterruptedError` asks for another attempt. Any other exception ends the study."""
+from nasbench1shot1.tuning.interfaces import USUAL_PACE, Evaluate, Pace
 
 PATIENCE = 600.0  # seconds
-
-
-@dataclass(frozen=True)
-class Pace:
-    """Intervals and time limits of a worker, in seconds.
-
-    Attributes:
-        look_every: time between looks at the master.
-        answers_within: time after which an unanswered call has failed.
-        missed_looks: calls in a row that time out before the master is presumed gone. A refused connection suffices.
-        ends_within: time that a new trial waits for the end of the last one.
-    """
-
-    look_every: float = 1.0
-    answers_within: float = 10.0
-    missed_looks: int = 3
-    ends_within: float = 5.0
-
-
-USUAL_PACE = Pace()
 
 
 def run_worker(

@@ -2,21 +2,23 @@
 
 import json
 import multiprocessing
+import os
+import sys
 import time
 from functools import partial
 
+import pytest
 from ConfigSpace import CategoricalHyperparameter, ConfigurationSpace, EqualsCondition, Float, Integer
 
 from nasbench1shot1.runs.folder import as_json_line, read_lines
 from nasbench1shot1.tuning import dispatcher, generator, master, name_server, proposer  # noqa: F401, for the fork server
 from nasbench1shot1.tuning.brackets import Brackets
 from nasbench1shot1.tuning.engine import run_study
-from nasbench1shot1.tuning.interfaces import Timing
+from nasbench1shot1.tuning.interfaces import Pace, Timing
 from nasbench1shot1.tuning.local_workers import local_workers
 from nasbench1shot1.tuning.trial import Recorded, id_in_words, parse_id
-from nasbench1shot1.tuning.worker import Pace
 
-FAST = Timing(wait_for_workers=60, ping_interval=0.1, answers_within=5, missed_pings=3)
+FAST = Timing(wait_for_workers=60, ping_interval=0.1, answers_within=5, missed_pings=3, most_deaths=99)
 QUICK = Pace(look_every=0.1, answers_within=5)
 BRACKETS = Brackets(1, 4, 2, iterations=8)
 
@@ -102,7 +104,9 @@ def in_fork(target, *arguments, **options):
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["toy_study"])
     process = context.Process(target=target, args=arguments, kwargs=options)
-    process.start()
+    with pytest.MonkeyPatch.context() as patch:  # Python 3.11's fork server looks for modules only there
+        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
+        process.start()
     return process
 
 

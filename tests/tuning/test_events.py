@@ -47,7 +47,7 @@ def test_damaged_submissions_are_refused(tmp_path, field, value):
     lines = path.read_text().splitlines()
     lines[2] = json.dumps({**json.loads(lines[2]), field: value})
     path.write_text("\n".join(lines) + "\n")
-    with pytest.raises(DamagedFileError, match="submissions.jsonl is damaged"):
+    with pytest.raises(DamagedFileError, match=r"submissions\.jsonl is damaged"):
         Submissions(tmp_path)
 
 
@@ -78,7 +78,7 @@ def test_events_are_replayed_in_the_order_in_which_they_happened(tmp_path):
     ],
 )
 def test_contradictory_records_are_refused(tmp_path, submissions, observations):
-    with pytest.raises(DamagedFileError, match="metrics.jsonl is damaged"):
+    with pytest.raises(DamagedFileError, match=r"metrics\.jsonl is damaged"):
         list(in_order(tmp_path, submissions, observations))
 
 

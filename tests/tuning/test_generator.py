@@ -69,18 +69,18 @@ def test_proposals_for_continuous_hyperparameters_are_hpbandsters(seed, monkeypa
                 ours.new_result(observed)
                 theirs.new_result(observed)
         monkeypatch.setattr(module, "random_state", lambda *_: np.random.mtrand._rand)
-        state = np.random.get_state()
+        state = np.random.get_state()  # noqa: NPY002, which hpbandster draws from
         picks = 0
         for draw in range(5):
-            np.random.seed(100 * seed + draw)
+            np.random.seed(100 * seed + draw)  # noqa: NPY002, which hpbandster draws from
             expected, info = theirs.get_config(1)
-            np.random.seed(100 * seed + draw)
+            np.random.seed(100 * seed + draw)  # noqa: NPY002, which hpbandster draws from
             found, ours_info = ours.get_config(1, (1, 0, draw))
             assert ours_info == info
             if info["model_based_pick"]:
                 picks += 1
                 assert found == expected
-        np.random.set_state(state)
+        np.random.set_state(state)  # noqa: NPY002, which hpbandster draws from
     assert picks
 
 
@@ -152,7 +152,7 @@ def test_model_based_proposals_find_the_good_region():
 def test_seeds_reproduce_proposals_and_leave_global_generators_alone():
     space = continuous_space()
     configurations = space.sample_configuration(20)
-    before = np.random.get_state()[1].copy()
+    before = np.random.get_state()[1].copy()  # noqa: NPY002, which hpbandster draws from
 
     def proposals(seed, identities):
         generator = BohbGenerator(space, seed, num_samples=8)
@@ -163,7 +163,7 @@ def test_seeds_reproduce_proposals_and_leave_global_generators_alone():
     identities = [(1, 0, number) for number in range(6)]
     assert proposals(0, identities) == proposals(0, identities[::-1])[::-1]
     assert proposals(0, identities) != proposals(1, identities)
-    assert (np.random.get_state()[1] == before).all()
+    assert (np.random.get_state()[1] == before).all()  # noqa: NPY002, which hpbandster draws from
 
 
 @pytest.mark.parametrize("kind", [BohbGenerator, RandomGenerator])

@@ -232,7 +232,9 @@ def test_a_taken_port_is_an_error(tmp_path):
     assert found == f"port {port} of 'localhost' is in use: choose another --port, or 0 for any free one"
 
 
-@pytest.mark.parametrize(("options", "named"), [({"port": 99999}, "--port"), ({"host": "no.such.host.invalid"}, "--host")])
+@pytest.mark.parametrize(
+    ("options", "named"), [({"port": 99999}, "--port"), ({"host": "no.such.host.invalid"}, "--host")]
+)
 def test_an_impossible_address_is_an_error(tmp_path, options, named):
     assert named in error_of(tmp_path / "study", kind=InvalidInputError, **options)
     assert "--host must be" in error_of(tmp_path / "study", kind=InvalidInputError, host="0.0.0.0")
@@ -281,7 +283,7 @@ def test_a_trial_that_is_interrupted_three_times_ends_the_study(tmp_path):
     def interrupted(trial, is_stopped):
         raise TrialInterruptedError("out of memory")
 
-    found = error_of(tmp_path / "study", interrupted)
+    found = error_of(tmp_path / "study", interrupted, timing=Timing(ping_interval=0.1))
     assert "0-0-0 at 1 epochs ended its worker 3 times" in found
     assert "out of memory" in found
 
