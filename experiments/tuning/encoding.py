@@ -1,0 +1,64 @@
+"""Configurations as numbers for a model: each hyperparameter in [0, 1], on its own scale."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from ConfigSpace import ConfigurationSpace
+
+    from nasbench1shot1.tuning.record import Study
+
+
+def encoded(study: "Study", budget: int | None = None) -> tuple[pandas.DataFrame, NDArray[np.float64]]:
+    """Return the configurations of a study's observations, and their losses; diverged searches are left out.
+
+    Args:
+        study: the study.
+        budget: only searches of this many epochs. Default: all.
+
+    Returns:
+        A frame of N rows as `as_unit_cube` makes it, and the losses (N,) as fractions.
+    """
+    lines = [line for line in study.lines if line["loss"] is not None and budget in (None, line["budget"])]
+    configurations = [study.configurations[line["configuration_id"]] for line in lines]
+    return as_unit_cube(study.config_space, configurations), np.array([line["loss"] for line in lines], np.float64)
+
+
+def as_unit_cube(space: "ConfigurationSpace", configurations: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
+    """Return configurations with every number in [0, 1], on a logarithmic scale where the hyperparameter has one.
+
+    A categorical or ordinal hyperparameter becomes the index of its value. An inactive hyperparameter has its default.
+
+    Args:
+        space: the hyperparameters.
+        configurations: values of the active hyperparameters.
+
+    Returns:
+        A frame (N, number of hyperparameters).
+    """
+    columns = {
+        name: [_to_vector(of, each.get(name, of.default_value)) for each in configurations]
+        for name, of in space.items()
+    }
+    return pandas.DataFrame(columns, columns=list(space), dtype=np.float64)
+
+
+def choices(hyperparameter: Any) -> int | None:
+    """Return the number of values of a categorical or ordinal hyperparameter; None for a number."""
+    for attribute in ("choices", "sequence"):
+        if hasattr(hyperparameter, attribute):
+            return len(getattr(hyperparameter, attribute))
+    return 1 if hasattr(hyperparameter, "value") else None
+
+
+def is_ordered(hyperparameter: Any) -> bool:
+    """Return whether the values of a hyperparameter have an order."""
+    return not hasattr(hyperparameter, "choices")
+
+
+def _to_vector(hyperparameter: Any, value: Any) -> float:
+    return float(hyperparameter.to_vector(value))
