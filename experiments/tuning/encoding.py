@@ -7,25 +7,42 @@ import numpy as np
 import pandas
 from numpy.typing import NDArray
 
+from nasbench1shot1.errors import InvalidInputError
+
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
 
     from nasbench1shot1.tuning.record import Study
 
 
-def encoded(study: "Study", budget: int | None = None) -> tuple[pandas.DataFrame, NDArray[np.float64]]:
-    """Return the configurations of a study's observations, and their losses; diverged searches are left out.
+def encoded(studies: "Sequence[Study]", budget: int | None = None) -> tuple[pandas.DataFrame, NDArray[np.float64]]:
+    """Return the configurations of all observations of studies, and their losses; diverged searches are left out.
 
     Args:
-        study: the study.
+        studies: studies of one configuration space, which are pooled.
         budget: only searches of this many epochs. Default: all.
 
     Returns:
         A frame of N rows as `as_unit_cube` makes it, and the losses (N,) as fractions.
+
+    Raises:
+        InvalidInputError: the studies have different configuration spaces.
     """
-    lines = [line for line in study.lines if line["loss"] is not None and budget in (None, line["budget"])]
-    configurations = [study.configurations[line["configuration_id"]] for line in lines]
-    return as_unit_cube(study.config_space, configurations), np.array([line["loss"] for line in lines], np.float64)
+    found = observed(studies, budget)
+    losses = np.array([loss for _, loss in found], np.float64)
+    return as_unit_cube(studies[0].config_space, [configuration for configuration, _ in found]), losses
+
+
+def observed(studies: "Sequence[Study]", budget: int | None = None) -> list[tuple[dict[str, Any], float]]:
+    """Return configurations and losses as `encoded` does, with the configurations as mappings."""
+    if any(study.config_space != studies[0].config_space for study in studies):
+        raise InvalidInputError("studies of different configuration spaces cannot be pooled: analyse them separately")
+    return [
+        (study.configurations[line["configuration_id"]], line["loss"])
+        for study in studies
+        for line in study.lines
+        if line["loss"] is not None and budget in (None, line["budget"])
+    ]
 
 
 def as_unit_cube(space: "ConfigurationSpace", configurations: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:

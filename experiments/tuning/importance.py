@@ -28,11 +28,11 @@ FEWEST = 4
 """Number of observations at a budget below which no importance is reported."""
 
 
-def importances(study: "Study", seed: int = 0) -> pandas.DataFrame:
+def importances(studies: "Sequence[Study]", seed: int = 0) -> pandas.DataFrame:
     """Return the importance of each hyperparameter at each budget.
 
     Args:
-        study: the study; it may be unfinished.
+        studies: studies of one configuration space, which are pooled; they may be unfinished.
         seed: seed of the random forest.
 
     Returns:
@@ -41,12 +41,13 @@ def importances(study: "Study", seed: int = 0) -> pandas.DataFrame:
         observations or if all its losses are equal.
 
     Raises:
+        InvalidInputError: the studies have different configuration spaces.
         UserError: Optuna is not installed.
     """
     rows = []
-    for budget in sorted({line["budget"] for line in study.lines}):
-        frame, losses = encoded(study, budget)
-        found = _fanova(frame, losses, study.config_space, seed)
+    for budget in sorted({line["budget"] for study in studies for line in study.lines}):
+        frame, losses = encoded(studies, budget)
+        found = _fanova(frame, losses, studies[0].config_space, seed)
         rows += [(budget, len(losses), name, value) for name, value in found.items()]
     return pandas.DataFrame(rows, columns=["budget", "observations", "hyperparameter", "importance"])
 
@@ -87,7 +88,7 @@ def _params(row: Mapping[Any, float], distributions: "Mapping[str, BaseDistribut
     return {name: value if isinstance(distributions[name], numbers) else int(value) for name, value in row.items()}
 
 
-def order_of(frame: pandas.DataFrame) -> Sequence[str]:
+def order_of(frame: pandas.DataFrame) -> list[str]:
     """Return the hyperparameters of `importances` from the most to the least important on average; `REST` last."""
     mean = frame[frame["hyperparameter"] != REST].groupby("hyperparameter", sort=False)["importance"].mean()
     return [*mean.fillna(0.0).sort_values(ascending=False, kind="stable").index, REST]

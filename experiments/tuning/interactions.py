@@ -5,12 +5,15 @@ others keep their defaults (Wever et al. 2025). fANOVA averages over the other h
 not measure the same thing.
 """
 
+from collections.abc import Sequence
+from importlib.util import find_spec
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 import pandas
 
 from nasbench1shot1.errors import InvalidInputError, UserError
+from nasbench1shot1.experiments.tuning.encoding import observed
 from nasbench1shot1.experiments.tuning.importance import FEWEST
 
 if TYPE_CHECKING:
@@ -21,11 +24,11 @@ SAMPLES = 1000
 """Random configurations per set of hyperparameters."""
 
 
-def interactions(study: "Study", budget: int | None = None, seed: int = 0) -> pandas.DataFrame:
+def interactions(studies: "Sequence[Study]", budget: int | None = None, seed: int = 0) -> pandas.DataFrame:
     """Return the contribution of each hyperparameter and of each pair to the variance of the predicted loss.
 
     Args:
-        study: the study; its space must have no conditions.
+        studies: studies of one configuration space without conditions, which are pooled.
         budget: only fit searches of this many epochs. Default: all.
         seed: seed of the random forest and of the random configurations.
 
@@ -35,7 +38,7 @@ def interactions(study: "Study", budget: int | None = None, seed: int = 0) -> pa
         `FEWEST` searches did not diverge.
 
     Raises:
-        InvalidInputError: the space has conditions.
+        InvalidInputError: the space has conditions, or the studies have different configuration spaces.
         UserError: hypershap is not installed.
     """
     try:
@@ -45,17 +48,21 @@ def interactions(study: "Study", budget: int | None = None, seed: int = 0) -> pa
         raise UserError("interactions need hypershap: in a checkout, run pip install '.[interactions]'") from error
     from ConfigSpace import Configuration
 
-    space = study.config_space
+    space = studies[0].config_space
     if space.conditions:
         raise InvalidInputError("interactions are not defined for a configuration space with conditions")
-    lines = [line for line in study.lines if line["loss"] is not None and budget in (None, line["budget"])]
-    if len(lines) < FEWEST:
+    found = observed(studies, budget)
+    if len(found) < FEWEST:
         return pandas.DataFrame(columns=["first", "second", "interaction"])
-    values = [Configuration(space, values=study.configurations[line["configuration_id"]]) for line in lines]
-    data = list(zip(values, [line["loss"] for line in lines], strict=True))
+    data = [(Configuration(space, values=configuration), loss) for configuration, loss in found]
     task = ExplanationTask.from_data(space, data, RandomForestRegressor(random_state=seed))
-    found = HyperSHAP(task).sensitivity(space.get_default_configuration(), n_samples=SAMPLES, seed=seed)
+    values = HyperSHAP(task).sensitivity(space.get_default_configuration(), n_samples=SAMPLES, seed=seed)
     names = list(space)
     sets = [(i,) for i in range(len(names))] + list(combinations(range(len(names)), 2))
-    rows = [(names[of[0]], names[of[1]] if len(of) > 1 else "", float(found[of])) for of in sets]
+    rows = [(names[of[0]], names[of[1]] if len(of) > 1 else "", float(values[of])) for of in sets]
     return pandas.DataFrame(rows, columns=["first", "second", "interaction"])
+
+
+def is_installed() -> bool:
+    """Return whether hypershap is installed."""
+    return find_spec("hypershap") is not None

@@ -5,16 +5,20 @@ prediction over all values of the others, uniform on their scales (Hutter et al.
 sequence.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas
+from numpy.typing import NDArray
 
 from nasbench1shot1.errors import InvalidInputError, UserError, unknown_name
 from nasbench1shot1.experiments.tuning.encoding import choices, encoded
 from nasbench1shot1.experiments.tuning.importance import FEWEST
 
 if TYPE_CHECKING:
+    from ConfigSpace import ConfigurationSpace
+
     from nasbench1shot1.tuning.record import Study
 
 PAIR = ("cutout_probability", "weight_decay")
@@ -24,7 +28,7 @@ TREES = 64
 
 
 def marginal(
-    study: "Study",
+    studies: "Sequence[Study]",
     pair: tuple[str, str] = PAIR,
     budget: int | None = None,
     *,
@@ -35,7 +39,7 @@ def marginal(
     """Return the expected loss on a grid over two numeric hyperparameters.
 
     Args:
-        study: the study.
+        studies: studies of one configuration space, which are pooled.
         pair: names of the two hyperparameters.
         budget: only fit searches of this many epochs. Default: all.
         points: number of grid points per hyperparameter, evenly spaced on its scale, ends included.
@@ -47,22 +51,22 @@ def marginal(
         no rows if fewer than `FEWEST` searches did not diverge.
 
     Raises:
-        InvalidInputError: a name is unknown, not numeric, or given twice.
+        InvalidInputError: a name is unknown, not numeric, or given twice, or the studies have different spaces.
         UserError: scikit-learn is not installed.
     """
-    space = study.config_space
+    space = studies[0].config_space
     for name in pair:
         if name not in space:
             raise unknown_name("hyperparameter", name, list(space))
     if pair[0] == pair[1] or any(choices(space[name]) is not None for name in pair):
         raise InvalidInputError(f"a marginal over {pair[0]} and {pair[1]} is not defined: give two different numbers")
-    frame, losses = encoded(study, budget)
+    frame, losses = encoded(studies, budget)
     if len(losses) < FEWEST:
         return pandas.DataFrame(columns=[*pair, "loss"], dtype=np.float64)
     forest = _forest(seed).fit(frame.to_numpy(), losses)
     axis = np.linspace(0.0, 1.0, points)
     first, second = (values.ravel() for values in np.meshgrid(axis, axis, indexing="ij"))
-    filled = np.repeat(_filling(study, others, seed)[None], len(first), axis=0)  # (grid, others, hyperparameters)
+    filled = np.repeat(_filling(space, others, seed)[None], len(first), axis=0)  # (grid, others, hyperparameters)
     names = list(space)
     filled[:, :, names.index(pair[0])] = first[:, None]
     filled[:, :, names.index(pair[1])] = second[:, None]
@@ -71,15 +75,15 @@ def marginal(
     return pandas.DataFrame({pair[0]: units[0], pair[1]: units[1], "loss": predicted})
 
 
-def _filling(study: "Study", others: int, seed: int) -> np.ndarray:
+def _filling(space: "ConfigurationSpace", others: int, seed: int) -> NDArray[np.float64]:
     """Return points of the whole space in the encoding of `encoding.as_unit_cube`, shape (others, hyperparameters)."""
     from scipy.stats import qmc
 
-    points = qmc.Sobol(len(study.config_space), seed=seed).random(others)
-    for column, hyperparameter in enumerate(study.config_space.values()):
+    points = qmc.Sobol(len(space), seed=seed).random(others)
+    for column, hyperparameter in enumerate(space.values()):
         if count := choices(hyperparameter):
             points[:, column] = np.minimum(np.floor(points[:, column] * count), count - 1)
-    filled: np.ndarray = points
+    filled: NDArray[np.float64] = points
     return filled
 
 

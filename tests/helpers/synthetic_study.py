@@ -19,7 +19,7 @@ from nasbench1shot1.runs.folder import METRICS, SUMMARY
 from nasbench1shot1.tables.table import Table, load_table
 from nasbench1shot1.tuning.brackets import Brackets
 from nasbench1shot1.tuning.config_spaces import FOLDER, read_config_space, write_config_space
-from nasbench1shot1.tuning.options import TuningOptions
+from nasbench1shot1.tuning.options import TuningOptions, study_options
 from nasbench1shot1.tuning.record import CONFIG_SPACE, SEARCH_OPTIONS, SUBMISSIONS, Study, folder_of
 
 FACTS = {"space_id": "id", "table_id": "t", "images_sha256": "0", "weight_images": 320, "architecture_images": 320}
@@ -59,7 +59,9 @@ def write_study(
     tuning = TuningOptions(
         **{"seed": seed, "iterations": 6, "config_space": config_space if named else "own", **options}
     )
-    shared = {"scale": "quick", "table": None}
+    own = {name: getattr(tuning, name) for name in ("optimizer", "space", "seed")}
+    small = {"scale": "quick", "images_per_half": 320, "device": "cpu", "threads": 1}
+    shared = study_options({**own, **small}).shared(space)
     folder.mkdir(parents=True)
     write_json(
         folder / "config.json", description("tuning", {COMMON: asdict(tuning)}, {SEARCH_OPTIONS: shared, **FACTS})
