@@ -8,7 +8,6 @@ from nasbench1shot1.experiments.reproduction.tuning_jobs import RATIO
 from nasbench1shot1.one_shot_search.regret_curve import LINE, scale_text
 from nasbench1shot1.tuning.brackets import Brackets
 from nasbench1shot1.tuning.record import Study
-from nasbench1shot1.wording import counted
 
 
 def after(name: str, title: str) -> str:
@@ -33,14 +32,12 @@ def plan_text(studies: Sequence[Study], seeds: int) -> list[str]:
     """Return lines that describe the searches and the plan of the studies."""
     study, plan = studies[0], studies[0].options.brackets
     budgets = ", ".join(map(str, plan.budgets))
-    size = (
-        f"{plan.planned} searches of {budgets} epochs per study, {counted(seeds, 'study').replace('studys', 'studies')}"
-    )
+    number = "one study" if seeds == 1 else f"{seeds} studies"
     lines = [scale_text([{**each.shared_options, **each.config} for each in studies])]
+    lines.append(f"{plan.planned} searches of {budgets} epochs per study, {number}")
     if study.shared_options["scale"] == "full":
-        return [*lines, size]
-    paper = "the paper's setting is 16 channels × 9 cells, 280 searches of 25, 50, 100 epochs, 3 studies"
-    return [*lines, *textwrap.wrap(f"{size}; {paper}", LINE + 20)]
+        return lines
+    return [*lines, "the paper's setting: 16 channels × 9 cells, 280 searches of 25, 50, 100 epochs, 3 studies"]
 
 
 def unfinished_text(counts: Mapping[str, int], seeds: int) -> list[str]:

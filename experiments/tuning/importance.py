@@ -58,7 +58,7 @@ def _fanova(
     if len(losses) < FEWEST or np.ptp(losses) == 0:
         return dict.fromkeys([*frame.columns, REST], float("nan"))
     import_optuna()
-    from optuna.importance import FanovaImportanceEvaluator, get_param_importances
+    from optuna.importance import FanovaImportanceEvaluator
     from optuna.trial import create_trial
 
     distributions = {name: _distribution(space[name]) for name in frame.columns}
@@ -66,8 +66,7 @@ def _fanova(
         create_trial(params=_params(row, distributions), distributions=distributions, value=float(loss))
         for row, loss in zip(frame.to_dict("records"), losses, strict=True)
     ]
-    evaluator = FanovaImportanceEvaluator(seed=seed)
-    found = get_param_importances(new_optuna_study(trials), evaluator=evaluator, normalize=False)
+    found = FanovaImportanceEvaluator(seed=seed).evaluate(new_optuna_study(trials))  # not normalised to a sum of 1
     own = {name: float(found.get(name, 0.0)) for name in frame.columns}
     return {**own, REST: 1 - sum(own.values())}
 

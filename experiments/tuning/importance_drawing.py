@@ -10,6 +10,7 @@ import pandas
 from nasbench1shot1.experiments.tuning.importance import EVALUATOR, order_of
 from nasbench1shot1.experiments.tuning.interactions import EVALUATOR as INTERACTIONS
 from nasbench1shot1.experiments.tuning.marginal import PAIR
+from nasbench1shot1.wording import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,7 +72,7 @@ def _draw_surfaces(row: Row, budgets: Sequence[int], axes: "Sequence[Axes]", can
     drawn = None
     for budget, ax in zip(budgets, axes, strict=True):
         frame = row.surfaces.get(budget)
-        ax.set_title(f"{row.title}, {budget} epochs", fontsize=9)
+        ax.set_title(f"{row.title}, {counted(budget, 'epoch')}", fontsize=9)
         if frame is None or not len(frame):
             ax.set_axis_off()
             ax.text(0.5, 0.5, "too few searches", ha="center", va="center", fontsize=8, transform=ax.transAxes)
@@ -94,7 +95,7 @@ def _draw_importances(row: Row, axes: "Axes") -> None:
     for number, budget in enumerate(budgets):
         own = frame[frame["budget"] == budget].set_index("hyperparameter")["importance"].reindex(names)
         places = np.arange(len(names)) + (number - (len(budgets) - 1) / 2) * height
-        axes.barh(places, own.fillna(0.0), height, color=SHADES[number % len(SHADES)], label=f"{budget} epochs")
+        axes.barh(places, own.fillna(0.0), height, color=SHADES[number % len(SHADES)], label=counted(budget, "epoch"))
     axes.set_yticks(np.arange(len(names)), [name.replace("_", "\n", 1) for name in names], fontsize=7)
     axes.invert_yaxis()
     axes.set_xlim(0, 1)

@@ -37,7 +37,7 @@ def draw_trajectories(panels: Mapping[str, Sequence[Curve]], title: str, caption
     FigureCanvasAgg(canvas)
     rows = canvas.add_gridspec(2, 1, height_ratios=(8, 1))  # the layout keeps a legend apart only in its own row
     above, below = canvas.add_subfigure(rows[0]), canvas.add_subfigure(rows[1])
-    axes = above.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    axes = above.subplots(1, len(panels), sharex=True, sharey=True, squeeze=False)[0]
     labels = {curve.key: curve.label for curves in panels.values() for curve in curves}
     colours = {key: COLOURS[number % len(COLOURS)] for number, key in enumerate(labels)}
     floor = _floor(panels)
@@ -79,11 +79,25 @@ def _defaults(curve: Curve) -> list["pandas.Series[float]"]:
 
 
 def _label(axes: "Axes", title: str) -> None:
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
     axes.set_title(title, fontsize=10)
     axes.set_xscale("log")
     axes.set_yscale("log")
+    for axis, steps in ((axes.xaxis, (1, 3)), (axes.yaxis, (1, 2, 5))):
+        axis.set_major_locator(LogLocator(subs=steps))
+        axis.set_minor_formatter(NullFormatter())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _power(value)))
     axes.set_xlabel(CLOCK, fontsize=7)
     axes.grid(alpha=0.25, which="both")
+
+
+def _power(value: float) -> str:
+    """Return a tick label: "10³" or "3 · 10³" in matplotlib's notation."""
+    exponent = int(np.floor(np.log10(value) + 1e-9))
+    factor = round(value / 10**exponent)
+    return f"$10^{{{exponent}}}$" if factor == 1 else f"${factor}\\cdot 10^{{{exponent}}}$"
 
 
 def _legend(

@@ -153,30 +153,27 @@ def architectures(space: str, number: int = 60) -> list[Architecture]:
 
 def _write_run(folder: Path, tuning: TuningOptions, line: Mapping[str, Any]) -> None:
     """A search whose last epoch has the observation's architecture; one that diverged ends after its first epoch."""
-    options = {"optimizer": tuning.optimizer, "space": tuning.space, "scale": "quick", "epochs": line["budget"]}
-    sections = search_options({**options, "device": "cpu", "threads": 1}).as_dict()
-    write_json(folder / "config.json", {KIND: "search", **sections, **FACTS})
-    rng = np.random.default_rng(line["number"])
-    epochs = 1 if line["loss"] is None else line["budget"]
-    ranked = architectures(tuning.space)
-    found = [ranked[int(rng.integers(len(ranked)))] for _ in range(epochs + 1)]
+    rng, ranked = np.random.default_rng(line["number"]), architectures(tuning.space)
+    found = [ranked[int(rng.integers(len(ranked)))] for _ in range(2 if line["loss"] is None else line["budget"] + 1)]
     if line["architecture"] is not None:
         found[-1] = Architecture.parse(line["architecture"])
-    empty = dict.fromkeys(nb.Run.FIELDS)
+    options = {"optimizer": tuning.optimizer, "space": tuning.space, "scale": "quick", "epochs": line["budget"]}
+    write_run(folder, found, {**options, "device": "cpu", "threads": 1})
+
+
+def write_run(folder: Path, found: list[Architecture], options: Mapping[str, Any]) -> nb.Run:
+    """A finished search that preferred these architectures after epochs 0, 1, …."""
+    write_json(folder / "config.json", {KIND: "search", **search_options(options).as_dict(), **FACTS})
+    empty = {**dict.fromkeys(nb.Run.FIELDS), "one_shot_valid_error": 0.5}
     _write_lines(
         folder / METRICS,
         [
-            {
-                **empty,
-                "epoch": epoch,
-                "one_shot_valid_error": 0.5,
-                "architecture": str(arch),
-                **score(arch, table()).fields(10.0 * epoch),
-            }
+            {**empty, "epoch": epoch, "architecture": str(arch), **score(arch, table()).fields(10.0 * epoch)}
             for epoch, arch in enumerate(found)
         ],
     )
-    write_json(folder / SUMMARY, {"searched_epochs": epochs})
+    write_json(folder / SUMMARY, {"searched_epochs": len(found) - 1})
+    return nb.load_run(folder)
 
 
 def _write_lines(path: Path, lines: list[dict[str, Any]]) -> None:
