@@ -69,7 +69,8 @@ class Transfers:
         for panel, axes in zip(panels, canvas.subplots(1, len(panels), squeeze=False)[0], strict=True):
             _draw(frame[frame["panel"] == panel], labels, axes)
             axes.set_title(titles[panel], fontsize=10)
-            axes.set_xlabel(f"test regret after the last epoch [%] ({provenance(frame['test_regret_measured'])})")
+            source = provenance(frame["test_regret_measured"])
+            axes.set_xlabel(f"test regret after the last epoch [%] ({source})", fontsize=8)
         canvas.suptitle(self._title(), fontsize=10)
         canvas.supxlabel(self._caption(), fontsize=7, color="#444444")
         return canvas
