@@ -48,7 +48,7 @@ def observed(studies: "Sequence[Study]", budget: int | None = None) -> list[tupl
 def as_unit_cube(space: "ConfigurationSpace", configurations: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
     """Return configurations with every number in [0, 1], on a logarithmic scale where the hyperparameter has one.
 
-    A categorical or ordinal hyperparameter becomes the index of its value. An inactive hyperparameter has its default.
+    A categorical, ordinal or constant hyperparameter becomes the index of its value. An inactive hyperparameter has its default.
 
     Args:
         space: the hyperparameters.
@@ -65,7 +65,7 @@ def as_unit_cube(space: "ConfigurationSpace", configurations: Sequence[Mapping[s
 
 
 def choices(hyperparameter: Any) -> int | None:
-    """Return the number of values of a categorical or ordinal hyperparameter; None for a number."""
+    """Return the number of values of a categorical, ordinal or constant hyperparameter; None for a number."""
     for attribute in ("choices", "sequence"):
         if hasattr(hyperparameter, attribute):
             return len(getattr(hyperparameter, attribute))
@@ -78,4 +78,4 @@ def is_ordered(hyperparameter: Any) -> bool:
 
 
 def _to_vector(hyperparameter: Any, value: Any) -> float:
-    return float(hyperparameter.to_vector(value))
+    return 0.0 if hasattr(hyperparameter, "value") else float(hyperparameter.to_vector(value))  # a constant is 1 there

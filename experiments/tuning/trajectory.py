@@ -47,8 +47,8 @@ def trajectory(observations: pandas.DataFrame) -> pandas.DataFrame:
         diverged.
     """
     frame = observations.assign(seconds=np.cumsum(costs(observations)))
-    best = frame["loss"].cummin().ffill()
-    is_new = frame["loss"].notna() & (best < best.shift(fill_value=np.inf))
+    best = frame["loss"].fillna(np.inf).cummin()
+    is_new = best < best.shift(fill_value=np.inf)
     found = frame.loc[is_new, list(COLUMNS)]
     end = found.tail(1).assign(seconds=frame["seconds"].max())
     ends_later = len(found) > 0 and end["seconds"].iloc[0] > found["seconds"].iloc[-1]
