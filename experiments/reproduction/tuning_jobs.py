@@ -12,14 +12,16 @@ from nasbench1shot1.experiments.reproduction.figures import TUNING_SCALES, Paper
 from nasbench1shot1.one_shot_search.estimate import seconds_per_epoch
 from nasbench1shot1.runs.folder import METRICS, read_lines
 from nasbench1shot1.runs.options import option_names
+from nasbench1shot1.tuning.extra import require_hpbandster
 from nasbench1shot1.tuning.options import TuningOptions, study_options
 from nasbench1shot1.tuning.record import SEARCH_OPTIONS, Study
-from nasbench1shot1.tuning.tuning import check_installed
 from nasbench1shot1.wording import percent
 
 TUNE = "nasbench1shot1.tuning.tuning:tune"
 RATIO = 4
 """Ratio of the maximum and the minimum budget, as in the paper: 100 and 25 epochs."""
+PROCESSES = 2
+"""Processes of a study besides its searches: the tuner and its worker."""
 _RESOLVED = ("images", "device")
 """Options of every search that depend on the scale or on the machine, and that `reproduce` needs to know."""
 
@@ -60,9 +62,9 @@ class StudyJob(FigureJob):
         return min(sum(int(line.get("budget", 0)) for line in lines), self.units)
 
     def seconds_per_unit(self) -> float:
-        """Return the seconds per epoch with the default hyperparameters, including the start of each search."""
+        """Return the seconds per epoch with the default hyperparameters, including the start of all processes."""
         own = seconds_per_epoch(study_options(self.options).search)
-        return own + START_UP * self.searches / self.units
+        return own + START_UP * (self.searches + PROCESSES) / self.units
 
     def record(self) -> Study:
         """Open the study's folder."""
@@ -127,7 +129,7 @@ def resolved_studies(options: Sequence[Options]) -> list[dict[str, Any]]:
         InvalidInputError: an option is unknown, or a value is out of range.
         UserError: hpbandster is not installed.
     """
-    check_installed()
+    require_hpbandster()
     return [{**dict(each), **_resolved(each)} for each in options]
 
 

@@ -48,7 +48,8 @@ def observed(studies: "Sequence[Study]", budget: int | None = None) -> list[tupl
 def as_unit_cube(space: "ConfigurationSpace", configurations: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
     """Return configurations with every number in [0, 1], on a logarithmic scale where the hyperparameter has one.
 
-    A categorical, ordinal or constant hyperparameter becomes the index of its value. An inactive hyperparameter has its default.
+    A categorical, ordinal or constant hyperparameter becomes the index of its value. An inactive hyperparameter has its
+    default.
 
     Args:
         space: the hyperparameters.
