@@ -77,10 +77,10 @@ class FigureProgress(Watcher[FigureJob]):
 
 
 def amount(jobs: Sequence[FigureJob]) -> str:
-    """Return the amount of work in words: "30 searches of 8 epochs", "3 studies of 64 epochs and 24 searches of 2"."""
-    groups = dict[tuple[type[FigureJob], int], list[FigureJob]]()
+    """Return the amount of work in words, such as "3 studies of 64 epochs and 24 searches of 2 epochs"."""
+    groups = dict[tuple[tuple[str, str], int], list[FigureJob]]()
     for job in jobs:
-        groups.setdefault((type(job), job.units), []).append(job)
+        groups.setdefault((job.NOUNS, job.units), []).append(job)
     return " and ".join(f"{counted_jobs(own)} of {counted(own[0].units, own[0].UNIT)}" for own in groups.values())
 
 

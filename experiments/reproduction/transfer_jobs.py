@@ -8,7 +8,15 @@ from typing import Any
 
 from nasbench1shot1.errors import UserError
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, Options
-from nasbench1shot1.experiments.reproduction.figures import GRADIENT_METHODS, METHODS, SPACES, Curve, Panel, PaperFigure
+from nasbench1shot1.experiments.reproduction.figures import (
+    GRADIENT_METHODS,
+    METHODS,
+    SPACES,
+    TUNING_SCALES,
+    Curve,
+    Panel,
+    PaperFigure,
+)
 from nasbench1shot1.experiments.reproduction.jobs import SearchJob, jobs_of, resolved
 from nasbench1shot1.experiments.reproduction.tuning_jobs import StudyJob, studies_of
 from nasbench1shot1.experiments.tuning.transfer import best_of
@@ -72,7 +80,7 @@ def transfer_jobs(
         InvalidInputError: a scale or an option is unknown, a value is out of range, or seeds are empty or not distinct.
         UserError: hpbandster is not installed.
     """
-    searches = jobs_of(figure, scale, out, given, seeds, partial(call, resolved))
+    searches = jobs_of(figure, scale, out, {**_images_of_studies(scale), **given}, seeds, partial(call, resolved))
     transferred = {job.options["optimizer"] for job in searches if job.curve.endswith(TRANSFERRED)}
     budgets = {**given, "epochs": 2 * searches[0].epochs}
     tuned = _studied([name for name in GRADIENT_METHODS if name in transferred])
@@ -82,6 +90,12 @@ def transfer_jobs(
         _transferred(job, folders[job.options["optimizer"]]) for job in searches if job.curve.endswith(TRANSFERRED)
     ]
     return [*studies, *(job for job in searches if not job.curve.endswith(TRANSFERRED)), *with_best]
+
+
+def _images_of_studies(scale: str) -> dict[str, Any]:
+    """Return the number of images of the studies: the transferred searches are as large."""
+    options = TUNING_SCALES[scale].options if scale in TUNING_SCALES else {}
+    return {name: options[name] for name in ("images_per_half",) if name in options}
 
 
 def _studied(methods: Sequence[str]) -> PaperFigure:

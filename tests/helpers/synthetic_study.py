@@ -16,6 +16,7 @@ from nasbench1shot1.files import write_json
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.runs.description import COMMON, KIND, description
 from nasbench1shot1.runs.folder import METRICS, SUMMARY
+from nasbench1shot1.runs.options import option_names
 from nasbench1shot1.tables.table import Table, load_table
 from nasbench1shot1.tuning.brackets import Brackets
 from nasbench1shot1.tuning.config_spaces import FOLDER, read_config_space, write_config_space
@@ -23,6 +24,7 @@ from nasbench1shot1.tuning.options import TuningOptions, study_options
 from nasbench1shot1.tuning.record import CONFIG_SPACE, SEARCH_OPTIONS, SUBMISSIONS, Study, folder_of
 
 FACTS = {"space_id": "id", "table_id": "t", "images_sha256": "0", "weight_images": 320, "architecture_images": 320}
+SMALL = {"scale": "quick", "images_per_half": 160, "device": "cpu", "threads": 1}
 Quality = Callable[[Mapping[str, Any]], float]
 
 
@@ -40,6 +42,7 @@ def write_study(
     seed: int = 0,
     runs: bool = False,
     finished: bool = True,
+    searches: Mapping[str, Any] = SMALL,
     **options: Any,
 ) -> Study:
     """Write the folder of a study whose architectures are the better the smaller `quality` is.
@@ -52,6 +55,7 @@ def write_study(
         seed: seed of configurations and architectures.
         runs: whether to write the folders of the searches, too.
         finished: whether to write a summary.
+        searches: options of every search.
         options: options of the study.
     """
     named = isinstance(config_space, str)
@@ -60,8 +64,7 @@ def write_study(
         **{"seed": seed, "iterations": 6, "config_space": config_space if named else "own", **options}
     )
     own = {name: getattr(tuning, name) for name in ("optimizer", "space", "seed")}
-    small = {"scale": "quick", "images_per_half": 320, "device": "cpu", "threads": 1}
-    shared = study_options({**own, **small}).shared(space)
+    shared = study_options({**own, **searches}).shared(space)
     folder.mkdir(parents=True)
     write_json(
         folder / "config.json", description("tuning", {COMMON: asdict(tuning)}, {SEARCH_OPTIONS: shared, **FACTS})
@@ -72,10 +75,17 @@ def write_study(
     _write_lines(folder / SUBMISSIONS, submissions)
     _write_lines(folder / METRICS, lines)
     if finished:
-        write_json(folder / SUMMARY, {"observations": len(lines)})
+        least = min((line for line in lines if line["loss"] is not None), key=lambda line: line["loss"], default=None)
+        write_json(folder / SUMMARY, {"observations": len(lines), "best": least})
     for line in lines if runs else []:
         _write_run(folder / line["folder"], tuning, line)
     return Study.open(folder)
+
+
+def tune(*, out: Path, **options: Any) -> None:
+    """A study at once; a command of `jobs.Job` with the options of `nb.tune`."""
+    own = {name: value for name, value in options.items() if name in option_names(TuningOptions)}
+    write_study(out, searches={name: value for name, value in options.items() if name not in own}, **own)
 
 
 def _events(
