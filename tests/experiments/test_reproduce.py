@@ -171,7 +171,7 @@ def test_a_part_of_a_figure_is_panels_or_curves(only, left):
         (["figure6"], "reproduce does not draw figure 6 of the paper, which shows the distribution of test errors"),
         (["table1"], "unknown figure 'table1' (known: figure2"),
         (["tab2"], "unknown figure 'tab2'; did you mean 'table2'? (known: figure2"),
-        (["fig10"], "unknown figure 'fig10'; did you mean 'figure10'? (known: figure2, figure3, figure4, figure7, "),
+        (["fig10"], "unknown figure 'fig10'; did you mean 'figure10'? (known: figure2, figure3, figure4, figure5, "),
         (["figure18"], "unknown figure 'figure18' (known: figure2"),
         (["figure2", "--only", "darst"], "unknown part of figure2 'darst'; did you mean 'darts'"),
         (["figure2", "--only", "s1,gdsa"], "unknown part of figure2 'gdsa'; did you mean 'gdas'"),
