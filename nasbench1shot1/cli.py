@@ -33,6 +33,7 @@ COMMANDS = {
     "tune": Command("tune an optimizer's hyperparameters with BOHB", "tune:Tune"),
     "tune-worker": Command("join a study as a worker, from any machine that sees its folder", "tune:TuneWorker"),
     "reproduce": Command("reproduce a figure of NAS-Bench-1Shot1", "reproduce:Reproduce"),
+    "export": Command("write a study as an Optuna journal file, for optuna-dashboard", "export:Export"),
     "space": Command("print the sizes of the search spaces and the paper's figures", "space:Space"),
     "statistics": Command("run the papers' analyses on a table: figures and CSV files", "statistics:Statistics"),
     "query": Command("look up an architecture or a hash in the table", "query:Query"),
