@@ -8,6 +8,7 @@ from nasbench1shot1.evaluator import score
 from nasbench1shot1.runs.folder import METRICS, read_lines
 from nasbench1shot1.runs.writer import RunWriter
 from nasbench1shot1.tables.table import Table
+from nasbench1shot1.tuning.hpbandster_files import write_hpbandster_files
 from nasbench1shot1.tuning.interfaces import Progress
 from nasbench1shot1.tuning.record import Study, folder_of
 from nasbench1shot1.tuning.screen import StudyScreen
@@ -38,9 +39,10 @@ class StudyRecorder:
         """Do nothing: the engine records submissions."""
 
     def observed(self, observation: Observation) -> None:
-        """Append the line of an observation to metrics.jsonl."""
+        """Append the line of an observation to metrics.jsonl, and bring hpbandster's files up to date."""
         line = observation_line(observation, self._table)
         self._writer.append_line(line)
+        write_hpbandster_files(Study.open(self._writer.folder))
         self._screen.observed(line)
 
     def progress(self, state: Progress) -> None:

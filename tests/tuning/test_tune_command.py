@@ -12,11 +12,13 @@ from typing import BinaryIO
 import pytest
 from command_line import command
 from ConfigSpace import Categorical, ConfigurationSpace
+from hpbandster.core.result import logged_results_to_HBS_result
 
 import nasbench1shot1 as nb
 from nasbench1shot1.runs.folder import METRICS, read_lines
 from nasbench1shot1.tuning.evaluation import COPIED, copy_run
 from nasbench1shot1.tuning.record import FIELDS, Study
+from nasbench1shot1.tuning.trial import parse_id
 
 LEARNING_RATES = [0.025, 1e30]
 TINY = ["--scale", "quick", "--channels", "2", "--cells", "1", "--images-per-half", "40", "--batch-size", "20"]
@@ -72,6 +74,14 @@ def test_the_default_comes_first_and_every_planned_search_is_observed_once(outpu
     }
     assert all(tuple(line) == tuple(FIELDS) for line in study.lines)
     assert study.is_finished and study.summary["observations"] == 3
+
+
+def test_hpbandsters_own_reader_opens_the_folder(output):
+    study = output[1]
+    result = logged_results_to_HBS_result(str(study.folder))
+    runs = {(run.config_id, run.budget): run.loss for run in result.get_all_runs()}
+    assert runs == {(parse_id(line["configuration_id"]), line["budget"]): line["loss"] for line in study.lines}
+    assert result.get_id2config_mapping()[(0, 0, 0)]["config"] == {"learning_rate": 0.025}
 
 
 def test_a_diverged_search_is_a_failed_observation(output):
