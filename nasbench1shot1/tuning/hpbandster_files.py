@@ -52,12 +52,12 @@ def result_line(observation: Line) -> list[Any]:
 
 
 def write_hpbandster_files(study: Study, folder: Path | None = None) -> None:
-    """Write configs.json, results.json and configspace.json from a study's record, each whole or not at all.
+    """Write configs.json, results.json and configspace.json from a study's record, each atomically.
 
     Existing files are replaced. A configuration that was submitted at several budgets has one line in configs.json.
 
     Args:
-        study: the study, at any moment of its life.
+        study: the study, finished or not.
         folder: where to write. Default: the study's folder.
 
     Raises:
