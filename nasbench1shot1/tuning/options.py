@@ -52,7 +52,7 @@ class TuningOptions:
     eta: Annotated[int, Range(2, 100)] = 2
     """Ratio of successive budgets; one in eta configurations advances to the next budget."""
     iterations: Annotated[int, Range(1, 10**6)] = 64
-    """Number of successive-halving brackets. With tuner random, each has as many configurations as there are budgets."""
+    """Number of successive-halving brackets. With tuner random, each has as many configurations as budgets."""
     seed: Annotated[int, Range(0, 2**32 - 1)] = 0
     """Random seed of the tuner and of every search."""
     continuation: Literal["restart", "continue"] = "restart"
