@@ -13,6 +13,7 @@ import pandas
 from numpy.typing import NDArray
 
 from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.tuning.record import simulated_cost
 
 Floats = NDArray[np.float64]
 
@@ -56,13 +57,10 @@ def trajectory(observations: pandas.DataFrame) -> pandas.DataFrame:
 
 
 def costs(observations: pandas.DataFrame) -> Floats:
-    """Return the simulated seconds of each observation, shape (N,).
-
-    A search without a simulated time, such as a diverged one, costs its search time, or else the wall-clock time from
-    its start to its end.
-    """
-    wall = observations["finished"] - observations["started"]
-    return observations["simulated_seconds"].fillna(observations["search_seconds"]).fillna(wall).to_numpy(np.float64)
+    """Return the simulated seconds of each observation, shape (N,), as `tuning.record.simulated_cost` defines them."""
+    times = observations[["simulated_seconds", "search_seconds", "started", "finished"]]
+    rows = times.astype(object).where(times.notna(), None)
+    return np.array([simulated_cost(dict(row)) for _, row in rows.iterrows()], dtype=np.float64)
 
 
 def average(repetitions: Sequence[pandas.DataFrame], at: Floats | None = None) -> pandas.DataFrame:

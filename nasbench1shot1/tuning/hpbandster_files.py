@@ -2,7 +2,7 @@
 
 `configs.json` has one line per configuration and `results.json` one line per observation, as hpbandster's
 `json_result_logger` writes them; `hpbandster.core.result.logged_results_to_HBS_result` reads both. DeepCAVE's converter
-for BOHB also needs the ConfigSpace space as `configspace.json` in the same folder.
+for BOHB also needs the ConfigSpace space as `configspace.json`, which every study has.
 
 The files have no test errors or test regrets, because a tuner could be started from them.
 """
@@ -16,12 +16,10 @@ from nasbench1shot1.files import replacing
 from nasbench1shot1.runs.folder import read_lines
 from nasbench1shot1.tuning.config_spaces import write_config_space
 from nasbench1shot1.tuning.events import SUBMISSIONS
-from nasbench1shot1.tuning.record import Study
+from nasbench1shot1.tuning.record import CONFIG_SPACE, Study
 from nasbench1shot1.tuning.trial import parse_id
 
 CONFIGS, RESULTS = "configs.json", "results.json"
-DEEPCAVE_SPACE = "configspace.json"
-"""The name under which DeepCAVE's converter looks for the ConfigSpace space."""
 TIMES = ("submitted", "started", "finished")
 SUCCESS = "SUCCESS"
 """State of a finished run in DeepCAVE, which reads it from `info`."""
@@ -52,24 +50,25 @@ def result_line(observation: Line) -> list[Any]:
 
 
 def write_hpbandster_files(study: Study, folder: Path | None = None) -> None:
-    """Write configs.json, results.json and configspace.json from a study's record, each atomically.
+    """Write configs.json and results.json from a study's record, each atomically.
 
     Existing files are replaced. A configuration that was submitted at several budgets has one line in configs.json.
 
     Args:
         study: the study, finished or not.
-        folder: where to write. Default: the study's folder.
+        folder: where to write, with a copy of configspace.json. Default: the study's folder, which already has it.
 
     Raises:
         DamagedFileError: the record of the study is damaged.
         UserError: the files cannot be written.
     """
-    folder, first = folder or study.folder, dict[str, Line]()
+    target, first = folder or study.folder, dict[str, Line]()
     for submission in read_lines(study.folder / SUBMISSIONS):
         first.setdefault(submission["configuration_id"], submission)
-    _write_lines(folder / CONFIGS, map(config_line, first.values()))
-    _write_lines(folder / RESULTS, map(result_line, study.lines))
-    write_config_space(study.config_space, folder / DEEPCAVE_SPACE)
+    _write_lines(target / CONFIGS, map(config_line, first.values()))
+    _write_lines(target / RESULTS, map(result_line, study.lines))
+    if target != study.folder:
+        write_config_space(study.config_space, target / CONFIG_SPACE)
 
 
 def _write_lines(path: Path, lines: Iterable[list[Any]]) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas
     from ConfigSpace import ConfigurationSpace
 
-CONFIG_SPACE, TRAJECTORY = "config_space.json", "trajectory.png"
+CONFIG_SPACE, TRAJECTORY = "configspace.json", "trajectory.png"
 SEARCH_OPTIONS = "search_options"
 """Section of config.json: the options of every search, except its hyperparameters."""
 
@@ -146,6 +146,15 @@ class Study(RunRecord):
 def best(lines: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     """Return the observation with the lowest loss (ties: the first); None if all searches diverged."""
     return min((line for line in lines if line["loss"] is not None), key=lambda line: line["loss"], default=None)
+
+
+def simulated_cost(line: Mapping[str, Any]) -> float:
+    """Return the simulated seconds of an observation.
+
+    A diverged search costs its search time, or else the wall-clock time from its start to its end.
+    """
+    times = (line["simulated_seconds"], line["search_seconds"], line["finished"] - line["started"])
+    return float(next(seconds for seconds in times if seconds is not None))
 
 
 def _is_id(text: str) -> bool:

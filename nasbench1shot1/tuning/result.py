@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.tuning.record import Study, best
+from nasbench1shot1.tuning.record import Study, best, simulated_cost
 from nasbench1shot1.wording import counted
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def summarise(study: Study) -> dict[str, Any]:
         "observations": len(lines),
         "diverged": sum(line["loss"] is None for line in lines),
         "search_seconds": sum(line["search_seconds"] or 0.0 for line in lines),
-        "simulated_seconds": sum(line["simulated_seconds"] or 0.0 for line in lines),
+        "simulated_seconds": sum(map(simulated_cost, lines)),
         "seconds": max((line["finished"] for line in lines), default=0.0),
         "best": _described(study, best(lines)),
         "best_at_maximum": _described(study, best([line for line in lines if line["budget"] == largest])),
@@ -73,7 +73,7 @@ def _draw(lines: Sequence[Mapping[str, Any]], axes: "Axes") -> None:
 
     ends, total = list[float](), 0.0
     for line in lines:
-        total += line["simulated_seconds"] or 0.0
+        total += simulated_cost(line)
         ends.append(total)
     budgets = sorted({line["budget"] for line in lines})
     shades = matplotlib.colormaps["Greys"]
