@@ -57,7 +57,7 @@ class Importances:
 
     @cached_property
     def pairwise(self) -> dict[str, pandas.DataFrame]:
-        """Return the interactions at the budget with most searches, by panel; empty if hypershap is not installed."""
+        """Return the interactions at the budget with the most searches, by panel; empty without hypershap."""
         if not is_installed():
             return {}
         return {panel.key: interactions(studies, _most_searched(studies)) for panel, studies in self.found}
@@ -120,7 +120,7 @@ class Importances:
         ]
         if self.pairwise:
             lines.append(
-                f"interactions: {INTERACTIONS}, at the budget with most searches; this is not what fANOVA measures"
+                f"interactions: {INTERACTIONS}, at the budget with the most searches; not comparable with fANOVA"
             )
         lines += [*unfinished_text(counts, self.seeds), *diverged_text(studies), *quick_text(studies)]
         return "\n".join([*lines, f"validation errors: table {studies[0].config['table_id']}, as the tuner saw them"])
@@ -160,6 +160,6 @@ class ImportanceFigure:
 
 
 def _most_searched(studies: Sequence[Study]) -> int:
-    """Return the budget with most searches that did not diverge; of equal ones the smallest."""
+    """Return the budget with the most searches that did not diverge (ties: the smallest)."""
     budgets = studies[0].options.brackets.budgets
     return max(budgets, key=lambda budget: (len(observed(studies, budget)), -budget))

@@ -28,12 +28,12 @@ SEARCH_WITH_BEST = "nasbench1shot1.experiments.tuning.transfer:search_with_best"
 TUNED_ON = "s3"
 STUDY_SEED = 0
 TRANSFERRED = "-transferred"
-"""How the key of a curve ends whose configuration is transferred."""
+"""Suffix of the key of a curve whose configuration is transferred."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TransferredJob(SearchJob):
-    """A search with the best configuration of a study, which must be finished before. The option "best" names it."""
+    """A search with the best configuration of a study that must be finished first; the option "best" names it."""
 
     stage: int = 1
 
@@ -71,8 +71,8 @@ def transfer_jobs(
         figure: panels and curves of the searches.
         scale: "full" or "quick".
         out: the table's folder.
-        given: options of all studies and searches; `epochs` is for the searches. Studies have this and two more
-            budgets, the half and the double.
+        given: options of all studies and searches; `epochs` is for the searches. Studies have this budget,
+            half of it and twice it.
         seeds: seeds of every curve. Default: the seeds of the scale. Studies have one seed.
         call: `Workers.call`, which fills in the defaults on the machine of the workers.
 

@@ -101,8 +101,8 @@ class Transfers:
         if self.studies:
             planned = self.studies[0].options.brackets.planned
             lines.append(
-                "transferred: the configuration of cs2 with the least validation error among the searches of equal "
-                f"length of one study\nof {planned} searches on s3; default: the optimizer's default configuration"
+                "transferred: the configuration of cs2 with the lowest validation error among the searches of as "
+                f"many epochs\nin one study of {planned} searches on s3; default: the optimizer's default configuration"
             )
         counts = {"/".join(key): len(runs) for key, runs in self.runs.items()}
         lines += unfinished_text(counts, self.seeds)

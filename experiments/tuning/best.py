@@ -14,7 +14,7 @@ SHOWN = ("configuration_id", "budget", "loss", "valid_regret", "test_regret", "a
 def best_configurations(
     observations: pandas.DataFrame, names: Iterable[str], count: int = 10, budget: int | None = None
 ) -> pandas.DataFrame:
-    """Return the configurations with the least loss, each at the budget at which its loss is least.
+    """Return the configurations with the lowest loss, each at the budget at which its loss is lowest.
 
     Args:
         observations: `Study.observations`.
@@ -23,8 +23,8 @@ def best_configurations(
         budget: only consider searches of this many epochs. Default: all.
 
     Returns:
-        Columns `rank` (from 1), `is_default`, `SHOWN` (errors and regrets as fractions; test regret only reports) and
-        the hyperparameters. Equal losses keep the order of observation.
+        Columns `rank` (from 1), `is_default`, `SHOWN` (errors and regrets as fractions; test regret is only reported)
+        and the hyperparameters. Equal losses keep the order of observation.
 
     Raises:
         InvalidInputError: no search has this budget.

@@ -125,4 +125,4 @@ def _draw_interactions(row: Row, axes: "Axes") -> None:
     short = [name.replace("_", "\n", 1) for name in names]
     axes.set_xticks(range(len(names)), short, fontsize=6, rotation=45 if len(names) > 3 else 0)
     axes.set_yticks(range(len(names)), short, fontsize=6)
-    axes.set_xlabel(f"variance in percent points squared\n({INTERACTIONS})", fontsize=6)
+    axes.set_xlabel(f"variance in squared percentage points\n({INTERACTIONS})", fontsize=6)

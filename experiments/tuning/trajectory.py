@@ -2,7 +2,7 @@
 
 The simulated clock adds the cost of all observations, as if one machine had made them one after the other. The cost of
 an observation is the time of its search plus the table's training time of its architecture (section 5 of the paper).
-The incumbent is the observation with the least loss so far, at any budget; test values select nothing.
+The incumbent is the observation with the lowest loss so far, at any budget; test values select nothing.
 """
 
 from collections.abc import Sequence

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999", "#7f5fa8", "#8c6d31")
-"""After Okabe and Ito, continued for figures that also show black-box optimizers."""
+"""Okabe and Ito's colours, extended for figures that also show black-box optimizers."""
 CLOCK = "simulated time: all searches, and one training of each architecture [s]"
 
 

@@ -8,7 +8,7 @@ import tyro
 
 @dataclass(frozen=True)
 class Export:
-    """Write a study in the format of another tool. The study may still run, and is not changed."""
+    """Write a study in the format of another tool. The study is not changed, and may still be running."""
 
     study: tyro.conf.Positional[Path]
     """Folder of a study (nb1shot1 tune)."""

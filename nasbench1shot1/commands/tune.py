@@ -83,7 +83,7 @@ class Tune(Generic[Own]):
 
 @dataclass(frozen=True)
 class TuneWorker:
-    """Join a study as a worker, from any machine that sees the study's folder, until the study is finished.
+    """Join a study as a worker, from any machine with access to the study's folder, until the study is finished.
 
     Start it before or after nb1shot1 tune. If nb1shot1 tune stops, the worker waits for it to be resumed.
     """

@@ -39,7 +39,7 @@ class Brackets:
         if self.max_budget < self.min_budget:
             raise InvalidInputError(
                 f"{flag('max_budget')} {self.max_budget} is less than {flag('min_budget')} {self.min_budget}: increase "
-                "it"
+                f"{flag('max_budget')}"
             )
         if len(set(self._all_budgets)) < len(self._all_budgets):
             raise InvalidInputError(

@@ -42,7 +42,7 @@ def config_space(named: str, fixed: Mapping[str, Any]) -> "ConfigurationSpace":
 
     Args:
         named: the name of a bundled space, or a JSON or YAML file.
-        fixed: the options of the study's shortest search that are given, by name, `epochs` included.
+        fixed: the explicitly given options of the study's shortest search, by name, including `epochs`.
 
     Raises:
         InvalidInputError: there is no such space, the file does not describe a space, a hyperparameter is not an option
@@ -61,7 +61,7 @@ def check_searches(named: str, space: "ConfigurationSpace", fixed: Mapping[str, 
         named: the name of the space, for messages.
         space: the configuration space.
         fixed: as in `config_space`.
-        check: raises UserError for resolved options of a search that cannot be searched with.
+        check: called with the resolved options of each search; raises UserError if they are not valid.
 
     Raises:
         InvalidInputError: a configuration is not valid; the message has its values.

@@ -35,8 +35,8 @@ class Density:
     def fit(cls, data: "NDArray[np.float64]", levels: "NDArray[np.int64]", min_bandwidth: float) -> Self:
         """Return a density with the bandwidths of the normal reference rule, 1.06 σ n^(-1 / (4 + dimensions)).
 
-        Bandwidths are at least `min_bandwidth`, as in hpbandster. Those of categories are at most (c - 1) / c for c
-        categories, where the kernel is uniform; hpbandster's can exceed 1, and its densities are then negative.
+        Bandwidths are at least `min_bandwidth`, as in hpbandster. For c categories, they are at most (c - 1) / c,
+        where the kernel is uniform; hpbandster's can exceed 1, and its densities are then negative.
         """
         points, dimensions = data.shape
         bandwidths = 1.06 * np.std(data, axis=0) * points ** (-1.0 / (4 + dimensions))

@@ -1,6 +1,6 @@
-"""The dispatcher: gives trials to workers, and tells the master what becomes of them.
+"""The dispatcher: assigns trials to workers, and reports what happens to the master.
 
-What `StudyDispatcher` cures in hpbandster's `core/dispatcher.py`:
+`StudyDispatcher` fixes these faults of hpbandster's `core/dispatcher.py`:
 
 - The trial of a dead worker was recorded as failed (a "todo" in its source). Here it goes back to the head of the queue
   as another attempt.
@@ -9,7 +9,7 @@ What `StudyDispatcher` cures in hpbandster's `core/dispatcher.py`:
 - Results were not checked. Here a result counts only if it names the attempt and the worker that the job has now; late
   and repeated ones are dropped.
 - Calls to workers held the lock and had no time limit. Here no call holds the lock, and all have one.
-- An exception ended a thread silently, and the study waited for ever. Here it reaches the master.
+- An exception ended a thread silently, and the study waited forever. Here it reaches the master.
 - A notification that came while the thread worked was lost. Here it is an event, which stays set.
 - Dead workers stayed in the name server. Here they are removed.
 

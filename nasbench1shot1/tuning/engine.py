@@ -1,7 +1,7 @@
 """A study from its beginning, or from where it was stopped, to its end.
 
-The engine knows nothing of searches. What it proposes is evaluated by workers (`worker.run_worker`), whose function
-`evaluate` comes from outside, and what it observes goes to a `Recorder`.
+The engine does not depend on searches. Workers (`worker.run_worker`) evaluate its proposals with a function `evaluate`
+that the caller supplies, and a `Recorder` keeps the observations.
 """
 
 from collections.abc import Callable, Iterator
@@ -45,10 +45,10 @@ def run_study(
         start_workers: called once the name server answers; the context's workers are ended at the end.
             `local_workers.local_workers` makes such contexts, `local_workers.no_workers` one without workers.
         seed: seed of all proposals.
-        tuner: who proposes.
+        tuner: the algorithm that proposes configurations.
         host: name or address of this machine under which workers reach it.
         port: port of the name server. Default: any free port.
-        timing: how patient the study is.
+        timing: intervals and time limits of the study.
 
     Raises:
         InvalidInputError: the host is unknown, the port is taken, or a hyperparameter has an unsupported type.

@@ -86,7 +86,7 @@ class Evaluation:
         table, recorded = load_table(self._study.shared_options["table"]), self._study.config["table_id"]
         if table.id != recorded:
             raise InvalidInputError(
-                f"the study uses the table {recorded}, but here its name means {table.id}: install the former"
+                f"the study uses the table {recorded}, but on this machine that name is {table.id}: install {recorded}"
             )
         return table
 

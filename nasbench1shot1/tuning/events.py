@@ -1,4 +1,4 @@
-"""The two logs of a study that the engine writes: what was submitted, and which workers tried it.
+"""The two logs of a study that the engine writes: submitted trials, and attempts to evaluate them.
 
 `submissions.jsonl` and the recorder's observations are the whole state of a tuner: replaying both in the order in which
 they happened rebuilds it. A submission is on the disk before any worker sees it. `attempts.jsonl` only counts attempts
@@ -84,7 +84,7 @@ class Log:
                 file.write("".join(map(as_json_line, self.lines)).encode())
 
     def append(self, line: Mapping[str, Any]) -> None:
-        """Add a line, to the disk itself if the log is durable; raises UserError where it cannot be written."""
+        """Append a line, synced to disk if the log is durable; raises UserError if it cannot be written."""
         try:
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(as_json_line(line))
@@ -163,7 +163,7 @@ def in_order(
             submission = next(following)
         if number < len(observations):
             if observations[number].key not in submitted:
-                raise damaged(folder / METRICS, f"line {number + 1} was not submitted, or is there twice")
+                raise damaged(folder / METRICS, f"line {number + 1} was not submitted, or is repeated")
             submitted.remove(observations[number].key)
             yield observations[number]
     if submission is not None:

@@ -1,18 +1,18 @@
 """The configuration generators: hpbandster's BOHB without its known faults, and random sampling.
 
-What `BohbGenerator` cures in hpbandster's `optimizers/config_generators/bohb.py`:
+`BohbGenerator` fixes these faults of hpbandster's `optimizers/config_generators/bohb.py`:
 
 - Densities with fewer categories in the data than the hyperparameter has were NaN or negative (issues 73 and 92): see
   `density.Density`.
 - A missing value of the first hyperparameter was never imputed, because `np.any` of its index 0 is False. The density
   of conditional hyperparameters was NaN.
-- A bare `except` turned every failure into a random configuration. Here only candidates that the space forbids are
-  passed over, for the next best ones.
+- A bare `except` turned every failure into a random configuration. Here only forbidden candidates are skipped, in
+  favour of the next best ones.
 - Observations on a smaller budget were dropped once a larger budget had a model. Here every budget has the model of all
   its observations; the largest budget's model proposes, as in hpbandster.
 - Draws came from numpy's global state. Here each configuration's draws have a generator of their own, seeded by the
-  study's seed and the configuration's identity, so that a resumed study proposes what an unbroken one does.
-- Deprecated calls of ConfigSpace.
+  study's seed and the configuration's identity, so that a resumed study proposes what an uninterrupted one does.
+- It called deprecated functions of ConfigSpace.
 
 With continuous hyperparameters and equal draws, both propose equal configurations (a test compares them).
 """
@@ -174,7 +174,7 @@ class RandomGenerator(RandomSampling):  # type: ignore[misc]
 
 
 def random_state(*numbers: int) -> np.random.RandomState:
-    """Return a generator seeded by non-negative integers; hpbandster and scipy need this old kind."""
+    """Return a generator seeded by non-negative integers; hpbandster and scipy need this legacy type."""
     return np.random.RandomState(np.random.MT19937(np.random.SeedSequence(numbers)))
 
 

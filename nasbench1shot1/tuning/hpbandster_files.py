@@ -50,13 +50,13 @@ def result_line(observation: Line) -> list[Any]:
 
 
 def write_hpbandster_files(study: Study, folder: Path | None = None) -> None:
-    """Write configs.json and results.json from a study's record, each whole or not at all.
+    """Write configs.json and results.json from a study's record, each atomically.
 
     Existing files are replaced. A configuration that was submitted at several budgets has one line in configs.json.
 
     Args:
-        study: the study, at any moment of its life.
-        folder: where to write, with a copy of configspace.json. Default: the study's folder, which has it.
+        study: the study, finished or not.
+        folder: where to write, with a copy of configspace.json. Default: the study's folder, which already has it.
 
     Raises:
         DamagedFileError: the record of the study is damaged.

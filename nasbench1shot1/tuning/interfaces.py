@@ -1,4 +1,4 @@
-"""What the engine of a study expects from its surroundings, and what it tells them."""
+"""Interfaces between the engine of a study and its callers."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -7,13 +7,13 @@ from typing import Literal, Protocol
 from nasbench1shot1.tuning.trial import Observation, Outcome, Recorded, Trial
 
 Tuner = Literal["bohb", "random"]
-"""Who proposes configurations."""
+"""The algorithm that proposes configurations."""
 
 
 Evaluate = Callable[[Trial, Callable[[], bool]], Outcome]
-"""Evaluates a trial. The second argument must be polled several times a second: once it returns True, nobody wants the
-outcome, and the evaluation must end soon, with `TrialStoppedError` or otherwise. A trial that diverged is an outcome
-without loss. `TrialInterruptedError` asks for another attempt. Any other exception ends the study."""
+"""Evaluates a trial. The second argument must be polled several times a second: once it returns True, the outcome
+is no longer needed, and the evaluation must end soon, with `TrialStoppedError` or otherwise. A trial that diverged is
+an outcome without loss. `TrialInterruptedError` asks for another attempt. Any other exception ends the study."""
 
 
 @dataclass(frozen=True)
@@ -84,16 +84,16 @@ class WorkerProcesses(Protocol):
     """The worker processes that a study starts on its own machine."""
 
     def tend(self) -> None:
-        """Replace processes that died; called about once a second. Raises UserError if that is of no use."""
+        """Replace processes that died; called about once a second. Raises UserError if replacing them cannot help."""
 
 
 @dataclass(frozen=True)
 class Timing:
-    """How patient a study is.
+    """Intervals and time limits of a study.
 
     Attributes:
         wait_for_workers: seconds without any connected worker after which the study ends with an error.
-        ping_interval: seconds between looks at the workers.
+        ping_interval: seconds between checks of the workers.
         answers_within: seconds after which an unanswered call has failed.
         missed_pings: calls in a row that time out before a worker is presumed dead. A refused connection suffices.
         most_deaths: deaths of a trial's worker after which the study ends with an error.
@@ -114,7 +114,7 @@ class Pace:
     """Intervals and time limits of a worker, in seconds.
 
     Attributes:
-        look_every: time between looks at the master.
+        look_every: time between checks of the master.
         answers_within: time after which an unanswered call has failed.
         missed_looks: calls in a row that time out before the master is presumed gone. A refused connection suffices.
         ends_within: time that a new trial waits for the end of the last one.

@@ -3,7 +3,7 @@
 hpbandster's `core/master.py` registers results in the thread that received them, waits on conditions without a time
 limit, and resumes by feeding old results to its model (`WarmStartIteration`), without their brackets. Here only this
 loop changes the study's state. Every wait has a time limit, and a stopped study is replayed: all submissions and
-observations are made again in their order, so that brackets and models are those of an unbroken study.
+observations are made again in their order, so that brackets and models are those of an uninterrupted study.
 """
 
 import time
@@ -60,7 +60,7 @@ class StudyMaster:
         proposer: decides what is evaluated; fresh.
         recorder: keeps the observations.
         planned: number of all trials.
-        timing: how patient the study is.
+        timing: intervals and time limits of the study.
 
     Raises:
         DamagedFileError: the recorded submissions and observations contradict each other or the proposer.
@@ -112,7 +112,7 @@ class StudyMaster:
         )
 
     def _register(self, key: tuple[ConfigurationId, int], loss: float | None) -> None:
-        """Tell the proposer of an observation, which it sees nothing of but the loss."""
+        """Tell the proposer the loss of an observation, and nothing else of it."""
         self._proposer.observe(*key, loss)
         del self._open[key]
         self._observed += 1
@@ -202,7 +202,7 @@ class StudyMaster:
         log = log_of(self.folder, event.worker)
         where = f"see {log}" if log else f"see what {event.worker} printed"
         return (
-            f"{event.trial.name} ended its worker {event.deaths} times (the last: {event.worker}, {event.why}): "
+            f"the worker of {event.trial.name} died {event.deaths} times (last: {event.worker}, {event.why}): "
             f"{where}, then continue with nb1shot1 tune --resume {self.folder}"
         )
 

@@ -44,7 +44,7 @@ class TuningOptions:
     config_space: str = "cs2"
     """Hyperparameters and their ranges: cs1, cs2, cs3, or a ConfigSpace file (.json, .yaml)."""
     tuner: Literal["bohb", "random"] = "bohb"
-    """bohb, or random to evaluate random configurations at the maximum budget."""
+    """Tuning algorithm: bohb, or random (random configurations at the maximum budget)."""
     min_budget: Annotated[int, Range(1, MOST_EPOCHS)] = 25
     """Minimum budget: number of search epochs of the shortest searches."""
     max_budget: Annotated[int, Range(1, MOST_EPOCHS)] = 100
@@ -52,15 +52,15 @@ class TuningOptions:
     eta: Annotated[int, Range(2, 100)] = 2
     """Ratio of successive budgets; one in eta configurations advances to the next budget."""
     iterations: Annotated[int, Range(1, 10**6)] = 64
-    """Number of successive-halving brackets (tuner random: number of brackets whose configurations it draws)."""
+    """Number of successive-halving brackets. With tuner random, each has as many configurations as budgets."""
     seed: Annotated[int, Range(0, 2**32 - 1)] = 0
     """Random seed of the tuner and of every search."""
     continuation: Literal["restart", "continue"] = "restart"
-    """restart: a longer search starts again, as in the paper; continue: from the checkpoint of the shorter one."""
+    """At a larger budget, restart the search, as in the paper, or continue from the shorter search's checkpoint."""
     repeat: Literal["mean", "random"] = "mean"
-    """Training repeats of the table behind the objective: their mean, or a random one, as in the published code."""
+    """Objective: mean over the table's training repeats, or one random repeat, as in the published code."""
     workers: Annotated[int, Range(0, 1000)] = 1
-    """Number of parallel searches on this machine; 0 waits for nb1shot1 tune-worker on other machines."""
+    """Number of parallel searches on this machine; 0 only uses workers that join with nb1shot1 tune-worker."""
     host: str = "localhost"
     """Address or name under which workers reach this machine; the default is for workers on this machine only."""
     port: Annotated[int, Range(0, 65535)] = 0

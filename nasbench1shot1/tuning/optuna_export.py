@@ -1,7 +1,7 @@
 """A study as an Optuna study in a journal file, for `optuna-dashboard FILE` and Optuna's own analyses.
 
-Each observation is one trial, because each search has a learning curve of its own. The
-objective is the loss of the study. Intermediate values are the same quantity, the table's validation error of the
+Each observation is one trial, because each search has its own learning curve. The objective is the loss of the study.
+Intermediate values are the same quantity, the table's validation error of the
 architecture that the search preferred after each epoch, from the search's folder. Test errors are user attributes.
 """
 
@@ -39,9 +39,9 @@ _DESCRIBED = ("optimizer", "space", "config_space", "tuner", "min_budget", "max_
 
 
 def export_optuna(study: Study, file: Path) -> int:
-    """Write a study as an Optuna journal file, whole or not at all.
+    """Write a study as an Optuna journal file, atomically.
 
-    The name of the Optuna study is the name of the study's folder. Dates are counted from the creation of the folder;
+    The name of the Optuna study is the name of the study's folder. Timestamps count from the creation of the folder;
     pauses between sessions are left out.
 
     Args:
@@ -163,7 +163,7 @@ def _write_journal(study: Study, trials: "list[FrozenTrial]", path: Path) -> Non
 def new_optuna_study(
     trials: "Iterable[FrozenTrial]", storage: "BaseStorage | None" = None, name: str | None = None
 ) -> "OptunaStudy":
-    """Return an Optuna study that minimizes, with trials, without Optuna's line on standard error.
+    """Return an Optuna study that minimizes and contains trials, without printing Optuna's log line.
 
     Args:
         trials: the trials.

@@ -1,6 +1,6 @@
-"""Who decides what is evaluated next: hpbandster's brackets and generators, without its threads.
+"""Proposing what to evaluate next: hpbandster's brackets and generators, without its threads.
 
-`Proposer` is what a study needs from a tuner. Another tuner that is asked and told, such as SMAC, can implement it.
+`Proposer` is what a study needs from a tuner. Another ask-and-tell tuner, such as SMAC, can implement it.
 """
 
 import logging
@@ -38,7 +38,7 @@ class Proposal:
 
 
 class Proposer(Protocol):
-    """A tuner that is asked and told. Its proposals must follow from its seed and from the calls before."""
+    """An ask-and-tell tuner. Its seed and the preceding calls must determine its proposals."""
 
     @property
     def is_finished(self) -> bool:

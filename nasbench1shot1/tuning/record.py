@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 CONFIG_SPACE, TRAJECTORY = "configspace.json", "trajectory.png"
 SEARCH_OPTIONS = "search_options"
-"""Section of config.json: what every search gets besides its hyperparameters."""
+"""Section of config.json: the options of every search, except its hyperparameters."""
 
 FIELDS: dict[str, Any] = {
     "number": int,
@@ -144,7 +144,7 @@ class Study(RunRecord):
 
 
 def best(lines: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """Return the observation with the least loss, of equal ones the first; None if all searches diverged."""
+    """Return the observation with the lowest loss (ties: the first); None if all searches diverged."""
     return min((line for line in lines if line["loss"] is not None), key=lambda line: line["loss"], default=None)
 
 

@@ -1,6 +1,6 @@
 """Calls between master, name server and workers: one short connection each, with a time limit.
 
-hpbandster keeps connections open and waits without limit, so that a machine that vanished blocks whoever calls it.
+hpbandster keeps connections open and waits without limit, so that a machine that vanished blocks its callers.
 """
 
 from collections.abc import Callable

@@ -23,8 +23,8 @@ REGRETS = {"valid_regret": ("validation regret", "#e07b39"), "test_regret": ("te
 def summarise(study: Study) -> dict[str, Any]:
     """Return the summary of a study whose searches have all ended.
 
-    `best` is the observation with the least loss over all budgets, and `best_at_maximum` that at the largest budget
-    with a finite loss; null if all searches diverged.
+    `best` is the observation with the lowest loss over all budgets. `best_at_maximum` is the observation with the
+    lowest loss at the largest budget with a finite loss. Both are null if all searches diverged.
     """
     lines = study.lines
     largest = max((line["budget"] for line in lines if line["loss"] is not None), default=None)

@@ -1,11 +1,11 @@
 """A worker's time with one master, from joining to the master's end.
 
-What `StudyWorker` cures in hpbandster's `core/worker.py`:
+`StudyWorker` fixes these faults of hpbandster's `core/worker.py`:
 
-- A worker whose master was gone waited for ever. Here it looks at the name server regularly, and leaves.
-- A result that could not be delivered was lost, with an exception in a thread that nobody watched. Here it is sent
+- A worker whose master was gone waited forever. Here it looks at the name server regularly, and leaves.
+- A result that could not be delivered was lost, with an exception in an unmonitored thread. Here it is sent
   again until it is acknowledged or the master is gone.
-- The start of a computation was not acknowledged. Here it is, and a worker that is busy says so.
+- The start of a computation was not acknowledged. Here it is, and a busy worker reports that it is busy.
 - A computation could not be stopped. Here the evaluation polls whether its outcome is still wanted.
 - Two workers with one name, or a name that was removed by mistake, went unnoticed: a worker restores its own entry.
 """

@@ -16,7 +16,7 @@ ConfigurationId = tuple[int, int, int]
 
 
 class TrialStoppedError(Exception):
-    """Raised by an evaluation that ended because nobody wants its result any more."""
+    """Raised by an evaluation that ended because its result is no longer needed."""
 
 
 class TrialInterruptedError(Exception):
@@ -166,7 +166,7 @@ class Recorded:
 def plain(values: Mapping[str, Any]) -> dict[str, Scalar]:
     """Return a mapping with Python scalars in the place of numpy's, as every border between processes needs them.
 
-    Pyro cannot send a numpy scalar: hpbandster waits for ever for a result that contains one.
+    Pyro cannot send a numpy scalar: hpbandster waits forever for a result that contains one.
 
     Raises:
         InvalidInputError: a value is not a scalar, or is infinite or NaN.

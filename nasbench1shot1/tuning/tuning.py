@@ -67,9 +67,9 @@ def tune(
         The finished study.
 
     Raises:
-        UserError: hpbandster is not installed; an unknown name or option; a value out of range; a folder in the way;
-            no worker; a search that fails for another reason than divergence. What was recorded stays, and can be
-            resumed.
+        UserError: hpbandster is not installed, a name or option is unknown, a value is out of range, the folder exists,
+            no worker connects, or a search fails for another reason than divergence. Recorded observations are kept,
+            and the study can be resumed.
         RunStoppedError: Ctrl-C; it names the folder to resume.
     """
     require_hpbandster()

@@ -42,7 +42,7 @@ def run_worker(
     """
     require_hpbandster()
     if not folder.is_dir():
-        raise InvalidInputError(f"'{folder}' is not a study: give the folder of one")
+        raise InvalidInputError(f"'{folder}' is not a study: give a study's folder")
     full_name = f"{socket.gethostname()}.{name or os.getpid()}"
     deadline = time.monotonic() + patience
     while not (folder / SUMMARY).exists():

@@ -128,7 +128,7 @@ def test_another_table_under_the_recorded_name_is_refused(study, monkeypatch):
     run = SimpleNamespace(summary={"architecture": str(ARCH)}, lines=[], config={"grown": []})
     monkeypatch.setattr(evaluation, "load_run", lambda folder: run)
     monkeypatch.setattr(evaluation, "load_table", lambda name: SimpleNamespace(id="another"))
-    with pytest.raises(nb.InvalidInputError, match="but here its name means another"):
+    with pytest.raises(nb.InvalidInputError, match="but on this machine that name is another"):
         Evaluation(study)(trial({}, 1, 7), lambda: False)
 
 

@@ -284,7 +284,7 @@ def test_a_trial_that_is_interrupted_three_times_ends_the_study(tmp_path):
         raise TrialInterruptedError("out of memory")
 
     found = error_of(tmp_path / "study", interrupted, timing=Timing(ping_interval=0.1))
-    assert "0-0-0 at 1 epochs ended its worker 3 times" in found
+    assert "the worker of 0-0-0 at 1 epochs died 3 times" in found
     assert "out of memory" in found
 
 
