@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.wording import counted
 
 Scalar = int | float | str | bool | None
 """Value of a hyperparameter, or of a field of a record."""
@@ -60,7 +61,7 @@ class Trial:
     @property
     def name(self) -> str:
         """The trial in words: "0-0-3 at 25 epochs"."""
-        return f"{id_in_words(self.configuration_id)} at {self.epochs} epochs"
+        return f"{id_in_words(self.configuration_id)} at {counted(self.epochs, 'epoch')}"
 
     def next_attempt(self) -> Self:
         """Return the trial as it is given out again."""

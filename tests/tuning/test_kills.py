@@ -105,7 +105,7 @@ def test_kills_of_several_workers_lose_nothing_and_repeat_nothing(tmp_path):
 
 def test_the_late_result_of_a_worker_that_was_presumed_dead_is_ignored(tmp_path):
     """One of two workers is suspended within a trial, and wakes up after the other one has finished it."""
-    name = "0-0-1 at 1 epochs"
+    name = "0-0-1 at 1 epoch"
     folder = make_study(tmp_path / "study", **{name: "hang once", "seconds": 0.05})
     timing = Timing(wait_for_workers=60, ping_interval=0.1, answers_within=1.5, missed_pings=2)
     master = in_fork(run_toy, folder, workers=2, brackets=FEW, timing=timing)
@@ -128,7 +128,7 @@ def test_a_trial_that_kills_its_worker_three_times_ends_the_study(tmp_path):
     with pytest.raises(UserError) as caught:
         run_toy(folder, brackets=ONE, timing=Timing(ping_interval=0.1))
     log = folder / "workers" / "local-0.log"
-    assert "the worker of 0-0-0 at 1 epochs died 3 times" in str(caught.value)
+    assert "the worker of 0-0-0 at 1 epoch died 3 times" in str(caught.value)
     assert f"see {log}, then continue with nb1shot1 tune --resume {folder}" in str(caught.value)
     assert len(pids(folder)) == 3
 

@@ -80,7 +80,7 @@ def finish(folder: Path, failure: str | None = None) -> None:
     [
         (f"{KILLED} by signal 9", TrialInterruptedError, "killed by signal 9"),
         ("CIFAR-10 is not installed", nb.UserError, r"the search of .* failed \(CIFAR-10 .*output is in .*001.log"),
-        (JobStoppedError("x"), TrialStoppedError, "0-0-4 at 1 epochs"),
+        (JobStoppedError("x"), TrialStoppedError, "0-0-4 at 1 epoch"),
     ],
 )
 def test_how_a_search_can_end(study, monkeypatch, ending, expected, sentence):
@@ -107,7 +107,7 @@ def test_a_diverged_search_is_not_repeated(study, monkeypatch):
         outcome = Evaluation(study)(trial({}, 1, 5), lambda: False)
         assert (outcome.loss, outcome.failure) == (None, "the training loss diverged")
         assert outcome.values == {"search_seconds": 0.0}
-    assert started == ["0-0-5 at 1 epochs"]
+    assert started == ["0-0-5 at 1 epoch"]
 
 
 def test_the_tuner_cannot_see_test_values(study, monkeypatch):

@@ -250,7 +250,7 @@ def test_an_objective_that_raises_ends_the_study(tmp_path):
         raise OSError("No space left\non the device")
 
     found = error_of(tmp_path / "study", fails)
-    assert "0-0-0 at 1 epochs failed on" in found
+    assert "0-0-0 at 1 epoch failed on" in found
     assert "(OSError: No space left): fix the cause" in found
 
     def refuses(trial, is_stopped):
@@ -284,7 +284,7 @@ def test_a_trial_that_is_interrupted_three_times_ends_the_study(tmp_path):
         raise TrialInterruptedError("out of memory")
 
     found = error_of(tmp_path / "study", interrupted, timing=Timing(ping_interval=0.1))
-    assert "the worker of 0-0-0 at 1 epochs died 3 times" in found
+    assert "the worker of 0-0-0 at 1 epoch died 3 times" in found
     assert "out of memory" in found
 
 
@@ -332,5 +332,5 @@ def test_a_worker_whose_master_is_gone_stops_its_evaluation_and_joins_the_next_o
         with pytest.raises(RunStoppedError):
             run_here(folder, None, Stops(folder), brackets=brackets)
         recorder = run_here(folder, None, brackets=brackets)
-    assert stopped == ["0-0-2 at 1 epochs"]
+    assert stopped == ["0-0-2 at 1 epoch"]
     assert [line["attempts"] for line in recorder.lines] == [1, 1, 2, 1, 1, 1, 1]
