@@ -23,6 +23,10 @@ CORE = [
 TABLE = ["lightgbm>=4.5"]
 # Runs many jobs on the workers of a dask scheduler (docs/jobs.md).
 CLUSTER = ["distributed>=2025.7"]
+# Tunes one-shot optimizers; hpbandster needs a C compiler and Python's headers to build.
+TUNE = ["hpbandster==0.7.4", "optuna>=5", "PyYAML>=6", "scikit-learn>=1.4", "smac>=2.4"]
+# Pairwise interactions of hyperparameters (experiments/tuning/interactions.py).
+INTERACTIONS = ["hypershap>=0.0.6"]
 # Only for a test that TensorFlow's reader of the official files and this package's yield the same records.
 TENSORFLOW = ["tensorflow-cpu>=2.16"]
 DEV = [
@@ -36,7 +40,7 @@ DEV = [
     "setuptools>=77",
 ]
 
-DATA = ["data", "data.sources", "data.table"]  # to setuptools, folders of data are packages
+DATA = ["data", "data.config_spaces", "data.sources", "data.table"]  # to setuptools, folders of data are packages
 
 setup(
     packages=[
@@ -48,6 +52,7 @@ setup(
         "nasbench1shot1.experiments.correlation",
         "nasbench1shot1.experiments.reproduction",
         "nasbench1shot1.experiments.space_statistics",
+        "nasbench1shot1.experiments.tuning",
         "nasbench1shot1.api",
         "nasbench1shot1.cell_training",
         "nasbench1shot1.commands",
@@ -63,6 +68,7 @@ setup(
         "nasbench1shot1.table_building",
         "nasbench1shot1.table_import",
         "nasbench1shot1.tables",
+        "nasbench1shot1.tuning",
         "nasbench1shot1.weight_sharing",
         *(f"nasbench1shot1.{folder}" for folder in DATA),
     ],
@@ -77,9 +83,11 @@ setup(
     extras_require={
         "table": TABLE,
         "cluster": CLUSTER,
+        "tune": TUNE,
+        "interactions": INTERACTIONS,
         "tensorflow": TENSORFLOW,
-        "dev": [*DEV, *TABLE, *CLUSTER],
-        "all": [*TABLE, *CLUSTER, *TENSORFLOW],
+        "dev": [*DEV, *TABLE, *CLUSTER, *TUNE],
+        "all": [*TABLE, *CLUSTER, *TUNE, *INTERACTIONS, *TENSORFLOW],
     },
     entry_points={"console_scripts": ["nb1shot1 = nasbench1shot1.cli:main"]},
 )

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas
 
+from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.evaluator import score
 from nasbench1shot1.experiments.correlation.outcome import FILES, write_outcome
@@ -18,6 +19,7 @@ from nasbench1shot1.one_shot_search.summary import summarise
 from nasbench1shot1.runs.folder import METRICS, SUMMARY, as_json_line
 from nasbench1shot1.runs.record import DIGEST, digest
 from nasbench1shot1.tables.table import Table
+from nasbench1shot1.tuning.record import Study
 
 OF_A_REPORT = {METRICS, SUMMARY, FIGURE, *FILES}
 
@@ -28,6 +30,26 @@ def rescore(run: Run, table: Table) -> pandas.DataFrame:
     Raises OutOfDomainError if the table lacks an architecture of the run.
     """
     return Run.as_frame(_lines(run, table))
+
+
+def rescore_study(study: Study, table: Table) -> pandas.DataFrame:
+    """Return a study's observations with the values of a table; the loss stays what the tuner saw.
+
+    Returns:
+        `Study.observations` with table errors, regrets and simulated seconds from `table`, and the columns
+        `valid_measured` and `test_measured`. Diverged searches keep their empty values and are not measured.
+
+    Raises OutOfDomainError if the table lacks an architecture of the study.
+    """
+    scores = {text: score(Architecture.parse(text), table) for text in study.observations["architecture"].dropna()}
+    rows = []
+    for line in study.lines:
+        found = scores[line["architecture"]].fields(line["search_seconds"]) if line["architecture"] else {}
+        measured = {name: bool(found.get(name, False)) for name in ("valid_measured", "test_measured")}
+        rows.append({**line, **{name: value for name, value in found.items() if name in line}, **measured})
+    frame, own = Study.as_frame(rows), [name for name in study.observations if name not in Study.FIELDS]
+    flags = pandas.DataFrame(rows, columns=["valid_measured", "test_measured"])
+    return pandas.concat([frame, flags, study.observations[own]], axis=1)
 
 
 def write_report(run: Run, table: Table, out: Path) -> dict[str, Any]:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from nasbench1shot1.tables.table import Metrics as Metrics
     from nasbench1shot1.tables.table import Table as Table
     from nasbench1shot1.tables.table import load_table as load_table
+    from nasbench1shot1.tuning.tuning import tune as tune
 
 # No module has the name of something below: importing that module would put itself in the name's place.
 _HOME = {
@@ -65,6 +66,7 @@ _HOME = {
     "search_space": "registry",
     "table_from_nasbench": "table_import.nasbench_object",
     "train_cell": "cell_training.training",
+    "tune": "tuning.tuning",
 }
 __all__ = sorted(_HOME)
 

@@ -42,6 +42,10 @@ SearchStoppedError = TrainingStoppedError = RunStoppedError
 """The names under which each kind of run raised it before."""
 
 
+class DivergedError(UserError):
+    """A loss, a weight or an architecture parameter that became infinite or NaN: a result of the run's options."""
+
+
 class DamagedFileError(UserError):
     """A file whose content is not what it should be."""
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.errors import InvalidInputError, UserError
+from nasbench1shot1.errors import DivergedError, InvalidInputError
 from nasbench1shot1.nasbench101.cell import OPERATIONS
 from nasbench1shot1.optimizers.enas_controller import Controller, ControllerSettings, Samples
 from nasbench1shot1.optimizers.sampling import SamplingHyperparameters, SamplingOptimizer
@@ -109,7 +109,7 @@ class ENAS(SamplingOptimizer):
     def end_epoch(self, shared: "SharedWeights") -> None:
         """Train the controller by REINFORCE; each step scores one architecture on a batch of the architecture half.
 
-        Raises UserError if the controller has diverged.
+        Raises DivergedError if the controller has diverged.
         """
         for _ in range(self.hyperparameters.controller_steps):
             samples = self.controller.sample(self.generator)
@@ -117,7 +117,7 @@ class ENAS(SamplingOptimizer):
             self.reinforce(samples, 1 - float(errors[0]))
         self._drawn = []  # of the controller before
         if not all(torch.isfinite(weight).all() for weight in self.controller.parameters()):
-            raise UserError(
+            raise DivergedError(
                 "a weight of the controller diverged (infinite or NaN): search again with a lower "
                 "--controller-learning-rate"
             )

@@ -38,6 +38,7 @@ PAGES = (
     "docs/space_statistics.md",
     "docs/training.md",
     "docs/table.md",
+    "docs/tuning.md",
 )
 TINY = {
     "images": "cifar10-sample",

@@ -21,7 +21,7 @@ TIMED = 24
 TIMED_RESAMPLES = 5
 """Number of bootstrap resamples that are timed."""
 PROBABILITY = 0.7
-"""Work for the predictor `probability`, which has only correlations, relative to the error or the loss."""
+"""Work for the predictor `probability`, relative to the error or the loss: it only has correlations."""
 
 
 @dataclass(frozen=True)

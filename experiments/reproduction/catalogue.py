@@ -5,18 +5,33 @@ from collections.abc import Callable, Sequence
 
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.experiments.reproduction.figure import ReproducedFigure
-from nasbench1shot1.experiments.reproduction.figures import FIGURES, OTHER_FIGURES, RANKING_FIGURES
+from nasbench1shot1.experiments.reproduction.figures import (
+    FIGURES,
+    IMPORTANCE_FIGURES,
+    OTHER_FIGURES,
+    RANKING_FIGURES,
+    TRANSFER_TABLES,
+    TUNING_FIGURES,
+)
+from nasbench1shot1.experiments.reproduction.importance_figure import ImportanceFigure
 from nasbench1shot1.experiments.reproduction.proxy_figure import ProxyFigure
 from nasbench1shot1.experiments.reproduction.ranking_figure import RankingFigure
 from nasbench1shot1.experiments.reproduction.regret import RegretFigure
+from nasbench1shot1.experiments.reproduction.trajectory_figure import TrajectoryFigure
+from nasbench1shot1.experiments.reproduction.transfer_table import TransferTable
 
-KINDS: dict[str, Callable[[str, Sequence[str]], ReproducedFigure]] = {
-    "figure2": RegretFigure.named,
-    **dict.fromkeys(RANKING_FIGURES, RankingFigure.named),
+_KINDS: dict[str, Callable[[str, Sequence[str]], ReproducedFigure]] = {
     **dict.fromkeys(FIGURES, RegretFigure.named),
+    **dict.fromkeys(RANKING_FIGURES, RankingFigure.named),
+    **dict.fromkeys(TUNING_FIGURES, TrajectoryFigure.named),
+    **dict.fromkeys(IMPORTANCE_FIGURES, ImportanceFigure.named),
     "figure17": ProxyFigure.named,
 }
-"""Functions that create a figure from its name and the selected parts, by name."""
+KINDS = {
+    **{name: _KINDS[name] for name in sorted(_KINDS, key=lambda name: int(name.removeprefix("figure")))},
+    **dict.fromkeys(TRANSFER_TABLES, TransferTable.named),
+}
+"""Functions that create a figure or table from its name and the selected parts, by name."""
 
 
 def open_figure(name: str, only: Sequence[str] = ()) -> ReproducedFigure:
@@ -37,10 +52,11 @@ def open_figure(name: str, only: Sequence[str] = ()) -> ReproducedFigure:
 
 def _unknown_figure(name: str) -> InvalidInputError:
     known = f"known: {', '.join(KINDS)}"
+    kind = "table" if name.startswith("tab") else "figure"
     number = int(match[0]) if (match := re.search(r"\d+", name)) else 0
-    if number in OTHER_FIGURES:
+    if kind == "figure" and number in OTHER_FIGURES:
         return InvalidInputError(
             f"reproduce does not draw figure {number} of the paper, which shows {OTHER_FIGURES[number]} ({known})"
         )
-    hint = f"; did you mean 'figure{number}'?" if f"figure{number}" in KINDS else ""
+    hint = f"; did you mean '{kind}{number}'?" if f"{kind}{number}" in KINDS else ""
     return InvalidInputError(f"unknown figure '{name}'{hint} ({known})")

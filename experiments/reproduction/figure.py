@@ -37,6 +37,7 @@ class FigureJob(Job, ABC):
 
     Attributes:
         panel, curve: keys of the panel and the curve that show the result; the name of the job is "panel/curve/seed-0".
+        stage: jobs start once all jobs of earlier stages have ended.
         NOUNS: the singular and the plural noun for such jobs on screens.
         UNIT: the noun for a unit of progress; each unit is a line of metrics.jsonl.
         VERB: the participle for such a folder in error messages: "was searched with".
@@ -48,6 +49,7 @@ class FigureJob(Job, ABC):
 
     panel: str
     curve: str
+    stage: int = 0
 
     @property
     @abstractmethod
@@ -90,11 +92,6 @@ class FigureJob(Job, ABC):
         """Return the number of recorded units; a running process may be one unit ahead."""
         return min(self._lines(), self.units)
 
-    @classmethod
-    def counted(cls, number: int) -> str:
-        """Return a number of jobs in words: "1 search", "30 searches"."""
-        return f"{number} {cls.NOUNS[number != 1]}"
-
     def _lines(self) -> int:
         try:
             return (self.folder / METRICS).read_bytes().count(b"\n")
@@ -114,6 +111,18 @@ def job_fields(panel: str, curve: str, out: Path, options: Options) -> dict[str,
         "panel": panel,
         "curve": curve,
     }
+
+
+def nouns(jobs: Sequence[FigureJob]) -> tuple[str, str]:
+    """Return the singular and the plural noun for jobs: "run", "runs" if they are of several kinds."""
+    kinds = {job.NOUNS for job in jobs}
+    return kinds.pop() if len(kinds) == 1 else ("run", "runs")
+
+
+def counted_jobs(jobs: Sequence[FigureJob], number: int | None = None) -> str:
+    """Return the number of jobs in words, "1 search", "30 searches"; or that of another number of such jobs."""
+    number = len(jobs) if number is None else number
+    return f"{number} {nouns(jobs)[number != 1]}"
 
 
 class FigureResults(Protocol):

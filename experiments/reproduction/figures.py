@@ -137,12 +137,46 @@ FIGURES: dict[str, PaperFigure] = {
 RANKING_FIGURES = {"figure3": PaperFigure("one-shot versus true ranking", _spaces(_ALL_METHODS), quick_epochs=6)}
 """All figures of rank correlations, by name."""
 
-OTHER_FIGURES = {
-    1: "an overview",
-    5: "tuned one-shot and black-box optimizers over time",
-    6: "the distribution of test errors",
-    14: "tuned one-shot and black-box optimizers over time",
-    15: "tuned one-shot and black-box optimizers over time",
-    16: "the importance of hyperparameters",
+
+def _tuned(title: str, config_space: str, methods: tuple[str, ...] = GRADIENT_METHODS) -> PaperFigure:
+    """Studies of methods on every space; the epochs are the largest budget."""
+    panels = _spaces(_methods(*methods), config_space=config_space)
+    return PaperFigure(title, panels, epochs=100, quick_epochs=4)
+
+
+TUNING_FIGURES = {
+    "figure5": _tuned("tuned optimizers over time, cs2", "cs2"),
+    "figure14": _tuned("tuned optimizers over time, cs1", "cs1"),
+    "figure15": _tuned("tuned optimizers over time, cs3", "cs3"),
 }
+"""All figures of studies over simulated time, by name. The paper also shows black-box optimizers."""
+
+IMPORTANCE_FIGURES = {"figure16": _tuned("importance of hyperparameters, cs2", "cs2", ("darts",))}
+"""All figures of the importance of hyperparameters, by name."""
+
+TRANSFER_TABLES = {
+    "table2": PaperFigure(
+        "transfer from s3 (and 3 studies there)",
+        _spaces(
+            tuple(
+                Curve(f"{name}-{kind}", f"{METHODS[name]}, {kind}", {"optimizer": name})
+                for name in GRADIENT_METHODS
+                for kind in ("default", "transferred")
+            ),
+            ("s1", "s2"),
+        ),
+        quick_epochs=2,
+    )
+}
+"""All tables of transferred configurations, by name."""
+
+TUNING_SCALES = {
+    "full": FigureScale({"scale": "full", "eta": 2, "iterations": 64}, seeds=(0, 1, 2)),
+    "quick": FigureScale({"scale": "quick", "images_per_half": 160, "eta": 2, "iterations": 6}, seeds=(0, 1)),
+}
+"""Extent of the studies. full: the paper's 64 brackets and three repetitions; quick: up to an hour on two CPU cores,
+just enough for the model to propose some configurations of the last brackets.
+"""
+
+OTHER_FIGURES = {1: "an overview", 6: "the distribution of test errors"}
 """Content of the paper's figures that `reproduce` does not draw, by number."""

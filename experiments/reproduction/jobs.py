@@ -15,7 +15,15 @@ from nasbench1shot1.experiments.reproduction.figure import (
     fits,
     job_fields,
 )
-from nasbench1shot1.experiments.reproduction.figures import FIGURES, RANKING_FIGURES, SCALES, PaperFigure
+from nasbench1shot1.experiments.reproduction.figures import (
+    FIGURES,
+    IMPORTANCE_FIGURES,
+    RANKING_FIGURES,
+    SCALES,
+    TRANSFER_TABLES,
+    TUNING_FIGURES,
+    PaperFigure,
+)
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.record import Run, load_run
 from nasbench1shot1.wording import percent
@@ -66,7 +74,7 @@ class SearchJob(FigureJob):
 
 
 def figure_named(name: str, only: Sequence[str] = ()) -> PaperFigure:
-    """Return a figure of `FIGURES` or `RANKING_FIGURES`, or the selected part of it.
+    """Return a figure of `figures`, or the selected part of it.
 
     Args:
         name: "figure2", …
@@ -76,7 +84,7 @@ def figure_named(name: str, only: Sequence[str] = ()) -> PaperFigure:
     Raises:
         InvalidInputError: one of `only` matches nothing.
     """
-    figure = {**FIGURES, **RANKING_FIGURES}[name]
+    figure = {**FIGURES, **RANKING_FIGURES, **TUNING_FIGURES, **IMPORTANCE_FIGURES, **TRANSFER_TABLES}[name]
     if not only:
         return figure
     check_parts(name, [(panel.key, curve.key) for panel, curve in figure.pairs()], only)

@@ -1,16 +1,23 @@
 """Reproduction of a figure from start to end: run the missing jobs, draw the figure and print the results."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.errors import InvalidInputError, UserError
 from nasbench1shot1.experiments.reproduction.catalogue import open_figure
 from nasbench1shot1.experiments.reproduction.expectation import makespan, measure, seconds_left
-from nasbench1shot1.experiments.reproduction.figure import FigureJob, Kind, ReproducedFigure, check_recorded
+from nasbench1shot1.experiments.reproduction.figure import (
+    FigureJob,
+    Kind,
+    ReproducedFigure,
+    check_recorded,
+    counted_jobs,
+    nouns,
+)
 from nasbench1shot1.experiments.reproduction.outputs import check_is_of, mark, stem
-from nasbench1shot1.experiments.reproduction.screen import FigureProgress, list_jobs
+from nasbench1shot1.experiments.reproduction.screen import FigureProgress, amount, list_jobs
 from nasbench1shot1.files import check_writable, replacing, save_figure
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.jobs.job import Workers
@@ -85,12 +92,12 @@ def reproduce(
         try:
             failures = _run(name, jobs, folder, places, console)
         except KeyboardInterrupt as stop:
-            kept = f"finished {jobs[0].NOUNS[1]} stay in {folder}"
+            kept = f"finished {nouns(jobs)[1]} stay in {folder}"
             raise KeyboardInterrupt(f"stopped; {kept}: run the same command to continue") from stop
     picture = _draw(stem(name, only), figure, jobs, table, folder, console)
     if failures:
         told = "; ".join(f"{job}: {sentence}" for job, sentence in failures.items())
-        failed = f"{len(failures)} of {jobs[0].counted(len(jobs))}"
+        failed = f"{len(failures)} of {counted_jobs(jobs)}"
         raise UserError(f"{failed} failed; run the same command to retry: {told}")
     return picture
 
@@ -99,7 +106,7 @@ def _with_absolute_paths(options: dict[str, Any]) -> dict[str, Any]:
     """Return the options with absolute paths, because the working folder of a worker may differ."""
     from nasbench1shot1.tables.names import as_recorded
 
-    changes = {"images": absolute_file, "table": as_recorded}
+    changes: dict[str, Callable[[str | None], str | None]] = {"images": absolute_file, "table": as_recorded}
     return {name: changes[name](value) if name in changes else value for name, value in options.items()}
 
 
@@ -118,30 +125,37 @@ def _run(name: str, jobs: Sequence[FigureJob], folder: Path, workers: Workers, c
     folder.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
     mark(folder, name)
+    failures = dict[str, str]()
     with locked(folder), FigureProgress(todo, per_unit, workers.count, console) as watcher:
-        failures = run_jobs(todo, workers, watcher)
-    sayer(console)(f"{todo[0].counted(len(todo))} in {(time.monotonic() - started) / 60:.1f} min")
+        for stage in _stages(todo):
+            failures |= run_jobs(stage, workers, watcher)
+    sayer(console)(f"{counted_jobs(todo)} in {(time.monotonic() - started) / 60:.1f} min")
     return failures
+
+
+def _stages(jobs: Sequence[FigureJob]) -> list[list[FigureJob]]:
+    """Return jobs by stage, in their order."""
+    return [[job for job in jobs if job.stage == stage] for stage in sorted({job.stage for job in jobs})]
 
 
 def _announce(
     jobs: Sequence[FigureJob], workers: Workers, console: "Console", list_them: bool = False
 ) -> dict[Kind, float]:
     """Print the amount of work and the estimated time; return the seconds per unit."""
-    say, todo, one = sayer(console), [job for job in jobs if not job.is_finished], jobs[0]
+    say, todo = sayer(console), [job for job in jobs if not job.is_finished]
     finished = len(jobs) - len(todo)
     done = f"; {finished} {'is' if finished == 1 else 'are'} finished" if finished else ""
-    say(f"{one.counted(len(jobs))} of {one.extent}{done}")
+    say(f"{amount(jobs)}{done}")
     if todo:
         units = sum(job.units - job.units_done() for job in todo)
-        at_once = one.counted(min(workers.count, len(todo)))
-        say(f"{counted(units, one.UNIT)} to go, {at_once} at once; timing a step of each kind …")
+        at_once = counted_jobs(todo, min(workers.count, len(todo)))
+        say(f"{counted(units, jobs[0].UNIT)} to go, {at_once} at once; timing a step of each kind …")
     per_unit = workers.call(measure, todo)
     if list_them:
         list_jobs(jobs, per_unit, console)
     if todo:
-        seconds = [seconds_left(job, per_unit, job.units_done()) for job in todo]
-        say(f"This will take {duration(makespan(seconds, workers.count))}.")
+        lengths = ([seconds_left(job, per_unit, job.units_done()) for job in stage] for stage in _stages(todo))
+        say(f"This will take {duration(sum(makespan(seconds, workers.count) for seconds in lengths))}.")
     return per_unit
 
 
@@ -157,6 +171,6 @@ def _draw(
     results.show(console)
     say = sayer(console)
     say(f"Table {table.id}")
-    say(f"Values per epoch: {values}")
+    say(f"Values: {values}")
     say(f"Picture: {picture}")
     return picture

@@ -12,7 +12,7 @@ from rich.table import Table as Screen
 
 from nasbench1shot1.experiments.reproduction.drawing import ERROR, REGRET, Result
 from nasbench1shot1.experiments.reproduction.expectation import seconds_left
-from nasbench1shot1.experiments.reproduction.figure import FigureJob, Kind
+from nasbench1shot1.experiments.reproduction.figure import FigureJob, Kind, counted_jobs, nouns
 from nasbench1shot1.jobs.running import Watcher
 from nasbench1shot1.wording import counted, duration, sayer
 
@@ -48,7 +48,7 @@ class FigureProgress(Watcher[FigureJob]):
         """Move the bar to the number of recorded units."""
         self._done |= {job.name: job.units_done() for job in waiting}
         done = sum(self._done.values())
-        unit, noun = self._jobs[0].UNIT, self._jobs[0].NOUNS[0]
+        unit, noun = self._jobs[0].UNIT, nouns(self._jobs)[0]
         text = f"{unit} {done}/{self._units}, {noun} {len(self._ended)}/{len(self._jobs)}"
         self._bar.update(self._task, completed=done, description=f"{text}, left: {duration(self.seconds_left())}")
 
@@ -74,6 +74,14 @@ class FigureProgress(Watcher[FigureJob]):
 
     def _line(self, job: FigureJob, text: str) -> None:
         self._say(f"{len(self._ended):>3}/{len(self._jobs)}  {job.name}: {text}")
+
+
+def amount(jobs: Sequence[FigureJob]) -> str:
+    """Return the amount of work in words, such as "3 studies of 64 epochs and 24 searches of 2 epochs"."""
+    groups = dict[tuple[tuple[str, str], str], list[FigureJob]]()
+    for job in jobs:
+        groups.setdefault((job.NOUNS, job.extent), []).append(job)
+    return " and ".join(f"{counted_jobs(own)} of {extent}" for (_, extent), own in groups.items())
 
 
 def list_jobs(jobs: Sequence[FigureJob], per_unit: Mapping[Kind, float], console: Console) -> None:

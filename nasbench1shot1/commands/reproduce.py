@@ -12,7 +12,9 @@ GIVEN = ("epochs", "images", "preset", "table", "device", "threads", "precision"
 
 @dataclass(frozen=True)
 class Reproduce:
-    """Run the searches or trainings of a NAS-Bench-1Shot1 figure in parallel and draw it. No name: list the figures.
+    """Run the searches, trainings or studies of a NAS-Bench-1Shot1 figure in parallel and draw it.
+
+    Without a name, list the figures.
 
     To continue after a stop, run the command again; finished runs are kept.
     """
@@ -21,7 +23,7 @@ class Reproduce:
         tyro.conf.Positional[str | None],
         tyro.conf.arg(metavar="[FIGURE]", help_behavior_hint="(default: list the figures)"),
     ] = None
-    """Figure: figure2, figure3, figure4, figure7 to figure13, or figure17."""
+    """Figure: figure2 to figure5, figure7 to figure17, or table2."""
     scale: str = "full"
     """full: the paper's setting, for GPUs; quick: minutes on a CPU, but too small to rank methods."""
     out: Path | None = None
@@ -30,15 +32,16 @@ class Reproduce:
     """Parts of the figure to draw into separate files: panels, curves or panel/curve, as in s1,s2/gdas or
     cells-3/channels-8; * matches anything. Default: the whole figure."""
     seeds: str | None = None
-    """Seeds, as 0-5 or 1,3,8. Default: 0-5 at the full scale, 0-1 at the quick scale; 0 for figure17."""
+    """Seeds, as 0-5 or 1,3,8. Default: 0-5 at the full scale, 0-1 at the quick scale; 0-2 and 0-1 for figures of
+    studies; 0 for figure17."""
     workers: int | None = None
-    """Number of parallel searches or trainings. Default: one per GPU, or as many as fit on the CPU cores."""
+    """Number of parallel searches, trainings or studies. Default: one per GPU, or as many as fit on the CPU cores."""
     scheduler: str | None = None
     """Address of a dask scheduler, such as tcp://host:8786, whose workers run all jobs. Default: this machine."""
     dry_run: bool = False
     """List the curves and the estimated time, and stop."""
     epochs: int | None = None
-    """Number of epochs of every search or training. Default: set by the figure."""
+    """Number of epochs of every search or training; maximum budget of every study. Default: set by the figure."""
     images: str | None = None
     """Image set, as in nb1shot1 search. Default: set by the scale."""
     preset: str = "corrected"
@@ -84,6 +87,7 @@ def _list() -> None:
     for name in KINDS:
         figure = open_figure(name)
         print(f"{name:<9} {figure.title:<38} full: {figure.size('full')} | quick: {figure.size('quick')}")
-    print("\n15 × 150 trainings: 150 architectures trained in each of 15 sizes of the proxy")
+    print("\n27 × 280 runs: 27 studies of 280 searches each, by nb1shot1 tune")
+    print("15 × 150 trainings: 150 architectures trained in each of 15 sizes of the proxy")
     print("90 × 50 epochs: 90 searches of 50 epochs each. full: the paper's setting; quick: minutes on a CPU")
     print("nb1shot1 reproduce FIGURE --scale quick")

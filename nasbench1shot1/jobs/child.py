@@ -17,18 +17,19 @@ from nasbench1shot1.jobs.job import run_to_its_end
 
 def main(arguments: list[str]) -> None:
     """Run the job; after a UserError, the last line of standard error is its sentence, and the exit code is 2."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=end_with_parent, daemon=True).start()
     job = json.loads(arguments[0])
     folder = Path(job["folder"])
     try:
         wait_until_free(folder, job["patience"])
-        run_to_its_end(job["command"], folder, job["options"])
+        run_to_its_end(job["command"], folder, job["options"], job["resume_options"])
     except UserError as error:
         print(f"nb1shot1: {error}", file=sys.stderr)
         sys.exit(2)
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
+    """Wait until the other end of standard input is closed, and end this process."""
     while os.read(0, 1):  # not sys.stdin: its lock would be held when the interpreter ends
         pass
     os._exit(1)

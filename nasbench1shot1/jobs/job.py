@@ -21,10 +21,11 @@ class Job:
     Attributes:
         name: what screens and errors call the job.
         command: "module:function". A new run is `function(out=folder, **options)`, a stopped one is
-            `function(resume=folder)`; `nasbench1shot1.one_shot_search.searching:search` is one. If the options name a
-            user's module, a stopped run also gets `allow_module=module`.
+            `function(resume=folder, **resume_options)`; `nasbench1shot1.one_shot_search.searching:search` is one. If
+            the options name a user's module, a stopped run also gets `allow_module=module`.
         folder: the run's folder, which workers must see under the same path.
         options: keyword arguments of a new run, as JSON values.
+        resume_options: keyword arguments of a stopped run, as JSON values.
         threads: number of CPU threads. Default: the cores of the machine divided by its number of workers.
         gpu: whether the job computes on a GPU.
     """
@@ -33,6 +34,7 @@ class Job:
     command: str
     folder: Path
     options: Mapping[str, Any] = field(default_factory=dict)
+    resume_options: Mapping[str, Any] = field(default_factory=dict)
     threads: int | None = None
     gpu: bool = False
 
@@ -68,7 +70,9 @@ class Workers(Protocol):
         """Return what a function returns on the machine that jobs run on."""
 
 
-def run_to_its_end(command: str, folder: Path, options: Mapping[str, Any]) -> None:
+def run_to_its_end(
+    command: str, folder: Path, options: Mapping[str, Any], resume_options: Mapping[str, Any] | None = None
+) -> None:
     """Start the run in `folder`, resume it if it was stopped, or return at once if it is finished.
 
     Args:
@@ -76,6 +80,7 @@ def run_to_its_end(command: str, folder: Path, options: Mapping[str, Any]) -> No
         folder: the run's folder.
         options: keyword arguments of a new run. If they name an optimizer (or else a space) as "module:attribute", a
             resumed run may import that module, because the creator of the job trusts it.
+        resume_options: keyword arguments of a stopped run.
 
     Raises:
         UserError: the command's own errors.
@@ -85,7 +90,7 @@ def run_to_its_end(command: str, folder: Path, options: Mapping[str, Any]) -> No
     module, _, name = command.partition(":")
     function = getattr(import_module(module), name)
     if is_started(folder):
-        function(resume=folder, **_permission(options))
+        function(resume=folder, **(resume_options or {}), **_permission(options))
     else:
         function(out=folder, **options)
 

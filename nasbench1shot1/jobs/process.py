@@ -15,6 +15,8 @@ from nasbench1shot1.runs.folder import SUMMARY
 CHILD = "nasbench1shot1.jobs.child"
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 """Environment variables that set the number of CPU threads."""
+KILLED = "its process was killed"
+"""Beginning of the sentence for a job whose process a signal ended."""
 
 
 class JobStoppedError(Exception):
@@ -62,7 +64,13 @@ def run_in_process(
 def start(job: Job, environment: Mapping[str, str], patience: float) -> "subprocess.Popen[bytes]":
     """Start the job's process, which ends when this one does; what it prints is appended to the job's log."""
     own = {**os.environ, **environment, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    described = {"command": job.command, "folder": str(job.folder), "options": dict(job.options), "patience": patience}
+    described = {
+        "command": job.command,
+        "folder": str(job.folder),
+        "options": dict(job.options),
+        "resume_options": dict(job.resume_options),
+        "patience": patience,
+    }
     with job.log.open("ab") as log:
         return subprocess.Popen(  # a group of its own, so that Ctrl-C reaches only the parent, which then ends it
             [sys.executable, "-m", CHILD, json.dumps(described)],
@@ -77,7 +85,7 @@ def start(job: Job, environment: Mapping[str, str], patience: float) -> "subproc
 def _failure(job: Job, code: int) -> str | None:
     if code < 0:
         hint = "; too little memory for so many --workers, perhaps" if -code == signal.SIGKILL else ""
-        return f"its process was killed by signal {-code}{hint}"
+        return f"{KILLED} by signal {-code}{hint}"
     if code > 0:
         return _last_line(job)
     return missing_result(job)

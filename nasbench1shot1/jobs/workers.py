@@ -58,7 +58,7 @@ def this_process() -> Iterator[Workers]:
 def _run_here(job: Job) -> str | None:
     with job.log.open("a", encoding="utf-8") as log, contextlib.redirect_stdout(log), contextlib.redirect_stderr(log):
         try:
-            run_to_its_end(job.command, job.folder, job.options)
+            run_to_its_end(job.command, job.folder, job.options, job.resume_options)
         except UserError as error:
             return str(error)
     return missing_result(job)

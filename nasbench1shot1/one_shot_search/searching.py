@@ -80,7 +80,7 @@ def start_search(options: SearchOptions, folder: Path, console: "Console | None"
     from nasbench1shot1.tables.table import load_table
 
     table = load_table(options.common.table)
-    _check_covers(table, options.common.space)
+    check_covers(table, options.common.space)
     with cpu_threads(options.common.threads):
         state = begin(options)  # first, because errors in options come before errors about the folder
         _check_is_no_other(folder, options)
@@ -104,7 +104,7 @@ def resume_search(
         recorded = load_run(folder).config
         options = _grown(folder, recorded, given, allow_module)
         table = load_table(options.common.table)
-        _check_covers(table, options.common.space)
+        check_covers(table, options.common.space)
         with cpu_threads(options.common.threads):
             state = begin(options)
             check_facts(folder, recorded, _facts(state, table))
@@ -148,7 +148,7 @@ def _record_growth(folder: Path, recorded: Mapping[str, Any], epochs: int, epoch
     write_json(folder / CONFIG, updated(folder, {"epochs": epochs, "grown": [*recorded.get("grown", []), growth]}))
 
 
-def _check_covers(table: "Table", name: str) -> None:
+def check_covers(table: "Table", name: str) -> None:
     """Raise InvalidInputError for a space without relaxation, or for a table that lacks cells of the space."""
     import numpy as np
 

@@ -155,7 +155,7 @@ def begin(options: SearchOptions) -> SearchState:
     space = registry.one_shot(registry.search_space(config.space))
     check_fits(config, space)
     images, halves = load_halves(config)
-    _check_batch(config, halves)
+    check_batch(config, halves)
     net = Supernet(
         space,
         config.channels,
@@ -224,7 +224,8 @@ def _below_net(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {f"net.{name}": tensor for name, tensor in tensors.items()}
 
 
-def _check_batch(config: SearchConfig, halves: Split) -> None:
+def check_batch(config: SearchConfig, halves: Split) -> None:
+    """Raise InvalidInputError if a batch needs more images than a half has."""
     smallest = min(len(halves.weights), len(halves.architecture))
     if config.batch_size > smallest:
         raise InvalidInputError(

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor, nn
 
-from nasbench1shot1.errors import UserError
+from nasbench1shot1.errors import DivergedError
 
 
 def finite(value: float | Tensor, what: str, advice: str) -> float:
@@ -18,7 +18,7 @@ def finite(value: float | Tensor, what: str, advice: str) -> float:
         advice: the place in the run, and what to do: "in epoch 3: search again with …".
 
     Raises:
-        UserError: the value is infinite or NaN.
+        DivergedError: the value is infinite or NaN.
     """
     value = float(value)
     if not math.isfinite(value):
@@ -27,15 +27,15 @@ def finite(value: float | Tensor, what: str, advice: str) -> float:
 
 
 def check_finite(tensors: Iterable[Tensor], what: str, advice: str) -> None:
-    """Raise UserError if one of several tensors on one device is infinite or NaN; arguments are as in `finite`."""
+    """Raise DivergedError if one of several tensors on one device is infinite or NaN; arguments are as in `finite`."""
     if not torch.stack([torch.isfinite(tensor).all() for tensor in tensors]).all():
         raise _diverged(what, advice)
 
 
 def check_network(net: nn.Module, advice: str) -> None:
-    """Raise UserError if a parameter or buffer of a network is infinite or NaN."""
+    """Raise DivergedError if a parameter or buffer of a network is infinite or NaN."""
     check_finite([*net.parameters(), *net.buffers()], "a weight or a batch-norm statistic", advice)
 
 
-def _diverged(what: str, advice: str) -> UserError:
-    return UserError(f"{what} diverged (infinite or NaN) {advice}")
+def _diverged(what: str, advice: str) -> DivergedError:
+    return DivergedError(f"{what} diverged (infinite or NaN) {advice}")

@@ -14,6 +14,7 @@ KINDS = {
     "cell training": "nasbench1shot1.cell_training.record:Training",
     "proxy training": "nasbench1shot1.proxy_training.record:ProxyTrainings",
     "ranking": "nasbench1shot1.experiments.correlation.record:Ranking",
+    "tuning": "nasbench1shot1.tuning.record:Study",
 }
 """The record class of every kind of run, as module:class; imported when a run of the kind is opened."""
 
@@ -22,11 +23,12 @@ def open_run(folder: str | Path) -> Any:
     """Open the folder of any kind of run for reading.
 
     Args:
-        folder: folder of a search, a cell training, proxy trainings or a ranking.
+        folder: folder of a search, a cell training, proxy trainings, a ranking or a study.
 
     Returns:
         The run's record: `nb.Run` for a search, `cell_training.Training` for a cell training,
-        `proxy_training.ProxyTrainings` for proxy trainings, `experiments.correlation.Ranking` for a ranking.
+        `proxy_training.ProxyTrainings` for proxy trainings, `experiments.correlation.Ranking` for a ranking,
+        `tuning.record.Study` for a study.
 
     Raises:
         InvalidInputError: the folder is not a run folder, or this version does not support the kind of run.

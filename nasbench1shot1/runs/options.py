@@ -157,12 +157,12 @@ def check_range(name: str, value: float | None, least: float, most: float = math
         Range(least, most).check(name, value)
 
 
-def absolute_file(images: str | None) -> str | None:
-    """Return an image file's absolute path, so that a run can be resumed from anywhere; a name stays a name."""
-    if images is None:
+def absolute_file(value: str | None, option: str = "--images") -> str | None:
+    """Return a file's absolute path, so that a run can be resumed from anywhere; a name stays a name."""
+    if value is None:
         return None
-    path = as_path(images, "--images")
-    return str(path.absolute()) if path.is_file() else images
+    path = as_path(value, option)
+    return str(path.absolute()) if path.is_file() else value
 
 
 def given(value: "T | None") -> "T":

@@ -33,6 +33,22 @@ def test_a_run_is_started_then_resumed_then_left_alone(tmp_path):
     assert len(attempts(job)) == 2
 
 
+def test_a_stopped_run_gets_the_options_for_resuming(tmp_path, monkeypatch):
+    job = light_job(tmp_path, "one", fail="stopped here")
+    with pytest.raises(UserError, match="stopped here"):
+        run_to_its_end(job.command, job.folder, job.options)
+    seen = []
+    monkeypatch.setattr("light_run.run", lambda **given: seen.append(given))
+    run_to_its_end(job.command, job.folder, job.options, {"epochs": 3})
+    run_to_its_end(job.command, tmp_path / "new", {"seed": 1, "optimizer": "own:Method"}, {"epochs": 3})
+    run_to_its_end(job.command, job.folder, {"optimizer": "own:Method"}, {"epochs": 3})
+    assert seen == [
+        {"resume": job.folder, "epochs": 3},
+        {"out": tmp_path / "new", "seed": 1, "optimizer": "own:Method"},
+        {"resume": job.folder, "epochs": 3, "allow_module": "own"},
+    ]
+
+
 def test_a_folder_that_a_lost_worker_still_holds_is_waited_for(tmp_path, monkeypatch):
     (tmp_path / "run").mkdir()
     holder = locked(tmp_path / "run")

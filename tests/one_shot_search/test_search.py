@@ -14,6 +14,7 @@ from rich.console import Console
 
 import nasbench1shot1 as nb
 from nasbench1shot1.conformance.tiny_search import differences, values
+from nasbench1shot1.errors import DivergedError
 from nasbench1shot1.one_shot_search.options import non_default_options, search_options
 from nasbench1shot1.one_shot_search.record import FIELDS
 from nasbench1shot1.one_shot_search.regret_curve import scale_text
@@ -295,7 +296,7 @@ def test_a_folder_in_the_way_does_not_hide_a_bad_option(unbroken, options, sente
 
 
 def test_a_loss_that_is_no_number_ends_the_search_and_keeps_the_record(tmp_path):
-    with pytest.raises(nb.UserError, match=r"diverged \(infinite or NaN\) in epoch 1: .* lower --learning-rate"):
+    with pytest.raises(DivergedError, match=r"diverged \(infinite or NaN\) in epoch 1: .* lower --learning-rate"):
         search(tmp_path / "run", learning_rate=1e30, grad_clip=1e30, images_per_half=400)
     assert [line["epoch"] for line in nb.load_run(tmp_path / "run").lines] == [0]
 
@@ -393,7 +394,7 @@ def test_a_checkpoint_that_lacks_something_is_refused(unbroken, tmp_path, missin
 
 
 def test_weights_that_diverge_in_an_epochs_last_step_are_not_recorded(tmp_path):
-    with pytest.raises(nb.UserError, match=r"the one-shot validation loss diverged \(infinite or NaN\) in epoch 1"):
+    with pytest.raises(DivergedError, match=r"the one-shot validation loss diverged \(infinite or NaN\) in epoch 1"):
         search(tmp_path / "run", learning_rate=1e30, grad_clip=1e30, batch_size=40)
     assert [line["epoch"] for line in nb.load_run(tmp_path / "run").lines] == [0]
 

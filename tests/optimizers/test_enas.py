@@ -8,6 +8,7 @@ import torch
 from tiny_controller import TINY, controller, every_decision, generator
 
 import nasbench1shot1 as nb
+from nasbench1shot1.errors import DivergedError
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.optimizers.enas import ENAS, ENASHyperparameters, controller_settings, reinforce_loss
 from nasbench1shot1.space import Choice
@@ -189,5 +190,5 @@ def test_a_diverged_controller_ends_in_a_sentence():
     method = enas(controller_steps=0)
     with torch.no_grad():
         method.controller.embedding.weight[0, 0] = torch.nan
-    with pytest.raises(nb.UserError, match="lower --controller-learning-rate"):
+    with pytest.raises(DivergedError, match="lower --controller-learning-rate"):
         method.end_epoch(Judge())

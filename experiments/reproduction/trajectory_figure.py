@@ -1,0 +1,165 @@
+"""Figures 5, 14 and 15 of NAS-Bench-1Shot1 as `reproduce` uses them: incumbents of studies over simulated time."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import pandas
+
+from nasbench1shot1.experiments.reproduction.figure import FigureJob, Options
+from nasbench1shot1.experiments.reproduction.figures import Curve as PaperCurve
+from nasbench1shot1.experiments.reproduction.figures import Panel, PaperFigure
+from nasbench1shot1.experiments.reproduction.jobs import figure_named
+from nasbench1shot1.experiments.reproduction.tuning_jobs import StudyJob, studies_of
+from nasbench1shot1.experiments.reproduction.tuning_text import (
+    after,
+    diverged_text,
+    plan_text,
+    quick_text,
+    size_of,
+    unfinished_text,
+)
+from nasbench1shot1.experiments.rescoring import rescore_study
+from nasbench1shot1.experiments.tuning.trajectory import Curve, average, trajectory
+from nasbench1shot1.one_shot_search.regret_curve import provenance, table_text
+from nasbench1shot1.tables.table import Table
+from nasbench1shot1.tuning.record import Study
+from nasbench1shot1.wording import percent
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from rich.console import Console
+
+
+@dataclass(frozen=True, eq=False)
+class Method:
+    """The finished studies of one curve, scored on one table.
+
+    Attributes:
+        frames: observations of each study, as `rescore_study` returns them.
+    """
+
+    panel: Panel
+    curve: PaperCurve
+    studies: Sequence[Study]
+    frames: Sequence[pandas.DataFrame]
+
+    def drawn(self) -> Curve:
+        """Return the incumbents of every study that has one."""
+        found = [trajectory(frame) for frame in self.frames]
+        return Curve(self.curve.key, self.curve.label, [frame for frame in found if len(frame)])
+
+
+@dataclass(frozen=True)
+class Trajectories:
+    """The incumbents of all finished studies over simulated time; a `figure.FigureResults`."""
+
+    name: str
+    figure: PaperFigure
+    methods: Sequence[Method]
+    seeds: int
+    table: Table
+
+    def as_table(self) -> pandas.DataFrame:
+        """Return the mean curves: `panel`, `curve`, then the columns of `trajectory.average`."""
+        frames = []
+        for panel, curve in self._curves():
+            frame = average(curve.repetitions)
+            frame.insert(0, "curve", curve.key)
+            frame.insert(0, "panel", panel.key)
+            frames.append(frame)
+        return pandas.concat(frames, ignore_index=True) if frames else pandas.DataFrame()
+
+    def draw(self) -> "Figure":
+        """Return the picture, as `trajectory_drawing.draw_trajectories` does."""
+        from nasbench1shot1.experiments.tuning.trajectory_drawing import draw_trajectories
+
+        panels: dict[str, list[Curve]] = {}
+        for panel, curve in self._curves():
+            panels.setdefault(panel.title, []).append(curve)
+        measured = pandas.concat([self._observed(method) for method in self.methods])["test_measured"]
+        return draw_trajectories(panels, self._title(), self._caption(), provenance(measured.astype(float)))
+
+    def show(self, console: "Console") -> None:
+        """Print the last incumbents of every curve, and the budgets at which they were found."""
+        from rich.table import Table as Screen
+
+        screen = Screen("panel", "curve", "studies", "test regret at the end", "budgets of the incumbents")
+        for panel, curve in self._curves():
+            ends = pandas.DataFrame([frame.iloc[-1] for frame in curve.repetitions])
+            mean, spread = ends["test_regret"].mean(), ends["test_regret"].std()
+            regret = percent(mean) if len(ends) == 1 else f"{100 * mean:.2f} ± {100 * spread:.2f} %"
+            budgets = ", ".join(str(budget) for budget in ends["budget"])
+            screen.add_row(panel.key, curve.key, str(len(ends)), regret, budgets)
+        console.print(screen)
+
+    def _curves(self) -> list[tuple[Panel, Curve]]:
+        drawn = [(method.panel, method.drawn()) for method in self.methods]
+        return [(panel, curve) for panel, curve in drawn if curve.repetitions]
+
+    @staticmethod
+    def _observed(method: Method) -> pandas.DataFrame:
+        frames = [frame[frame["loss"].notna()] for frame in method.frames]
+        return pandas.concat(frames)
+
+    def _title(self) -> str:
+        studies = [study for method in self.methods for study in method.studies]
+        return "\n".join([after(self.name, self.figure.title), *plan_text(studies, self.seeds)])
+
+    def _caption(self) -> str:
+        studies = [study for method in self.methods for study in method.studies]
+        lines = [f"mean ± standard deviation over {self.seeds} studies"] if self.seeds > 1 else []
+        lines[-1:] = ["; ".join([*lines, "incumbent: lowest table validation error so far, at any budget"])]
+        counts = {f"{m.panel.key}/{m.curve.key}": len(m.studies) for m in self.methods}
+        lines += [*unfinished_text(counts, self.seeds), *diverged_text(studies), *quick_text(studies)]
+        frames = [self._observed(method) for method in self.methods]
+        return "\n".join([*lines, table_text(frames, self.table.id, self.table.fidelity())])
+
+
+@dataclass(frozen=True)
+class TrajectoryFigure:
+    """A figure of studies over simulated time; a `figure.ReproducedFigure`."""
+
+    name: str
+    figure: PaperFigure
+
+    @classmethod
+    def named(cls, name: str, only: Sequence[str]) -> Self:
+        """Return the figure or a selected part of it; arguments and errors as in `jobs.figure_named`."""
+        return cls(name, figure_named(name, only))
+
+    @property
+    def title(self) -> str:
+        """Return what the figure compares."""
+        return self.figure.title
+
+    def size(self, scale: str) -> str:
+        """Return the numbers of studies and of searches per study at a scale."""
+        return size_of(self.figure, scale)
+
+    def jobs(
+        self, scale: str, out: Path, given: Options, seeds: Sequence[int] | None, call: Callable[..., Any]
+    ) -> list[StudyJob]:
+        """Return the studies, as `tuning_jobs.studies_of` does."""
+        return studies_of(self.figure, scale, out, given, seeds, call)
+
+    def results(self, jobs: Sequence[FigureJob], table: Table) -> Trajectories | None:
+        """Return the incumbents of the finished studies; None if there is none."""
+        methods = [
+            Method(panel, curve, own, [rescore_study(study, table) for study in own])
+            for panel, curve, own in finished_studies(self.figure, jobs)
+        ]
+        seeds = len({job.options["seed"] for job in jobs})
+        found = Trajectories(self.name, self.figure, methods, seeds, table)
+        return found if any(method.drawn().repetitions for method in methods) else None
+
+
+def finished_studies(figure: PaperFigure, jobs: Sequence[FigureJob]) -> list[tuple[Panel, PaperCurve, list[Study]]]:
+    """Return every curve that has finished studies, with the studies."""
+    found = []
+    for panel, curve in figure.pairs():
+        own = [job for job in jobs if (job.panel, job.curve) == (panel.key, curve.key) and job.is_finished]
+        if own:
+            found.append((panel, curve, [Study.open(job.folder) for job in own]))
+    return found

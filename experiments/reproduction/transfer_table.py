@@ -1,0 +1,167 @@
+"""Table 2 of NAS-Bench-1Shot1 as `reproduce` uses it: the best configuration of s3 on s1 and s2, beside the default."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pandas
+
+from nasbench1shot1.experiments.reproduction.figure import FigureJob, Options
+from nasbench1shot1.experiments.reproduction.figures import SCALES, PaperFigure
+from nasbench1shot1.experiments.reproduction.jobs import SearchJob, figure_named
+from nasbench1shot1.experiments.reproduction.transfer_jobs import TRANSFERRED, transfer_jobs
+from nasbench1shot1.experiments.reproduction.tuning_text import after, unfinished_text
+from nasbench1shot1.experiments.rescoring import rescore
+from nasbench1shot1.experiments.tuning.transfer import transfer_table
+from nasbench1shot1.one_shot_search.record import Run, load_run
+from nasbench1shot1.one_shot_search.regret_curve import provenance, scale_text, table_text
+from nasbench1shot1.tables.table import Table
+from nasbench1shot1.tuning.record import Study
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from rich.console import Console
+
+
+@dataclass(frozen=True, eq=False)
+class Transfers:
+    """The final test regrets of all finished searches, scored on one table; a `figure.FigureResults`.
+
+    Attributes:
+        runs: finished searches by panel and curve, in the order of the figure.
+        studies: the finished studies.
+    """
+
+    name: str
+    figure: PaperFigure
+    runs: dict[tuple[str, str], list[Run]]
+    studies: Sequence[Study]
+    seeds: int
+    table: Table
+
+    @cached_property
+    def last(self) -> dict[tuple[str, str], pandas.DataFrame]:
+        """Return the last epoch of every search, by panel and curve."""
+        return {
+            key: pandas.concat([rescore(run, self.table).tail(1) for run in runs]) for key, runs in self.runs.items()
+        }
+
+    def as_table(self) -> pandas.DataFrame:
+        """Return one row per panel and curve, as `transfer.transfer_table` does, with the share of measured values."""
+        frame = transfer_table({key: list(rows["test_regret"]) for key, rows in self.last.items()})
+        frame["test_regret_measured"] = [rows["test_measured"].mean() for rows in self.last.values()]
+        return frame
+
+    def draw(self) -> "Figure":
+        """Return the picture: mean ± standard deviation of the final test regret, with the numbers beside."""
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+
+        frame = self.as_table()
+        panels = list(dict.fromkeys(frame["panel"]))
+        titles = {panel.key: panel.title for panel in self.figure.panels}
+        labels = {curve.key: curve.label for curve in self.figure.panels[0].curves}
+        canvas = Figure(figsize=(max(4.4 * len(panels), 8.0), 5.0), layout="constrained", dpi=100)
+        FigureCanvasAgg(canvas)
+        for panel, axes in zip(panels, canvas.subplots(1, len(panels), squeeze=False)[0], strict=True):
+            _draw(frame[frame["panel"] == panel], labels, axes)
+            axes.set_title(titles[panel], fontsize=10)
+            source = provenance(frame["test_regret_measured"])
+            axes.set_xlabel(f"test regret after the last epoch [%] ({source})", fontsize=8)
+        canvas.suptitle(self._title(), fontsize=10)
+        canvas.supxlabel(self._caption(), fontsize=7, color="#444444")
+        return canvas
+
+    def show(self, console: "Console") -> None:
+        """Print the table."""
+        from rich.table import Table as Screen
+
+        screen = Screen("panel", "curve", "searches", "test regret")
+        for _, row in self.as_table().iterrows():
+            regret = _in_words(row["test_regret_mean"], row["test_regret_std"])
+            screen.add_row(row["panel"], row["curve"], str(row["runs"]), regret)
+        console.print(screen)
+
+    def _title(self) -> str:
+        configs = [run.config for runs in self.runs.values() for run in runs]
+        scale = scale_text(configs).splitlines()[0]
+        size = f"{configs[0]['epochs']} epochs, {self.seeds} seeds"
+        paper = (
+            ""
+            if configs[0]["scale"] == "full"
+            else "; the paper's setting is 16 channels × 9 cells, 50 epochs, 6 seeds"
+        )
+        return "\n".join([after(self.name, "the best configuration of s3 on other spaces"), scale, size + paper])
+
+    def _caption(self) -> str:
+        lines = [f"mean ± standard deviation over {self.seeds} seeds"] if self.seeds > 1 else []
+        if self.studies:
+            planned = self.studies[0].options.brackets.planned
+            lines.append(
+                "transferred: the configuration of cs2 with the lowest validation error among the searches of as "
+                f"many epochs\nin one study of {planned} searches on s3; default: the optimizer's default configuration"
+            )
+        counts = {"/".join(key): len(runs) for key, runs in self.runs.items()}
+        lines += unfinished_text(counts, self.seeds)
+        if next(iter(self.runs.values()))[0].config["scale"] == "quick":
+            lines.append("searches this small show that the transfer runs; they do not show whether it helps")
+        return "\n".join([*lines, table_text(list(self.last.values()), self.table.id, self.table.fidelity())])
+
+
+@dataclass(frozen=True)
+class TransferTable:
+    """A table of transferred configurations; a `figure.ReproducedFigure`."""
+
+    name: str
+    figure: PaperFigure
+
+    @classmethod
+    def named(cls, name: str, only: Sequence[str]) -> Self:
+        """Return the table or a selected part of it; arguments and errors as in `jobs.figure_named`."""
+        return cls(name, figure_named(name, only))
+
+    @property
+    def title(self) -> str:
+        """Return what the table compares."""
+        return self.figure.title
+
+    def size(self, scale: str) -> str:
+        """Return the numbers of searches and epochs at a scale, without the studies."""
+        return f"{len(self.figure.pairs()) * len(SCALES[scale].seeds)} × {self.figure.epochs_at(scale)} epochs"
+
+    def jobs(
+        self, scale: str, out: Path, given: Options, seeds: Sequence[int] | None, call: Callable[..., Any]
+    ) -> list[FigureJob]:
+        """Return the studies and searches, as `transfer_jobs.transfer_jobs` does."""
+        return transfer_jobs(self.figure, scale, out, given, seeds, call)
+
+    def results(self, jobs: Sequence[FigureJob], table: Table) -> Transfers | None:
+        """Return the regrets of the finished searches; None if there is none."""
+        runs: dict[tuple[str, str], list[Run]] = {}
+        for panel, curve in self.figure.pairs():
+            own = [job for job in jobs if (job.panel, job.curve) == (panel.key, curve.key) and job.is_finished]
+            if own:
+                runs[panel.key, curve.key] = [load_run(job.folder) for job in own]
+        studies = [Study.open(job.folder) for job in jobs if not isinstance(job, SearchJob) and job.is_finished]
+        seeds = len({job.options["seed"] for job in jobs if isinstance(job, SearchJob)})
+        return Transfers(self.name, self.figure, runs, studies, seeds, table) if runs else None
+
+
+def _draw(frame: pandas.DataFrame, labels: dict[str, str], axes: Any) -> None:
+    places = range(len(frame))
+    for place, (_, row) in zip(places, frame.iterrows(), strict=True):
+        mean, spread = 100 * row["test_regret_mean"], 100 * row["test_regret_std"]
+        colour = "#d55e00" if row["curve"].endswith(TRANSFERRED) else "#5a5a5a"
+        axes.errorbar(mean, place, xerr=0.0 if np.isnan(spread) else spread, fmt="o", color=colour, capsize=3)
+        text = _in_words(row["test_regret_mean"], row["test_regret_std"])
+        axes.annotate(text, (mean, place), (0, 6), textcoords="offset points", ha="center", fontsize=7)
+    axes.set_yticks(places, [labels[key] for key in frame["curve"]], fontsize=8)
+    axes.set_ylim(len(frame) - 0.5, -0.7)
+    axes.grid(alpha=0.25, axis="x")
+
+
+def _in_words(mean: float, spread: float) -> str:
+    return f"{100 * mean:.3f}" if np.isnan(spread) else f"{100 * mean:.3f} ± {100 * spread:.3f}"

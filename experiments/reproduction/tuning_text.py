@@ -1,0 +1,61 @@
+"""Titles and captions of figures of studies."""
+
+import textwrap
+from collections.abc import Mapping, Sequence
+
+from nasbench1shot1.experiments.reproduction.figures import TUNING_SCALES, PaperFigure
+from nasbench1shot1.experiments.reproduction.tuning_jobs import RATIO
+from nasbench1shot1.one_shot_search.regret_curve import LINE, scale_text
+from nasbench1shot1.tuning.brackets import Brackets
+from nasbench1shot1.tuning.record import Study
+
+
+def after(name: str, title: str) -> str:
+    """Return the first line of a title."""
+    kind = "table" if name.startswith("table") else "figure"
+    return f"After {kind} {name.removeprefix(kind)} of NAS-Bench-1Shot1: {title}"
+
+
+def brackets_at(figure: PaperFigure, scale: str) -> Brackets:
+    """Return the brackets of every study of a figure at a scale."""
+    options, largest = TUNING_SCALES[scale].options, figure.epochs_at(scale)
+    return Brackets(max(1, largest // RATIO), largest, options["eta"], options["iterations"])
+
+
+def size_of(figure: PaperFigure, scale: str) -> str:
+    """Return the numbers of studies and of searches per study, such as "27 × 280 runs"."""
+    studies = len(figure.pairs()) * len(TUNING_SCALES[scale].seeds)
+    return f"{studies} × {brackets_at(figure, scale).planned} runs"
+
+
+def plan_text(studies: Sequence[Study], seeds: int) -> list[str]:
+    """Return lines that describe the searches and the plan of the studies."""
+    study, plan = studies[0], studies[0].options.brackets
+    budgets = ", ".join(map(str, plan.budgets))
+    number = "one study" if seeds == 1 else f"{seeds} studies"
+    lines = [scale_text([{**each.shared_options, **each.config} for each in studies])]
+    lines.append(f"{plan.planned} searches of {budgets} epochs per study, {number}")
+    if study.shared_options["scale"] == "full":
+        return lines
+    return [*lines, "the paper's setting: 16 channels × 9 cells, 280 searches of 25, 50, 100 epochs, 3 studies"]
+
+
+def unfinished_text(counts: Mapping[str, int], seeds: int) -> list[str]:
+    """Return a line that lists the curves with unfinished studies, if any."""
+    short = [f"{name} {count}" for name, count in counts.items() if count < seeds]
+    return textwrap.wrap(f"studies finished so far: {', '.join(short)}", LINE + 40) if short else []
+
+
+def diverged_text(studies: Sequence[Study]) -> list[str]:
+    """Return a line that counts model-based proposals and diverged searches."""
+    lines = [line for study in studies for line in study.lines]
+    model = sum(line["model_based"] for line in lines)
+    diverged = sum(line["loss"] is None for line in lines)
+    return [f"of {len(lines)} searches, {model} have a configuration that the model proposed, and {diverged} diverged"]
+
+
+def quick_text(studies: Sequence[Study]) -> list[str]:
+    """Return a line about what the quick scale cannot show; empty at the full scale."""
+    if studies[0].shared_options["scale"] == "full":
+        return []
+    return ["studies this small show that tuning runs; they do not rank methods or hyperparameters"]

@@ -1,0 +1,1 @@
+"""Analyses of studies: incumbents over time, best configurations, importance of hyperparameters, transfer."""

@@ -1,0 +1,26 @@
+"""`nb1shot1 export`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import tyro
+
+
+@dataclass(frozen=True)
+class Export:
+    """Write a study in the format of another tool. The study is not changed, and may still be running."""
+
+    study: tyro.conf.Positional[Path]
+    """Folder of a study (nb1shot1 tune)."""
+    optuna: Path
+    """New Optuna journal file, with a trial per search; optuna-dashboard FILE shows it."""
+
+    def run(self) -> None:
+        """Write the file and print its path."""
+        from nasbench1shot1.tuning.optuna_export import export_optuna
+        from nasbench1shot1.tuning.record import Study
+        from nasbench1shot1.wording import counted
+
+        number = export_optuna(Study.open(self.study), self.optuna)
+        print(f"{counted(number, 'trial')}: {self.optuna}")
+        print(f"To view it: pip install optuna-dashboard && optuna-dashboard {self.optuna}")

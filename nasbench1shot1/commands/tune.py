@@ -1,0 +1,128 @@
+"""`nb1shot1 tune` and `nb1shot1 tune-worker`."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Generic, Self, TypeVar
+
+import tyro
+
+from nasbench1shot1.errors import UserError
+from nasbench1shot1.ground.paths import as_path
+from nasbench1shot1.one_shot_search.config import SearchConfig
+from nasbench1shot1.tuning.options import SET_BY_THE_STUDY, TuningOptions, check_not_set
+
+Own = TypeVar("Own")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharedConfig(SearchConfig):
+    """The options of every search of a study: all but those that the study sets."""
+
+    optimizer: tyro.conf.Suppress[tyro.conf.Fixed[str]] = SearchConfig.optimizer
+    space: tyro.conf.Suppress[tyro.conf.Fixed[str]] = SearchConfig.space
+    seed: tyro.conf.Suppress[tyro.conf.Fixed[int]] = SearchConfig.seed
+    epochs: tyro.conf.Suppress[tyro.conf.Fixed[int]] = SearchConfig.epochs
+    keep_weights_every: tyro.conf.Suppress[tyro.conf.Fixed[int]] = SearchConfig.keep_weights_every
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tune(Generic[Own]):
+    """Tune the hyperparameters of a one-shot optimizer with BOHB: each evaluation is a search.
+
+    Search epochs are the budget, and the objective is the table's validation error of the architecture that a search
+    returns. This help shows the options of the optimizer that --optimizer selects. See docs/tuning.md.
+    """
+
+    tuning: tyro.conf.OmitArgPrefixes[TuningOptions]
+    """Options of the study."""
+    common: tyro.conf.OmitArgPrefixes[SharedConfig]
+    """Options of every search, except hyperparameters of the configuration space."""
+    own: tyro.conf.OmitArgPrefixes[Own]
+    """Options of this optimizer in every search."""
+    out: Path | None = None
+    """Folder of the new study; it must not exist. Default: runs/tune-OPTIMIZER-SPACE-SEED."""
+    resume: Path | None = None
+    """Folder of a stopped study to resume. Only --iterations may increase, and --workers, --host, --port and
+    --wait-for-workers may change."""
+    allow_module: str | None = None
+    """Module that --resume may import because the study's config.json names it. Importing a module runs its code."""
+
+    named: tyro.conf.Suppress[frozenset[str]] = frozenset()
+    """Names of the given options, set by `cli`; on resuming, their values are compared with the recorded ones."""
+
+    @classmethod
+    def for_flags(cls, flags: Mapping[str, str]) -> tuple[Any, Self]:
+        """Return the command's type and defaults for the optimizer that the command line names.
+
+        Raises InvalidInputError if the optimizer is unknown, or an option belongs only to other optimizers or is set
+        by the study.
+        """
+        from nasbench1shot1.one_shot_search.options import check_options, help_defaults
+        from nasbench1shot1.registry import optimizer
+
+        name = _optimizer_name(flags)
+        method = optimizer(name)
+        tuning_names = {field.name for field in fields(TuningOptions)}
+        check_not_set(flag for flag in flags if flag not in tuning_names)
+        check_options(method, flags)
+        common, own = help_defaults(method, name)
+        shared = SharedConfig(**{n: v for n, v in vars(common).items() if n not in SET_BY_THE_STUDY})
+        defaults = cls(tuning=TuningOptions(optimizer=name), common=shared, own=own)  # type: ignore[arg-type]
+        return cls[method.Hyperparameters], defaults  # type: ignore[index]
+
+    def run(self) -> None:
+        """Tune."""
+        from nasbench1shot1.tuning.tuning import tune
+
+        options = {**vars(self.common), **vars(self.own), **vars(self.tuning)}
+        given = {name: value for name, value in options.items() if name in self.named}
+        tune(out=self.out, resume=self.resume, allow_module=self.allow_module, **given)
+
+
+@dataclass(frozen=True)
+class TuneWorker:
+    """Join a study as a worker, from any machine with access to the study's folder, until the study is finished.
+
+    Start it before or after nb1shot1 tune. If nb1shot1 tune stops, the worker waits for it to be resumed.
+    """
+
+    folder: tyro.conf.Positional[Path]
+    """Folder of the study."""
+    name: str | None = None
+    """Name of this worker, unique on its machine. Default: its process id."""
+    host: str | None = None
+    """Address or name under which nb1shot1 tune reaches this machine. Default: that of the network interface used."""
+    patience: float = 600.0
+    """Seconds to wait for nb1shot1 tune to be started or resumed."""
+    allow_module: str | None = None
+    """Module that may be imported because the study's config.json names it. Importing a module runs its code."""
+
+    def run(self) -> None:
+        """Evaluate configurations until the study is finished."""
+        from nasbench1shot1.runs.options import check_range
+        from nasbench1shot1.tuning.evaluation import evaluation
+        from nasbench1shot1.tuning.extra import require_hpbandster
+        from nasbench1shot1.tuning.running import wait_for_study
+        from nasbench1shot1.tuning.worker import run_worker
+
+        require_hpbandster()
+        check_range("patience", self.patience, 0)
+        wait_for_study(self.folder, self.patience).check_trusted(self.allow_module)
+        run_worker(self.folder, evaluation(self.folder), name=self.name, host=self.host, patience=self.patience)
+
+
+def _optimizer_name(flags: Mapping[str, str]) -> str:
+    """Return the given optimizer, else the optimizer of the study to resume, else the default."""
+    from nasbench1shot1.registry import check_at_hand
+    from nasbench1shot1.runs.description import read_description
+
+    if named := flags.get("optimizer"):
+        return named
+    with suppress(UserError, KeyError):
+        folder = as_path(flags["resume"], "--resume")
+        recorded = str(read_description(folder)[1]["optimizer"])
+        check_at_hand("optimizers", "optimizer", recorded, folder, flags.get("allow_module"))
+        return recorded
+    return TuningOptions.optimizer

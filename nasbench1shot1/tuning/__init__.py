@@ -1,0 +1,1 @@
+"""Tuning the hyperparameters of one-shot optimizers: studies, and the processes that work on them."""

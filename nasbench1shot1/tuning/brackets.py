@@ -1,0 +1,82 @@
+"""Hyperband's plan: how many configurations each bracket evaluates, at how many epochs.
+
+The numbers are hpbandster's (`optimizers/bohb.py` and `optimizers/randomsearch.py`), in integer arithmetic. The
+floating-point logarithm there can lose a budget, and its budgets are not whole epochs.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.runs.options import check_range, flag
+
+
+@dataclass(frozen=True)
+class Brackets:
+    """The brackets of a study.
+
+    Attributes:
+        min_budget, max_budget: smallest and largest number of epochs. The smallest number in use can be larger than
+            `min_budget`, because budgets are `max_budget` divided by powers of eta.
+        eta: of the configurations of a stage, one in eta is promoted to the next stage.
+        iterations: number of brackets.
+        only_maximum: whether every configuration is evaluated at `max_budget`, as hpbandster's random search does.
+
+    Raises:
+        InvalidInputError: a number is out of range, or two budgets are equal after rounding to whole epochs.
+    """
+
+    min_budget: int
+    max_budget: int
+    eta: int = 2
+    iterations: int = 64
+    only_maximum: bool = False
+
+    def __post_init__(self) -> None:
+        check_range("min_budget", self.min_budget, 1)
+        check_range("eta", self.eta, 2)
+        check_range("iterations", self.iterations, 1)
+        if self.max_budget < self.min_budget:
+            raise InvalidInputError(
+                f"{flag('max_budget')} {self.max_budget} is less than {flag('min_budget')} {self.min_budget}: increase "
+                f"{flag('max_budget')}"
+            )
+        if len(set(self._all_budgets)) < len(self._all_budgets):
+            raise InvalidInputError(
+                f"the budgets {', '.join(map(str, self._all_budgets))} are not distinct numbers of epochs: increase "
+                f"{flag('min_budget')}"
+            )
+
+    @cached_property
+    def budgets(self) -> tuple[int, ...]:
+        """All budgets in use, in epochs, ascending."""
+        return (self.max_budget,) if self.only_maximum else self._all_budgets
+
+    @cached_property
+    def _all_budgets(self) -> tuple[int, ...]:
+        powers = range(self._stages - 1, -1, -1)
+        return tuple(round(self.max_budget / self.eta**power) for power in powers)
+
+    @cached_property
+    def _stages(self) -> int:
+        stages = 1
+        while self.min_budget * self.eta**stages <= self.max_budget:
+            stages += 1
+        return stages
+
+    def plan(self, iteration: int) -> tuple[tuple[int, int], ...]:
+        """Return the stages of a bracket: pairs of epochs and number of configurations, in order.
+
+        Source: hpbandster's `BOHB.get_next_iteration` and `RandomSearch.get_next_iteration`.
+        """
+        if self.only_maximum:
+            return ((self.max_budget, self._stages),)
+        last = self._stages - 1 - iteration % self._stages
+        first = self._stages // (last + 1) * self.eta**last
+        counts = [max(first // self.eta**stage, 1) for stage in range(last + 1)]
+        return tuple(zip(self.budgets[-last - 1 :], counts, strict=True))
+
+    @property
+    def planned(self) -> int:
+        """The number of trials of the study."""
+        return sum(count for iteration in range(self.iterations) for _, count in self.plan(iteration))

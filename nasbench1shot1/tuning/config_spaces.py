@@ -1,0 +1,188 @@
+"""Configuration spaces: which hyperparameters a study tunes, and their ranges.
+
+The bundled spaces cs1, cs2 and cs3 have the ranges of NAS-Bench-1Shot1 (Zela, Siems and Hutter, ICLR 2020; published
+code, optimizers/bohb_one_shot). A user's space is a JSON or YAML file as ConfigSpace writes it.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError
+from nasbench1shot1.files import PACKAGE_DATA, read_json, reason, replacing
+from nasbench1shot1.ground.paths import as_path
+from nasbench1shot1.one_shot_search.options import SearchOptions, search_options
+
+if TYPE_CHECKING:
+    from ConfigSpace import ConfigurationSpace
+
+FOLDER = PACKAGE_DATA / "config_spaces"
+NOT_TUNABLE = {
+    "optimizer", "space", "scale", "preset", "seed", "epochs", "images", "images_per_half", "table", "device",
+    "threads", "keep_weights_every",
+}  # fmt: skip
+"""Options of a search that cannot be hyperparameters: they change the data, the objective or the machine."""
+SAMPLES = 50
+"""Number of random configurations that are checked before a study starts."""
+
+Check = Callable[[SearchOptions], None]
+
+
+def bundled() -> list[str]:
+    """Return the names of the bundled configuration spaces."""
+    return sorted(path.stem for path in FOLDER.glob("*.json"))
+
+
+def config_space(named: str, fixed: Mapping[str, Any]) -> "ConfigurationSpace":
+    """Return a configuration space for a study; its defaults are those of the optimizer.
+
+    A default of the optimizer that is outside the range of the space is replaced by the space's own default.
+
+    Args:
+        named: the name of a bundled space, or a JSON or YAML file.
+        fixed: the explicitly given options of the study's shortest search, by name, including `epochs`.
+
+    Raises:
+        InvalidInputError: there is no such space, the file does not describe a space, a hyperparameter is not an option
+            of a search with this optimizer or is given as an option, or values of its range are not valid.
+    """
+    space = with_defaults(_open(named), search_options(fixed).as_dict())
+    _check_names(named, space, fixed)
+    check_searches(named, space, fixed, lambda options: None)
+    return space
+
+
+def check_searches(named: str, space: "ConfigurationSpace", fixed: Mapping[str, Any], check: Check) -> None:
+    """Check the ends of every hyperparameter's range, and some random configurations.
+
+    Args:
+        named: the name of the space, for messages.
+        space: the configuration space.
+        fixed: as in `config_space`.
+        check: called with the resolved options of each search; raises UserError if they are not valid.
+
+    Raises:
+        InvalidInputError: a configuration is not valid; the message has its values.
+    """
+    for values in _to_check(space):
+        try:
+            check(search_options({**fixed, **values}))
+        except UserError as error:
+            raise InvalidInputError(f"configuration space '{named}' contains {_in_words(values)}: {error}") from error
+
+
+def with_defaults(space: "ConfigurationSpace", defaults: Mapping[str, Any]) -> "ConfigurationSpace":
+    """Return a copy of a space with other defaults, where they are within the ranges of the space."""
+    content = as_content(space)
+    for hyperparameter in content["hyperparameters"]:
+        value = defaults.get(hyperparameter["name"])
+        if value is not None and space[hyperparameter["name"]].legal_value(value):
+            hyperparameter["default_value"] = value
+    with suppress(ValueError):  # together, the defaults may be a forbidden combination
+        return _from_content(content)
+    return space
+
+
+def as_content(space: "ConfigurationSpace") -> dict[str, Any]:
+    """Return a space as JSON values."""
+    return json.loads(json.dumps(space.to_serialized_dict(), default=_plain))  # type: ignore[no-any-return]
+
+
+def write_config_space(space: "ConfigurationSpace", path: Path) -> None:
+    """Write a space to a JSON file that ConfigSpace can read; raises UserError if it cannot be written."""
+    with replacing(path) as file:
+        file.write((json.dumps(as_content(space), indent=2) + "\n").encode())
+
+
+def read_config_space(path: Path) -> "ConfigurationSpace":
+    """Read the space that `write_config_space` wrote; raises DamagedFileError if the file is damaged."""
+    try:
+        return _from_content(read_json(path))
+    except UserError:
+        raise
+    except Exception as error:  # ConfigSpace reports a malformed description in many ways
+        raise DamagedFileError(f"{path} is damaged ({reason(error)}): restore it, or start a new study") from error
+
+
+def _open(named: str) -> "ConfigurationSpace":
+    if named in bundled():
+        return _from_content(read_json(FOLDER / f"{named}.json"))
+    path = as_path(named, "--config-space")
+    if not path.is_file():
+        raise InvalidInputError(
+            f"--config-space '{named}' does not exist: give {', '.join(bundled())}, or a ConfigSpace file"
+        )
+    content = _read_yaml(path) if path.suffix in (".yaml", ".yml") else read_json(path)
+    try:
+        return _from_content(content)
+    except Exception as error:  # as above
+        raise InvalidInputError(
+            f"--config-space '{named}' does not describe a ConfigSpace space ({reason(error)}): write the file with "
+            "ConfigurationSpace.to_json or to_yaml"
+        ) from error
+
+
+def _read_yaml(path: Path) -> Any:
+    try:
+        import yaml
+    except ImportError as error:
+        raise UserError(f"reading {path} needs PyYAML: run pip install pyyaml, or use a JSON file") from error
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise DamagedFileError(f"{path} cannot be read as YAML ({reason(error)}): correct it") from error
+
+
+def _from_content(content: Any) -> "ConfigurationSpace":
+    from ConfigSpace import ConfigurationSpace
+
+    if not isinstance(content, dict):
+        raise ValueError("it is not a mapping")
+    space: ConfigurationSpace = ConfigurationSpace.from_serialized_dict(content)
+    return space
+
+
+def _check_names(named: str, space: "ConfigurationSpace", fixed: Mapping[str, Any]) -> None:
+    if not len(space):
+        raise InvalidInputError(f"configuration space '{named}' has no hyperparameters: add at least one")
+    for name in space:
+        if name in NOT_TUNABLE:
+            raise InvalidInputError(
+                f"configuration space '{named}' has a hyperparameter '{name}', which a study cannot tune: remove it"
+            )
+        if name in fixed:
+            raise InvalidInputError(
+                f"--{name.replace('_', '-')} is a hyperparameter of the configuration space '{named}': remove the "
+                "option, or use a space without it"
+            )
+
+
+def _to_check(space: "ConfigurationSpace") -> Iterator[dict[str, Any]]:
+    """Yield the ends of the range of every hyperparameter, alone, then random configurations of a fixed seed."""
+    for name, hyperparameter in space.items():
+        for value in _ends(hyperparameter):
+            yield {name: _plain(value)}
+    copy = _from_content(as_content(space))
+    copy.seed(0)
+    for _ in range(SAMPLES):
+        yield {name: _plain(value) for name, value in copy.sample_configuration().items()}
+
+
+def _ends(hyperparameter: Any) -> list[Any]:
+    """Return the bounds of a number, or all values of a hyperparameter that has finitely many."""
+    for attribute in ("choices", "sequence"):
+        if hasattr(hyperparameter, attribute):
+            return list(getattr(hyperparameter, attribute))
+    if hasattr(hyperparameter, "lower"):
+        return [hyperparameter.lower, hyperparameter.upper]
+    return [hyperparameter.value]
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value
+
+
+def _in_words(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in values.items())

@@ -1,0 +1,99 @@
+"""Jobs and workers as the dispatcher sees them, and the events that it reports."""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from hpbandster.core.dispatcher import Job, Worker
+
+from nasbench1shot1.tuning.remote import call
+from nasbench1shot1.tuning.trial import Trial
+
+
+@dataclass(frozen=True)
+class Started:
+    """A trial was given to a worker."""
+
+    trial: Trial
+    worker: str
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A worker reported the outcome of a trial: an outcome as JSON, or the error of an evaluation that failed."""
+
+    trial: Trial
+    worker: str
+    outcome: dict[str, Any] | None
+    error: str | None
+
+
+@dataclass(frozen=True)
+class Returned:
+    """A trial is back in the queue; `deaths` counts how often that happened to it in this session."""
+
+    trial: Trial
+    worker: str
+    deaths: int
+    why: str
+
+
+@dataclass(frozen=True)
+class WorkersChanged:
+    """A worker joined or was lost."""
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A thread of the dispatcher failed."""
+
+    error: Exception
+
+
+Event = Started | Finished | Returned | WorkersChanged | Broken
+
+
+class TrialJob(Job):  # type: ignore[misc]
+    """hpbandster's job for one attempt of a trial."""
+
+    def __init__(self, trial: Trial, deaths: int = 0) -> None:
+        super().__init__(trial.configuration_id, trial=trial.as_json())
+        self.trial, self.deaths = trial, deaths
+        self.is_accepted = False
+
+
+class RemoteWorker(Worker):  # type: ignore[misc]
+    """A worker as the dispatcher sees it.
+
+    Attributes:
+        name, uri: its entry in the name server.
+        runs_job: the job that it was given.
+        changes: counts assignments and ends of jobs.
+        missed: calls in a row that it did not answer.
+        since: time of the last assignment or end, by `time.monotonic`.
+    """
+
+    def __init__(self, name: str, uri: str, seconds: float) -> None:
+        self.name, self.uri, self._seconds = name, uri, seconds
+        self.runs_job: TrialJob | None = None
+        self.changes = self.missed = 0
+        self.since = time.monotonic()
+
+    @property
+    def short_name(self) -> str:
+        """The name without hpbandster's prefix."""
+        return str(self.name.partition(".worker.")[2])
+
+    @property
+    def trial(self) -> Trial | None:
+        """What the worker was given; None if it is idle."""
+        return None if self.runs_job is None else self.runs_job.trial
+
+    def call(self, method: str, *arguments: Any) -> Any:
+        """Call a method of the worker; raises UnansweredError."""
+        return call(self.uri, self._seconds, method, *arguments)
+
+    def assign(self, job: TrialJob | None) -> None:
+        """Note what the worker runs now."""
+        self.runs_job, self.since = job, time.monotonic()
+        self.changes += 1

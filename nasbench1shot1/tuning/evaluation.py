@@ -1,0 +1,174 @@
+"""The evaluation of a trial: a search in a process of its own, then the objective."""
+
+import shutil
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.errors import DivergedError, InvalidInputError, UserError
+from nasbench1shot1.files import replacing, write_json
+from nasbench1shot1.jobs.cluster import PATIENCE
+from nasbench1shot1.jobs.folders import is_finished, is_started, wait_until_free
+from nasbench1shot1.jobs.job import Job
+from nasbench1shot1.jobs.process import KILLED, JobStoppedError, run_in_process
+from nasbench1shot1.one_shot_search.folder import PARAMETERS
+from nasbench1shot1.one_shot_search.record import Run, load_run
+from nasbench1shot1.one_shot_search.searching import search
+from nasbench1shot1.runs.folder import CHECKPOINT, CONFIG, ENVIRONMENT, METRICS, read_object
+from nasbench1shot1.runs.lifecycle import locked_folder
+from nasbench1shot1.tables.table import Table, load_table
+from nasbench1shot1.tuning.objective import objective
+from nasbench1shot1.tuning.options import set_by_the_study
+from nasbench1shot1.tuning.record import Study, folder_of
+from nasbench1shot1.tuning.trial import Outcome, Trial, TrialInterruptedError, TrialStoppedError
+
+FAILURE = "failure.json"
+"""In the folder of a search that diverged: the sentence that says how."""
+COMMAND = "nasbench1shot1.tuning.evaluation:search_trial"
+COPIED = (ENVIRONMENT, METRICS, PARAMETERS, CHECKPOINT, CONFIG)
+"""Files of a search that another search continues. config.json comes last: with it, a folder can be resumed."""
+
+
+def evaluation(folder: Path) -> "Evaluation":
+    """Return the evaluation of a study's trials; raises UserError if the study cannot be read here."""
+    return Evaluation(Study.open(folder))
+
+
+class Evaluation:
+    """Evaluates the trials of a study, one at a time, on the machine of the worker."""
+
+    def __init__(self, study: Study) -> None:
+        self._study = study
+
+    def __call__(self, trial: Trial, is_stopped: Callable[[], bool]) -> Outcome:
+        """Search with a trial's configuration and return its objective; a stopped search is resumed.
+
+        Args:
+            trial: what to evaluate.
+            is_stopped: polled several times a second; once it returns True, the search is stopped.
+
+        Returns:
+            The objective with the values `architecture` and `search_seconds`, or the failure of a search that diverged.
+
+        Raises:
+            TrialStoppedError: `is_stopped` returned True.
+            TrialInterruptedError: the process of the search was killed.
+            UserError: the search failed for another reason; the message names its log.
+        """
+        job = trial_job(self._study, trial)
+        if not (job.folder / FAILURE).is_file():
+            self._run(job, is_stopped)
+        if (job.folder / FAILURE).is_file():
+            return _diverged(job.folder)
+        return self._outcome(trial, load_run(job.folder))
+
+    def _run(self, job: Job, is_stopped: Callable[[], bool]) -> None:
+        job.make_parent()
+        try:
+            failure = run_in_process(job, {}, 1, is_stopped, PATIENCE)
+        except JobStoppedError:
+            raise TrialStoppedError(job.name) from None
+        if failure and failure.startswith(KILLED):
+            raise TrialInterruptedError(f"{job.name}: {failure}")
+        if failure and not (job.folder / FAILURE).is_file():
+            raise UserError(f"the search of {job.name} failed ({failure}): its output is in {job.log}")
+
+    def _outcome(self, trial: Trial, run: Run) -> Outcome:
+        config, summary = self._study.config, run.summary
+        arch = Architecture.parse(summary["architecture"])
+        loss = objective(arch, self._table, config["repeat"], config["seed"], trial)
+        return Outcome(loss, values={"architecture": summary["architecture"], "search_seconds": search_seconds(run)})
+
+    @cached_property
+    def _table(self) -> Table:
+        table, recorded = load_table(self._study.shared_options["table"]), self._study.config["table_id"]
+        if table.id != recorded:
+            raise InvalidInputError(
+                f"the study uses the table {recorded}, but on this machine that name is {table.id}: install {recorded}"
+            )
+        return table
+
+
+def trial_job(study: Study, trial: Trial) -> Job:
+    """Return the search of a trial as a job."""
+    shorter = _shorter(study, trial)
+    options = {
+        **study.shared_options,
+        **set_by_the_study(study.options, trial.epochs),
+        **trial.configuration,
+        **({"continues": str(shorter)} if shorter else {}),
+    }
+    return Job(
+        name=trial.name,
+        command=COMMAND,
+        folder=(study.folder / folder_of(trial.configuration_id, trial.epochs)).absolute(),
+        options=options,
+        resume_options={"epochs": trial.epochs},
+        threads=options.get("threads"),
+    )
+
+
+def _shorter(study: Study, trial: Trial) -> Path | None:
+    """Return the folder of the search that a trial continues; None if it starts anew, as after a diverged search."""
+    if study.options.continuation == "restart" or trial.continues is None:
+        return None
+    folder = (study.folder / folder_of(trial.configuration_id, trial.continues)).absolute()
+    return folder if is_finished(folder) else None
+
+
+def search_trial(
+    out: Path | None = None, resume: Path | None = None, continues: str | None = None, **options: Any
+) -> None:
+    """Search for a trial; arguments as those of `search`.
+
+    Args:
+        out: the folder of a new search.
+        resume: the folder of a search to resume.
+        continues: the folder of a finished, shorter search. A new search continues a copy of it.
+        options: options of the search; on resuming, its epochs.
+
+    Raises:
+        DivergedError: the search diverged. The folder then has a failure.json with the message.
+        UserError: as those of `search`.
+    """
+    folder = Path(resume or out or "")
+    if out is not None and continues is not None:
+        copy_run(Path(continues), folder)
+        out, resume, options = None, folder, {name: options[name] for name in ("optimizer", "epochs")}
+    try:
+        search(out=out, resume=resume, **options)
+    except DivergedError as error:
+        folder.mkdir(parents=True, exist_ok=True)  # a search that diverges at once leaves none
+        write_json(folder / FAILURE, {"failure": str(error)})
+        raise
+
+
+def copy_run(source: Path, folder: Path) -> None:
+    """Copy a finished search so that it can be continued; an unfinished copy is completed.
+
+    Raises:
+        InvalidInputError: another process is writing to the folder, or the source is not a search.
+    """
+    load_run(source)
+    wait_until_free(folder, PATIENCE)
+    with locked_folder(folder):
+        if not is_started(folder):
+            for name in COPIED:
+                with (source / name).open("rb") as original, replacing(folder / name) as copy:
+                    shutil.copyfileobj(original, copy)
+
+
+def search_seconds(run: Run) -> float:
+    """Return the search time of all recorded epochs, in seconds, without that of a shorter search that it continued."""
+    if not run.lines:
+        return 0.0
+    grown = run.config["grown"]
+    before = run.lines[grown[-1]["after_epoch"]]["search_seconds"] if grown else 0.0
+    return float(run.lines[-1]["search_seconds"] - before)
+
+
+def _diverged(folder: Path) -> Outcome:
+    seconds = search_seconds(load_run(folder)) if is_started(folder) else 0.0
+    return Outcome(None, str(read_object(folder / FAILURE)["failure"]), {"search_seconds": seconds})

@@ -1,0 +1,170 @@
+"""The two logs of a study that the engine writes: submitted trials, and attempts to evaluate them.
+
+`submissions.jsonl` and the recorder's observations are the whole state of a tuner: replaying both in the order in which
+they happened rebuilds it. A submission is on the disk before any worker sees it. `attempts.jsonl` only counts attempts
+over several sessions.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from nasbench1shot1.files import replacing, write_error
+from nasbench1shot1.runs.folder import METRICS, as_json_line, damaged, read_lines
+from nasbench1shot1.tuning.trial import ConfigurationId, Recorded, Scalar, Trial, id_in_words, parse_id, plain
+
+SUBMISSIONS, ATTEMPTS = "submissions.jsonl", "attempts.jsonl"
+FIELDS = ("number", "configuration_id", "budget", "configuration", "model_based", "after", "submitted")
+"""Fields of a line of submissions.jsonl; `submitted` is in seconds on the study's clock."""
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A trial that the tuner proposed.
+
+    Attributes:
+        configuration_id, configuration, epochs: the trial.
+        model_based: whether a model proposed the configuration.
+        after: number of observations registered when it was proposed.
+        submitted: seconds on the study's clock.
+    """
+
+    configuration_id: ConfigurationId
+    configuration: Mapping[str, Scalar]
+    epochs: int
+    model_based: bool
+    after: int
+    submitted: float
+
+    @property
+    def key(self) -> tuple[ConfigurationId, int]:
+        """The identity of the trial: configuration and epochs."""
+        return self.configuration_id, self.epochs
+
+    def as_line(self, number: int) -> dict[str, Any]:
+        """Return the submission as a line of submissions.jsonl."""
+        values = (
+            number,
+            id_in_words(self.configuration_id),
+            self.epochs,
+            plain(self.configuration),
+            self.model_based,
+            self.after,
+            self.submitted,
+        )
+        return dict(zip(FIELDS, values, strict=True))
+
+    @classmethod
+    def from_line(cls, line: Mapping[str, Any]) -> Self:
+        """Return the submission that `as_line` described; raises ValueError, KeyError or TypeError for other lines."""
+        types = {"number": int, "budget": int, "configuration": dict, "model_based": bool, "after": int}
+        if any(type(line[name]) is not kind for name, kind in types.items()):
+            raise ValueError("a field has a wrong type")
+        return cls(
+            parse_id(line["configuration_id"]),
+            line["configuration"],
+            line["budget"],
+            line["model_based"],
+            line["after"],
+            float(line["submitted"]),
+        )
+
+
+class Log:
+    """A file of JSON lines that only grows; opening it removes an incomplete last line."""
+
+    def __init__(self, path: Path, durable: bool) -> None:
+        self.path, self._durable = path, durable
+        self.lines = read_lines(path)
+        if path.exists():
+            with replacing(path) as file:
+                file.write("".join(map(as_json_line, self.lines)).encode())
+
+    def append(self, line: Mapping[str, Any]) -> None:
+        """Append a line, synced to disk if the log is durable; raises UserError if it cannot be written."""
+        try:
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(as_json_line(line))
+                file.flush()
+                if self._durable:
+                    os.fsync(file.fileno())
+        except OSError as error:
+            raise write_error(self.path, error) from error
+        self.lines.append(dict(line))
+
+
+class Submissions:
+    """All submissions of a study; raises DamagedFileError if the file is damaged."""
+
+    def __init__(self, folder: Path) -> None:
+        self._log = Log(folder / SUBMISSIONS, durable=True)
+        self.recorded = [self._read(number, line) for number, line in enumerate(self._log.lines)]
+        if any(a.after > b.after for a, b in zip(self.recorded, self.recorded[1:], strict=False)):
+            raise damaged(self.path, "its lines are not in order")
+        if len({submission.key for submission in self.recorded}) < len(self.recorded):
+            raise damaged(self.path, "it submits a trial twice")
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._log.path
+
+    def append(self, submission: Submission) -> None:
+        """Record a submission; once this returns, it is on the disk."""
+        self._log.append(submission.as_line(len(self.recorded)))
+        self.recorded.append(submission)
+
+    def _read(self, number: int, line: Mapping[str, Any]) -> Submission:
+        try:
+            submission = Submission.from_line(line)
+        except (KeyError, TypeError, ValueError) as error:
+            raise damaged(self.path, f"line {number + 1} is not a submission") from error
+        if line["number"] != number:
+            raise damaged(self.path, f"line {number + 1} has the number {line['number']}")
+        return submission
+
+
+class Attempts:
+    """Counts how often each trial was given to a worker, over all sessions."""
+
+    def __init__(self, folder: Path) -> None:
+        self._log = Log(folder / ATTEMPTS, durable=False)
+        self._counts = Counter((line.get("configuration_id"), line.get("budget")) for line in self._log.lines)
+
+    def count(self, key: tuple[ConfigurationId, int]) -> int:
+        """Return how often a trial was given to a worker."""
+        return self._counts[id_in_words(key[0]), key[1]]
+
+    def append(self, trial: Trial, worker: str, seconds: float) -> None:
+        """Record that a worker was given a trial; `seconds` is the time on the study's clock."""
+        line = {"configuration_id": id_in_words(trial.configuration_id), "budget": trial.epochs}
+        self._log.append({**line, "attempt": trial.attempt, "worker": worker, "started": seconds})
+        self._counts[line["configuration_id"], line["budget"]] += 1
+
+
+def in_order(
+    folder: Path, submissions: Sequence[Submission], observations: Sequence[Recorded]
+) -> Iterator[Submission | Recorded]:
+    """Yield submissions and observations in the order in which they happened.
+
+    Raises:
+        DamagedFileError: a submission follows an observation that is not recorded, or an observation was never
+            submitted.
+    """
+    following = iter([*submissions, None])
+    submission, submitted = next(following), set[tuple[ConfigurationId, int]]()
+    for number in range(len(observations) + 1):
+        while submission is not None and submission.after == number:
+            submitted.add(submission.key)
+            yield submission
+            submission = next(following)
+        if number < len(observations):
+            if observations[number].key not in submitted:
+                raise damaged(folder / METRICS, f"line {number + 1} was not submitted, or is repeated")
+            submitted.remove(observations[number].key)
+            yield observations[number]
+    if submission is not None:
+        raise damaged(folder / METRICS, f"{SUBMISSIONS} continues after line {submission.after}, which is missing")

@@ -1,0 +1,206 @@
+"""The configuration generators: hpbandster's BOHB without its known faults, and random sampling.
+
+`BohbGenerator` fixes these faults of hpbandster's `optimizers/config_generators/bohb.py`:
+
+- Densities with fewer categories in the data than the hyperparameter has were NaN or negative (issues 73 and 92): see
+  `density.Density`.
+- A missing value of the first hyperparameter was never imputed, because `np.any` of its index 0 is False. The density
+  of conditional hyperparameters was NaN.
+- A bare `except` turned every failure into a random configuration. Here only forbidden candidates are skipped, in
+  favour of the next best ones.
+- Observations on a smaller budget were dropped once a larger budget had a model. Here every budget has the model of all
+  its observations; the largest budget's model proposes, as in hpbandster.
+- Draws came from numpy's global state. Here each configuration's draws have a generator of their own, seeded by the
+  study's seed and the configuration's identity, so that a resumed study proposes what an uninterrupted one does.
+- It called deprecated functions of ConfigSpace.
+
+With continuous hyperparameters and equal draws, both propose equal configurations (a test compares them).
+"""
+
+import copy
+import logging
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from ConfigSpace import Configuration
+from ConfigSpace.exceptions import ForbiddenValueError
+from ConfigSpace.hyperparameters import CategoricalHyperparameter, Constant, Hyperparameter, OrdinalHyperparameter
+from ConfigSpace.util import deactivate_inactive_hyperparameters
+from hpbandster.core.base_config_generator import base_config_generator
+from hpbandster.core.dispatcher import Job
+from hpbandster.optimizers.config_generators.bohb import BOHB
+from hpbandster.optimizers.config_generators.random_sampling import RandomSampling
+
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.tuning.density import Density, log_acquisition
+from nasbench1shot1.tuning.trial import ConfigurationId, Scalar, plain
+
+if TYPE_CHECKING:
+    from ConfigSpace import ConfigurationSpace
+    from numpy.typing import NDArray
+
+Proposed = tuple[dict[str, Scalar], dict[str, bool]]
+"""A configuration, and hpbandster's information about it."""
+
+FIRST: ConfigurationId = (0, 0, 0)
+"""The configuration that is the space's default."""
+MODEL_BASED = "model_based_pick"
+BATCHES = 10  # of candidates, before a space that forbids all of them is sampled at random
+_IMPUTATION = 2**32 - 1  # in the place of a bracket's number, so that no configuration shares these draws
+
+
+class BohbGenerator(BOHB):  # type: ignore[misc]
+    """Proposes configurations by kernel densities of good and bad ones.
+
+    Args:
+        space: the configurations; it is copied.
+        seed: seed of all draws.
+        num_samples: candidates per proposal.
+
+    Raises:
+        InvalidInputError: the space has an ordinal hyperparameter.
+    """
+
+    def __init__(self, space: "ConfigurationSpace", seed: int, num_samples: int = 64) -> None:
+        base_config_generator.__init__(self, logger=logging.getLogger(__name__))
+        self.configspace, self.seed, self.num_samples = copy.deepcopy(space), seed, num_samples
+        self.top_n_percent, self.random_fraction, self.bw_factor, self.min_bandwidth = 15, 1 / 3, 3, 1e-3
+        self.modelled = [h for h in self.configspace.values() if _levels(h) != 1]
+        self.vartypes = np.array([_levels(h) for h in self.modelled], dtype=int)
+        self.min_points_in_model = len(self.modelled) + 1
+        self.configs: dict[int, list[NDArray[np.float64]]] = {}
+        self.losses: dict[int, list[float]] = {}
+        self.kde_models: dict[int, dict[str, Density]] = {}
+        self.observed = 0
+
+    def get_config(self, budget: int, configuration_id: ConfigurationId) -> Proposed:
+        """Return the configuration with an identity; the first one is the space's default."""
+        if configuration_id == FIRST:
+            return _default(self.configspace)
+        rng = random_state(self.seed, *configuration_id)
+        if not self.kde_models or rng.rand() < self.random_fraction:
+            return _sample(self.configspace, rng)
+        return self._best_candidate(rng) or _sample(self.configspace, rng)
+
+    def _best_candidate(self, rng: np.random.RandomState) -> Proposed | None:
+        """Return the best of `num_samples` candidates that the space allows; None if it forbids ten times as many."""
+        models = self.kde_models[max(self.kde_models)]
+        for _ in range(BATCHES if self.modelled else 0):
+            points = np.array([self._candidate(models["good"], rng) for _ in range(self.num_samples)])
+            for number in np.argsort(log_acquisition(models["good"], models["bad"], points), kind="stable"):
+                try:
+                    return self._configuration(points[number]), {MODEL_BASED: True}
+                except ForbiddenValueError:
+                    continue
+        return None
+
+    def _candidate(self, good: Density, rng: np.random.RandomState) -> list[float]:
+        """Draw a point near a good configuration; the draws are hpbandster's, in its order."""
+        centre = good.data[rng.randint(0, len(good.data))]
+        return [self._near(*values, rng) for values in zip(centre, good.bw, self.vartypes, strict=True)]
+
+    def _near(self, value: float, bandwidth: float, levels: int, rng: np.random.RandomState) -> float:
+        from scipy.stats import truncnorm  # type: ignore[attr-defined]
+
+        if levels:
+            return int(value) if rng.rand() < 1 - bandwidth else rng.randint(levels)
+        width = self.bw_factor * bandwidth
+        return float(truncnorm.rvs(-value / width, (1 - value) / width, loc=value, scale=width, random_state=rng))
+
+    def _configuration(self, point: "NDArray[np.float64]") -> dict[str, Scalar]:
+        """Return the configuration at a point; raises ForbiddenValueError if the space forbids it."""
+        vector = np.ones(len(self.configspace))  # ConfigSpace's vector of a constant is 1
+        for hyperparameter, value in zip(self.modelled, point, strict=True):
+            vector[self.configspace.index_of[hyperparameter.name]] = value
+        values = dict(Configuration(self.configspace, vector=vector, allow_inactive_with_values=True))
+        return plain(dict(deactivate_inactive_hyperparameters(values, self.configspace)))
+
+    def _point(self, configuration: dict[str, Any]) -> "NDArray[np.float64]":
+        """Return a configuration's point; NaN where a hyperparameter is inactive."""
+        return np.array([_coordinate(h, configuration) for h in self.modelled])
+
+    def new_result(self, job: Job, update_model: bool = True) -> None:
+        """Add an observation and fit its budget's model; a result of None, for a diverged trial, counts as infinite."""
+        budget, configuration = job.kwargs["budget"], job.kwargs["config"]
+        self.configs.setdefault(budget, []).append(self._point(configuration))
+        self.losses.setdefault(budget, []).append(np.inf if job.result is None else job.result["loss"])
+        self.observed += 1
+        if update_model:
+            self._fit(budget)
+
+    def _fit(self, budget: int) -> None:
+        points, order = np.array(self.configs[budget]), np.argsort(self.losses[budget], kind="stable")
+        n_good = max(self.min_points_in_model, self.top_n_percent * len(points) // 100)
+        n_bad = max(self.min_points_in_model, (100 - self.top_n_percent) * len(points) // 100)
+        parts = {"good": points[order[:n_good]], "bad": points[order[n_good : n_good + n_bad]]}
+        if min(map(len, parts.values())) <= len(self.modelled):
+            return
+        rng = random_state(self.seed, _IMPUTATION, self.observed)
+        self.kde_models[budget] = {
+            name: Density.fit(self.impute_conditional_data(part, rng), self.vartypes, self.min_bandwidth)
+            for name, part in parts.items()
+        }
+
+    def impute_conditional_data(
+        self, array: "NDArray[np.float64]", rng: np.random.RandomState
+    ) -> "NDArray[np.float64]":
+        """Return an array without NaN: missing values are those of a random other row, or random if no row has one."""
+        filled = array.copy()
+        for row in filled:
+            while len(missing := np.flatnonzero(np.isnan(row))):
+                first = missing[0]
+                if len(rows := np.flatnonzero(np.isfinite(array[:, first]))):
+                    row[missing] = array[rng.choice(rows), missing]
+                else:
+                    row[first] = rng.randint(self.vartypes[first]) if self.vartypes[first] else rng.rand()
+        return filled
+
+
+class RandomGenerator(RandomSampling):  # type: ignore[misc]
+    """Samples configurations at random: the baseline. Arguments are as in `BohbGenerator`."""
+
+    def __init__(self, space: "ConfigurationSpace", seed: int) -> None:
+        super().__init__(copy.deepcopy(space), logger=logging.getLogger(__name__))
+        self.seed = seed
+
+    def get_config(self, budget: int, configuration_id: ConfigurationId) -> Proposed:
+        """Return the configuration with an identity; the first one is the space's default."""
+        if configuration_id == FIRST:
+            return _default(self.configspace)
+        return _sample(self.configspace, random_state(self.seed, *configuration_id))
+
+    def new_result(self, job: Job, update_model: bool = True) -> None:
+        """Do nothing: random search learns nothing."""
+
+
+def random_state(*numbers: int) -> np.random.RandomState:
+    """Return a generator seeded by non-negative integers; hpbandster and scipy need this legacy type."""
+    return np.random.RandomState(np.random.MT19937(np.random.SeedSequence(numbers)))
+
+
+def _default(space: "ConfigurationSpace") -> Proposed:
+    return plain(dict(space.get_default_configuration())), {MODEL_BASED: False}
+
+
+def _sample(space: "ConfigurationSpace", rng: np.random.RandomState) -> Proposed:
+    space.seed(rng.randint(2**31))
+    return plain(dict(space.sample_configuration())), {MODEL_BASED: False}
+
+
+def _levels(hyperparameter: Hyperparameter[Any, Any]) -> int:
+    """Return the number of categories of a hyperparameter, 0 if it is continuous; one that cannot vary has 1."""
+    if isinstance(hyperparameter, OrdinalHyperparameter):
+        raise InvalidInputError(
+            f"hyperparameter '{hyperparameter.name}' is ordinal, which BOHB does not support: make it an integer, or "
+            "categorical"
+        )
+    if isinstance(hyperparameter, CategoricalHyperparameter):
+        return len(hyperparameter.choices)
+    return 1 if isinstance(hyperparameter, Constant) else 0
+
+
+def _coordinate(hyperparameter: Hyperparameter[Any, Any], configuration: dict[str, Any]) -> float:
+    if hyperparameter.name not in configuration:
+        return np.nan
+    vector = float(hyperparameter.to_vector(configuration[hyperparameter.name]))
+    return vector if _levels(hyperparameter) else min(max(vector, 0.0), 1.0)  # rounded values can be just outside

@@ -1,0 +1,129 @@
+"""Interfaces between the engine of a study and its callers."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from nasbench1shot1.tuning.trial import Observation, Outcome, Recorded, Trial
+
+Tuner = Literal["bohb", "random"]
+"""The algorithm that proposes configurations."""
+
+
+Evaluate = Callable[[Trial, Callable[[], bool]], Outcome]
+"""Evaluates a trial. The second argument must be polled several times a second: once it returns True, the outcome
+is no longer needed, and the evaluation must end soon, with `TrialStoppedError` or otherwise. A trial that diverged is
+an outcome without loss. `TrialInterruptedError` asks for another attempt. Any other exception ends the study."""
+
+
+@dataclass(frozen=True)
+class WorkerState:
+    """A connected worker.
+
+    Attributes:
+        name: the worker's name, "host.local-0".
+        trial: what it evaluates; None if it is idle.
+        since: seconds on the study's clock at which the trial, or the idleness, began.
+    """
+
+    name: str
+    trial: Trial | None
+    since: float
+
+
+@dataclass(frozen=True)
+class BracketState:
+    """A bracket that has begun.
+
+    Attributes:
+        number: 0, 1, ….
+        stages: for each stage, its epochs, the number of planned trials, and the number of finished trials.
+    """
+
+    number: int
+    stages: tuple[tuple[int, int, int], ...]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The state of a study, for a live view.
+
+    Attributes:
+        seconds: the study's clock, which stands still between sessions.
+        workers: all connected workers.
+        waiting: submitted trials that no worker evaluates at present.
+        brackets: the brackets that have begun.
+        observed, planned: number of finished trials, and of all trials.
+    """
+
+    seconds: float
+    workers: tuple[WorkerState, ...]
+    waiting: tuple[Trial, ...]
+    brackets: tuple[BracketState, ...]
+    observed: int
+    planned: int
+
+
+class Recorder(Protocol):
+    """Keeps the observations of a study. All methods are called from the thread that called `run_study`."""
+
+    def observations(self) -> Sequence[Recorded]:
+        """Return what was observed in earlier sessions, in order of registration; called once, at the start."""
+
+    def submitted(self, trial: Trial, model_based: bool, after: int) -> None:
+        """Called when the tuner has proposed a trial, after `after` observations; not repeated on resuming."""
+
+    def observed(self, observation: Observation) -> None:
+        """Record an observation durably; once this returns, the trial is never evaluated again."""
+
+    def progress(self, state: Progress) -> None:
+        """Called after every event and at least about once a second."""
+
+
+class WorkerProcesses(Protocol):
+    """The worker processes that a study starts on its own machine."""
+
+    def tend(self) -> None:
+        """Replace processes that died; called about once a second. Raises UserError if replacing them cannot help."""
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Intervals and time limits of a study.
+
+    Attributes:
+        wait_for_workers: seconds without any connected worker after which the study ends with an error.
+        ping_interval: seconds between checks of the workers.
+        answers_within: seconds after which an unanswered call has failed.
+        missed_pings: calls in a row that time out before a worker is presumed dead. A refused connection suffices.
+        most_deaths: deaths of a trial's worker after which the study ends with an error.
+    """
+
+    wait_for_workers: float = 600.0
+    ping_interval: float = 1.0
+    answers_within: float = 10.0
+    missed_pings: int = 3
+    most_deaths: int = 3
+
+
+USUAL_TIMING = Timing()
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Intervals and time limits of a worker, in seconds.
+
+    Attributes:
+        look_every: time between checks of the master.
+        answers_within: time after which an unanswered call has failed.
+        missed_looks: calls in a row that time out before the master is presumed gone. A refused connection suffices.
+        ends_within: time that a new trial waits for the end of the last one.
+    """
+
+    look_every: float = 1.0
+    answers_within: float = 10.0
+    missed_looks: int = 3
+    ends_within: float = 5.0
+
+
+USUAL_PACE = Pace()

@@ -1,0 +1,130 @@
+"""Worker processes on the machine of the master; they end when it does, and are replaced when they die."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+
+from nasbench1shot1.errors import UserError
+from nasbench1shot1.files import write_error
+from nasbench1shot1.jobs.process import THREADS
+from nasbench1shot1.jobs.workers import Place
+from nasbench1shot1.tuning.interfaces import USUAL_PACE, Pace, WorkerProcesses
+
+LOGS = "workers"
+"""Folder of the logs of local workers, in the study's folder."""
+CHILD = "nasbench1shot1.tuning.child"
+AGAIN_AFTER = 1.0  # seconds between two starts of a worker
+
+
+def log_of(folder: Path, worker: str) -> Path | None:
+    """Return the log of a worker, if it is a local one; `worker` is its full name, "host.local-0"."""
+    log = folder / LOGS / f"{worker.rpartition('.')[2]}.log"
+    return log if log.exists() else None
+
+
+class _LocalWorker:
+    """One place for a worker, and the process that is there now."""
+
+    def __init__(self, folder: Path, evaluation: str, name: str, environment: Place, pace: Pace) -> None:
+        described = {"folder": str(folder), "evaluation": evaluation, "name": name, "pace": asdict(pace)}
+        self._arguments = [sys.executable, "-m", CHILD, json.dumps(described)]
+        self._environment = {**os.environ, **environment, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        self.log = folder / LOGS / f"{name}.log"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._started = -AGAIN_AFTER
+
+    def tend(self) -> None:
+        """Start the process if it does not run; raises UserError if it ended with an error of its own."""
+        code = self._process.poll() if self._process is not None else 0
+        if code is None:
+            return
+        self.end()
+        if code > 0:
+            raise UserError(f"a worker failed ({_last_line(self.log)}): see {self.log}")
+        if time.monotonic() - self._started >= AGAIN_AFTER:
+            self._start()
+
+    def _start(self) -> None:
+        self._started = time.monotonic()
+        try:
+            self.log.parent.mkdir(parents=True, exist_ok=True)
+            with self.log.open("ab") as log:
+                self._process = subprocess.Popen(  # a group of its own, so that Ctrl-C reaches only the parent
+                    self._arguments,
+                    stdin=subprocess.PIPE,
+                    stdout=log,
+                    stderr=log,
+                    env=self._environment,
+                    process_group=0,
+                )
+        except OSError as error:
+            raise write_error(self.log, error) from error
+
+    def end(self) -> None:
+        """Kill the process, if it runs; what it started ends with it."""
+        if self._process is None:
+            return
+        self._process.kill()
+        self._process.wait()
+        if self._process.stdin:
+            self._process.stdin.close()
+        self._process = None
+
+
+class _LocalWorkers:
+    def __init__(self, workers: Sequence[_LocalWorker]) -> None:
+        self.workers = workers
+
+    def tend(self) -> None:
+        for worker in self.workers:
+            worker.tend()
+
+
+@contextmanager
+def local_workers(
+    folder: Path, evaluation: str, places: Sequence[Place], threads: int, pace: Pace = USUAL_PACE
+) -> Iterator[WorkerProcesses]:
+    """Start a worker process for each place; leaving the context ends them.
+
+    A worker keeps its name when its process is replaced, so that the study never counts both.
+
+    Args:
+        folder: the study's folder; what workers print goes to workers/local-0.log, ….
+        evaluation: "module:function"; `function(folder)` returns what `run_worker` needs as `evaluate`.
+        places: environment variables for each process (`jobs.workers.places`).
+        threads: CPU threads of each worker.
+        pace: intervals and time limits of the workers.
+
+    Raises:
+        UserError: a log cannot be written.
+    """
+    limits = dict.fromkeys(THREADS, str(threads))
+    workers = [
+        _LocalWorker(folder, evaluation, f"local-{number}", {**limits, **place}, pace)
+        for number, place in enumerate(places)
+    ]
+    try:
+        local = _LocalWorkers(workers)
+        local.tend()
+        yield local
+    finally:
+        for worker in workers:
+            worker.end()
+
+
+@contextmanager
+def no_workers() -> Iterator[WorkerProcesses]:
+    """Start no worker: all of them join from elsewhere."""
+    yield _LocalWorkers([])
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
+    last = next((line for line in reversed(lines) if line.strip()), "it printed nothing")
+    return last.removeprefix("nb1shot1: ").strip()

@@ -1,0 +1,230 @@
+"""The master of a study: one visible loop that submits trials, registers observations and notices what goes wrong.
+
+hpbandster's `core/master.py` registers results in the thread that received them, waits on conditions without a time
+limit, and resumes by feeding old results to its model (`WarmStartIteration`), without their brackets. Here only this
+loop changes the study's state. Every wait has a time limit, and a stopped study is replayed: all submissions and
+observations are made again in their order, so that brackets and models are those of an uninterrupted study.
+"""
+
+import time
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from queue import Empty
+
+from nasbench1shot1.errors import UserError
+from nasbench1shot1.runs.folder import damaged
+from nasbench1shot1.tuning.dispatcher import StudyDispatcher
+from nasbench1shot1.tuning.dispatching import Broken, Event, Finished, Returned, Started
+from nasbench1shot1.tuning.events import Attempts, Submission, Submissions, in_order
+from nasbench1shot1.tuning.interfaces import Progress, Recorder, Timing, WorkerProcesses, WorkerState
+from nasbench1shot1.tuning.local_workers import log_of
+from nasbench1shot1.tuning.proposer import Proposal, Proposer
+from nasbench1shot1.tuning.trial import ConfigurationId, Observation, Outcome, Trial
+
+TICK = 1.0  # seconds
+FEW = 10
+"""Number of observations after which a study without a single loss ends."""
+
+
+class Clock:
+    """Seconds that a study has run, over all sessions; it continues from the last recorded time."""
+
+    def __init__(self, offset: float) -> None:
+        self._zero = time.monotonic() - offset
+
+    def now(self) -> float:
+        """Return the present time."""
+        return self.at(time.monotonic())
+
+    def at(self, moment: float) -> float:
+        """Return the time at a moment of `time.monotonic`."""
+        return round(moment - self._zero, 3)
+
+
+@dataclass(frozen=True)
+class _Open:
+    """A submitted trial that has not been observed."""
+
+    submission: Submission
+    trial: Trial
+    started: float = 0.0
+    worker: str = ""
+
+
+class StudyMaster:
+    """Drives a proposer; the state of earlier sessions is restored when it is made.
+
+    Args:
+        folder: the study's folder.
+        proposer: decides what is evaluated; fresh.
+        recorder: keeps the observations.
+        planned: number of all trials.
+        timing: intervals and time limits of the study.
+
+    Raises:
+        DamagedFileError: the recorded submissions and observations contradict each other or the proposer.
+    """
+
+    def __init__(self, folder: Path, proposer: Proposer, recorder: Recorder, planned: int, timing: Timing) -> None:
+        self.folder, self._proposer, self._recorder = folder, proposer, recorder
+        self._planned, self._timing = planned, timing
+        self._submissions, self._attempts = Submissions(folder), Attempts(folder)
+        self._open: dict[tuple[ConfigurationId, int], _Open] = {}
+        self._reached: dict[ConfigurationId, int] = {}
+        self._observed = self._losses = 0
+        self._clock = Clock(self._replay())
+        self._connected, self._ever_connected = time.monotonic(), False
+
+    # Earlier sessions
+
+    def _replay(self) -> float:
+        """Make all recorded submissions and observations again, and return the last recorded time."""
+        observations, last = self._recorder.observations(), 0.0
+        for event in in_order(self.folder, self._submissions.recorded, observations):
+            try:
+                if isinstance(event, Submission):
+                    self._repeat(event)
+                    last = max(last, event.submitted)
+                else:
+                    self._register(event.key, event.loss)
+                    last = max(last, event.finished)
+            except (AssertionError, IndexError, KeyError, TypeError, ValueError) as error:
+                raise damaged(self._submissions.path, "it contradicts the study's options") from error
+        return last
+
+    def _repeat(self, submission: Submission) -> None:
+        recorded = Proposal(
+            submission.configuration_id, dict(submission.configuration), submission.epochs, submission.model_based
+        )
+        if self._proposer.repeat(recorded) != recorded:
+            raise ValueError("another proposal")
+        self._open[submission.key] = _Open(submission, self._trial(recorded))
+
+    def _trial(self, proposal: Proposal) -> Trial:
+        key = proposal.configuration_id, proposal.epochs
+        return Trial(
+            proposal.configuration_id,
+            proposal.configuration,
+            proposal.epochs,
+            self._attempts.count(key) + 1,
+            self._reached.get(proposal.configuration_id),
+        )
+
+    def _register(self, key: tuple[ConfigurationId, int], loss: float | None) -> None:
+        """Tell the proposer the loss of an observation, and nothing else of it."""
+        self._proposer.observe(*key, loss)
+        del self._open[key]
+        self._observed += 1
+        self._losses += loss is not None
+        self._reached[key[0]] = key[1]
+
+    # This session
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether all trials are observed."""
+        return self._proposer.is_finished
+
+    def run(self, dispatcher: StudyDispatcher, processes: WorkerProcesses) -> None:
+        """Run the study to its end; raises UserError as described at `engine.run_study`."""
+        self._connected = time.monotonic()
+        for opened in self._open.values():
+            dispatcher.submit_job(opened.trial.configuration_id, trial=opened.trial)
+        while not self.is_finished:
+            self._submit_more(dispatcher)
+            with suppress(Empty):
+                self._handle(dispatcher.events.get(timeout=min(TICK, self._timing.wait_for_workers)))
+            processes.tend()
+            self._check_workers(dispatcher.number_of_workers())
+            self._recorder.progress(self._progress(dispatcher))
+
+    def _submit_more(self, dispatcher: StudyDispatcher) -> None:
+        """Submit as many trials as there are workers, so that each proposal knows as many observations as possible."""
+        while len(self._open) < dispatcher.number_of_workers():
+            if (proposal := self._proposer.propose()) is None:
+                return
+            trial = self._trial(proposal)
+            submission = Submission(
+                proposal.configuration_id,
+                proposal.configuration,
+                proposal.epochs,
+                proposal.model_based,
+                self._observed,
+                self._clock.now(),
+            )
+            self._submissions.append(submission)
+            self._open[trial.key] = _Open(submission, trial)
+            self._recorder.submitted(trial, proposal.model_based, self._observed)
+            dispatcher.submit_job(trial.configuration_id, trial=trial)
+
+    def _handle(self, event: Event) -> None:
+        if isinstance(event, Broken):
+            raise event.error
+        if isinstance(event, Started):
+            now = self._clock.now()
+            self._attempts.append(event.trial, event.worker, now)
+            opened = self._open[event.trial.key]
+            self._open[event.trial.key] = replace(opened, trial=event.trial, started=now, worker=event.worker)
+        if isinstance(event, Returned) and event.deaths >= self._timing.most_deaths:
+            raise UserError(self._many_deaths(event))
+        if isinstance(event, Finished):
+            self._observe(event)
+
+    def _observe(self, event: Finished) -> None:
+        if event.outcome is None:
+            raise UserError(
+                f"{event.trial.name} failed on {event.worker} ({event.error}): fix the cause, then continue with "
+                f"nb1shot1 tune --resume {self.folder}"
+            )
+        opened, outcome = self._open[event.trial.key], Outcome.from_json(event.outcome)
+        submission = opened.submission
+        self._recorder.observed(
+            Observation(
+                self._observed,
+                event.trial,
+                outcome,
+                submission.model_based,
+                submission.submitted,
+                opened.started,
+                self._clock.now(),
+                event.worker,
+            )
+        )
+        self._register(event.trial.key, outcome.loss)
+        if self._losses == 0 and self._observed >= FEW:
+            raise UserError(
+                f"all {self._observed} trials diverged (the last: {outcome.failure}): narrow the ranges of the "
+                "configuration space, and start a new study"
+            )
+
+    def _many_deaths(self, event: Returned) -> str:
+        log = log_of(self.folder, event.worker)
+        where = f"see {log}" if log else f"see what {event.worker} printed"
+        return (
+            f"the worker of {event.trial.name} died {event.deaths} times (last: {event.worker}, {event.why}): "
+            f"{where}, then continue with nb1shot1 tune --resume {self.folder}"
+        )
+
+    def _check_workers(self, connected: int) -> None:
+        """Raise UserError if no worker has been there for too long."""
+        if connected:
+            self._connected, self._ever_connected = time.monotonic(), True
+        if time.monotonic() - self._connected < self._timing.wait_for_workers:
+            return
+        what = "all workers were lost, and none" if self._ever_connected else "no worker"
+        raise UserError(
+            f"{what} has connected for {self._timing.wait_for_workers:g} s: start workers with nb1shot1 tune-worker "
+            f"{self.folder} while nb1shot1 tune --resume {self.folder} runs"
+        )
+
+    def _progress(self, dispatcher: StudyDispatcher) -> Progress:
+        workers, waiting = dispatcher.state()
+        return Progress(
+            self._clock.now(),
+            tuple(WorkerState(name, trial, self._clock.at(since)) for name, trial, since in workers),
+            tuple(waiting),
+            self._proposer.brackets_begun(),
+            self._observed,
+            self._planned,
+        )

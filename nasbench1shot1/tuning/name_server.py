@@ -1,0 +1,123 @@
+"""The name server of a study, and the file that tells workers where it is.
+
+hpbandster writes the address as a pickle and runs the server in a thread that keeps the process alive. Here the file is
+JSON and written atomically, the thread ends with the process, and a taken port is an error that says so.
+"""
+
+import errno
+import json
+import secrets
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from hpbandster.core.nameserver import NameServer
+
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.files import reason, write_json
+from nasbench1shot1.runs.options import flag
+from nasbench1shot1.tuning.remote import answer
+
+NAME_SERVER = "name_server.json"
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a session's name server is.
+
+    Attributes:
+        host, port: its address.
+        study: the name of the study.
+        token: distinguishes sessions: what belongs to an earlier one is not answered.
+    """
+
+    host: str
+    port: int
+    study: str
+    token: str
+
+    @property
+    def run_id(self) -> str:
+        """hpbandster's name of the session; Pyro allows no blanks in it, but a study's name may have some."""
+        return self.token
+
+
+def read_address(folder: Path) -> Address | None:
+    """Return the address that a study's last master wrote; None if there is none, or it cannot be read."""
+    try:
+        return Address(**json.loads((folder / NAME_SERVER).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+class StudyNameServer(NameServer):  # type: ignore[misc]
+    """hpbandster's name server; see the module for the differences."""
+
+    host: str
+    port: int
+
+    def start(self) -> tuple[str, int]:
+        """Start to answer, in a thread that ends with the process, and return host and port.
+
+        Raises:
+            InvalidInputError: the host is not this machine, or the port is taken.
+        """
+        self.pyro_ns = _bind(self.host, self.port)
+        self.port = int(self.pyro_ns.locationStr.rpartition(":")[2])
+        threading.Thread(target=answer, args=(self.pyro_ns,), name="name server", daemon=True).start()
+        return self.host, self.port
+
+
+@contextmanager
+def name_server(folder: Path, host: str, port: int) -> Iterator[Address]:
+    """Run a name server and write name_server.json, which is removed at the end.
+
+    Args:
+        folder: the study's folder.
+        host: name or address of this machine under which workers reach it.
+        port: port, 0 for any free one.
+
+    Raises:
+        InvalidInputError: the host is not this machine, or the port is taken.
+        UserError: the file cannot be written.
+    """
+    study, token = folder.resolve().name, secrets.token_hex(8)
+    server = StudyNameServer(token, host=host, port=port)
+    try:
+        server.start()
+        address = Address(host, server.port, study, token)
+        write_json(folder / NAME_SERVER, asdict(address))
+        yield address
+    finally:
+        with suppress(OSError):
+            (folder / NAME_SERVER).unlink(missing_ok=True)
+        server.shutdown()
+
+
+def _bind(host: str, port: int) -> Any:
+    from Pyro4.naming import startNS
+
+    if host in ("", "0.0.0.0", "::"):
+        raise InvalidInputError(
+            f"{flag('host')} must be an address under which workers reach this machine, not '{host}'"
+        )
+    try:
+        with socket.socket() as probe:  # Pyro leaves a socket open that cannot be bound
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((host, port))
+        return startNS(host=host, port=port, enableBroadcast=False)[1]
+    except OverflowError as error:
+        raise InvalidInputError(f"{flag('port')} must be between 0 and 65535, not {port}") from error
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise InvalidInputError(
+                f"port {port} of '{host}' is in use: choose another {flag('port')}, or 0 for any free one"
+            ) from error
+        raise InvalidInputError(
+            f"no name server can be started at '{host}', port {port} ({reason(error)}): check {flag('host')} and "
+            f"{flag('port')}"
+        ) from error

@@ -1,0 +1,45 @@
+"""What a study minimizes: the table's validation error of the architecture that a search returns.
+
+It is never the one-shot error. Source: NAS-Bench-1Shot1 (Zela, Siems and Hutter, ICLR 2020), section 5; the published
+code looks up one random repeat (optimizers/bohb_one_shot, worker.py).
+"""
+
+import math
+from typing import Literal
+
+import numpy as np
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.evaluator import EPOCHS
+from nasbench1shot1.registry import one_shot, search_space
+from nasbench1shot1.tables.table import Table
+from nasbench1shot1.tuning.trial import Trial
+
+
+def objective(arch: Architecture, table: Table, repeat: Literal["mean", "random"], seed: int, trial: Trial) -> float:
+    """Return the validation error of an architecture after the table's 108 epochs, a fraction.
+
+    Args:
+        arch: what the search of the trial returned.
+        table: the table in use.
+        repeat: the mean over the table's training repeats, or a random repeat. A random repeat depends only on the seed
+            and the trial, so that a resumed study gets it again.
+        seed: the seed of the study.
+        trial: the evaluated configuration and its epochs.
+
+    Raises:
+        OutOfDomainError: the table has no row for the architecture.
+    """
+    rng = np.random.default_rng((seed, *trial.configuration_id, trial.epochs)) if repeat == "random" else None
+    return 1 - float(table.query(arch, epochs=EPOCHS, run=repeat, rng=rng).validation_accuracy)
+
+
+def check_has_objective(table: Table, space: str) -> None:
+    """Raise InvalidInputError if a table has no validation accuracy for a sampled architecture of a space."""
+    arch = one_shot(search_space(space)).sample(np.random.default_rng(0))
+    if math.isnan(table.query(arch, epochs=EPOCHS).validation_accuracy):
+        raise InvalidInputError(
+            f"the table {table.id} has no validation accuracy after {EPOCHS} epochs, which a study minimizes: give "
+            "another --table"
+        )

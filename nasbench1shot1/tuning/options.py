@@ -1,0 +1,147 @@
+"""The options of a study: those of the tuner, and those that every search of the study has in common."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal
+
+from nasbench1shot1.errors import InvalidInputError, unknown_name
+from nasbench1shot1.jobs.process import usable_cores
+from nasbench1shot1.one_shot_search.config import SearchConfig
+from nasbench1shot1.one_shot_search.options import SearchOptions, check_options, search_options
+from nasbench1shot1.registry import optimizer
+from nasbench1shot1.runs.options import (
+    MOST_EPOCHS,
+    Range,
+    absolute_file,
+    check_ranges,
+    filled,
+    flag,
+    option_names,
+)
+from nasbench1shot1.tuning.brackets import Brackets
+
+SET_BY_THE_STUDY = {
+    "optimizer": "it is an option of the study",
+    "space": "it is an option of the study",
+    "seed": "it is an option of the study",
+    "epochs": "the budgets of a study are numbers of epochs, set by --min-budget and --max-budget",
+    "keep_weights_every": "a study does not save weights; repeat its best search with nb1shot1 search",
+}
+"""Options of a search that a study sets itself, and why they cannot be given."""
+
+PER_SESSION = ("workers", "host", "port", "wait_for_workers")
+"""Options that may change when a study is resumed, because no result depends on them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuningOptions:
+    """The options of a study. A resumed study may have more iterations, and other values of `PER_SESSION`."""
+
+    optimizer: str = "darts"
+    """One-shot optimizer to tune: darts, gdas, pc-darts, …, or module:Class."""
+    space: str = "s1"
+    """Search space: s1, s2 or s3."""
+    config_space: str = "cs2"
+    """Hyperparameters and their ranges: cs1, cs2, cs3, or a ConfigSpace file (.json, .yaml)."""
+    tuner: Literal["bohb", "random"] = "bohb"
+    """Tuning algorithm: bohb, or random (random configurations at the maximum budget)."""
+    min_budget: Annotated[int, Range(1, MOST_EPOCHS)] = 25
+    """Minimum budget: number of search epochs of the shortest searches."""
+    max_budget: Annotated[int, Range(1, MOST_EPOCHS)] = 100
+    """Maximum budget: number of search epochs of the longest searches."""
+    eta: Annotated[int, Range(2, 100)] = 2
+    """Ratio of successive budgets; one in eta configurations advances to the next budget."""
+    iterations: Annotated[int, Range(1, 10**6)] = 64
+    """Number of successive-halving brackets. With tuner random, each has as many configurations as budgets."""
+    seed: Annotated[int, Range(0, 2**32 - 1)] = 0
+    """Random seed of the tuner and of every search."""
+    continuation: Literal["restart", "continue"] = "restart"
+    """At a larger budget, restart the search, as in the paper, or continue from the shorter search's checkpoint."""
+    repeat: Literal["mean", "random"] = "mean"
+    """Objective: mean over the table's training repeats, or one random repeat, as in the published code."""
+    workers: Annotated[int, Range(0, 1000)] = 1
+    """Number of parallel searches on this machine; 0 only uses workers that join with nb1shot1 tune-worker."""
+    host: str = "localhost"
+    """Address or name under which workers reach this machine; the default is for workers on this machine only."""
+    port: Annotated[int, Range(0, 65535)] = 0
+    """Port of the name server; 0 selects a free port."""
+    wait_for_workers: Annotated[float, Range(above=0)] = 600.0
+    """Seconds without a connected worker after which the study stops with an error."""
+
+    @property
+    def brackets(self) -> Brackets:
+        """The brackets of the study; raises InvalidInputError for budgets that contradict each other."""
+        return Brackets(
+            self.min_budget, self.max_budget, self.eta, self.iterations, only_maximum=self.tuner == "random"
+        )
+
+
+@dataclass(frozen=True)
+class StudyOptions:
+    """All options of a study.
+
+    Attributes:
+        tuning: the options of the study.
+        fixed: options of its shortest search, by name: those that the study sets, and those that are given.
+    """
+
+    tuning: TuningOptions
+    fixed: Mapping[str, Any]
+
+    @property
+    def search(self) -> SearchOptions:
+        """The options of the shortest search with the optimizer's default hyperparameters, resolved."""
+        return search_options(self.fixed)
+
+    def shared(self, tuned: Iterable[str]) -> dict[str, Any]:
+        """Return what every search gets besides its hyperparameters and what the study sets, flat.
+
+        Args:
+            tuned: the names of the hyperparameters.
+        """
+        left_out = {*SET_BY_THE_STUDY, *tuned}
+        return {name: value for name, value in self.search.as_dict().items() if name not in left_out}
+
+
+def study_options(given: Mapping[str, Any]) -> StudyOptions:
+    """Return all options of a study from named options, flat; options that are missing or None take their defaults.
+
+    Raises:
+        InvalidInputError: an option is unknown, belongs to another optimizer or is set by the study itself, or a value
+            has a wrong type or is out of range.
+    """
+    own = {name: value for name, value in given.items() if name in option_names(TuningOptions)}
+    others = {name: value for name, value in given.items() if name not in own and value is not None}
+    tuning = filled(TuningOptions, own, {})
+    check_ranges(tuning)
+    check_not_set(others)
+    _check_known(tuning.optimizer, others)
+    file = absolute_file(tuning.config_space, "--config-space")
+    tuning = replace(tuning, config_space=file or tuning.config_space)
+    fixed = {**set_by_the_study(tuning, tuning.brackets.budgets[0]), **others}
+    resolved = search_options(fixed).common
+    if resolved.device == "cpu" and "threads" not in others:
+        fixed["threads"] = max(usable_cores() // max(tuning.workers, 1), 1)
+    return StudyOptions(tuning, fixed)
+
+
+def _check_known(method: str, names: Iterable[str]) -> None:
+    """Raise InvalidInputError for an option that neither studies nor searches with the optimizer have."""
+    own = optimizer(method)
+    check_options(own, names)
+    searches = {*option_names(SearchConfig), *option_names(own.Hyperparameters)} - set(SET_BY_THE_STUDY)
+    for name in names:
+        if name not in searches:
+            raise unknown_name("option", name, {*option_names(TuningOptions), *searches})
+
+
+def check_not_set(names: Iterable[str]) -> None:
+    """Raise InvalidInputError for an option of a search that the study sets itself."""
+    for name in names:
+        if name in SET_BY_THE_STUDY:
+            raise InvalidInputError(f"remove {flag(name)}: {SET_BY_THE_STUDY[name]}")
+
+
+def set_by_the_study(tuning: TuningOptions, epochs: int) -> dict[str, Any]:
+    """Return the options of a search that the study sets itself."""
+    return {"optimizer": tuning.optimizer, "space": tuning.space, "seed": tuning.seed, "epochs": epochs}

@@ -1,0 +1,190 @@
+"""A study as an Optuna study in a journal file, for `optuna-dashboard FILE` and Optuna's own analyses.
+
+Each observation is one trial, because each search has its own learning curve. The objective is the loss of the study.
+Intermediate values are the same quantity, the table's validation error of the
+architecture that the search preferred after each epoch, from the search's folder. Test errors are user attributes.
+"""
+
+import tempfile
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nasbench1shot1.errors import InvalidInputError, UserError
+from nasbench1shot1.files import check_writable, replacing
+from nasbench1shot1.one_shot_search.record import load_run
+from nasbench1shot1.runs.folder import CONFIG, ENVIRONMENT
+from nasbench1shot1.tuning.record import Study
+
+if TYPE_CHECKING:
+    from ConfigSpace import ConfigurationSpace
+    from optuna.distributions import BaseDistribution
+    from optuna.storages import BaseStorage
+    from optuna.study import Study as OptunaStudy
+    from optuna.trial import FrozenTrial
+
+ATTRIBUTES = (
+    "configuration_id", "budget", "model_based", "folder", "architecture", "valid_regret", "search_seconds",
+    "simulated_seconds", "attempts", "worker", "failure",
+)  # fmt: skip
+"""Fields of an observation that become user attributes of the trial, under their own names."""
+TEST_ATTRIBUTES = {
+    "table_test_error": "test error (not used for tuning)",
+    "test_regret": "test regret (not used for tuning)",
+}
+"""Names of the user attributes for test values."""
+_DESCRIBED = ("optimizer", "space", "config_space", "tuner", "min_budget", "max_budget", "eta", "iterations", "seed",
+              "continuation", "repeat", "table_id")  # fmt: skip
+
+
+def export_optuna(study: Study, file: Path) -> int:
+    """Write a study as an Optuna journal file, atomically.
+
+    The name of the Optuna study is the name of the study's folder. Timestamps count from the creation of the folder;
+    pauses between sessions are left out.
+
+    Args:
+        study: the study, finished or not.
+        file: the file to write, which must not exist.
+
+    Returns:
+        The number of trials.
+
+    Raises:
+        InvalidInputError: the file exists, or a hyperparameter has an unsupported type.
+        DamagedFileError: the record of the study is damaged.
+        UserError: Optuna is not installed, or the file cannot be written.
+    """
+    if file.exists():
+        raise InvalidInputError(f"'{file}' exists: give another --optuna, or remove the file")
+    check_writable(file)
+    trials = optuna_trials(study)
+    with tempfile.TemporaryDirectory() as scratch:
+        journal = Path(scratch) / "journal"
+        _write_journal(study, trials, journal)
+        with replacing(file) as target:
+            target.write(journal.read_bytes())
+    return len(trials)
+
+
+def optuna_trials(study: Study) -> "list[FrozenTrial]":
+    """Return a finished or failed Optuna trial for every observation; raises as `export_optuna` does."""
+    distributions = optuna_distributions(study.config_space)
+    began = datetime.fromtimestamp((study.folder / ENVIRONMENT).stat().st_mtime)
+    return [_trial(study, line, distributions, began) for line in study.lines]
+
+
+def optuna_distributions(space: "ConfigurationSpace") -> "dict[str, BaseDistribution]":
+    """Return Optuna's distribution for every hyperparameter of a ConfigSpace space.
+
+    Ordinal hyperparameters and constants become categorical. Distributions that are not uniform keep their range.
+
+    Raises:
+        InvalidInputError: a hyperparameter has an unsupported type.
+        UserError: Optuna is not installed.
+    """
+    return {name: _distribution(hyperparameter) for name, hyperparameter in space.items()}
+
+
+def _distribution(hyperparameter: Any) -> "BaseDistribution":
+    import ConfigSpace.hyperparameters as kinds
+
+    import_optuna()
+    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
+    match hyperparameter:
+        case kinds.FloatHyperparameter():
+            return FloatDistribution(
+                float(hyperparameter.lower), float(hyperparameter.upper), log=_is_log(hyperparameter)
+            )
+        case kinds.IntegerHyperparameter():
+            return IntDistribution(int(hyperparameter.lower), int(hyperparameter.upper), log=_is_log(hyperparameter))
+        case kinds.CategoricalHyperparameter():
+            return CategoricalDistribution([_plain(value) for value in hyperparameter.choices])
+        case kinds.OrdinalHyperparameter():
+            return CategoricalDistribution([_plain(value) for value in hyperparameter.sequence])
+        case kinds.Constant():
+            return CategoricalDistribution([_plain(hyperparameter.value)])
+    raise InvalidInputError(
+        f"hyperparameter '{hyperparameter.name}' has the type {type(hyperparameter).__name__}, which Optuna cannot "
+        "represent: use a float, integer, categorical or ordinal hyperparameter"
+    )
+
+
+def _is_log(hyperparameter: Any) -> bool:
+    return bool(getattr(hyperparameter, "log", False))
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value
+
+
+def _trial(
+    study: Study, line: Mapping[str, Any], distributions: "Mapping[str, BaseDistribution]", began: datetime
+) -> "FrozenTrial":
+    from optuna.trial import FrozenTrial, TrialState
+
+    params = study.configurations[line["configuration_id"]]
+    attributes = {name: line[name] for name in ATTRIBUTES if line[name] is not None}
+    attributes |= {label: line[name] for name, label in TEST_ATTRIBUTES.items() if line[name] is not None}
+    return FrozenTrial(
+        number=line["number"],
+        trial_id=line["number"],
+        state=TrialState.FAIL if line["loss"] is None else TrialState.COMPLETE,
+        value=line["loss"],
+        datetime_start=began + timedelta(seconds=line["started"]),
+        datetime_complete=began + timedelta(seconds=line["finished"]),
+        params=dict(params),
+        distributions={name: distributions[name] for name in params},
+        user_attrs=attributes,
+        system_attrs={},
+        intermediate_values=_learning_curve(study.folder / line["folder"]),
+    )
+
+
+def _learning_curve(folder: Path) -> dict[int, float]:
+    """Return the table's validation error after every recorded epoch; empty if the folder holds no search."""
+    if not (folder / CONFIG).is_file():
+        return {}
+    errors = {line["epoch"]: line["table_valid_error"] for line in load_run(folder).lines}
+    return {epoch: error for epoch, error in errors.items() if error is not None}
+
+
+def _write_journal(study: Study, trials: "list[FrozenTrial]", path: Path) -> None:
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend
+
+    exported = new_optuna_study(trials, JournalStorage(JournalFileBackend(str(path))), study.folder.resolve().name)
+    for option in _DESCRIBED:
+        exported.set_user_attr(option, study.config[option])
+
+
+def new_optuna_study(
+    trials: "Iterable[FrozenTrial]", storage: "BaseStorage | None" = None, name: str | None = None
+) -> "OptunaStudy":
+    """Return an Optuna study that minimizes and contains trials, without printing Optuna's log line.
+
+    Args:
+        trials: the trials.
+        storage: where to keep the study. Default: in memory.
+        name: the name of the study.
+    """
+    import optuna
+
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        study = optuna.create_study(storage=storage, study_name=name, direction="minimize")
+    finally:
+        optuna.logging.set_verbosity(before)
+    study.add_trials(trials)
+    return study
+
+
+def import_optuna() -> None:
+    """Import Optuna; raises UserError if it is not installed."""
+    try:
+        import optuna  # noqa: F401
+    except ImportError as error:
+        raise UserError("this needs Optuna: in a checkout, run pip install '.[tune]'") from error

@@ -1,0 +1,164 @@
+"""The record of a study: its configurations, and an observation for each search that ended."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nasbench1shot1.one_shot_search.config import FACTS as SEARCH_FACTS
+from nasbench1shot1.one_shot_search.record import Run, load_run
+from nasbench1shot1.registry import check_at_hand
+from nasbench1shot1.runs.folder import CONFIG, damaged, read_lines
+from nasbench1shot1.runs.options import recorded_options
+from nasbench1shot1.runs.record import RunRecord
+from nasbench1shot1.tuning.config_spaces import read_config_space
+from nasbench1shot1.tuning.events import SUBMISSIONS
+from nasbench1shot1.tuning.options import TuningOptions
+from nasbench1shot1.tuning.trial import ConfigurationId, id_in_words, parse_id
+
+if TYPE_CHECKING:
+    import pandas
+    from ConfigSpace import ConfigurationSpace
+
+CONFIG_SPACE, TRAJECTORY = "configspace.json", "trajectory.png"
+SEARCH_OPTIONS = "search_options"
+"""Section of config.json: the options of every search, except its hyperparameters."""
+
+FIELDS: dict[str, Any] = {
+    "number": int,
+    "configuration_id": str,
+    "budget": int,
+    "model_based": bool,
+    "loss": float | None,
+    "failure": str | None,
+    "architecture": str | None,
+    "table_valid_error": float | None,
+    "table_test_error": float | None,
+    "valid_regret": float | None,
+    "test_regret": float | None,
+    "search_seconds": float | None,
+    "simulated_seconds": float | None,
+    "submitted": float,
+    "started": float,
+    "finished": float,
+    "attempts": int,
+    "worker": str,
+    "folder": str,
+}
+"""Fields of a line of metrics.jsonl, one per observation; errors are fractions, times seconds (docs/tuning.md)."""
+
+
+def folder_of(configuration_id: ConfigurationId, epochs: int) -> Path:
+    """Return the folder of the search of a configuration at a number of epochs, relative to the study's folder."""
+    return Path("runs") / id_in_words(configuration_id) / f"epochs-{epochs:03d}"
+
+
+@dataclass(frozen=True, eq=False)
+class Study(RunRecord):
+    """The record of a study, read from its folder.
+
+    Attributes:
+        folder: the folder of the study.
+        config: the fields of config.json, flat: the options of the study, `search_options`, and facts about the data.
+    """
+
+    KIND, COMMAND, FIELDS, OPTIONS = "tuning", "tune", FIELDS, TuningOptions
+    FACTS = {SEARCH_OPTIONS: dict, **SEARCH_FACTS}  # noqa: RUF012
+
+    def __repr__(self) -> str:
+        config = self.config
+        what = f"{config['optimizer']} on {config['space']}, {Path(config['config_space']).stem}, {config['tuner']}"
+        return f"Study('{self.folder}': {what}, seed {config['seed']})"
+
+    @classmethod
+    def fault(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
+        """Return a sentence if lines are not valid, else None.
+
+        Valid lines are numbered from 0, observe each configuration once per budget, and have a loss or a failure.
+        """
+        seen = set[tuple[str, int]]()
+        for number, line in enumerate(lines):
+            trial = (line["configuration_id"], line["budget"])
+            if line["number"] != number:
+                return f"line {number + 1} does not have the number {number}"
+            if (line["loss"] is None) == (line["failure"] is None):
+                return f"line {number + 1} has both a loss and a failure, or neither"
+            if trial in seen or not _is_id(line["configuration_id"]):
+                return f"line {number + 1} observes {trial[0]} at {trial[1]} epochs, which is recorded or impossible"
+            seen.add(trial)
+        return None
+
+    def are_complete(self, lines: Sequence[Mapping[str, Any]]) -> bool:
+        """Return whether there are as many lines as the summary counts."""
+        return len(lines) == self.summary.get("observations")
+
+    @cached_property
+    def options(self) -> TuningOptions:
+        """The options of the study."""
+        return recorded_options(TuningOptions, self.config, self.folder / CONFIG)
+
+    def check_trusted(self, allow_module: str | None) -> None:
+        """Raise InvalidInputError if the optimizer or the space is in a module that only config.json names."""
+        where = self.folder / CONFIG
+        check_at_hand("optimizers", "optimizer", self.config["optimizer"], where, allow_module)
+        check_at_hand("search_spaces", "space", self.config["space"], where, allow_module)
+
+    @property
+    def shared_options(self) -> dict[str, Any]:
+        """What every search gets besides its hyperparameters, its epochs and the options of the study."""
+        return dict(self.config[SEARCH_OPTIONS])
+
+    @cached_property
+    def config_space(self) -> "ConfigurationSpace":
+        """The hyperparameters and their ranges, as a ConfigSpace space."""
+        return read_config_space(self.folder / CONFIG_SPACE)
+
+    @cached_property
+    def configurations(self) -> dict[str, dict[str, Any]]:
+        """The active hyperparameters of every proposed configuration, by its id; in order of proposal.
+
+        Raises DamagedFileError if the record of the submissions is damaged.
+        """
+        lines = read_lines(self.folder / SUBMISSIONS)
+        try:
+            return {str(line["configuration_id"]): dict(line["configuration"]) for line in lines}
+        except (KeyError, TypeError, ValueError) as error:
+            raise damaged(self.folder / SUBMISSIONS) from error
+
+    @cached_property
+    def observations(self) -> "pandas.DataFrame":
+        """A frame with a row per observation: the columns `FIELDS`, then one per hyperparameter.
+
+        The hyperparameters' columns are NaN where a hyperparameter is not active.
+        """
+        import pandas
+
+        names = list(self.config_space)
+        rows = [self.configurations[identity] for identity in self.metrics["configuration_id"]]
+        return pandas.concat([self.metrics, pandas.DataFrame(rows, columns=names, index=self.metrics.index)], axis=1)
+
+    def run(self, number: int) -> Run:
+        """Open the search of an observation; raises InvalidInputError if it diverged before its first epoch."""
+        return load_run(self.folder / self.lines[number]["folder"])
+
+
+def best(lines: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """Return the observation with the lowest loss (ties: the first); None if all searches diverged."""
+    return min((line for line in lines if line["loss"] is not None), key=lambda line: line["loss"], default=None)
+
+
+def simulated_cost(line: Mapping[str, Any]) -> float:
+    """Return the simulated seconds of an observation.
+
+    A diverged search costs its search time, or else the wall-clock time from its start to its end.
+    """
+    times = (line["simulated_seconds"], line["search_seconds"], line["finished"] - line["started"])
+    return float(next(seconds for seconds in times if seconds is not None))
+
+
+def _is_id(text: str) -> bool:
+    try:
+        return id_in_words(parse_id(text)) == text
+    except ValueError:
+        return False

@@ -1,0 +1,90 @@
+"""What a study records of each observation: the engine's report, and the table's values of the architecture."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.evaluator import score
+from nasbench1shot1.runs.folder import METRICS, read_lines
+from nasbench1shot1.runs.writer import RunWriter
+from nasbench1shot1.tables.table import Table
+from nasbench1shot1.tuning.hpbandster_files import write_hpbandster_files
+from nasbench1shot1.tuning.interfaces import Progress
+from nasbench1shot1.tuning.record import Study, folder_of
+from nasbench1shot1.tuning.screen import StudyScreen
+from nasbench1shot1.tuning.trial import Observation, Recorded, Trial, id_in_words, parse_id
+
+SCORED = ("table_valid_error", "table_test_error", "valid_regret", "test_regret")
+
+
+class StudyRecorder:
+    """Writes the observations of a study and reports them on the screen; an `engine.Recorder`.
+
+    Test errors come from the table when a line is written. No outcome contains them, and the tuner sees only outcomes.
+    """
+
+    def __init__(
+        self, writer: RunWriter[Study], lines: Sequence[Mapping[str, Any]], table: Table, screen: StudyScreen
+    ) -> None:
+        self._writer, self._before, self._table, self._screen = writer, list(lines), table, screen
+
+    def observations(self) -> Sequence[Recorded]:
+        """Return what was observed in earlier sessions, in order of registration."""
+        return [
+            Recorded(parse_id(line["configuration_id"]), line["budget"], line["loss"], line["finished"])
+            for line in self._before
+        ]
+
+    def submitted(self, trial: Trial, model_based: bool, after: int) -> None:
+        """Do nothing: the engine records submissions."""
+
+    def observed(self, observation: Observation) -> None:
+        """Append the line of an observation to metrics.jsonl, and bring hpbandster's files up to date."""
+        line = observation_line(observation, self._table)
+        self._writer.append_line(line)
+        write_hpbandster_files(Study.open(self._writer.folder))
+        self._screen.observed(line)
+
+    def progress(self, state: Progress) -> None:
+        """Show the state of the study."""
+        self._screen.progress(state)
+
+
+def recorded_lines(writer: RunWriter[Study]) -> list[dict[str, Any]]:
+    """Return the observations of earlier sessions; remove the unfinished last line of a killed process.
+
+    Raises DamagedFileError if a complete line is damaged.
+    """
+    writer.read(len(read_lines(writer.folder / METRICS)))
+    writer.rewrite()
+    return Study.read_lines(writer.folder)
+
+
+def observation_line(observation: Observation, table: Table) -> dict[str, Any]:
+    """Return the line of metrics.jsonl for an observation; fields as in `record.FIELDS`."""
+    trial, outcome = observation.trial, observation.outcome
+    return {
+        "number": observation.number,
+        "configuration_id": id_in_words(trial.configuration_id),
+        "budget": trial.epochs,
+        "model_based": observation.model_based,
+        "loss": outcome.loss,
+        "failure": outcome.failure,
+        **_scored(outcome.values, table),
+        "submitted": observation.submitted,
+        "started": observation.started,
+        "finished": observation.finished,
+        "attempts": trial.attempt,
+        "worker": observation.worker,
+        "folder": folder_of(trial.configuration_id, trial.epochs).as_posix(),
+    }
+
+
+def _scored(values: Mapping[str, Any], table: Table) -> dict[str, Any]:
+    """Return the architecture, its values in the table, and the times; a diverged search has only times."""
+    architecture, seconds = values.get("architecture"), values["search_seconds"]
+    if architecture is None:
+        return {"architecture": None, **dict.fromkeys(SCORED), "search_seconds": seconds, "simulated_seconds": seconds}
+    found = score(Architecture.parse(architecture), table).fields(seconds)
+    names = (*SCORED, "search_seconds", "simulated_seconds")
+    return {"architecture": architecture, **{name: found[name] for name in names}}

@@ -1,0 +1,110 @@
+"""The result of a finished study: its summary.json and its picture."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from nasbench1shot1.tuning.record import Study, best, simulated_cost
+from nasbench1shot1.wording import counted
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from nasbench1shot1.tables.table import Table
+
+FROM_CONFIG = ("tuner", "optimizer", "space", "seed", "iterations", "min_budget", "max_budget", "eta", "table_id")
+OF_AN_OBSERVATION = (
+    "number", "configuration_id", "budget", "loss", "architecture", "table_valid_error", "table_test_error",
+    "valid_regret", "test_regret", "folder",
+)  # fmt: skip
+REGRETS = {"valid_regret": ("validation regret", "#e07b39"), "test_regret": ("test regret", "#1b6ca8")}
+
+
+def summarise(study: Study) -> dict[str, Any]:
+    """Return the summary of a study whose searches have all ended.
+
+    `best` is the observation with the lowest loss over all budgets. `best_at_maximum` is the observation with the
+    lowest loss at the largest budget with a finite loss. Both are null if all searches diverged.
+    """
+    lines = study.lines
+    largest = max((line["budget"] for line in lines if line["loss"] is not None), default=None)
+    return {
+        **{name: study.config[name] for name in FROM_CONFIG},
+        "observations": len(lines),
+        "diverged": sum(line["loss"] is None for line in lines),
+        "search_seconds": sum(line["search_seconds"] or 0.0 for line in lines),
+        "simulated_seconds": sum(map(simulated_cost, lines)),
+        "seconds": max((line["finished"] for line in lines), default=0.0),
+        "best": _described(study, best(lines)),
+        "best_at_maximum": _described(study, best([line for line in lines if line["budget"] == largest])),
+    }
+
+
+def _described(study: Study, line: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if line is None:
+        return None
+    configuration = study.configurations[line["configuration_id"]]
+    return {**{name: line[name] for name in OF_AN_OBSERVATION}, "configuration": configuration}
+
+
+def trajectory_figure(study: Study, table: "Table") -> "Figure":
+    """Draw the regret of the best observation so far over simulated time, and the regret of every search."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure, config = Figure(figsize=(7.2, 4.8), layout="constrained", dpi=150), study.config
+    FigureCanvasAgg(figure)
+    _draw(study.lines, figure.add_subplot())
+    diverged = sum(line["loss"] is None for line in study.lines)
+    tuner = {"bohb": "BOHB", "random": "random search"}[config["tuner"]]
+    figure.suptitle(
+        f"{tuner} tunes {config['optimizer']} on {config['space']}: {len(study.lines)} searches, {diverged} diverged; "
+        f"one study, seed {config['seed']}\n{_scale(study)}",
+        fontsize=9,
+    )
+    kinds = "measured" if table.is_measured("test_accuracy") else "estimates, not measurements"
+    figure.supxlabel(f"table {table.id}: {kinds}\n{table.fidelity()}", fontsize=7, color="#444444")
+    return figure
+
+
+def _draw(lines: Sequence[Mapping[str, Any]], axes: "Axes") -> None:
+    """Draw regrets in percent over the simulated time of all searches so far, which is that of one worker."""
+    import matplotlib
+
+    ends, total = list[float](), 0.0
+    for line in lines:
+        total += simulated_cost(line)
+        ends.append(total)
+    budgets = sorted({line["budget"] for line in lines})
+    shades = matplotlib.colormaps["Greys"]
+    for rank, budget in enumerate(budgets, start=1):
+        at = [(end, line) for end, line in zip(ends, lines, strict=True) if line["budget"] == budget]
+        found = [(end, 100 * line["valid_regret"]) for end, line in at if line["valid_regret"] is not None]
+        label = f"search of {counted(budget, 'epoch')}, validation regret"
+        shade = shades(0.25 + 0.6 * rank / len(budgets))
+        axes.scatter([end for end, _ in found], [regret for _, regret in found], s=12, color=shade, label=label)
+    for name, (label, colour) in REGRETS.items():
+        steps = [(end, value) for end, value in zip(ends, _incumbents(lines, name), strict=True) if value is not None]
+        x, y = [end for end, _ in steps], [100 * value for _, value in steps]
+        axes.step(x, y, where="post", color=colour, label=f"best so far, {label}")
+    axes.set_xlabel("simulated time: search and one training of each architecture [s]")
+    axes.set_ylabel("regret [%]")
+    axes.set_ylim(0, 1.08 * axes.get_ylim()[1] or 1)
+    axes.grid(alpha=0.25)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, frameon=False, fontsize=7)
+
+
+def _incumbents(lines: Sequence[Mapping[str, Any]], name: str) -> list[float | None]:
+    """Return a field of the best observation so far, after every observation."""
+    found = list[float | None]()
+    for number in range(1, len(lines) + 1):
+        incumbent = best(lines[:number])
+        found.append(incumbent[name] if incumbent else None)
+    return found
+
+
+def _scale(study: Study) -> str:
+    shared, config = study.shared_options, study.config
+    size = f"{counted(shared['channels'], 'channel')} × {counted(shared['cells'], 'cell')}"
+    images = f"{config['weight_images']:,} + {config['architecture_images']:,} images of {shared['images']}"
+    return f"{shared['scale']} scale: {size}, {images}, preset {shared['preset']}"

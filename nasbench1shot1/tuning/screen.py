@@ -1,0 +1,199 @@
+"""A study on the screen: what it will do, a live view of workers and brackets, and its result."""
+
+import textwrap
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table as Screen
+from rich.text import Text
+
+from nasbench1shot1.images.store import TRAINING_IMAGES
+from nasbench1shot1.tuning.brackets import Brackets
+from nasbench1shot1.tuning.config_spaces import as_content
+from nasbench1shot1.tuning.interfaces import BracketState, Progress, WorkerState
+from nasbench1shot1.tuning.record import TRAJECTORY, Study, best
+from nasbench1shot1.wording import counted, duration, percent, sayer
+
+if TYPE_CHECKING:
+    from nasbench1shot1.tables.table import Table
+
+HEADING = "   done   configuration   epochs   validation error   test regret   best so far    time"
+ROW = "{done:>7}{configuration:>16}{epochs:>9}{error:>19}{regret:>14}{best:>14}{seconds:>6} s"
+MOST_BRACKETS = 6
+"""Number of unfinished brackets that the live view lists."""
+
+
+class StudyScreen:
+    """Reports a study on a console; a context manager. Without a terminal, only the observations' rows appear."""
+
+    def __init__(self, brackets: Brackets, lines: Sequence[Mapping[str, Any]], console: Console) -> None:
+        self._say, self._lines, self._planned = sayer(console), list(lines), brackets.planned
+        self._expectation = Expectation(brackets)
+        self._live = Live(console=console, transient=True, auto_refresh=False) if console.is_terminal else None
+
+    def __enter__(self) -> Self:
+        self._say(HEADING)
+        if self._live:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live:
+            self._live.stop()
+
+    def observed(self, line: Mapping[str, Any]) -> None:
+        """Print an observation's row; for a diverged search, also how it diverged."""
+        self._lines.append(line)
+        incumbent = best(self._lines)
+        self._say(
+            ROW.format(
+                done=f"{len(self._lines)}/{self._planned}",
+                configuration=line["configuration_id"],
+                epochs=line["budget"],
+                error="diverged" if line["loss"] is None else percent(line["loss"]),
+                regret=percent(line["test_regret"]),
+                best=percent(incumbent["loss"] if incumbent else None),
+                seconds=f"{line['finished'] - line['started']:.0f}",
+            )
+        )
+
+    def progress(self, state: Progress) -> None:
+        """Show workers, brackets, the best observation, failures and the time left; only on a terminal."""
+        if self._live:
+            self._live.update(self.view(state), refresh=True)
+
+    def view(self, state: Progress) -> Group:
+        """Return the live view."""
+        return Group(
+            _workers(state.workers, state.seconds),
+            *(Text(_bracket(bracket)) for bracket in _unfinished(state.brackets)),
+            Text(self._status(state)),
+        )
+
+    def _status(self, state: Progress) -> str:
+        incumbent, failed = best(self._lines), sum(line["loss"] is None for line in self._lines)
+        left = self._expectation.seconds_left(self._lines, len(state.workers))
+        parts = [
+            f"{state.observed} of {_searches(state.planned)}",
+            "nothing found yet" if incumbent is None else f"best {percent(incumbent['loss'])} ({_where(incumbent)})",
+            f"{failed} diverged",
+            f"{len(state.waiting)} waiting",
+            f"left: {'unknown' if left is None else duration(left)}",
+        ]
+        return "; ".join(parts)
+
+
+class Expectation:
+    """Estimates the remaining time of a study from the searches that have ended."""
+
+    def __init__(self, brackets: Brackets) -> None:
+        self._planned = Counter[int]()
+        for iteration in range(brackets.iterations):
+            self._planned.update(dict(brackets.plan(iteration)))
+
+    def seconds_left(self, lines: Sequence[Mapping[str, Any]], workers: int) -> float | None:
+        """Return the expected remaining seconds; None before the first search has ended, or without a worker."""
+        if not lines or not workers:
+            return None
+        return sum(count * _mean_seconds(lines, budget) for budget, count in self.left(lines).items()) / workers
+
+    def left(self, lines: Sequence[Mapping[str, Any]]) -> Counter[int]:
+        """Return the number of searches that have not ended, by their epochs."""
+        return self._planned - Counter(line["budget"] for line in lines)
+
+
+def _mean_seconds(lines: Sequence[Mapping[str, Any]], budget: int) -> float:
+    """Return the mean duration of searches of a budget; for a new budget, from the mean time per epoch."""
+    seconds = [line["finished"] - line["started"] for line in lines if line["budget"] == budget]
+    if seconds:
+        return float(sum(seconds)) / len(seconds)
+    total = sum(line["finished"] - line["started"] for line in lines)
+    return float(budget * total / sum(line["budget"] for line in lines))
+
+
+def _workers(workers: Sequence[WorkerState], now: float) -> Screen:
+    screen = Screen("worker", "search", "time", box=None)
+    for worker in workers:
+        name = Text("idle" if worker.trial is None else worker.trial.name)
+        screen.add_row(Text(worker.name), name, f"{now - worker.since:.0f} s")
+    if not workers:
+        screen.add_row("waiting for a worker", "", "")
+    return screen
+
+
+def _unfinished(brackets: Sequence[BracketState]) -> list[BracketState]:
+    open_ones = [of for of in brackets if any(finished < planned for _, planned, finished in of.stages)]
+    return open_ones[:MOST_BRACKETS]
+
+
+def _bracket(bracket: BracketState) -> str:
+    stages = ", ".join(f"{finished}/{planned} at {epochs} epochs" for epochs, planned, finished in bracket.stages)
+    return f"bracket {bracket.number}: {stages}"
+
+
+def _where(line: Mapping[str, Any]) -> str:
+    return f"{line['configuration_id']} at {counted(line['budget'], 'epoch')}"
+
+
+def announce(study: Study, table: "Table", brackets: Brackets, done: int, console: Console) -> None:
+    """Print what the study will do and with what."""
+    say, config, shared = sayer(console), study.config, study.shared_options
+    name = {"bohb": "BOHB", "random": "Random search"}[config["tuner"]]
+    say(f"{name} tunes {config['optimizer']} on {config['space_id']}, seed {config['seed']}, into {study.folder}")
+    say(textwrap.fill(f"Hyperparameters: {'; '.join(_ranges(study))}", 80, break_on_hyphens=False))
+    say(f"{_plan(brackets)}{f', {done:,} done' if done else ''}; continuation: {config['continuation']}")
+    where = f"{shared['device']} with {counted(shared['threads'], 'thread')}"
+    say(f"{counted(config['workers'], 'worker')} on this machine; each search on {where}")
+    say(f"To join from another machine: nb1shot1 tune-worker {study.folder}")
+    size = f"{counted(shared['channels'], 'channel')} × {counted(shared['cells'], 'cell')}"
+    halves = f"{config['weight_images']:,} + {config['architecture_images']:,} of {shared['images']}"
+    bundled = f" (bundled; CIFAR-10 has {TRAINING_IMAGES:,})" if shared["images"] == "cifar10-sample" else ""
+    say(f"{shared['scale']} scale: {size}; preset {shared['preset']}; images: {halves}{bundled}")
+    say(f"Objective: validation error in the table {table.id}, {_repeat(config['repeat'])}")
+    if table.name == "nb101-embedded":
+        say("Its values are estimates; papers need official data.")
+
+
+def conclude(study: Study, console: Console) -> None:
+    """Print the result of a finished study."""
+    say, summary = sayer(console), study.summary
+    say(f"{_searches(summary['observations'])} ended, of which {summary['diverged']} diverged.")
+    if best_found := summary["best"]:
+        values = ", ".join(f"{name} {value}" for name, value in best_found["configuration"].items())
+        say(f"Best configuration: {values}")
+        say(f"Its architecture after {counted(best_found['budget'], 'epoch')}: {best_found['architecture']}")
+        regret = percent(best_found["test_regret"])
+        say(f"Validation error {percent(best_found['loss'])}, test regret {regret}")
+    say(f"Record: {study.folder}; picture: {Path(study.folder) / TRAJECTORY}")
+
+
+def _plan(brackets: Brackets) -> str:
+    """Return the number of planned searches and their epochs in words."""
+    *others, largest = map(str, brackets.budgets)
+    epochs = f"{', '.join(others)} or {largest} epochs" if others else counted(brackets.max_budget, "epoch")
+    return f"{_searches(brackets.planned)} of {epochs}"
+
+
+def _searches(number: int) -> str:
+    return "1 search" if number == 1 else f"{number:,} searches"
+
+
+def _repeat(repeat: str) -> str:
+    return "mean over its repeats" if repeat == "mean" else "one random repeat"
+
+
+def _ranges(study: Study) -> list[str]:
+    """Return the hyperparameters in words, numbers with their ranges."""
+    found = []
+    for hyperparameter in as_content(study.config_space)["hyperparameters"]:
+        bounds = [f"{hyperparameter[end]:g}" for end in ("lower", "upper") if end in hyperparameter]
+        scale = " (log)" if hyperparameter.get("log") else ""
+        found.append(f"{hyperparameter['name']} {' to '.join(bounds)}".rstrip() + scale)
+    return found

@@ -1,0 +1,184 @@
+"""What a tuner asks for and what it gets: trials, outcomes, and observations."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.wording import counted
+
+Scalar = int | float | str | bool | None
+"""Value of a hyperparameter, or of a field of a record."""
+ConfigurationId = tuple[int, int, int]
+"""hpbandster's identity of a configuration: bracket, stage that drew it, number within the stage."""
+
+
+class TrialStoppedError(Exception):
+    """Raised by an evaluation that ended because its result is no longer needed."""
+
+
+class TrialInterruptedError(Exception):
+    """Raised by an evaluation that was killed from outside and may succeed when it is tried again."""
+
+
+def id_in_words(identity: ConfigurationId) -> str:
+    """Return a configuration's identity as text: "0-0-3"."""
+    return "-".join(map(str, identity))
+
+
+def parse_id(text: str) -> ConfigurationId:
+    """Return the identity that `id_in_words` wrote; raises ValueError for other text."""
+    bracket, stage, number = map(int, text.split("-"))
+    return bracket, stage, number
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One evaluation: a configuration at a number of epochs.
+
+    Attributes:
+        configuration_id: hpbandster's triple of bracket, stage and number.
+        configuration: values of the active hyperparameters, by name.
+        epochs: the budget.
+        attempt: 1 for the first attempt; a trial whose worker died is given out again with the next number.
+        continues: epochs of the preceding finished trial of this configuration; None if there is none.
+    """
+
+    configuration_id: ConfigurationId
+    configuration: Mapping[str, Scalar]
+    epochs: int
+    attempt: int = 1
+    continues: int | None = None
+
+    @property
+    def key(self) -> tuple[ConfigurationId, int]:
+        """The identity of the trial, whichever attempt it is: configuration and epochs."""
+        return self.configuration_id, self.epochs
+
+    @property
+    def name(self) -> str:
+        """The trial in words: "0-0-3 at 25 epochs"."""
+        return f"{id_in_words(self.configuration_id)} at {counted(self.epochs, 'epoch')}"
+
+    def next_attempt(self) -> Self:
+        """Return the trial as it is given out again."""
+        return replace(self, attempt=self.attempt + 1)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the trial as JSON values."""
+        return {
+            "configuration_id": id_in_words(self.configuration_id),
+            "configuration": plain(self.configuration),
+            "epochs": int(self.epochs),
+            "attempt": self.attempt,
+            "continues": self.continues,
+        }
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Self:
+        """Return the trial that `as_json` described."""
+        return cls(**{**content, "configuration_id": parse_id(content["configuration_id"])})
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an evaluation found.
+
+    Attributes:
+        loss: what the tuner minimizes; None if the trial diverged.
+        failure: why the loss is None; None otherwise.
+        values: further fields for the record. The tuner never sees them.
+
+    Raises:
+        InvalidInputError: the loss is infinite or NaN, or both or none of loss and failure are given.
+    """
+
+    loss: float | None
+    failure: str | None = None
+    values: Mapping[str, Scalar] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.loss is not None and not math.isfinite(self.loss):
+            raise InvalidInputError(
+                f"the objective returned the loss {self.loss}: return a finite number, or None with the failure"
+            )
+        if (self.loss is None) == (self.failure is None):
+            raise InvalidInputError("an outcome has either a loss or a failure: give exactly one of them")
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the outcome as JSON values."""
+        loss = None if self.loss is None else float(self.loss)
+        return {"loss": loss, "failure": self.failure, "values": plain(self.values)}
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Self:
+        """Return the outcome that `as_json` described; raises InvalidInputError for an impossible one."""
+        return cls(**content)
+
+
+@dataclass(frozen=True)
+class Observation:
+    """A finished trial, as the recorder writes it.
+
+    Attributes:
+        number: 0, 1, …, in order of registration.
+        trial: what was evaluated.
+        outcome: what was found.
+        model_based: whether a model proposed the configuration.
+        submitted, started, finished: seconds on the study's clock, which stands still between sessions. `started` is
+            the start of the last attempt.
+        worker: the worker that evaluated the trial.
+    """
+
+    number: int
+    trial: Trial
+    outcome: Outcome
+    model_based: bool
+    submitted: float
+    started: float
+    finished: float
+    worker: str
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What a resumed study needs to know of an observation.
+
+    Attributes:
+        configuration_id, epochs: the trial.
+        loss: None if the trial diverged.
+        finished: seconds on the study's clock.
+    """
+
+    configuration_id: ConfigurationId
+    epochs: int
+    loss: float | None
+    finished: float
+
+    @property
+    def key(self) -> tuple[ConfigurationId, int]:
+        """The identity of the trial: configuration and epochs."""
+        return self.configuration_id, self.epochs
+
+
+def plain(values: Mapping[str, Any]) -> dict[str, Scalar]:
+    """Return a mapping with Python scalars in the place of numpy's, as every border between processes needs them.
+
+    Pyro cannot send a numpy scalar: hpbandster waits forever for a result that contains one.
+
+    Raises:
+        InvalidInputError: a value is not a scalar, or is infinite or NaN.
+    """
+    return {str(name): _plain(name, value) for name, value in values.items()}
+
+
+def _plain(name: str, value: Any) -> Scalar:
+    scalar: Scalar = value.item() if isinstance(value, np.generic) else value
+    if scalar is not None and not isinstance(scalar, (bool, int, float, str)):
+        raise InvalidInputError(f"'{name}' is of type {type(value).__name__}: give a number, a string, or None")
+    if isinstance(scalar, float) and not math.isfinite(scalar):
+        raise InvalidInputError(f"'{name}' is {scalar}: give a finite number, or None")
+    return scalar

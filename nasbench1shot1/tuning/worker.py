@@ -1,0 +1,75 @@
+"""A worker: joins a study, evaluates the trials that it is given, and reports their outcomes."""
+
+import os
+import socket
+import time
+from pathlib import Path
+
+from nasbench1shot1.errors import InvalidInputError, UserError
+from nasbench1shot1.files import reason
+from nasbench1shot1.runs.folder import SUMMARY
+from nasbench1shot1.tuning.extra import require_hpbandster
+from nasbench1shot1.tuning.interfaces import USUAL_PACE, Evaluate, Pace
+
+PATIENCE = 600.0  # seconds
+
+
+def run_worker(
+    folder: Path,
+    evaluate: Evaluate,
+    *,
+    name: str | None = None,
+    host: str | None = None,
+    patience: float = PATIENCE,
+    pace: Pace = USUAL_PACE,
+) -> None:
+    """Evaluate trials of a study until the study has a summary.json.
+
+    A worker whose master is gone stops its evaluation, waits for a new master, and joins it.
+
+    Args:
+        folder: the study's folder, which need not have a master yet.
+        evaluate: evaluates a trial in the process of the worker, in a thread of its own.
+        name: a name for the worker, unique among the study's workers on this machine. Default: the process id.
+        host: name or address under which the master reaches this machine. Default: the address of the network
+            interface that leads to the master.
+        patience: seconds to wait for a master.
+        pace: intervals and time limits.
+
+    Raises:
+        InvalidInputError: the folder does not exist, or `host` is not this machine.
+        UserError: no master has answered for `patience` seconds.
+    """
+    require_hpbandster()
+    if not folder.is_dir():
+        raise InvalidInputError(f"'{folder}' is not a study: give a study's folder")
+    full_name = f"{socket.gethostname()}.{name or os.getpid()}"
+    deadline = time.monotonic() + patience
+    while not (folder / SUMMARY).exists():
+        if _serve(folder, evaluate, full_name, host, pace):
+            deadline = time.monotonic() + patience
+        elif time.monotonic() > deadline:
+            raise UserError(
+                f"no master has answered in '{folder}' for {patience:g} s: continue the study with nb1shot1 tune "
+                f"--resume {folder}"
+            )
+        time.sleep(min(pace.look_every, 0.5))
+
+
+def _serve(folder: Path, evaluate: Evaluate, name: str, host: str | None, pace: Pace) -> bool:
+    """Work for the study's present master, if there is one, to its end; return whether there was one."""
+    from nasbench1shot1.tuning.name_server import read_address
+    from nasbench1shot1.tuning.remote import UnansweredError
+    from nasbench1shot1.tuning.session import StudyWorker, own_address
+
+    if (address := read_address(folder)) is None:
+        return False
+    if (own_host := host or own_address(address.host, address.port)) is None:
+        return False
+    try:
+        StudyWorker(address, evaluate, name, own_host, pace).serve()
+    except UnansweredError:  # the file of a master that was killed
+        return False
+    except OSError as error:
+        raise InvalidInputError(f"the worker cannot listen on '{own_host}' ({reason(error)}): check --host") from error
+    return True

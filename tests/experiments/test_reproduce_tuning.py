@@ -1,0 +1,177 @@
+"""Figures 5, 14, 15 and 16 and table 2: their plans, and their results on synthetic studies."""
+
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+from synthetic_study import tune
+
+import nasbench1shot1 as nb
+from nasbench1shot1.experiments.reproduction import figures, reproducing, transfer_jobs, tuning_jobs
+from nasbench1shot1.experiments.reproduction.catalogue import open_figure
+from nasbench1shot1.experiments.reproduction.figure import FigureJob, check_recorded
+from nasbench1shot1.experiments.reproduction.figures import FigureScale
+from nasbench1shot1.experiments.reproduction.screen import amount
+from nasbench1shot1.experiments.tuning.trajectory import average, trajectory
+from nasbench1shot1.experiments.tuning.transfer import best_of
+from nasbench1shot1.jobs.workers import this_process
+from nasbench1shot1.tables.table import load_table
+from nasbench1shot1.tuning.record import Study
+
+pytest.importorskip("hpbandster", reason="hpbandster is not installed")
+pytest.importorskip("optuna", reason="Optuna is not installed")
+
+TINY = {"scale": "quick", "channels": 2, "cells": 1, "images_per_half": 40, "batch_size": 20}
+
+
+def here(function: Any, *arguments: Any) -> Any:
+    return function(*arguments)
+
+
+def planned(
+    name: str, out: Any, *, scale: str = "quick", only: Sequence[str] = (), seeds: Any = None, **given: Any
+) -> list[FigureJob]:
+    return list(open_figure(name, only).jobs(scale, out, {"device": "cpu", **given}, seeds, here))
+
+
+@pytest.mark.parametrize(
+    ("name", "space", "optimizers"),
+    [
+        ("figure5", "cs2", ["darts", "gdas", "pc-darts"]),
+        ("figure14", "cs1", ["darts", "gdas", "pc-darts"]),
+        ("figure15", "cs3", ["darts", "gdas", "pc-darts"]),
+        ("figure16", "cs2", ["darts"]),
+    ],
+)
+def test_studies_are_the_papers(name, space, optimizers, tmp_path):
+    jobs = planned(name, tmp_path, scale="full")
+    assert [job.name for job in jobs[: 3 * len(optimizers)]] == [
+        f"{panel}/{optimizer}/seed-0" for panel in ("s1", "s2", "s3") for optimizer in optimizers
+    ]
+    assert len(jobs) == 9 * len(optimizers)
+    assert {job.options["config_space"] for job in jobs} == {space}
+    for job in jobs:
+        assert (job.searches, job.units, job.tuning.brackets.budgets) == (280, 17_100, (25, 50, 100))
+        assert job.options["images"] == "cifar10"
+        assert "images_per_half" not in job.options  # the corrected preset's 20,000 + 20,000
+    assert amount(jobs) == f"{len(jobs)} studies of 17,100 epochs"
+
+
+def test_epochs_set_the_budgets(tmp_path):
+    (job,) = planned("figure5", tmp_path, only=["s1/gdas"], epochs=8, seeds=[3])
+    assert job.tuning.brackets.budgets == (2, 4, 8) and job.options["seed"] == 3
+    assert job.searches == 26  # 4 + 2 + 1, 2 + 1, 3, and again
+    assert job.units == 2 * ((4 * 2 + 2 * 4 + 8) + (2 * 4 + 8) + 3 * 8)
+
+
+def test_table_2_tunes_on_s3_and_searches_on_s1_and_s2(tmp_path):
+    jobs = planned("table2", tmp_path, scale="full")
+    studies, searches = [jobs[:3], jobs[3:]]
+    assert [(job.name, job.searches, job.stage) for job in studies] == [
+        (f"s3/{optimizer}/seed-0", 280, 0) for optimizer in ("darts", "gdas", "pc-darts")
+    ]
+    assert len(searches) == 2 * 3 * 2 * 6 and {job.units for job in searches} == {50}
+    assert {job.panel for job in searches} == {"s1", "s2"}
+    for job in searches:
+        best = job.options.get("best")
+        assert job.stage == (1 if best else 0)
+        if best:
+            study = tmp_path / "s3" / job.options["optimizer"] / "seed-0"
+            assert best == {"study": str(study), "budget": 50}
+    assert amount(jobs) == "3 studies of 17,100 epochs and 72 searches of 50 epochs"
+    assert [job.name for job in planned("table2", tmp_path, only=["s1/darts-default"])] == [
+        "s1/darts-default/seed-0",
+        "s1/darts-default/seed-1",
+    ]
+
+
+def test_the_curves_of_a_figure_are_the_averages_of_its_studies(tmp_path):
+    figure, jobs = (
+        open_figure("figure5", ["s1/darts", "s2/gdas"]),
+        planned("figure5", tmp_path, only=["s1/darts", "s2/gdas"]),
+    )
+    assert figure.results(jobs, load_table()) is None
+    for job in jobs[:3]:
+        tune(out=job.folder, **job.options)
+    check_recorded(jobs, {})
+    results = figure.results(jobs, load_table())
+    frame = results.as_table()
+    for panel, curve, seeds in (("s1", "darts", (0, 1)), ("s2", "gdas", (0,))):
+        own = frame[(frame["panel"] == panel) & (frame["curve"] == curve)].reset_index(drop=True)
+        studies = [Study.open(tmp_path / panel / curve / f"seed-{seed}") for seed in seeds]
+        expected = average([trajectory(study.observations) for study in studies])
+        for name in expected:
+            assert np.allclose(own[name], expected[name], equal_nan=True)
+    texts = " ".join(text.get_text() for text in results.draw().texts)
+    assert "studies finished so far: s2/gdas 1" in texts and "of 78 searches" in texts
+    shown = io.StringIO()
+    results.show(Console(file=shown, width=120))
+    assert "darts" in shown.getvalue() and "%" in shown.getvalue()
+
+
+def test_another_option_than_the_recorded_one_is_refused(tmp_path):
+    (job,) = planned("figure5", tmp_path, only=["s1/gdas"], seeds=[0])
+    tune(out=job.folder, **job.options)
+    (other,) = planned("figure5", tmp_path, only=["s1/gdas"], seeds=[0], epochs=8)
+    with pytest.raises(nb.InvalidInputError, match="was tuned with --min-budget 1, but the figure needs 2"):
+        check_recorded([other], {})
+
+
+def test_figure_16_pools_seeds_and_reports_every_budget(tmp_path):
+    figure, jobs = open_figure("figure16", ["s1"]), planned("figure16", tmp_path, only=["s1"])
+    for job in jobs:
+        tune(out=job.folder, **job.options)
+    results = figure.results(jobs, load_table())
+    frame = results.as_table()
+    fanova = frame[frame["evaluator"] == "Optuna's fANOVA"]
+    assert fanova.groupby("budget")["value"].sum().tolist() == pytest.approx([1, 1, 1])
+    lines = [line for job in jobs for line in job.record().lines]
+    for budget, rows in fanova.groupby("budget"):
+        assert set(rows["observations"]) == {sum(line["budget"] == budget for line in lines)}
+    titles = [axes.get_title() for axes in results.draw().axes]
+    assert "search space 1, 1 epoch" in titles and "search space 1, importance" in titles
+
+
+def test_table_2_from_the_command_to_its_numbers(tmp_path, monkeypatch):
+    """Searches are real and tiny; only the study is synthetic."""
+    monkeypatch.setitem(figures.SCALES, "quick", FigureScale(TINY, seeds=(0, 1)))
+    scale = FigureScale({**TINY, "eta": 2, "iterations": 3}, seeds=(0, 1))
+    monkeypatch.setitem(figures.TUNING_SCALES, "quick", scale)
+    monkeypatch.setattr(tuning_jobs, "TUNE", "synthetic_study:tune")
+    monkeypatch.setattr(reproducing, "open_workers", lambda *_: this_process())
+    monkeypatch.setattr(reproducing, "measure", lambda jobs: dict.fromkeys({job.kind for job in jobs}, 1.0))
+    only, said = ["s1/gdas-*"], io.StringIO()
+    arguments: dict[str, Any] = {"scale": "quick", "out": tmp_path / "out", "only": only, "device": "cpu"}
+    picture = reproducing.reproduce("table2", console=Console(file=said, width=120), **arguments)
+    assert picture is not None and picture.read_bytes().startswith(b"\x89PNG")
+    assert "1 study of " in said.getvalue() and "5 runs in" in said.getvalue()
+    best = best_of(Study.open(tmp_path / "out" / "s3" / "gdas" / "seed-0"), 2)
+    regrets: dict[str, list[float]] = {}
+    for curve in ("gdas-default", "gdas-transferred"):
+        runs = [nb.load_run(tmp_path / "out" / "s1" / curve / f"seed-{seed}") for seed in (0, 1)]
+        regrets[curve] = [run.summary["test_regret"] for run in runs]
+        for run in runs:
+            tuned = {name: run.config[name] for name in best}
+            assert (tuned == best) == (curve == "gdas-transferred") and run.config["epochs"] == 2
+    table = picture.with_suffix(".csv").read_text().splitlines()
+    for row in table[1:]:
+        panel, curve, runs, mean, std, _ = row.split(",")
+        assert (panel, runs) == ("s1", "2")
+        assert float(mean) == pytest.approx(np.mean(regrets[curve]))
+        assert float(std) == pytest.approx(np.std(regrets[curve], ddof=1))
+    again = io.StringIO()
+    reproducing.reproduce("table2", console=Console(file=again, width=120), **arguments)
+    assert "5 are finished" in again.getvalue()
+
+
+def test_a_transferred_search_waits_for_a_finished_study(tmp_path):
+    jobs = planned("table2", tmp_path, only=["s1/gdas-transferred"], seeds=[0])
+    tune(out=jobs[0].folder, **jobs[0].options)
+    (jobs[0].folder / "summary.json").unlink()
+    with this_process() as workers:
+        failure = workers.submit(jobs[1]).result()
+    assert failure is not None and "is not finished: continue with nb1shot1 tune --resume" in failure
+    assert transfer_jobs.STUDY_SEED == 0 and not jobs[1].folder.exists()

@@ -1,0 +1,191 @@
+"""Folders of studies without a search: Hyperband's plan, a known loss, and values from the real table."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import nasbench1shot1 as nb
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.evaluator import score
+from nasbench1shot1.files import write_json
+from nasbench1shot1.one_shot_search.options import search_options
+from nasbench1shot1.runs.description import COMMON, KIND, description
+from nasbench1shot1.runs.folder import METRICS, SUMMARY
+from nasbench1shot1.runs.options import option_names
+from nasbench1shot1.tables.table import Table, load_table
+from nasbench1shot1.tuning.brackets import Brackets
+from nasbench1shot1.tuning.config_spaces import FOLDER, read_config_space, write_config_space
+from nasbench1shot1.tuning.events import SUBMISSIONS
+from nasbench1shot1.tuning.options import TuningOptions, study_options
+from nasbench1shot1.tuning.record import CONFIG_SPACE, SEARCH_OPTIONS, Study, folder_of
+
+FACTS = {"space_id": "id", "table_id": "t", "images_sha256": "0", "weight_images": 320, "architecture_images": 320}
+SMALL = {"scale": "quick", "images_per_half": 160, "device": "cpu", "threads": 1}
+Quality = Callable[[Mapping[str, Any]], float]
+
+
+def by_weight_decay(configuration: Mapping[str, Any]) -> float:
+    """From 0 (best) to 1: the distance of weight decay from its largest value, on cs1 to cs3's logarithmic range."""
+    return float((np.log(1e-3) - np.log(configuration["weight_decay"])) / np.log(1e2))
+
+
+def write_study(
+    folder: Path,
+    *,
+    quality: Quality = by_weight_decay,
+    diverges: Quality = lambda configuration: False,
+    config_space: str | Any = "cs2",
+    seed: int = 0,
+    runs: bool = False,
+    finished: bool = True,
+    searches: Mapping[str, Any] = SMALL,
+    **options: Any,
+) -> Study:
+    """Write the folder of a study whose architectures are the better the smaller `quality` is.
+
+    Args:
+        folder: the study's folder.
+        quality: from a configuration to a number from 0 to 1; a larger budget adds nothing.
+        diverges: whether the search of a configuration fails.
+        config_space: a bundled space by name, or a ConfigSpace space.
+        seed: seed of configurations and architectures.
+        runs: whether to write the folders of the searches, too.
+        finished: whether to write a summary.
+        searches: options of every search.
+        options: options of the study.
+    """
+    named = isinstance(config_space, str)
+    space = read_config_space(FOLDER / f"{config_space}.json") if named else config_space
+    tuning = TuningOptions(
+        **{"seed": seed, "iterations": 6, "config_space": config_space if named else "own", **options}
+    )
+    own = {name: getattr(tuning, name) for name in ("optimizer", "space", "seed")}
+    shared = study_options({**own, **searches}).shared(space)
+    folder.mkdir(parents=True)
+    write_json(
+        folder / "config.json", description("tuning", {COMMON: asdict(tuning)}, {SEARCH_OPTIONS: shared, **FACTS})
+    )
+    write_json(folder / "environment.json", {})
+    write_config_space(space, folder / CONFIG_SPACE)
+    submissions, lines = _events(tuning, space, quality, diverges)
+    _write_lines(folder / SUBMISSIONS, submissions)
+    _write_lines(folder / METRICS, lines)
+    if finished:
+        least = min((line for line in lines if line["loss"] is not None), key=lambda line: line["loss"], default=None)
+        write_json(folder / SUMMARY, {"observations": len(lines), "best": least})
+    for line in lines if runs else []:
+        _write_run(folder / line["folder"], tuning, line)
+    return Study.open(folder)
+
+
+def tune(*, out: Path, **options: Any) -> None:
+    """A study at once; a command of `jobs.Job` with the options of `nb.tune`."""
+    own = {name: value for name, value in options.items() if name in option_names(TuningOptions)}
+    write_study(out, searches={name: value for name, value in options.items() if name not in own}, **own)
+
+
+def _events(
+    tuning: TuningOptions, space: Any, quality: Quality, diverges: Quality
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Every trial of the plan, in the order in which one worker evaluates them."""
+    space.seed(tuning.seed)
+    submissions: list[dict[str, Any]] = []
+    lines: list[dict[str, Any]] = []
+    brackets: Brackets = tuning.brackets
+    clock = 0.0
+    for bracket in range(brackets.iterations):
+        losses: dict[str, float] = {}
+        configurations: dict[str, dict[str, Any]] = {}
+        for stage, (epochs, count) in enumerate(brackets.plan(bracket)):
+            if stage == 0:
+                for number in range(count):
+                    drawn = space.get_default_configuration() if not submissions and not number else None
+                    values = dict(drawn or space.sample_configuration())
+                    configurations[f"{bracket}-0-{number}"] = {
+                        k: getattr(v, "item", lambda v=v: v)() for k, v in values.items()
+                    }
+                chosen = list(configurations)
+            else:
+                chosen = sorted(losses, key=losses.__getitem__)[:count]
+            losses = {}
+            for identity in chosen:
+                common = {
+                    "number": len(lines),
+                    "configuration_id": identity,
+                    "budget": epochs,
+                    "model_based": bracket > 2,
+                }
+                submissions.append({**common, "configuration": configurations[identity], "after": len(lines)})
+                line = _line(common, configurations[identity], tuning, quality, diverges, clock)
+                losses[identity] = np.inf if line["loss"] is None else line["loss"]
+                lines.append(line)
+                clock = line["finished"]
+    return submissions, lines
+
+
+def _line(
+    common: Mapping[str, Any],
+    configuration: Any,
+    tuning: TuningOptions,
+    quality: Quality,
+    diverges: Quality,
+    clock: float,
+) -> dict[str, Any]:
+    values: dict[str, Any] = dict.fromkeys(Study.FIELDS)
+    identity = tuple(map(int, common["configuration_id"].split("-")))
+    values |= {**common, "submitted": clock, "started": clock + 0.5, "finished": clock + 0.5 + common["budget"]}
+    values |= {"attempts": 1, "worker": "here.local-0", "folder": str(folder_of(identity, common["budget"]))}  # type: ignore[arg-type]
+    if diverges(configuration):
+        return {**values, "failure": "the loss is NaN in epoch 1"}
+    ranked = architectures(tuning.space)
+    arch = ranked[round(min(max(quality(configuration), 0.0), 1.0) * (len(ranked) - 1))]
+    found = score(arch, table()).fields(10.0 * common["budget"])
+    values |= {name: value for name, value in found.items() if name in values}
+    return {**values, "loss": values["table_valid_error"], "architecture": str(arch)}
+
+
+@cache
+def table() -> Table:
+    return load_table()
+
+
+@cache
+def architectures(space: str, number: int = 60) -> list[Architecture]:
+    """Some architectures of a space, in ascending order of the table's validation error."""
+    rng, of = np.random.default_rng(0), nb.search_space(space)
+    drawn = [of.sample(rng) for _ in range(number)]
+    return sorted(drawn, key=lambda arch: score(arch, table()).table_valid_error or 1.0)
+
+
+def _write_run(folder: Path, tuning: TuningOptions, line: Mapping[str, Any]) -> None:
+    """A search whose last epoch has the observation's architecture; one that diverged ends after its first epoch."""
+    rng, ranked = np.random.default_rng(line["number"]), architectures(tuning.space)
+    found = [ranked[int(rng.integers(len(ranked)))] for _ in range(2 if line["loss"] is None else line["budget"] + 1)]
+    if line["architecture"] is not None:
+        found[-1] = Architecture.parse(line["architecture"])
+    options = {"optimizer": tuning.optimizer, "space": tuning.space, "scale": "quick", "epochs": line["budget"]}
+    write_run(folder, found, {**options, "device": "cpu", "threads": 1})
+
+
+def write_run(folder: Path, found: list[Architecture], options: Mapping[str, Any]) -> nb.Run:
+    """A finished search that preferred these architectures after epochs 0, 1, …."""
+    write_json(folder / "config.json", {KIND: "search", **search_options(options).as_dict(), **FACTS})
+    empty = {**dict.fromkeys(nb.Run.FIELDS), "one_shot_valid_error": 0.5}
+    _write_lines(
+        folder / METRICS,
+        [
+            {**empty, "epoch": epoch, "architecture": str(arch), **score(arch, table()).fields(10.0 * epoch)}
+            for epoch, arch in enumerate(found)
+        ],
+    )
+    write_json(folder / SUMMARY, {"searched_epochs": len(found) - 1})
+    return nb.load_run(folder)
+
+
+def _write_lines(path: Path, lines: list[dict[str, Any]]) -> None:
+    path.write_text("".join(json.dumps(line, allow_nan=False) + "\n" for line in lines), encoding="utf-8")

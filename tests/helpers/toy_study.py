@@ -1,0 +1,117 @@
+"""A study of the toy objective, and a recorder that keeps what a study needs."""
+
+import json
+import multiprocessing
+import os
+import sys
+import time
+from functools import partial
+
+import pytest
+from ConfigSpace import CategoricalHyperparameter, ConfigurationSpace, EqualsCondition, Float, Integer
+
+from nasbench1shot1.runs.folder import as_json_line, read_lines
+from nasbench1shot1.tuning import dispatcher, generator, master, name_server, proposer  # noqa: F401, for the fork server
+from nasbench1shot1.tuning.brackets import Brackets
+from nasbench1shot1.tuning.engine import run_study
+from nasbench1shot1.tuning.interfaces import Pace, Timing
+from nasbench1shot1.tuning.local_workers import local_workers
+from nasbench1shot1.tuning.trial import Recorded, id_in_words, parse_id
+
+FAST = Timing(wait_for_workers=60, ping_interval=0.1, answers_within=5, missed_pings=3, most_deaths=99)
+QUICK = Pace(look_every=0.1, answers_within=5)
+BRACKETS = Brackets(1, 4, 2, iterations=8)
+
+
+def toy_space():
+    space = ConfigurationSpace(seed=0)
+    kind = CategoricalHyperparameter("kind", ["a", "b", "c"], default_value="b")
+    depth = Integer("depth", (1, 9))
+    space.add(Float("rate", (1e-3, 1), log=True, default=0.1), Integer("width", (2, 32)), kind, depth)
+    space.add(EqualsCondition(depth, kind, "b"))
+    return space
+
+
+class ToyRecorder:
+    """Keeps observations in metrics.jsonl; `states` are what the live view would show."""
+
+    def __init__(self, folder):
+        self.path, self.states = folder / "metrics.jsonl", []
+
+    @property
+    def lines(self):
+        return read_lines(self.path)
+
+    def observations(self):
+        if self.path.exists():
+            self.path.write_text("".join(map(as_json_line, self.lines)))
+        return [
+            Recorded(parse_id(line["configuration_id"]), line["budget"], line["loss"], line["finished"])
+            for line in self.lines
+        ]
+
+    def submitted(self, trial, model_based, after):
+        pass
+
+    def observed(self, observation):
+        line = {
+            "number": observation.number,
+            "configuration_id": id_in_words(observation.trial.configuration_id),
+            "budget": observation.trial.epochs,
+            "configuration": dict(observation.trial.configuration),
+            "loss": observation.outcome.loss,
+            "failure": observation.outcome.failure,
+            "attempts": observation.trial.attempt,
+            "continues": observation.trial.continues,
+            "model_based": observation.model_based,
+            "submitted": observation.submitted,
+            "started": observation.started,
+            "finished": observation.finished,
+            "worker": observation.worker,
+            **observation.outcome.values,
+        }
+        with self.path.open("a") as file:
+            file.write(as_json_line(line))
+
+    def progress(self, state):
+        self.states.append(state)
+
+
+def make_study(folder, **toy):
+    folder.mkdir(exist_ok=True)
+    (folder / "toy.json").write_text(json.dumps(toy))
+    return folder
+
+
+def run_toy(folder, seed=0, workers=1, brackets=BRACKETS, timing=FAST, **options):
+    """Run or resume a study with local workers, and return its recorder."""
+    recorder = ToyRecorder(folder)
+    start = partial(local_workers, folder, "toy_objective:evaluator", [{}] * workers, 1, QUICK)
+    run_study(folder, toy_space(), brackets, recorder, start, seed=seed, timing=timing, **options)
+    return recorder
+
+
+def observed(folder):
+    """The set of observations: configuration, budget and loss."""
+    return {
+        (line["configuration_id"], json.dumps(line["configuration"], sort_keys=True), line["budget"], line["loss"])
+        for line in ToyRecorder(folder).lines
+    }
+
+
+def in_fork(target, *arguments, **options):
+    """Start a function in a new process that need not import hpbandster again."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["toy_study"])
+    process = context.Process(target=target, args=arguments, kwargs=options)
+    with pytest.MonkeyPatch.context() as patch:  # Python 3.11's fork server looks for modules only there
+        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
+        process.start()
+    return process
+
+
+def wait_until(condition, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.01)

@@ -1,0 +1,65 @@
+"""Hyperband's plan, compared with hpbandster's own."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from hpbandster.optimizers.bohb import BOHB
+    from hpbandster.optimizers.randomsearch import RandomSearch
+
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.tuning.brackets import Brackets
+
+
+def hpbandsters(kind, minimum, maximum, eta, iteration):
+    """The plan of one of hpbandster's masters, made without starting its threads."""
+    master = kind.__new__(kind)
+    master.eta, master.max_budget = eta, maximum
+    master.max_SH_iter = -int(np.log(minimum / maximum) / np.log(eta)) + 1
+    powers = np.linspace(master.max_SH_iter - 1, 0, master.max_SH_iter)
+    master.budgets = maximum * np.power(float(eta), -powers)
+    master.budget_per_iteration = sum(b * eta**i for i, b in enumerate(master.budgets[::-1]))
+    master.config_generator = type("Generator", (), {"get_config": None})
+    made = master.get_next_iteration(iteration, {})
+    return list(zip(np.round(made.budgets).astype(int), made.num_configs, strict=True))
+
+
+def test_the_papers_study_has_280_trials():
+    brackets = Brackets(25, 100, 2, 64)
+    assert brackets.budgets == (25, 50, 100)
+    assert [brackets.plan(i) for i in range(3)] == [((25, 4), (50, 2), (100, 1)), ((50, 2), (100, 1)), ((100, 3),)]
+    assert brackets.planned == 280
+    assert Brackets(25, 100, 2, 64, only_maximum=True).planned == 192
+
+
+@given(st.integers(1, 60), st.integers(0, 4), st.integers(2, 4), st.integers(0, 9))
+def test_plans_are_hpbandsters(minimum, powers, eta, iteration):
+    maximum = minimum * eta**powers + 1  # exact powers are where its logarithm can lose a budget
+    brackets = Brackets(minimum, maximum, eta, 10)
+    assert list(brackets.plan(iteration)) == hpbandsters(BOHB, minimum, maximum, eta, iteration)
+    at_maximum = Brackets(minimum, maximum, eta, 10, only_maximum=True)
+    assert list(at_maximum.plan(iteration)) == hpbandsters(RandomSearch, minimum, maximum, eta, iteration)
+
+
+def test_no_budget_is_lost_where_hpbandster_loses_one():
+    assert Brackets(1, 243, 3, 1).budgets == (1, 3, 9, 27, 81, 243)
+    assert len(hpbandsters(BOHB, 1, 243, 3, 0)) == 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((0, 9), "min_budget must be at least 1"),
+        ((9, 3), "max_budget 3 is less than"),
+        ((1, 9, 1), "eta must be at least 2"),
+        ((1, 9, 2, 0), "iterations must be at least 1"),
+    ],
+)
+def test_impossible_plans_are_refused(arguments, message):
+    with pytest.raises(InvalidInputError, match=message.replace("_", "[-_]")):
+        Brackets(*arguments)

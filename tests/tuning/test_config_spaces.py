@@ -1,0 +1,149 @@
+"""Configuration spaces: the bundled ones, and a user's files, good and bad."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ConfigSpace import (
+    Categorical,
+    Configuration,
+    ConfigurationSpace,
+    Constant,
+    EqualsCondition,
+    Float,
+    ForbiddenAndConjunction,
+    ForbiddenEqualsClause,
+    Integer,
+    OrdinalHyperparameter,
+)
+
+import nasbench1shot1 as nb
+from nasbench1shot1.tuning.config_spaces import NOT_TUNABLE, config_space, read_config_space, write_config_space
+from nasbench1shot1.tuning.options import SET_BY_THE_STUDY, study_options
+
+QUICK: dict[str, Any] = {"scale": "quick", "threads": 1, "device": "cpu", "min_budget": 2, "max_budget": 4}
+
+
+def fixed(**options: Any) -> Any:
+    return study_options({**QUICK, **options}).fixed
+
+
+def write(path: Path, *hyperparameters: Any) -> str:
+    space = ConfigurationSpace()
+    space.add(*hyperparameters)
+    (space.to_yaml if path.suffix == ".yaml" else space.to_json)(path)
+    return str(path)
+
+
+@pytest.mark.parametrize(("optimizer", "batch_size"), [("darts", 32), ("gdas", 32)])
+def test_defaults_are_those_of_the_optimizer(optimizer, batch_size):
+    space = config_space("cs3", fixed(optimizer=optimizer))
+    assert dict(space.get_default_configuration()) == {
+        "weight_decay": 3e-4,
+        "cutout_probability": 0,
+        "learning_rate": 0.025,
+        "architecture_learning_rate": 3e-4,
+        "architecture_weight_decay": 1e-3,
+        "momentum": 0.9,
+        "cutout_length": 16,
+        "batch_size": batch_size,
+        "grad_clip": 5,
+    }
+    assert config_space("cs3", fixed(optimizer=optimizer, scale="full"))["batch_size"].default_value == 96
+
+
+@pytest.mark.parametrize("suffix", [".json", ".yaml"])
+def test_a_users_file_may_have_any_option_of_a_search(tmp_path, suffix):
+    file = write(
+        tmp_path / f"own{suffix}",
+        Float("temperature_min", (0.2, 5), default=1),
+        Integer("channels", (2, 8), default=8),
+        Categorical("relaxation", ["gumbel", "single-path"], default="gumbel"),
+        Categorical("evaluation_noise", [True, False]),
+        OrdinalHyperparameter("cells", [1, 3, 6]),
+        Constant("momentum", 0.5),
+    )
+    space = config_space(file, fixed(optimizer="gdas"))
+    default = dict(space.get_default_configuration())
+    assert default["cells"] == 3 and not default["evaluation_noise"]  # gdas's, at the quick scale
+    assert default["temperature_min"] == 1 and default["relaxation"] == "gumbel"  # gdas's are outside the ranges
+
+
+def test_conditions_and_forbidden_combinations_are_kept(tmp_path):
+    space = ConfigurationSpace()
+    probability, length = Categorical("cutout_probability", [0.0, 0.5]), Integer("cutout_length", (4, 16), default=8)
+    space.add(probability, length, EqualsCondition(length, probability, 0.5))
+    space.add(Categorical("cells", [1, 3], default=1))
+    is_default = ForbiddenEqualsClause(probability, 0.0), ForbiddenEqualsClause(space["cells"], 3)
+    space.add(ForbiddenAndConjunction(*is_default))
+    space.to_json(tmp_path / "own.json")
+    found = config_space(str(tmp_path / "own.json"), fixed())
+    assert found.conditions and found.forbidden_clauses
+    # The optimizer's defaults are forbidden together, so the file's own stay.
+    assert found.get_default_configuration() == Configuration(found, {"cutout_probability": 0.0, "cells": 1})
+
+
+@pytest.mark.parametrize(
+    ("hyperparameter", "sentence"),
+    [
+        (Float("learning_rat", (0, 1)), r"contains learning_rat 0.0: unknown option .*did you mean 'learning_rate'"),
+        (Float("momentum", (0.5, 2)), r"contains momentum 2.0: --momentum must be between 0 and 1"),
+        (Float("batch_size", (16, 32)), r"contains batch_size 16.0: --batch-size must be a whole number"),
+        (Integer("preset", (1, 2)), "hyperparameter 'preset', which a study cannot tune"),
+        (Float("learning_rate", (1e-5, 1e-1), log=True), "learning_rate 1e-05: .*less than --learning-rate-min 0.001"),
+        (Categorical("precision", ["float32", "float16"]), "contains precision float16: unknown precision"),
+        (Integer("warm_start_epochs", (0, 2)), "warm_start_epochs 2: .*leaves no epoch for Λ out of 2"),
+    ],
+)
+def test_a_bad_hyperparameter_is_refused_in_a_sentence(tmp_path, hyperparameter, sentence):
+    with pytest.raises(nb.InvalidInputError, match=sentence):
+        config_space(write(tmp_path / "own.json", hyperparameter), fixed())
+
+
+def test_hyperparameters_of_other_optimizers_are_refused():
+    with pytest.raises(nb.InvalidInputError, match=r"--architecture-learning-rate does not apply to random-ws"):
+        config_space("cs3", fixed(optimizer="random-ws"))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("own.json", "{", "cannot be read as JSON"),
+        ("own.yaml", "a: [", "cannot be read as YAML"),
+        ("own.json", "[]", "does not describe a ConfigSpace space"),
+        ("own.json", '{"hyperparameters": [{"name": "momentum"}]}', "does not describe a ConfigSpace space"),
+        ("own.yaml", "hyperparameters: 3", "does not describe a ConfigSpace space"),
+    ],
+)
+def test_a_file_that_is_not_a_space_is_refused_in_a_sentence(tmp_path, name, content, sentence):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(nb.UserError, match=sentence):
+        config_space(str(tmp_path / name), fixed())
+
+
+def test_an_empty_space_an_unknown_name_and_a_fixed_hyperparameter_are_refused(tmp_path):
+    ConfigurationSpace().to_json(tmp_path / "own.json")
+    with pytest.raises(nb.InvalidInputError, match="has no hyperparameters"):
+        config_space(str(tmp_path / "own.json"), fixed())
+    with pytest.raises(nb.InvalidInputError, match=r"'cs4' does not exist: give cs1, cs2, cs3"):
+        config_space("cs4", fixed())
+    with pytest.raises(nb.InvalidInputError, match=r"--learning-rate is a hyperparameter of the .*'cs2'"):
+        config_space("cs2", fixed(learning_rate=0.1))
+    config_space("cs1", fixed(learning_rate=0.1))
+
+
+def test_a_study_cannot_tune_what_it_sets():
+    assert set(SET_BY_THE_STUDY) <= NOT_TUNABLE
+
+
+def test_a_space_is_written_and_read_back(tmp_path):
+    space = config_space("cs3", fixed())
+    write_config_space(space, tmp_path / "space.json")
+    assert read_config_space(tmp_path / "space.json") == space
+    assert ConfigurationSpace.from_json(tmp_path / "space.json") == space  # ConfigSpace's own reader
+    content = json.loads((tmp_path / "space.json").read_text())
+    content["hyperparameters"][0]["type"] = "nonsense"
+    (tmp_path / "space.json").write_text(json.dumps(content))
+    with pytest.raises(nb.DamagedFileError, match=r"space.json is damaged"):
+        read_config_space(tmp_path / "space.json")

@@ -1,0 +1,252 @@
+"""The dispatcher's races, each played step by step, without threads and connections."""
+
+import pytest
+
+from nasbench1shot1.tuning.dispatcher import StudyDispatcher
+from nasbench1shot1.tuning.dispatching import Broken, Finished, RemoteWorker, Returned, Started, WorkersChanged
+from nasbench1shot1.tuning.interfaces import Timing
+from nasbench1shot1.tuning.name_server import Address
+from nasbench1shot1.tuning.remote import UnansweredError
+from nasbench1shot1.tuning.trial import Trial
+
+PREFIX = "hpbandster.run_token.worker."
+TRIAL = Trial((0, 0, 3), {"rate": 0.1}, 25)
+IDENTITY = (0, 0, 3)
+
+
+class Scripted(RemoteWorker):
+    """A worker whose answers a test chooses: `answers` maps methods to values, exceptions or functions."""
+
+    def __init__(self, name, uri="uri"):
+        super().__init__(PREFIX + name, uri, 1)
+        self.answers, self.calls = {"start_computation": True, "current": None}, []
+
+    def call(self, method, *arguments):
+        self.calls.append((method, *arguments))
+        answer = self.answers.get(method)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer() if callable(answer) else answer
+
+
+class Names:
+    def __init__(self):
+        self.entries = {}
+
+    def list(self, prefix):
+        return {name: uri for name, uri in self.entries.items() if name.startswith(prefix)}
+
+    def remove(self, name, uri):
+        if self.entries.get(name) == uri:
+            del self.entries[name]
+
+
+@pytest.fixture
+def dispatcher():
+    made = StudyDispatcher(Address("localhost", 1, "study", "token"), Timing(missed_pings=3))
+    made.names = Names()
+    return made
+
+
+def joined(dispatcher, name="a", uri="uri"):
+    worker = Scripted(name, uri)
+    dispatcher.worker_pool[worker.name] = worker
+    dispatcher.names.entries[worker.name] = uri
+    dispatcher.idle_workers.add(worker.name)
+    return worker
+
+
+def submit(dispatcher, trial=TRIAL):
+    dispatcher.submit_job(trial.configuration_id, trial=trial)
+
+
+def give(dispatcher):
+    """One turn of the thread that gives jobs to workers."""
+    turns = iter([dispatcher._next_pair()])
+    dispatcher._next_pair = lambda: next(turns, None)
+    dispatcher.job_runner()
+    del dispatcher._next_pair
+
+
+def events(dispatcher):
+    found = []
+    while not dispatcher.events.empty():
+        found.append(dispatcher.events.get())
+    return found
+
+
+def result(worker="a", attempt=1, epochs=25, **content):
+    content = content or {"outcome": {"loss": 0.5}}
+    return {"worker": PREFIX + worker, "epochs": epochs, "attempt": attempt, **content}
+
+
+def gone():
+    return UnansweredError("refused", is_gone=True)
+
+
+def test_a_result_that_is_faster_than_the_answer_to_its_start_is_registered(dispatcher):
+    worker = joined(dispatcher)
+    worker.answers["start_computation"] = lambda: dispatcher.register_result(list(IDENTITY), result())
+    submit(dispatcher)
+    give(dispatcher)
+    assert events(dispatcher) == [Started(TRIAL, "a"), Finished(TRIAL, "a", {"loss": 0.5}, None)]
+    assert not dispatcher.running_jobs
+    assert not dispatcher.waiting_jobs
+    assert dispatcher.idle_workers == {worker.name}
+
+
+def test_a_worker_that_dies_before_its_start_gives_its_trial_back(dispatcher):
+    joined(dispatcher).answers["start_computation"] = gone()
+    submit(dispatcher)
+    give(dispatcher)
+    again = TRIAL.next_attempt()
+    started, returned, changed = events(dispatcher)
+    assert (started, changed) == (Started(TRIAL, "a"), WorkersChanged())
+    assert (returned.trial, returned.deaths) == (again, 1)
+    assert [job.trial for job in dispatcher.waiting_jobs] == [again]
+    assert not dispatcher.worker_pool
+    assert not dispatcher.names.entries
+    assert dispatcher.register_result(list(IDENTITY), result()) is False  # it had begun after all
+    assert events(dispatcher) == []
+
+
+def test_late_and_repeated_results_are_ignored(dispatcher):
+    first = joined(dispatcher)
+    submit(dispatcher)
+    give(dispatcher)
+    first.answers["current"] = gone()
+    dispatcher._look()
+    joined(dispatcher, "b")
+    give(dispatcher)
+    events(dispatcher)
+    assert dispatcher.register_result(list(IDENTITY), result("a", 1)) is False
+    assert dispatcher.register_result(list(IDENTITY), result("a", 2)) is False
+    assert dispatcher.register_result(list(IDENTITY), result("b", 2, 50)) is False
+    assert dispatcher.register_result([0, 0, 4], result("b", 2)) is False
+    assert events(dispatcher) == []
+    assert dispatcher.register_result(list(IDENTITY), result("b", 2)) is True
+    assert dispatcher.register_result(list(IDENTITY), result("b", 2)) is False
+    assert events(dispatcher) == [Finished(TRIAL.next_attempt(), "b", {"loss": 0.5}, None)]
+
+
+def test_returned_trials_come_before_waiting_ones(dispatcher):
+    worker = joined(dispatcher)
+    other = Trial((0, 0, 4), {}, 25)
+    submit(dispatcher)
+    submit(dispatcher, other)
+    give(dispatcher)
+    worker.answers["current"] = gone()
+    dispatcher._look()
+    assert [job.trial for job in dispatcher.waiting_jobs] == [TRIAL.next_attempt(), other]
+
+
+def test_a_busy_worker_may_refuse_a_trial_and_is_idle_only_once_it_says_so(dispatcher):
+    worker = joined(dispatcher)
+    worker.answers.update(start_computation=False, current=["9-9-9", 1, 1])
+    submit(dispatcher)
+    give(dispatcher)
+    assert [event.deaths for event in events(dispatcher) if isinstance(event, Returned)] == [0]
+    dispatcher._look()
+    assert ("cancel", "9-9-9", 1, 1) in worker.calls
+    assert not dispatcher.idle_workers
+    worker.answers["current"] = None
+    dispatcher._look()
+    assert dispatcher.idle_workers == {worker.name}
+
+
+def test_a_worker_that_takes_anothers_place_proves_its_death(dispatcher, monkeypatch):
+    monkeypatch.setattr("nasbench1shot1.tuning.dispatcher.RemoteWorker", lambda name, uri, _: Scripted("a", uri))
+    joined(dispatcher)
+    submit(dispatcher)
+    give(dispatcher)
+    dispatcher.names.entries[PREFIX + "a"] = "another uri"
+    dispatcher._look()
+    assert [worker.uri for worker in dispatcher.worker_pool.values()] == ["another uri"]
+    assert dispatcher.names.entries == {PREFIX + "a": "another uri"}
+    assert [job.trial.attempt for job in dispatcher.waiting_jobs] == [2]
+    assert dispatcher.idle_workers == {PREFIX + "a"}
+
+
+def test_a_silent_worker_is_lost_after_three_pings_in_a_row(dispatcher):
+    worker = joined(dispatcher)
+    submit(dispatcher)
+    give(dispatcher)
+    silence, work = UnansweredError("timed out", is_gone=False), ["0-0-3", 25, 1]
+    for answer in (silence, silence, work, silence, silence):
+        worker.answers["current"] = answer
+        dispatcher._look()
+    assert dispatcher.number_of_workers() == 1
+    worker.answers["current"] = silence
+    dispatcher._look()
+    assert dispatcher.number_of_workers() == 0
+    assert [job.trial.attempt for job in dispatcher.waiting_jobs] == [2]
+
+
+def test_a_trial_that_its_worker_does_not_know_is_given_out_again(dispatcher):
+    worker = joined(dispatcher)
+    submit(dispatcher)
+    give(dispatcher)
+    worker.answers["current"] = None
+    dispatcher._look()
+    assert [job.trial.attempt for job in dispatcher.waiting_jobs] == [2]
+    assert dispatcher.idle_workers == {worker.name}
+
+
+def test_an_answer_that_was_overtaken_by_an_assignment_changes_nothing(dispatcher):
+    worker = joined(dispatcher)
+
+    def idle_until_now():
+        submit(dispatcher)
+        give(dispatcher)
+
+    worker.answers["current"] = idle_until_now
+    dispatcher._look()
+    assert list(dispatcher.running_jobs) == [IDENTITY]
+    assert not dispatcher.waiting_jobs
+    assert not dispatcher.idle_workers
+
+
+def test_an_unaccepted_start_is_not_mistaken_for_a_lost_trial(dispatcher):
+    worker = joined(dispatcher)
+
+    def look_before_the_answer():
+        dispatcher._look()
+        return True
+
+    worker.answers["start_computation"] = look_before_the_answer
+    submit(dispatcher)
+    give(dispatcher)
+    assert list(dispatcher.running_jobs) == [IDENTITY]
+    assert not dispatcher.idle_workers
+
+
+def test_an_interrupted_trial_counts_as_a_death_but_its_worker_stays(dispatcher):
+    worker = joined(dispatcher)
+    submit(dispatcher)
+    for deaths in (1, 2):
+        give(dispatcher)
+        assert dispatcher.register_result(list(IDENTITY), result(attempt=deaths, interrupted="killed")) is True
+        assert [event.deaths for event in events(dispatcher) if isinstance(event, Returned)] == [deaths]
+        assert dispatcher.idle_workers == {worker.name}
+
+
+def test_an_exception_in_a_thread_reaches_the_master(dispatcher):
+    def broken():
+        raise RuntimeError("a bug")
+
+    dispatcher._reporting(broken)
+    assert [type(event) for event in events(dispatcher)] == [Broken]
+
+
+def test_a_name_server_that_is_silent_for_a_moment_is_no_reason_to_end(dispatcher):
+    answers = iter([UnansweredError("suspended", is_gone=False), None, *[UnansweredError("dead", is_gone=True)] * 3])
+
+    def look():
+        if (answer := next(answers)) is not None:
+            raise answer
+
+    dispatcher._look = look
+    dispatcher.timing = Timing(ping_interval=0.0)
+    with pytest.raises(UnansweredError, match="dead"):
+        dispatcher.discover_workers()
+    assert next(answers, None) is None

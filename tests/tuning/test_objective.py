@@ -1,0 +1,142 @@
+"""The objective of a study, and how a trial is evaluated, with searches replaced by records."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from tiny_studies import tiny_study, trial
+
+import nasbench1shot1 as nb
+from nasbench1shot1.errors import DivergedError
+from nasbench1shot1.files import write_json
+from nasbench1shot1.jobs.process import KILLED, JobStoppedError
+from nasbench1shot1.runs.folder import read_object
+from nasbench1shot1.tuning import evaluation
+from nasbench1shot1.tuning.evaluation import FAILURE, Evaluation, trial_job
+from nasbench1shot1.tuning.objective import check_has_objective, objective
+from nasbench1shot1.tuning.record import Study
+from nasbench1shot1.tuning.recording import observation_line
+from nasbench1shot1.tuning.trial import Observation, Outcome, TrialInterruptedError, TrialStoppedError
+
+ARCH = nb.Architecture.parse("s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3")
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    return tiny_study(tmp_path_factory.mktemp("studies") / "study", optimizer="gdas")
+
+
+def test_the_mean_is_over_the_tables_repeats_at_108_epochs(measured_table):
+    repeats = measured_table.query(ARCH, epochs=108, run="all").validation_accuracy
+    assert len(set(repeats)) == 3
+    assert objective(ARCH, measured_table, "mean", 0, trial({})) == pytest.approx(1 - np.mean(repeats))
+
+
+def test_a_random_repeat_follows_from_seed_configuration_and_budget(measured_table):
+    repeats = 1 - measured_table.query(ARCH, epochs=108, run="all").validation_accuracy
+    asked = [(seed, trial({}, epochs, number)) for seed in (0, 1) for epochs in (25, 50) for number in range(10)]
+    found = [objective(ARCH, measured_table, "random", *of) for of in asked]
+    assert set(found) == set(repeats.tolist())
+    assert found == [objective(ARCH, measured_table, "random", *of) for of in asked]
+    assert found[:20] != found[20:] and found[:10] != found[10:20]
+
+
+def test_a_table_without_validation_accuracy_has_no_objective(measured_table):
+    check_has_objective(measured_table, "s1")
+    nothing = SimpleNamespace(id="none", query=lambda arch, epochs: SimpleNamespace(validation_accuracy=float("nan")))
+    with pytest.raises(nb.InvalidInputError, match="none has no validation accuracy"):
+        check_has_objective(nothing, "s1")  # type: ignore[arg-type]
+
+
+def test_an_outcome_has_no_test_values_and_the_record_takes_them_from_the_table(study):
+    outcome = Outcome(0.06, None, {"architecture": str(ARCH), "search_seconds": 3.0})
+    observation = Observation(0, trial({"momentum": 0.5}, 25), outcome, False, 0.0, 1.0, 5.0, "here.local-0")
+    line, metrics = observation_line(observation, nb.load_table()), nb.load_table().query(ARCH)
+    assert tuple(line) == tuple(Study.FIELDS)
+    assert line["table_test_error"] == 1 - metrics.test_accuracy
+    assert line["simulated_seconds"] == 3.0 + metrics.training_time
+    assert line["folder"] == "runs/0-0-0/epochs-025"
+
+
+def test_a_search_gets_configuration_budget_and_the_studys_options(study):
+    job = trial_job(study, trial({"learning_rate": 0.1, "weight_decay": 1e-4}, 50, 3))
+    assert job.folder == study.folder / "runs" / "0-0-3" / "epochs-050"
+    expected = {"optimizer": "gdas", "space": "s1", "seed": 0, "epochs": 50, "learning_rate": 0.1, "channels": 2}
+    assert {name: job.options[name] for name in expected} == expected
+    assert job.options["cutout_schedule"] is None and "cutout_probability" not in job.options
+    assert job.resume_options == {"epochs": 50}
+
+
+def finish(folder: Path, failure: str | None = None) -> None:
+    folder.mkdir(parents=True)
+    if failure is not None:
+        write_json(folder / FAILURE, {"failure": failure})
+
+
+@pytest.mark.parametrize(
+    ("ending", "expected", "sentence"),
+    [
+        (f"{KILLED} by signal 9", TrialInterruptedError, "killed by signal 9"),
+        ("CIFAR-10 is not installed", nb.UserError, r"the search of .* failed \(CIFAR-10 .*output is in .*001.log"),
+        (JobStoppedError("x"), TrialStoppedError, "0-0-4 at 1 epoch"),
+    ],
+)
+def test_how_a_search_can_end(study, monkeypatch, ending, expected, sentence):
+    def run(job: Any, *arguments: Any) -> str:
+        if isinstance(ending, Exception):
+            raise ending
+        return str(ending)
+
+    monkeypatch.setattr(evaluation, "run_in_process", run)
+    with pytest.raises(expected, match=sentence):
+        Evaluation(study)(trial({}, 1, 4), lambda: False)
+
+
+def test_a_diverged_search_is_not_repeated(study, monkeypatch):
+    started = []
+
+    def run(job: Any, *arguments: Any) -> str:
+        started.append(job.name)
+        finish(job.folder, "the training loss diverged")
+        return "the training loss diverged"
+
+    monkeypatch.setattr(evaluation, "run_in_process", run)
+    for _ in range(2):
+        outcome = Evaluation(study)(trial({}, 1, 5), lambda: False)
+        assert (outcome.loss, outcome.failure) == (None, "the training loss diverged")
+        assert outcome.values == {"search_seconds": 0.0}
+    assert started == ["0-0-5 at 1 epoch"]
+
+
+def test_the_tuner_cannot_see_test_values(study, monkeypatch):
+    """Every test value raises here, and the outcome still has all that the tuner gets."""
+    summary = {"architecture": str(ARCH), "table_valid_error": 0.5, "one_shot_valid_error": 0.4}
+    run = SimpleNamespace(summary=summary, lines=[{"search_seconds": 2.0}], config={"grown": []})
+    answers = SimpleNamespace(validation_accuracy=0.9)  # any other attribute raises
+    table = SimpleNamespace(id=study.config["table_id"], query=lambda arch, epochs, run, rng: answers)
+    monkeypatch.setattr(evaluation, "run_in_process", lambda *arguments: None)
+    monkeypatch.setattr(evaluation, "load_run", lambda folder: run)
+    monkeypatch.setattr(evaluation, "load_table", lambda name: table)
+    outcome = Evaluation(study)(trial({}, 1, 6), lambda: False)
+    assert outcome == Outcome(1 - 0.9, None, {"architecture": str(ARCH), "search_seconds": 2.0})
+
+
+def test_another_table_under_the_recorded_name_is_refused(study, monkeypatch):
+    monkeypatch.setattr(evaluation, "run_in_process", lambda *arguments: None)
+    run = SimpleNamespace(summary={"architecture": str(ARCH)}, lines=[], config={"grown": []})
+    monkeypatch.setattr(evaluation, "load_run", lambda folder: run)
+    monkeypatch.setattr(evaluation, "load_table", lambda name: SimpleNamespace(id="another"))
+    with pytest.raises(nb.InvalidInputError, match="but on this machine that name is another"):
+        Evaluation(study)(trial({}, 1, 7), lambda: False)
+
+
+def test_a_search_that_diverges_before_its_first_epoch_leaves_a_failure(tmp_path, monkeypatch):
+    def diverge(**given: Any) -> None:
+        raise DivergedError("the one-shot validation loss diverged")
+
+    monkeypatch.setattr(evaluation, "search", diverge)
+    with pytest.raises(DivergedError):
+        evaluation.search_trial(out=tmp_path / "run", optimizer="gdas", epochs=3)
+    assert read_object(tmp_path / "run" / FAILURE) == {"failure": "the one-shot validation loss diverged"}

@@ -1,0 +1,136 @@
+"""The export of a study, read back by Optuna."""
+
+import warnings
+from datetime import datetime
+
+import ConfigSpace as CS
+import pytest
+from synthetic_study import write_study
+
+import nasbench1shot1 as nb
+from nasbench1shot1 import cli
+from nasbench1shot1.tuning.optuna_export import export_optuna, optuna_distributions
+from nasbench1shot1.tuning.record import Study
+
+optuna = pytest.importorskip("optuna", reason="Optuna is not installed")
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution  # noqa: E402
+from optuna.storages import JournalStorage  # noqa: E402
+from optuna.storages.journal import JournalFileBackend  # noqa: E402
+from optuna.trial import TrialState  # noqa: E402
+
+
+def load(file):
+    storage = JournalStorage(JournalFileBackend(str(file)))
+    (name,) = optuna.get_all_study_names(storage)
+    return optuna.load_study(study_name=name, storage=storage)
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory) -> Study:
+    folder = tmp_path_factory.mktemp("optuna") / "study"
+    budgets = {"min_budget": 2, "max_budget": 8, "iterations": 3}
+    return write_study(folder, diverges=lambda c: c["learning_rate"] > 0.3, runs=True, **budgets)
+
+
+@pytest.fixture(scope="module")
+def exported(study, tmp_path_factory):
+    file = tmp_path_factory.mktemp("exported") / "study.journal"
+    assert export_optuna(study, file) == len(study.lines)
+    return load(file)
+
+
+def test_every_observation_is_a_trial_with_its_configuration_and_loss(study, exported):
+    assert exported.study_name == "study" and exported.direction.name == "MINIMIZE"
+    assert [trial.number for trial in exported.trials] == list(range(len(study.lines)))
+    for trial, line in zip(exported.trials, study.lines, strict=True):
+        assert trial.params == study.configurations[line["configuration_id"]]
+        assert trial.value == line["loss"]
+        assert trial.user_attrs["budget"] == line["budget"]
+        assert trial.user_attrs["folder"] == line["folder"]
+        assert trial.user_attrs.get("test regret (not used for tuning)") == line["test_regret"]
+        assert (trial.datetime_complete - trial.datetime_start).total_seconds() == pytest.approx(line["budget"])
+    began = datetime.fromtimestamp((study.folder / "environment.json").stat().st_mtime)
+    assert (exported.trials[0].datetime_start - began).total_seconds() == pytest.approx(0.5)
+    assert exported.user_attrs["optimizer"] == "darts" and exported.user_attrs["config_space"] == "cs2"
+
+
+def test_diverged_searches_are_failed_trials(study, exported):
+    failed = [line["number"] for line in study.lines if line["loss"] is None]
+    assert failed
+    assert [trial.number for trial in exported.trials if trial.state == TrialState.FAIL] == failed
+    assert {exported.trials[number].user_attrs["failure"] for number in failed} == {"the loss is NaN in epoch 1"}
+    assert all(trial.state == TrialState.COMPLETE for trial in exported.trials if trial.number not in failed)
+
+
+def test_the_best_trial_is_the_best_observation(study, exported):
+    assert exported.best_value == min(line["loss"] for line in study.lines if line["loss"] is not None)
+
+
+def test_learning_curves_are_those_of_the_searches(study, exported):
+    for trial, line in zip(exported.trials, study.lines, strict=True):
+        metrics = study.run(line["number"]).metrics
+        assert trial.intermediate_values == dict(zip(metrics["epoch"], metrics["table_valid_error"], strict=True))
+        if line["loss"] is not None:
+            assert trial.intermediate_values[line["budget"]] == trial.value
+
+
+def test_a_study_without_its_searches_has_no_curves(tmp_path):
+    study = write_study(tmp_path / "study", iterations=1)
+    export_optuna(study, tmp_path / "file")
+    assert all(not trial.intermediate_values for trial in load(tmp_path / "file").trials)
+
+
+def test_distributions_are_those_of_the_config_space():
+    space = CS.ConfigurationSpace()
+    space.add(
+        [
+            CS.Float("a", (1e-5, 1e-3), log=True, default=3e-4),
+            CS.Integer("b", (2, 32), log=True),
+            CS.Integer("c", (16, 128)),
+            CS.Categorical("d", ["none", "linear"]),
+            CS.OrdinalHyperparameter("e", [1, 2, 4]),
+            CS.Constant("f", 7),
+        ]
+    )
+    assert optuna_distributions(space) == {
+        "a": FloatDistribution(1e-5, 1e-3, log=True),
+        "b": IntDistribution(2, 32, log=True),
+        "c": IntDistribution(16, 128),
+        "d": CategoricalDistribution(["none", "linear"]),
+        "e": CategoricalDistribution([1, 2, 4]),
+        "f": CategoricalDistribution([7]),
+    }
+
+
+def test_conditional_and_categorical_hyperparameters_are_exported(tmp_path):
+    space = CS.ConfigurationSpace()
+    decay, schedule = CS.Float("weight_decay", (1e-5, 1e-3), log=True), CS.Categorical("cutout_schedule", ["a", "b"])
+    length = CS.Integer("cutout_length", (2, 32), log=True)
+    space.add([decay, schedule, length, CS.EqualsCondition(length, schedule, "a")])
+    study = write_study(tmp_path / "study", config_space=space)
+    export_optuna(study, tmp_path / "file")
+    trials = load(tmp_path / "file").trials
+    assert {"cutout_length" in trial.params for trial in trials} == {True, False}
+    for trial in trials:
+        assert ("cutout_length" in trial.params) == (trial.params["cutout_schedule"] == "a")
+    with warnings.catch_warnings():  # Optuna's evaluator reads the trials, too
+        warnings.simplefilter("ignore")
+        assert "weight_decay" in optuna.importance.get_param_importances(load(tmp_path / "file"))
+
+
+def test_the_command_exports_and_refuses_an_existing_file(study, tmp_path, capsys):
+    cli.main(["export", str(study.folder), "--optuna", str(tmp_path / "new" / "file")])
+    said, written = capsys.readouterr().out, (tmp_path / "new" / "file").read_bytes()
+    assert f"{len(study.lines)} trials" in said and "optuna-dashboard" in said
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["export", str(study.folder), "--optuna", str(tmp_path / "new" / "file")])
+    assert stopped.value.code == 2 and "exists" in capsys.readouterr().err
+    assert (tmp_path / "new" / "file").read_bytes() == written
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["file"]
+
+
+def test_only_a_study_can_be_exported(study, tmp_path):
+    with pytest.raises(nb.InvalidInputError, match="is a search, not a tuning"):
+        Study.open(study.folder / study.lines[0]["folder"])
+    with pytest.raises(SystemExit):
+        cli.main(["export", str(study.folder)])

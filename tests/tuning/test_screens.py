@@ -1,0 +1,66 @@
+"""The live view of a study: workers, brackets, the best observation, failures and the time left."""
+
+from io import StringIO
+
+import pytest
+from rich.console import Console
+from tiny_studies import trial
+
+from nasbench1shot1.tuning.brackets import Brackets
+from nasbench1shot1.tuning.interfaces import BracketState, Progress, WorkerState
+from nasbench1shot1.tuning.screen import Expectation, StudyScreen
+
+BRACKETS = Brackets(25, 100, 2, iterations=3)
+
+
+def line(number: int, budget: int, loss: float | None, seconds: float) -> dict[str, object]:
+    return {
+        "configuration_id": f"0-0-{number}",
+        "budget": budget,
+        "loss": loss,
+        "test_regret": None if loss is None else loss / 10,
+        "started": 0.0,
+        "finished": seconds,
+    }
+
+
+def test_time_left_follows_from_the_plan_and_the_searches_so_far():
+    lines = [line(0, 25, 0.06, 100), line(1, 25, None, 50), line(0, 50, 0.05, 200)]
+    expectation = Expectation(BRACKETS)
+    planned = [stage for iteration in range(3) for stage in BRACKETS.plan(iteration)]
+    left = {epochs: sum(n for e, n in planned if e == epochs) for epochs in (25, 50, 100)}
+    left[25], left[50] = left[25] - 2, left[50] - 1
+    assert dict(expectation.left(lines)) == left
+    per_epoch = 350 / 100
+    seconds = left[25] * 75 + left[50] * 200 + left[100] * 100 * per_epoch
+    assert expectation.seconds_left(lines, 2) == pytest.approx(seconds / 2)
+    assert expectation.seconds_left([], 2) is None and expectation.seconds_left(lines, 0) is None
+
+
+def test_the_live_view_names_workers_brackets_best_failures_and_time():
+    out = StringIO()
+    console = Console(file=out, force_terminal=True, width=100, color_system=None)
+    screen = StudyScreen(BRACKETS, [line(0, 25, 0.06, 100)], console)
+    with screen:
+        screen.observed(line(1, 25, None, 50))
+    workers = (WorkerState("a.local-0", trial({}, 25, 2), 90.0), WorkerState("b.17", None, 99.0))
+    finished = BracketState(0, ((25, 4, 4), (50, 2, 2), (100, 1, 1)))
+    brackets = (finished, BracketState(1, ((50, 2, 1), (100, 1, 0))))
+    state = Progress(100.0, workers, (trial({}, 50, 0),), brackets, 2, BRACKETS.planned)
+    with console.capture() as captured:
+        console.print(screen.view(state))
+    text = captured.get()
+    assert "a.local-0" in text and "0-0-2 at 25 epochs" in text and "10 s" in text and "idle" in text
+    assert "bracket 1: 1/2 at 50 epochs, 0/1 at 100 epochs" in text and "bracket 0" not in text
+    assert f"2 of {BRACKETS.planned} searches; best 6.00 % (0-0-0 at 25 epochs); 1 diverged; 1 waiting" in text
+    assert f"2/{BRACKETS.planned}           0-0-1       25           diverged" in out.getvalue()
+
+
+def test_without_a_terminal_only_rows_appear():
+    out = StringIO()
+    screen = StudyScreen(BRACKETS, [], Console(file=out, width=100))
+    with screen:
+        screen.progress(Progress(1.0, (), (), (), 0, BRACKETS.planned))
+        screen.observed(line(0, 50, 0.0612, 7))
+    rows = out.getvalue().splitlines()
+    assert len(rows) == 2 and rows[1].split() == [*f"1/{BRACKETS.planned} 0-0-0 50 6.12 % 0.61 % 6.12 % 7 s".split()]

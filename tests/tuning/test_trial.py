@@ -1,0 +1,40 @@
+"""What goes between processes: trials and outcomes as JSON."""
+
+import json
+
+import numpy as np
+import pytest
+
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.tuning.trial import Outcome, Trial, parse_id, plain
+
+
+def test_numpy_scalars_become_pythons_and_survive_json():
+    values = {"rate": np.float64(0.1), "width": np.int64(3), "flag": np.bool_(True), "kind": np.str_("a"), "none": None}
+    found = plain(values)
+    assert found == {"rate": 0.1, "width": 3, "flag": True, "kind": "a", "none": None}
+    assert [type(value) for value in found.values()] == [float, int, bool, str, type(None)]
+    trial = Trial((0, 1, 12), values, np.int64(25), 2, 5)
+    again = Trial.from_json(json.loads(json.dumps(trial.as_json())))
+    assert again == Trial((0, 1, 12), found, 25, 2, 5)
+    assert again.name == "0-1-12 at 25 epochs"
+    outcome = Outcome(np.float32(0.5), None, values)
+    assert Outcome.from_json(json.loads(json.dumps(outcome.as_json()))) == Outcome(0.5, None, found)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, np.float32("nan"), [1], np.zeros(2)])
+def test_what_json_cannot_hold_is_refused_by_name(value):
+    with pytest.raises(InvalidInputError, match="'rate' is"):
+        plain({"rate": value})
+
+
+@pytest.mark.parametrize("arguments", [(float("nan"),), (float("inf"),), (None,), (0.5, "diverged")])
+def test_an_outcome_has_a_finite_loss_or_a_failure(arguments):
+    with pytest.raises(InvalidInputError):
+        Outcome(*arguments)
+
+
+@pytest.mark.parametrize("text", ["", "1-2", "1-2-3-4", "a-b-c"])
+def test_an_impossible_identity_is_no_identity(text):
+    with pytest.raises(ValueError):
+        parse_id(text)

@@ -1,0 +1,181 @@
+"""The options of a study: defaults, ranges, what a search gets, and what may change when a study is resumed."""
+
+import importlib.util
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from tiny_studies import tiny_study
+
+import nasbench1shot1 as nb
+from nasbench1shot1 import cli
+from nasbench1shot1.jobs.process import usable_cores
+from nasbench1shot1.optimizers.darts import DARTS
+from nasbench1shot1.tuning import running
+from nasbench1shot1.tuning.options import TuningOptions, study_options
+from nasbench1shot1.tuning.record import Study
+
+QUICK: dict[str, Any] = {"scale": "quick", "device": "cpu"}
+
+
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """The calls of `nb.tune` by the command line."""
+    calls: list[dict[str, Any]] = []
+    monkeypatch.setattr("nasbench1shot1.tuning.tuning.tune", lambda **given: calls.append(given))
+    return calls
+
+
+def test_the_papers_study_plans_280_searches():
+    tuning = TuningOptions()
+    assert (tuning.min_budget, tuning.max_budget, tuning.eta, tuning.iterations) == (25, 100, 2, 64)
+    assert tuning.brackets.budgets == (25, 50, 100) and tuning.brackets.planned == 280
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"epochs": 3}, "remove --epochs: the budgets of a study are numbers of epochs"),
+        ({"keep_weights_every": 1}, "remove --keep-weights-every: a study does not save weights"),
+        ({"iteration": 3}, "unknown option 'iteration'; did you mean 'iterations'"),
+        ({"optimizer": "gdsa"}, "unknown optimizer 'gdsa'"),
+        ({"tuner": "bhob"}, "unknown tuner 'bhob'; did you mean 'bohb'"),
+        ({"eta": 1}, "--eta must be between 2 and 100, not 1"),
+        ({"min_budget": 30, "max_budget": 20}, "--max-budget 20 is less than --min-budget 30"),
+        ({"min_budget": 25, "warm_start_epochs": 25}, "leaves no epoch for Λ out of 25"),
+        ({"temperature_max": 3.0, "optimizer": "random-ws"}, "--temperature-max does not apply to random-ws"),
+        ({"port": 70_000}, "--port must be between 0 and 65,535"),
+    ],
+)
+def test_bad_options_are_refused_in_a_sentence(options, sentence):
+    with pytest.raises(nb.InvalidInputError, match=sentence):
+        study_options({**QUICK, **options})
+
+
+def test_threads_are_shared_among_workers_unless_given():
+    for workers, threads in ((1, usable_cores()), (2, max(usable_cores() // 2, 1)), (10**3, 1), (0, usable_cores())):
+        assert study_options({**QUICK, "workers": workers}).search.common.threads == threads
+    assert study_options({**QUICK, "workers": 2, "threads": 3}).search.common.threads == 3
+
+
+def test_what_a_search_gets_leaves_out_what_is_tuned_or_set_by_the_study():
+    shared = study_options({**QUICK, "optimizer": "gdas"}).shared({"learning_rate", "temperature_max"})
+    assert not {"learning_rate", "temperature_max", "optimizer", "space", "seed", "epochs"} & set(shared)
+    assert shared["batch_size"] == 32 and shared["temperature_min"] == 0.1 and shared["table"] == "embedded"
+
+
+def test_the_command_passes_only_given_options(parsed):
+    cli.main(["tune", "--optimizer", "gdas", "--workers", "2", "--channels", "4", "--temperature-max", "3"])
+    cli.main(["tune", "--resume", "here", "--iterations", "70"])
+    nothing = {"out": None, "resume": None, "allow_module": None}
+    assert parsed == [
+        {**nothing, "optimizer": "gdas", "workers": 2, "channels": 4, "temperature_max": 3.0},
+        {**nothing, "resume": Path("here"), "iterations": 70},
+    ]
+
+
+def test_help_shows_every_option_but_those_that_the_study_sets(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["tune", "--optimizer", "gdas", "--help"])
+    text = capsys.readouterr().out
+    assert all(option in text for option in ("--min-budget", "--config-space", "--cells", "--temperature-max"))
+    assert "--epochs" not in text and "--keep-weights-every" not in text
+    assert text.count("--seed INT") == text.count("--optimizer STR") == 1
+
+
+def test_bad_flags_end_with_a_sentence(capsys):
+    for arguments, sentence in ((["--epochs", "3"], "remove --epochs: "), (["--tuner", "x"], "unknown tuner 'x'")):
+        with pytest.raises(SystemExit):
+            cli.main(["tune", *arguments])
+        assert sentence in capsys.readouterr().err
+
+
+def test_without_hpbandster_one_sentence_names_the_extra(tmp_path, monkeypatch, capsys):
+    find = importlib.util.find_spec
+    hidden = lambda name, *rest: None if name == "hpbandster" else find(name, *rest)  # noqa: E731
+    monkeypatch.setattr("nasbench1shot1.tuning.extra.find_spec", hidden)
+    for arguments in (["tune", "--scale", "quick"], ["tune-worker", str(tmp_path / "study")]):
+        with pytest.raises(SystemExit):
+            cli.main(arguments)
+        assert capsys.readouterr().err == (
+            "nb1shot1: tuning needs hpbandster: in a checkout, run pip install '.[tune]'\n"
+        )
+
+
+def test_batches_must_fit_the_images_before_anything_is_written(tmp_path):
+    with pytest.raises(nb.InvalidInputError, match=r"'cs3' contains batch_size 128: .* more than the 40 images"):
+        tiny_study(tmp_path / "study", config_space="cs3")
+    assert not (tmp_path / "study").exists()
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_study(tmp_path_factory.mktemp("studies") / "study", optimizer="gdas", iterations=3, workers=2).folder
+
+
+@pytest.fixture
+def study(written: Path, tmp_path: Path) -> Study:
+    return Study.open(shutil.copytree(written, tmp_path / "study"))
+
+
+def test_a_studys_folder_is_described_and_refused_for_another(study):
+    assert isinstance(nb.open_run(study.folder), Study) and not study.is_finished
+    content = json.loads((study.folder / "config.json").read_text())
+    assert content["kind"] == "tuning" and content["options"]["iterations"] == 3
+    assert content["search_options"]["channels"] == 2 and "learning_rate" not in content["search_options"]
+    assert content["space_id"] == "nb101-s1-v1" and content["weight_images"] == 40
+    assert dict(study.config_space.get_default_configuration())["learning_rate"] == 0.025
+    with pytest.raises(nb.InvalidInputError, match="already exists: continue with --resume"):
+        tiny_study(study.folder)
+    with pytest.raises(nb.InvalidInputError, match="is a tuning, not a search"):
+        nb.load_run(study.folder)
+
+
+def resumed(folder: Path, **options: Any) -> Study:
+    with patch("nasbench1shot1.tuning.tuning.run_session", lambda folder, console: Study.open(folder)):
+        return nb.tune(resume=folder, **options)
+
+
+def test_iterations_may_grow_and_workers_may_change(study):
+    folder = study.folder
+    grown = resumed(folder, iterations=5, workers=3, port=9090, seed=0, channels=2)
+    assert (grown.options.iterations, grown.options.workers, grown.options.port) == (5, 3, 9090)
+    assert grown.shared_options["threads"] == 1
+    for options, sentence in (
+        ({"iterations": 4}, "--iterations may only increase, not fall to 4"),
+        ({"max_budget": 4}, "was started with --max-budget 2, not 4"),
+        ({"channels": 3}, "was started with --channels 2, not 3"),
+        ({"out": "x"}, "remove --out"),
+        ({"epochs": 3}, "remove --epochs"),
+    ):
+        with pytest.raises(nb.InvalidInputError, match=sentence):
+            resumed(folder, **options)
+    assert Study.open(folder).options == grown.options
+
+
+def test_an_optimizer_must_be_importable_by_the_workers(tmp_path):
+    study = tiny_study(tmp_path / "study", optimizer=DARTS)
+    assert study.config["optimizer"] == "nasbench1shot1.optimizers.darts:DARTS"
+    own = type("Own", (DARTS,), {"__module__": "__main__"})
+    with pytest.raises(nb.InvalidInputError, match="cannot import '__main__:Own' from a script or a notebook"):
+        tiny_study(tmp_path / "other", optimizer=own)
+
+
+def test_a_module_that_only_the_record_names_is_not_imported(study):
+    folder = study.folder
+    content = json.loads((folder / "config.json").read_text())
+    content["options"]["optimizer"] = "unheard_of:Method"
+    (folder / "config.json").write_text(json.dumps(content))
+    for call in (lambda: resumed(folder), lambda: cli.main(["tune-worker", str(folder)])):
+        with pytest.raises((nb.InvalidInputError, SystemExit)):
+            call()
+    assert "unheard_of" not in sys.modules
+
+
+def test_workers_of_this_machine_get_places_and_threads(study):
+    assert running._workers(study).args == (study.folder, running.EVALUATION, [{}, {}], 1)
+    assert running._workers(resumed(study.folder, workers=0)) is running.no_workers
