@@ -105,7 +105,7 @@ class Transfers:
                 f"many epochs\nin one study of {planned} searches on s3; default: the optimizer's default configuration"
             )
         counts = {"/".join(key): len(runs) for key, runs in self.runs.items()}
-        lines += unfinished_text(counts, self.seeds)
+        lines += unfinished_text(counts, self.seeds, "searches")
         if next(iter(self.runs.values()))[0].config["scale"] == "quick":
             lines.append("searches this small show that the transfer runs; they do not show whether it helps")
         return "\n".join([*lines, table_text(list(self.last.values()), self.table.id, self.table.fidelity())])

@@ -40,10 +40,10 @@ def plan_text(studies: Sequence[Study], seeds: int) -> list[str]:
     return [*lines, "the paper's setting: 16 channels × 9 cells, 280 searches of 25, 50, 100 epochs, 3 studies"]
 
 
-def unfinished_text(counts: Mapping[str, int], seeds: int) -> list[str]:
-    """Return a line that lists the curves with unfinished studies, if any."""
+def unfinished_text(counts: Mapping[str, int], seeds: int, noun: str = "studies") -> list[str]:
+    """Return a line that lists the curves with unfinished runs, if any; `noun` says what they are."""
     short = [f"{name} {count}" for name, count in counts.items() if count < seeds]
-    return textwrap.wrap(f"studies finished so far: {', '.join(short)}", LINE + 40) if short else []
+    return textwrap.wrap(f"{noun} finished so far: {', '.join(short)}", LINE + 40) if short else []
 
 
 def diverged_text(studies: Sequence[Study]) -> list[str]:

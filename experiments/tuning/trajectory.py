@@ -58,7 +58,7 @@ def trajectory(observations: pandas.DataFrame) -> pandas.DataFrame:
 
 def costs(observations: pandas.DataFrame) -> Floats:
     """Return the simulated seconds of each observation, shape (N,), as `tuning.record.simulated_cost` defines them."""
-    times = observations[["simulated_seconds", "search_seconds", "started", "finished"]]
+    times = observations[["simulated_seconds", "started", "finished"]]
     rows = times.astype(object).where(times.notna(), None)
     return np.array([simulated_cost(dict(row)) for _, row in rows.iterrows()], dtype=np.float64)
 

@@ -9,6 +9,8 @@ from nasbench1shot1.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.files import read_json
 
 CONFIG, ENVIRONMENT, SUMMARY = "config.json", "environment.json", "summary.json"
+CONFIG_SPACE = "configspace.json"
+"""A study's ConfigSpace, written before config.json; the name is the one that DeepCAVE expects."""
 METRICS, CHECKPOINT = "metrics.jsonl", "checkpoint.pt"
 
 

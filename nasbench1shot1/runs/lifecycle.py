@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from nasbench1shot1.errors import InvalidInputError, RunStoppedError
 from nasbench1shot1.files import write_error
-from nasbench1shot1.runs.folder import CHECKPOINT, CONFIG, ENVIRONMENT, METRICS, read_lines
+from nasbench1shot1.runs.folder import CHECKPOINT, CONFIG, CONFIG_SPACE, ENVIRONMENT, METRICS, read_lines
 from nasbench1shot1.runs.lock import LOCK, FolderLock, locked
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.runs.writer import RunWriter
@@ -90,7 +90,7 @@ def names_in(folder: Path) -> set[str]:
 
 def _is_torso(name: str) -> bool:
     """Return whether a process that was killed before its options were written can have left a file."""
-    return name == ENVIRONMENT or (name.startswith(".") and name.endswith(".part"))
+    return name in (ENVIRONMENT, CONFIG_SPACE) or (name.startswith(".") and name.endswith(".part"))
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Writing a run's folder, line by line. A line counts once the checkpoint that follows it is in place."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -124,8 +124,12 @@ class RunWriter(Generic[Record]):
         """Write the record as it was read back, and remove unfinished files of a killed process."""
         with replacing(self.folder / METRICS) as file:
             file.write("".join(map(as_json_line, self._lines)).encode())
-        for part in self.folder.rglob(".*.part"):
-            part.unlink()
+        for part in self.unfinished_files():
+            part.unlink(missing_ok=True)
+
+    def unfinished_files(self) -> Iterator[Path]:
+        """Yield the files that a killed process left unfinished."""
+        return self.folder.rglob(".*.part")
 
     def finish(self, summary: Mapping[str, Any]) -> None:
         """Write summary.json, which marks the run as finished."""

@@ -117,11 +117,11 @@ class StudyDispatcher(Dispatcher):  # type: ignore[misc]
         while (pair := self._next_pair()) is not None:
             job, worker = pair
             try:
-                job.is_accepted = worker.call("start_computation", self.pyro_id, list(job.id), job.kwargs["trial"])
+                is_accepted = worker.call("start_computation", self.pyro_id, list(job.id), job.kwargs["trial"])
             except Exception as error:
                 self._lose(worker, in_one_line(error))
                 continue
-            self._conclude_start(job, worker)
+            self._conclude_start(job, worker, is_accepted)
 
     def _next_pair(self) -> tuple[TrialJob, RemoteWorker] | None:
         """Wait for a job and a worker, and register the job as running; None at the shutdown."""
@@ -137,10 +137,11 @@ class StudyDispatcher(Dispatcher):  # type: ignore[misc]
             self.events.put(Started(job.trial, worker.short_name))
             return job, worker
 
-    def _conclude_start(self, job: TrialJob, worker: RemoteWorker) -> None:
+    def _conclude_start(self, job: TrialJob, worker: RemoteWorker, is_accepted: bool) -> None:
         """After a worker's answer: if it refused the job, because it is busy, queue the job again."""
         with self.runner_cond:
             worker.changes += 1
+            job.is_accepted = is_accepted
             if not job.is_accepted and worker.runs_job is job:
                 self._requeue(worker, "it was busy", died=False)
 

@@ -2,7 +2,6 @@
 
 import shutil
 from collections.abc import Callable
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from nasbench1shot1.jobs.process import KILLED, JobStoppedError, run_in_process
 from nasbench1shot1.one_shot_search.folder import PARAMETERS
 from nasbench1shot1.one_shot_search.record import Run, load_run
 from nasbench1shot1.one_shot_search.searching import search
+from nasbench1shot1.runs.compute import resolve_device
 from nasbench1shot1.runs.folder import CHECKPOINT, CONFIG, ENVIRONMENT, METRICS, read_object
 from nasbench1shot1.runs.lifecycle import locked_folder
 from nasbench1shot1.tables.table import Table, load_table
@@ -32,15 +32,30 @@ COPIED = (ENVIRONMENT, METRICS, PARAMETERS, CHECKPOINT, CONFIG)
 
 
 def evaluation(folder: Path) -> "Evaluation":
-    """Return the evaluation of a study's trials; raises UserError if the study cannot be read here."""
-    return Evaluation(Study.open(folder))
+    """Return the evaluation of a study's trials.
+
+    Raises:
+        UserError: the study cannot be read, or this machine lacks the study's table or device.
+    """
+    study = Study.open(folder)
+    resolve_device(study.shared_options["device"])
+    return Evaluation(study, _table(study))
+
+
+def _table(study: Study) -> Table:
+    table, recorded = load_table(study.shared_options["table"]), study.config["table_id"]
+    if table.id != recorded:
+        raise InvalidInputError(
+            f"the study uses the table {recorded}, but on this machine that name is {table.id}: install {recorded}"
+        )
+    return table
 
 
 class Evaluation:
     """Evaluates the trials of a study, one at a time, on the machine of the worker."""
 
-    def __init__(self, study: Study) -> None:
-        self._study = study
+    def __init__(self, study: Study, table: Table) -> None:
+        self._study, self._table = study, table
 
     def __call__(self, trial: Trial, is_stopped: Callable[[], bool]) -> Outcome:
         """Search with a trial's configuration and return its objective; a stopped search is resumed.
@@ -80,15 +95,6 @@ class Evaluation:
         arch = Architecture.parse(summary["architecture"])
         loss = objective(arch, self._table, config["repeat"], config["seed"], trial)
         return Outcome(loss, values={"architecture": summary["architecture"], "search_seconds": search_seconds(run)})
-
-    @cached_property
-    def _table(self) -> Table:
-        table, recorded = load_table(self._study.shared_options["table"]), self._study.config["table_id"]
-        if table.id != recorded:
-            raise InvalidInputError(
-                f"the study uses the table {recorded}, but on this machine that name is {table.id}: install {recorded}"
-            )
-        return table
 
 
 def trial_job(study: Study, trial: Trial) -> Job:

@@ -109,7 +109,8 @@ class BohbGenerator(BOHB):  # type: ignore[misc]
 
     def _configuration(self, point: "NDArray[np.float64]") -> dict[str, Scalar]:
         """Return the configuration at a point; raises ForbiddenValueError if the space forbids it."""
-        vector = np.ones(len(self.configspace))  # ConfigSpace's vector of a constant is 1
+        # what is not modelled: ConfigSpace's vector is 1 for a constant, and 0 for a categorical with one choice
+        vector = np.array([float(isinstance(h, Constant)) for h in self.configspace.values()])
         for hyperparameter, value in zip(self.modelled, point, strict=True):
             vector[self.configspace.index_of[hyperparameter.name]] = value
         values = dict(Configuration(self.configspace, vector=vector, allow_inactive_with_values=True))

@@ -20,6 +20,7 @@ from nasbench1shot1.tuning.events import Attempts, Submission, Submissions, in_o
 from nasbench1shot1.tuning.interfaces import Progress, Recorder, Timing, WorkerProcesses, WorkerState
 from nasbench1shot1.tuning.local_workers import log_of
 from nasbench1shot1.tuning.proposer import Proposal, Proposer
+from nasbench1shot1.tuning.remote import UnansweredError
 from nasbench1shot1.tuning.trial import ConfigurationId, Observation, Outcome, Trial
 
 TICK = 1.0  # seconds
@@ -89,7 +90,7 @@ class StudyMaster:
                 else:
                     self._register(event.key, event.loss)
                     last = max(last, event.finished)
-            except (AssertionError, IndexError, KeyError, TypeError, ValueError) as error:
+            except (AssertionError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
                 raise damaged(self._submissions.path, "it contradicts the study's options") from error
         return last
 
@@ -160,7 +161,7 @@ class StudyMaster:
 
     def _handle(self, event: Event) -> None:
         if isinstance(event, Broken):
-            raise event.error
+            raise self._broken(event.error)
         if isinstance(event, Started):
             now = self._clock.now()
             self._attempts.append(event.trial, event.worker, now)
@@ -197,6 +198,14 @@ class StudyMaster:
                 f"all {self._observed} trials diverged (the last: {outcome.failure}): narrow the ranges of the "
                 "configuration space, and start a new study"
             )
+
+    def _broken(self, error: Exception) -> Exception:
+        """Return the error to raise when a thread of the dispatcher has ended; a fault of ours keeps its traceback."""
+        if not isinstance(error, UnansweredError):
+            return error
+        return UserError(
+            f"the study's name server failed ({error}): continue with nb1shot1 tune --resume {self.folder}"
+        )
 
     def _many_deaths(self, event: Returned) -> str:
         log = log_of(self.folder, event.worker)

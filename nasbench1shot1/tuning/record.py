@@ -1,6 +1,6 @@
 """The record of a study: its configurations, and an observation for each search that ended."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from nasbench1shot1.one_shot_search.config import FACTS as SEARCH_FACTS
 from nasbench1shot1.one_shot_search.record import Run, load_run
 from nasbench1shot1.registry import check_at_hand
-from nasbench1shot1.runs.folder import CONFIG, damaged, read_lines
+from nasbench1shot1.runs.folder import CONFIG, CONFIG_SPACE, damaged, read_lines
 from nasbench1shot1.runs.options import recorded_options
 from nasbench1shot1.runs.record import RunRecord
+from nasbench1shot1.runs.writer import RunWriter
 from nasbench1shot1.tuning.config_spaces import read_config_space
 from nasbench1shot1.tuning.events import SUBMISSIONS
 from nasbench1shot1.tuning.options import TuningOptions
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     import pandas
     from ConfigSpace import ConfigurationSpace
 
-CONFIG_SPACE, TRAJECTORY = "configspace.json", "trajectory.png"
+TRAJECTORY = "trajectory.png"
 SEARCH_OPTIONS = "search_options"
 """Section of config.json: the options of every search, except its hyperparameters."""
 
@@ -47,6 +48,14 @@ FIELDS: dict[str, Any] = {
     "folder": str,
 }
 """Fields of a line of metrics.jsonl, one per observation; errors are fractions, times seconds (docs/tuning.md)."""
+
+
+class StudyWriter(RunWriter["Study"]):
+    """Writes a study's folder, but leaves the folders of searches alone, which workers may be writing."""
+
+    def unfinished_files(self) -> Iterator[Path]:
+        """Yield the files that a killed process left unfinished."""
+        return self.folder.glob(".*.part")
 
 
 def folder_of(configuration_id: ConfigurationId, epochs: int) -> Path:
@@ -149,12 +158,9 @@ def best(lines: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
 
 
 def simulated_cost(line: Mapping[str, Any]) -> float:
-    """Return the simulated seconds of an observation.
-
-    A diverged search costs its search time, or else the wall-clock time from its start to its end.
-    """
-    times = (line["simulated_seconds"], line["search_seconds"], line["finished"] - line["started"])
-    return float(next(seconds for seconds in times if seconds is not None))
+    """Return the simulated seconds of an observation; without them, the wall-clock time from its start to its end."""
+    seconds = line["simulated_seconds"]
+    return float(line["finished"] - line["started"] if seconds is None else seconds)
 
 
 def _is_id(text: str) -> bool:

@@ -6,11 +6,10 @@ from typing import Any
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.evaluator import score
 from nasbench1shot1.runs.folder import METRICS, read_lines
-from nasbench1shot1.runs.writer import RunWriter
 from nasbench1shot1.tables.table import Table
 from nasbench1shot1.tuning.hpbandster_files import write_hpbandster_files
 from nasbench1shot1.tuning.interfaces import Progress
-from nasbench1shot1.tuning.record import Study, folder_of
+from nasbench1shot1.tuning.record import Study, StudyWriter, folder_of
 from nasbench1shot1.tuning.screen import StudyScreen
 from nasbench1shot1.tuning.trial import Observation, Recorded, Trial, id_in_words, parse_id
 
@@ -24,7 +23,7 @@ class StudyRecorder:
     """
 
     def __init__(
-        self, writer: RunWriter[Study], lines: Sequence[Mapping[str, Any]], table: Table, screen: StudyScreen
+        self, writer: StudyWriter, lines: Sequence[Mapping[str, Any]], table: Table, screen: StudyScreen
     ) -> None:
         self._writer, self._before, self._table, self._screen = writer, list(lines), table, screen
 
@@ -50,7 +49,7 @@ class StudyRecorder:
         self._screen.progress(state)
 
 
-def recorded_lines(writer: RunWriter[Study]) -> list[dict[str, Any]]:
+def recorded_lines(writer: StudyWriter) -> list[dict[str, Any]]:
     """Return the observations of earlier sessions; remove the unfinished last line of a killed process.
 
     Raises DamagedFileError if a complete line is damaged.
@@ -70,7 +69,7 @@ def observation_line(observation: Observation, table: Table) -> dict[str, Any]:
         "model_based": observation.model_based,
         "loss": outcome.loss,
         "failure": outcome.failure,
-        **_scored(outcome.values, table),
+        **_scored(outcome.values, table, observation.finished - observation.started),
         "submitted": observation.submitted,
         "started": observation.started,
         "finished": observation.finished,
@@ -80,11 +79,14 @@ def observation_line(observation: Observation, table: Table) -> dict[str, Any]:
     }
 
 
-def _scored(values: Mapping[str, Any], table: Table) -> dict[str, Any]:
-    """Return the architecture, its values in the table, and the times; a diverged search has only times."""
+def _scored(values: Mapping[str, Any], table: Table, elapsed: float) -> dict[str, Any]:
+    """Return the architecture, its values in the table, and the times; a diverged search has only times.
+
+    Simulated, a diverged search takes the time that really elapsed, because its last epoch is not recorded.
+    """
     architecture, seconds = values.get("architecture"), values["search_seconds"]
     if architecture is None:
-        return {"architecture": None, **dict.fromkeys(SCORED), "search_seconds": seconds, "simulated_seconds": seconds}
+        return {"architecture": None, **dict.fromkeys(SCORED), "search_seconds": seconds, "simulated_seconds": elapsed}
     found = score(Architecture.parse(architecture), table).fields(seconds)
     names = (*SCORED, "search_seconds", "simulated_seconds")
     return {"architecture": architecture, **{name: found[name] for name in names}}

@@ -13,11 +13,11 @@ from nasbench1shot1.jobs.workers import places
 from nasbench1shot1.registry import search_space
 from nasbench1shot1.runs.folder import CONFIG, check_facts
 from nasbench1shot1.runs.lifecycle import existing_run
-from nasbench1shot1.runs.writer import RunWriter
 from nasbench1shot1.tuning.engine import run_study
+from nasbench1shot1.tuning.hpbandster_files import write_hpbandster_files
 from nasbench1shot1.tuning.interfaces import Timing, WorkerProcesses
 from nasbench1shot1.tuning.local_workers import local_workers, no_workers
-from nasbench1shot1.tuning.record import TRAJECTORY, Study
+from nasbench1shot1.tuning.record import TRAJECTORY, Study, StudyWriter
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -36,13 +36,14 @@ def run_session(folder: Path, console: "Console | None") -> Study:
     from nasbench1shot1.tuning.screen import conclude
 
     console = console or Console()
-    with existing_run(folder, RunWriter[Study], Study) as writer:
+    with existing_run(folder, StudyWriter, Study) as writer:
         study = Study.open(folder)
         table = load_table(study.shared_options["table"])
         facts = {"space_id": search_space(study.options.space).id, "table_id": table.id}
         check_facts(folder, study.config, facts)
         _observe_all(study, table, writer, console)
         study = Study.open(folder)
+        write_hpbandster_files(study)  # a kill may have come between the last observation and its files
         writer.finish(summarise(study))
         save_figure(trajectory_figure(study, table), folder / TRAJECTORY)
     study = Study.open(folder)
@@ -58,7 +59,7 @@ def wait_for_study(folder: Path, seconds: float) -> Study:
     return Study.open(folder)
 
 
-def _observe_all(study: Study, table: "Table", writer: RunWriter[Study], console: "Console") -> None:
+def _observe_all(study: Study, table: "Table", writer: StudyWriter, console: "Console") -> None:
     """Observe every planned search that is not recorded yet."""
     from nasbench1shot1.tuning.recording import StudyRecorder, recorded_lines
     from nasbench1shot1.tuning.screen import StudyScreen, announce

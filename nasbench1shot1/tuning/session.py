@@ -47,6 +47,7 @@ class StudyWorker(Worker):  # type: ignore[misc]
         self._evaluate, self._pace = evaluate, pace
         self._trial: Trial | None = None
         self._unwanted, self._leaving = threading.Event(), threading.Event()
+        self._has_joined = False
 
     def serve(self) -> None:
         """Evaluate trials until the master is gone or sends the worker away; the last evaluation has then ended.
@@ -78,12 +79,20 @@ class StudyWorker(Worker):  # type: ignore[misc]
                 return
 
     def _look(self, uri: str) -> None:
-        """Check that the master is there and knows this worker; register if it does not."""
+        """Check that the master is there and knows this worker; register if it does not.
+
+        Raises:
+            UnansweredError: the name server does not answer, or the one that answers is not this session's. The port of
+                a master that was killed may be used by another one.
+        """
+        dispatchers = self.names.list(f"hpbandster.run_{self.run_id}.dispatcher")
+        if not dispatchers:
+            raise UnansweredError("the session has no dispatcher", is_gone=self._has_joined)
+        self._has_joined = True
         if self.names.list(self.worker_id).get(self.worker_id) == uri:
             return
         self.names.register(self.worker_id, uri)
-        dispatcher = f"hpbandster.run_{self.run_id}.dispatcher"
-        for found in self.names.list(dispatcher).values():
+        for found in dispatchers.values():
             call(found, self._pace.answers_within, "trigger_discover_worker")
 
     def _leave(self) -> None:

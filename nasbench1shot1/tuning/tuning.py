@@ -14,10 +14,9 @@ from nasbench1shot1.one_shot_search.options import SearchOptions
 from nasbench1shot1.one_shot_search.searching import check_covers
 from nasbench1shot1.registry import one_shot, search_space
 from nasbench1shot1.runs.description import COMMON, description, updated
-from nasbench1shot1.runs.folder import CONFIG, SUMMARY
+from nasbench1shot1.runs.folder import CONFIG, CONFIG_SPACE, SUMMARY
 from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
 from nasbench1shot1.runs.options import check_kept, check_ranges, flag, option_names, typed_options
-from nasbench1shot1.runs.writer import RunWriter
 from nasbench1shot1.tuning.config_spaces import check_searches, config_space, write_config_space
 from nasbench1shot1.tuning.extra import require_hpbandster
 from nasbench1shot1.tuning.objective import check_has_objective
@@ -28,7 +27,7 @@ from nasbench1shot1.tuning.options import (
     check_not_set,
     study_options,
 )
-from nasbench1shot1.tuning.record import CONFIG_SPACE, SEARCH_OPTIONS, Study
+from nasbench1shot1.tuning.record import SEARCH_OPTIONS, Study, StudyWriter
 from nasbench1shot1.tuning.running import run_session
 
 if TYPE_CHECKING:
@@ -100,6 +99,7 @@ def _start(options: StudyOptions, out: str | Path | None, console: "Console | No
     from nasbench1shot1.one_shot_search.state import load_halves
     from nasbench1shot1.runs.environment import environment
     from nasbench1shot1.tables.table import load_table
+    from nasbench1shot1.tuning.proposer import make_proposer
 
     tuning, common = options.tuning, options.search.common
     space = config_space(tuning.config_space, options.fixed)
@@ -108,9 +108,10 @@ def _start(options: StudyOptions, out: str | Path | None, console: "Console | No
     check_has_objective(table, tuning.space)
     images, halves = load_halves(common)
     check_searches(tuning.config_space, space, options.fixed, lambda found: _check_search(found, halves))
+    make_proposer(tuning.tuner, space, tuning.brackets, tuning.seed)  # refuses what the tuner does not support
     folder = as_path(out, "--out") if out else _default_folder(tuning)
     check_is_new(folder)
-    with new_run(folder, RunWriter[Study], Study) as writer:
+    with new_run(folder, StudyWriter, Study) as writer:
         sections = {COMMON: vars(tuning), SEARCH_OPTIONS: options.shared(space)}
         facts = _facts(tuning.space, table, images, halves)
         write_config_space(space, folder / CONFIG_SPACE)
@@ -152,7 +153,7 @@ def _update(folder: Path, given: Mapping[str, Any], allow_module: str | None) ->
     check_ranges(replace(study.options, **changed))
     if not changed:
         return
-    with existing_run(folder, RunWriter[Study], Study):
+    with existing_run(folder, StudyWriter, Study):
         if "iterations" in changed:
             (folder / SUMMARY).unlink(missing_ok=True)  # of the shorter study
         write_json(folder / CONFIG, updated(folder, changed))

@@ -1,6 +1,7 @@
 """A worker: joins a study, evaluates the trials that it is given, and reports their outcomes."""
 
 import os
+import secrets
 import socket
 import time
 from pathlib import Path
@@ -30,7 +31,8 @@ def run_worker(
     Args:
         folder: the study's folder, which need not have a master yet.
         evaluate: evaluates a trial in the process of the worker, in a thread of its own.
-        name: a name for the worker, unique among the study's workers on this machine. Default: the process id.
+        name: a name for the worker, unique among the study's workers on this machine. Default: the process id and a
+            random suffix, because containers may share their host's name and process ids.
         host: name or address under which the master reaches this machine. Default: the address of the network
             interface that leads to the master.
         patience: seconds to wait for a master.
@@ -43,7 +45,7 @@ def run_worker(
     require_hpbandster()
     if not folder.is_dir():
         raise InvalidInputError(f"'{folder}' is not a study: give a study's folder")
-    full_name = f"{socket.gethostname()}.{name or os.getpid()}"
+    full_name = f"{socket.gethostname()}.{name or f'{os.getpid()}-{secrets.token_hex(2)}'}"
     deadline = time.monotonic() + patience
     while not (folder / SUMMARY).exists():
         if _serve(folder, evaluate, full_name, host, pace):

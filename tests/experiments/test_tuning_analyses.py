@@ -69,10 +69,10 @@ def test_equal_losses_keep_the_first_incumbent_and_its_time():
             "finished": [5.0, 6.0, 7.0, 8.0],
         }
     )
-    assert list(costs(frame)) == [5.0, 10.0, 2.0, 30.0]
+    assert list(costs(frame)) == [5.0, 10.0, 1.0, 30.0]
     found = trajectory(frame)
     assert list(found["number"]) == [1, 1]
-    assert list(found["seconds"]) == [15.0, 47.0]
+    assert list(found["seconds"]) == [15.0, 46.0]
     assert trajectory(frame.head(2))["seconds"].tolist() == [15.0]
     assert trajectory(frame.head(1)).empty
 

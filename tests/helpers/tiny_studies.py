@@ -10,7 +10,7 @@ from rich.console import Console
 import nasbench1shot1 as nb
 from nasbench1shot1.errors import UserError
 from nasbench1shot1.jobs.job import Job, run_to_its_end
-from nasbench1shot1.tuning.evaluation import Evaluation
+from nasbench1shot1.tuning.evaluation import evaluation
 from nasbench1shot1.tuning.record import Study
 from nasbench1shot1.tuning.trial import Outcome, Trial
 
@@ -38,7 +38,7 @@ def trial(configuration: Mapping[str, Any], epochs: int = 1, number: int = 0, **
 def evaluate(study: Study, asked: Trial) -> Outcome:
     """Evaluate a trial, with its search in this process."""
     with patch("nasbench1shot1.tuning.evaluation.run_in_process", _run_here):
-        return Evaluation(study)(asked, lambda: False)
+        return evaluation(study.folder)(asked, lambda: False)
 
 
 def _run_here(job: Job, environment: Any, workers: int, is_stopped: Callable[[], bool], patience: float) -> str | None:

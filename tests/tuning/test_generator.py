@@ -48,6 +48,7 @@ def mixed_space(first_is_conditional=False):
     kind = CategoricalHyperparameter("kind", ["a", "b", "c", "d"])
     depth = Integer("a depth" if first_is_conditional else "z depth", (1, 9))  # hyperparameters are sorted by name
     space.add(kind, depth, Float("rate", (1e-3, 1), log=True), Constant("fixed", 7), Categorical_bool("flag"))
+    space.add(CategoricalHyperparameter("only", ["one"]))
     space.add(EqualsCondition(depth, kind, "b"))
     return space
 
@@ -118,7 +119,7 @@ def test_proposals_are_legal_and_no_acquisition_is_nan(first_is_conditional, dat
         proposed, info = generator.get_config(1, (1, 0, number))
         Configuration(space, values=proposed)  # raises if it is not legal
         assert info == {"model_based_pick": True}
-        assert proposed["fixed"] == 7
+        assert (proposed["fixed"], proposed["only"]) == (7, "one")
         assert {type(value) for value in proposed.values()} <= {int, float, str, bool}
     models = generator.kde_models[1]
     points = np.random.default_rng(0).random((50, len(generator.vartypes)))

@@ -14,7 +14,7 @@ from nasbench1shot1.files import write_json
 from nasbench1shot1.jobs.process import KILLED, JobStoppedError
 from nasbench1shot1.runs.folder import read_object
 from nasbench1shot1.tuning import evaluation
-from nasbench1shot1.tuning.evaluation import FAILURE, Evaluation, trial_job
+from nasbench1shot1.tuning.evaluation import FAILURE, trial_job
 from nasbench1shot1.tuning.objective import check_has_objective, objective
 from nasbench1shot1.tuning.record import Study
 from nasbench1shot1.tuning.recording import observation_line
@@ -91,7 +91,7 @@ def test_how_a_search_can_end(study, monkeypatch, ending, expected, sentence):
 
     monkeypatch.setattr(evaluation, "run_in_process", run)
     with pytest.raises(expected, match=sentence):
-        Evaluation(study)(trial({}, 1, 4), lambda: False)
+        evaluation.evaluation(study.folder)(trial({}, 1, 4), lambda: False)
 
 
 def test_a_diverged_search_is_not_repeated(study, monkeypatch):
@@ -104,7 +104,7 @@ def test_a_diverged_search_is_not_repeated(study, monkeypatch):
 
     monkeypatch.setattr(evaluation, "run_in_process", run)
     for _ in range(2):
-        outcome = Evaluation(study)(trial({}, 1, 5), lambda: False)
+        outcome = evaluation.evaluation(study.folder)(trial({}, 1, 5), lambda: False)
         assert (outcome.loss, outcome.failure) == (None, "the training loss diverged")
         assert outcome.values == {"search_seconds": 0.0}
     assert started == ["0-0-5 at 1 epoch"]
@@ -119,7 +119,7 @@ def test_the_tuner_cannot_see_test_values(study, monkeypatch):
     monkeypatch.setattr(evaluation, "run_in_process", lambda *arguments: None)
     monkeypatch.setattr(evaluation, "load_run", lambda folder: run)
     monkeypatch.setattr(evaluation, "load_table", lambda name: table)
-    outcome = Evaluation(study)(trial({}, 1, 6), lambda: False)
+    outcome = evaluation.evaluation(study.folder)(trial({}, 1, 6), lambda: False)
     assert outcome == Outcome(1 - 0.9, None, {"architecture": str(ARCH), "search_seconds": 2.0})
 
 
@@ -129,7 +129,7 @@ def test_another_table_under_the_recorded_name_is_refused(study, monkeypatch):
     monkeypatch.setattr(evaluation, "load_run", lambda folder: run)
     monkeypatch.setattr(evaluation, "load_table", lambda name: SimpleNamespace(id="another"))
     with pytest.raises(nb.InvalidInputError, match="but on this machine that name is another"):
-        Evaluation(study)(trial({}, 1, 7), lambda: False)
+        evaluation.evaluation(study.folder)(trial({}, 1, 7), lambda: False)
 
 
 def test_a_search_that_diverges_before_its_first_epoch_leaves_a_failure(tmp_path, monkeypatch):

@@ -9,15 +9,18 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from ConfigSpace import ConfigurationSpace, OrdinalHyperparameter
 from tiny_studies import tiny_study
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
 from nasbench1shot1.jobs.process import usable_cores
 from nasbench1shot1.optimizers.darts import DARTS
+from nasbench1shot1.runs.folder import CONFIG_SPACE
+from nasbench1shot1.runs.lifecycle import existing_run
 from nasbench1shot1.tuning import running
 from nasbench1shot1.tuning.options import TuningOptions, study_options
-from nasbench1shot1.tuning.record import Study
+from nasbench1shot1.tuning.record import Study, StudyWriter
 
 QUICK: dict[str, Any] = {"scale": "quick", "device": "cpu"}
 
@@ -110,6 +113,32 @@ def test_batches_must_fit_the_images_before_anything_is_written(tmp_path):
     with pytest.raises(nb.InvalidInputError, match=r"'cs3' contains batch_size 128: .* more than the 40 images"):
         tiny_study(tmp_path / "study", config_space="cs3")
     assert not (tmp_path / "study").exists()
+
+
+def test_what_the_tuner_does_not_support_is_refused_before_anything_is_written(tmp_path):
+    space = ConfigurationSpace()
+    space.add(OrdinalHyperparameter("momentum", [0.5, 0.9]))
+    space.to_json(tmp_path / "orders.json")
+    with pytest.raises(nb.InvalidInputError, match="'momentum' is ordinal, which BOHB does not support"):
+        tiny_study(tmp_path / "study", config_space=str(tmp_path / "orders.json"))
+    assert not (tmp_path / "study").exists()
+
+
+def test_what_a_killed_process_left_before_the_configuration_is_not_in_the_way(tmp_path):
+    (tmp_path / "study").mkdir()
+    (tmp_path / "study" / CONFIG_SPACE).write_text("{}")
+    assert tiny_study(tmp_path / "study", optimizer="gdas").config_space.name == "cs2"
+
+
+def test_unfinished_files_of_searches_belong_to_their_workers(study, tmp_path):
+    theirs = study.folder / "runs" / "0-0-0" / "epochs-001" / ".checkpoint.part"
+    theirs.parent.mkdir(parents=True)
+    ours = study.folder / ".summary.part"
+    for part in (theirs, ours):
+        part.write_bytes(b"")
+    with existing_run(study.folder, StudyWriter, Study) as writer:
+        writer.rewrite()
+    assert theirs.exists() and not ours.exists()
 
 
 @pytest.fixture(scope="module")
