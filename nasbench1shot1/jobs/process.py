@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from nasbench1shot1.jobs.folders import LOOK_EVERY
 from nasbench1shot1.jobs.job import Job
@@ -87,7 +88,7 @@ def _failure(job: Job, code: int) -> str | None:
         hint = "; too little memory for so many --workers, perhaps" if -code == signal.SIGKILL else ""
         return f"{KILLED} by signal {-code}{hint}"
     if code > 0:
-        return _last_line(job)
+        return last_line(job.log)
     return missing_result(job)
 
 
@@ -101,7 +102,8 @@ def in_one_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
 
 
-def _last_line(job: Job) -> str:
-    lines = job.log.read_text(encoding="utf-8", errors="replace").split("\n")
+def last_line(log: Path) -> str:
+    """Return the last line that a process printed to a log, without the name of the command."""
+    lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
     last = next((line for line in reversed(lines) if line.strip()), "it printed nothing")
     return last.removeprefix("nb1shot1: ").strip()

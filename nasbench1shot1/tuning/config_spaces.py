@@ -14,6 +14,7 @@ from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError
 from nasbench1shot1.files import PACKAGE_DATA, read_json, reason, replacing
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.one_shot_search.options import SearchOptions, search_options
+from nasbench1shot1.tuning.trial import as_python
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
@@ -87,7 +88,7 @@ def with_defaults(space: "ConfigurationSpace", defaults: Mapping[str, Any]) -> "
 
 def as_content(space: "ConfigurationSpace") -> dict[str, Any]:
     """Return a space as JSON values."""
-    return json.loads(json.dumps(space.to_serialized_dict(), default=_plain))  # type: ignore[no-any-return]
+    return json.loads(json.dumps(space.to_serialized_dict(), default=as_python))  # type: ignore[no-any-return]
 
 
 def write_config_space(space: "ConfigurationSpace", path: Path) -> None:
@@ -163,11 +164,11 @@ def _to_check(space: "ConfigurationSpace") -> Iterator[dict[str, Any]]:
     """Yield the ends of the range of every hyperparameter, alone, then random configurations of a fixed seed."""
     for name, hyperparameter in space.items():
         for value in _ends(hyperparameter):
-            yield {name: _plain(value)}
+            yield {name: as_python(value)}
     copy = _from_content(as_content(space))
     copy.seed(0)
     for _ in range(SAMPLES):
-        yield {name: _plain(value) for name, value in copy.sample_configuration().items()}
+        yield {name: as_python(value) for name, value in copy.sample_configuration().items()}
 
 
 def _ends(hyperparameter: Any) -> list[Any]:
@@ -178,10 +179,6 @@ def _ends(hyperparameter: Any) -> list[Any]:
     if hasattr(hyperparameter, "lower"):
         return [hyperparameter.lower, hyperparameter.upper]
     return [hyperparameter.value]
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else value
 
 
 def _in_words(values: Mapping[str, Any]) -> str:

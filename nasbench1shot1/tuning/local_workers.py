@@ -12,7 +12,7 @@ from pathlib import Path
 
 from nasbench1shot1.errors import UserError
 from nasbench1shot1.files import write_error
-from nasbench1shot1.jobs.process import THREADS
+from nasbench1shot1.jobs.process import THREADS, last_line
 from nasbench1shot1.jobs.workers import Place
 from nasbench1shot1.tuning.interfaces import USUAL_PACE, Pace, WorkerProcesses
 
@@ -46,7 +46,7 @@ class _LocalWorker:
             return
         self.end()
         if code > 0:
-            raise UserError(f"a worker failed ({_last_line(self.log)}): see {self.log}")
+            raise UserError(f"a worker failed ({last_line(self.log)}): see {self.log}")
         if time.monotonic() - self._started >= AGAIN_AFTER:
             self._start()
 
@@ -122,9 +122,3 @@ def local_workers(
 def no_workers() -> Iterator[WorkerProcesses]:
     """Start no worker: all of them join from elsewhere."""
     yield _LocalWorkers([])
-
-
-def _last_line(log: Path) -> str:
-    lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
-    last = next((line for line in reversed(lines) if line.strip()), "it printed nothing")
-    return last.removeprefix("nb1shot1: ").strip()

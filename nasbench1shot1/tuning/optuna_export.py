@@ -16,6 +16,7 @@ from nasbench1shot1.files import check_writable, replacing
 from nasbench1shot1.one_shot_search.record import load_run
 from nasbench1shot1.runs.folder import CONFIG, ENVIRONMENT
 from nasbench1shot1.tuning.record import Study
+from nasbench1shot1.tuning.trial import as_python
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
@@ -101,11 +102,11 @@ def _distribution(hyperparameter: Any) -> "BaseDistribution":
         case kinds.IntegerHyperparameter():
             return IntDistribution(int(hyperparameter.lower), int(hyperparameter.upper), log=_is_log(hyperparameter))
         case kinds.CategoricalHyperparameter():
-            return CategoricalDistribution([_plain(value) for value in hyperparameter.choices])
+            return CategoricalDistribution([as_python(value) for value in hyperparameter.choices])
         case kinds.OrdinalHyperparameter():
-            return CategoricalDistribution([_plain(value) for value in hyperparameter.sequence])
+            return CategoricalDistribution([as_python(value) for value in hyperparameter.sequence])
         case kinds.Constant():
-            return CategoricalDistribution([_plain(hyperparameter.value)])
+            return CategoricalDistribution([as_python(hyperparameter.value)])
     raise InvalidInputError(
         f"hyperparameter '{hyperparameter.name}' has the type {type(hyperparameter).__name__}, which Optuna cannot "
         "represent: use a float, integer, categorical or ordinal hyperparameter"
@@ -114,10 +115,6 @@ def _distribution(hyperparameter: Any) -> "BaseDistribution":
 
 def _is_log(hyperparameter: Any) -> bool:
     return bool(getattr(hyperparameter, "log", False))
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else value
 
 
 def _trial(

@@ -164,6 +164,11 @@ class Recorded:
         return self.configuration_id, self.epochs
 
 
+def as_python(value: Any) -> Any:
+    """Return a numpy scalar as Python's; any other value as it is."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def plain(values: Mapping[str, Any]) -> dict[str, Scalar]:
     """Return a mapping with Python scalars in the place of numpy's, as every border between processes needs them.
 
@@ -176,7 +181,7 @@ def plain(values: Mapping[str, Any]) -> dict[str, Scalar]:
 
 
 def _plain(name: str, value: Any) -> Scalar:
-    scalar: Scalar = value.item() if isinstance(value, np.generic) else value
+    scalar: Scalar = as_python(value)
     if scalar is not None and not isinstance(scalar, (bool, int, float, str)):
         raise InvalidInputError(f"'{name}' is of type {type(value).__name__}: give a number, a string, or None")
     if isinstance(scalar, float) and not math.isfinite(scalar):
