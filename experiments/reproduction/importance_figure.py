@@ -1,25 +1,21 @@
 """Figure 16 of NAS-Bench-1Shot1 as `reproduce` uses it: the importance of hyperparameters at every budget."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas
 
-from nasbench1shot1.experiments.reproduction.figure import FigureJob, Options
+from nasbench1shot1.experiments.reproduction.figure import FigureJob
 from nasbench1shot1.experiments.reproduction.figures import Panel, PaperFigure
-from nasbench1shot1.experiments.reproduction.jobs import figure_named
-from nasbench1shot1.experiments.reproduction.trajectory_figure import finished_studies
-from nasbench1shot1.experiments.reproduction.tuning_jobs import StudyJob, studies_of
+from nasbench1shot1.experiments.reproduction.studied_figure import StudiedFigure
 from nasbench1shot1.experiments.reproduction.tuning_text import (
     after,
     diverged_text,
     plan_text,
     quick_text,
-    size_of,
     unfinished_text,
 )
 from nasbench1shot1.experiments.tuning.encoding import observed
@@ -127,35 +123,12 @@ class Importances:
 
 
 @dataclass(frozen=True)
-class ImportanceFigure:
+class ImportanceFigure(StudiedFigure):
     """A figure of the importance of hyperparameters; a `figure.ReproducedFigure`."""
-
-    name: str
-    figure: PaperFigure
-
-    @classmethod
-    def named(cls, name: str, only: Sequence[str]) -> Self:
-        """Return the figure or a selected part of it; arguments and errors as in `jobs.figure_named`."""
-        return cls(name, figure_named(name, only))
-
-    @property
-    def title(self) -> str:
-        """Return what the figure shows."""
-        return self.figure.title
-
-    def size(self, scale: str) -> str:
-        """Return the numbers of studies and of searches per study at a scale."""
-        return size_of(self.figure, scale)
-
-    def jobs(
-        self, scale: str, out: Path, given: Options, seeds: Sequence[int] | None, call: Callable[..., Any]
-    ) -> list[StudyJob]:
-        """Return the studies, as `tuning_jobs.studies_of` does."""
-        return studies_of(self.figure, scale, out, given, seeds, call)
 
     def results(self, jobs: Sequence[FigureJob], table: Table) -> Importances | None:
         """Return the analyses of the finished studies; None if there is none."""
-        found = [(panel, studies) for panel, _, studies in finished_studies(self.figure, jobs)]
+        found = [(panel, studies) for panel, _, studies in self.studies(jobs)]
         return Importances(self.name, self.figure, found, len({job.options["seed"] for job in jobs})) if found else None
 
 

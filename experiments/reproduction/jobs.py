@@ -22,6 +22,8 @@ from nasbench1shot1.experiments.reproduction.figures import (
     SCALES,
     TRANSFER_TABLES,
     TUNING_FIGURES,
+    Curve,
+    Panel,
     PaperFigure,
 )
 from nasbench1shot1.one_shot_search.options import search_options
@@ -96,11 +98,11 @@ def figure_named(name: str, only: Sequence[str] = ()) -> PaperFigure:
 
 
 @dataclass(frozen=True)
-class SearchedFigure:
-    """Base class of the figures whose jobs are searches, whatever is drawn of them.
+class NamedFigure:
+    """Base class of the figures and tables that are panels of curves, whatever their jobs are.
 
     Attributes:
-        name: "figure2", …
+        name: "figure2", "table2", …
         figure: the figure, or the selected part of it.
     """
 
@@ -116,6 +118,20 @@ class SearchedFigure:
     def title(self) -> str:
         """Return what the figure compares."""
         return self.figure.title
+
+    def finished(self, jobs: Sequence[FigureJob]) -> list[tuple[Panel, Curve, list[FigureJob]]]:
+        """Return every curve that has finished jobs, with these jobs."""
+        found = []
+        for panel, curve in self.figure.pairs():
+            own = [job for job in jobs if (job.panel, job.curve) == (panel.key, curve.key) and job.is_finished]
+            if own:
+                found.append((panel, curve, own))
+        return found
+
+
+@dataclass(frozen=True)
+class SearchedFigure(NamedFigure):
+    """Base class of the figures whose curves are searches, whatever is drawn of them."""
 
     def size(self, scale: str) -> str:
         """Return the numbers of searches and epochs at a scale."""

@@ -1,23 +1,20 @@
 """Figures 5, 14 and 15 of NAS-Bench-1Shot1 as `reproduce` uses them: incumbents of studies over simulated time."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING
 
 import pandas
 
-from nasbench1shot1.experiments.reproduction.figure import FigureJob, Options
+from nasbench1shot1.experiments.reproduction.figure import FigureJob
 from nasbench1shot1.experiments.reproduction.figures import Curve as PaperCurve
 from nasbench1shot1.experiments.reproduction.figures import Panel, PaperFigure
-from nasbench1shot1.experiments.reproduction.jobs import figure_named
-from nasbench1shot1.experiments.reproduction.tuning_jobs import StudyJob, studies_of
+from nasbench1shot1.experiments.reproduction.studied_figure import StudiedFigure
 from nasbench1shot1.experiments.reproduction.tuning_text import (
     after,
     diverged_text,
     plan_text,
     quick_text,
-    size_of,
     unfinished_text,
 )
 from nasbench1shot1.experiments.rescoring import rescore_study
@@ -118,48 +115,15 @@ class Trajectories:
 
 
 @dataclass(frozen=True)
-class TrajectoryFigure:
+class TrajectoryFigure(StudiedFigure):
     """A figure of studies over simulated time; a `figure.ReproducedFigure`."""
-
-    name: str
-    figure: PaperFigure
-
-    @classmethod
-    def named(cls, name: str, only: Sequence[str]) -> Self:
-        """Return the figure or a selected part of it; arguments and errors as in `jobs.figure_named`."""
-        return cls(name, figure_named(name, only))
-
-    @property
-    def title(self) -> str:
-        """Return what the figure compares."""
-        return self.figure.title
-
-    def size(self, scale: str) -> str:
-        """Return the numbers of studies and of searches per study at a scale."""
-        return size_of(self.figure, scale)
-
-    def jobs(
-        self, scale: str, out: Path, given: Options, seeds: Sequence[int] | None, call: Callable[..., Any]
-    ) -> list[StudyJob]:
-        """Return the studies, as `tuning_jobs.studies_of` does."""
-        return studies_of(self.figure, scale, out, given, seeds, call)
 
     def results(self, jobs: Sequence[FigureJob], table: Table) -> Trajectories | None:
         """Return the incumbents of the finished studies; None if there is none."""
         methods = [
             Method(panel, curve, own, [rescore_study(study, table) for study in own])
-            for panel, curve, own in finished_studies(self.figure, jobs)
+            for panel, curve, own in self.studies(jobs)
         ]
         seeds = len({job.options["seed"] for job in jobs})
         found = Trajectories(self.name, self.figure, methods, seeds, table)
         return found if any(method.drawn().repetitions for method in methods) else None
-
-
-def finished_studies(figure: PaperFigure, jobs: Sequence[FigureJob]) -> list[tuple[Panel, PaperCurve, list[Study]]]:
-    """Return every curve that has finished studies, with the studies."""
-    found = []
-    for panel, curve in figure.pairs():
-        own = [job for job in jobs if (job.panel, job.curve) == (panel.key, curve.key) and job.is_finished]
-        if own:
-            found.append((panel, curve, [Study.open(job.folder) for job in own]))
-    return found

@@ -4,14 +4,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas
 
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, Options
-from nasbench1shot1.experiments.reproduction.figures import SCALES, PaperFigure
-from nasbench1shot1.experiments.reproduction.jobs import SearchJob, figure_named
+from nasbench1shot1.experiments.reproduction.figures import PaperFigure
+from nasbench1shot1.experiments.reproduction.jobs import SearchedFigure, SearchJob
 from nasbench1shot1.experiments.reproduction.transfer_jobs import TRANSFERRED, transfer_jobs
 from nasbench1shot1.experiments.reproduction.tuning_text import after, unfinished_text
 from nasbench1shot1.experiments.rescoring import rescore
@@ -112,25 +112,8 @@ class Transfers:
 
 
 @dataclass(frozen=True)
-class TransferTable:
+class TransferTable(SearchedFigure):
     """A table of transferred configurations; a `figure.ReproducedFigure`."""
-
-    name: str
-    figure: PaperFigure
-
-    @classmethod
-    def named(cls, name: str, only: Sequence[str]) -> Self:
-        """Return the table or a selected part of it; arguments and errors as in `jobs.figure_named`."""
-        return cls(name, figure_named(name, only))
-
-    @property
-    def title(self) -> str:
-        """Return what the table compares."""
-        return self.figure.title
-
-    def size(self, scale: str) -> str:
-        """Return the numbers of searches and epochs at a scale, without the studies."""
-        return f"{len(self.figure.pairs()) * len(SCALES[scale].seeds)} × {self.figure.epochs_at(scale)} epochs"
 
     def jobs(
         self, scale: str, out: Path, given: Options, seeds: Sequence[int] | None, call: Callable[..., Any]
@@ -140,11 +123,8 @@ class TransferTable:
 
     def results(self, jobs: Sequence[FigureJob], table: Table) -> Transfers | None:
         """Return the regrets of the finished searches; None if there is none."""
-        runs: dict[tuple[str, str], list[Run]] = {}
-        for panel, curve in self.figure.pairs():
-            own = [job for job in jobs if (job.panel, job.curve) == (panel.key, curve.key) and job.is_finished]
-            if own:
-                runs[panel.key, curve.key] = [load_run(job.folder) for job in own]
+        found = self.finished(jobs)
+        runs = {(panel.key, curve.key): [load_run(job.folder) for job in own] for panel, curve, own in found}
         studies = [Study.open(job.folder) for job in jobs if not isinstance(job, SearchJob) and job.is_finished]
         seeds = len({job.options["seed"] for job in jobs if isinstance(job, SearchJob)})
         return Transfers(self.name, self.figure, runs, studies, seeds, table) if runs else None

@@ -3,10 +3,7 @@
 import textwrap
 from collections.abc import Mapping, Sequence
 
-from nasbench1shot1.experiments.reproduction.figures import TUNING_SCALES, PaperFigure
-from nasbench1shot1.experiments.reproduction.tuning_jobs import RATIO
 from nasbench1shot1.one_shot_search.regret_curve import LINE, scale_text
-from nasbench1shot1.tuning.brackets import Brackets
 from nasbench1shot1.tuning.record import Study
 
 
@@ -14,18 +11,6 @@ def after(name: str, title: str) -> str:
     """Return the first line of a title."""
     kind = "table" if name.startswith("table") else "figure"
     return f"After {kind} {name.removeprefix(kind)} of NAS-Bench-1Shot1: {title}"
-
-
-def brackets_at(figure: PaperFigure, scale: str) -> Brackets:
-    """Return the brackets of every study of a figure at a scale."""
-    options, largest = TUNING_SCALES[scale].options, figure.epochs_at(scale)
-    return Brackets(max(1, largest // RATIO), largest, options["eta"], options["iterations"])
-
-
-def size_of(figure: PaperFigure, scale: str) -> str:
-    """Return the numbers of studies and of searches per study, such as "27 × 280 runs"."""
-    studies = len(figure.pairs()) * len(TUNING_SCALES[scale].seeds)
-    return f"{studies} × {brackets_at(figure, scale).planned} runs"
 
 
 def plan_text(studies: Sequence[Study], seeds: int) -> list[str]:
