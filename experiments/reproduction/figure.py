@@ -120,7 +120,7 @@ def nouns(jobs: Sequence[FigureJob]) -> tuple[str, str]:
 
 
 def counted_jobs(jobs: Sequence[FigureJob], number: int | None = None) -> str:
-    """Return the number of jobs in words, "1 search", "30 searches"; or that of another number of such jobs."""
+    """Return a number of jobs in words, such as "30 searches". Default: the number of the given jobs."""
     number = len(jobs) if number is None else number
     return f"{number} {nouns(jobs)[number != 1]}"
 

@@ -95,7 +95,7 @@ def average(repetitions: Sequence[pandas.DataFrame], at: Floats | None = None) -
 
 
 def _held(frame: pandas.DataFrame, name: str, times: Floats) -> Floats:
-    """Return the value that a repetition has at each time: that of its last row until then."""
+    """Return the value of a repetition at each time, which is in its last row until then."""
     rows = np.searchsorted(frame["seconds"].to_numpy(np.float64), times, side="right") - 1
     held: Floats = frame[name].to_numpy(np.float64)[rows]
     return held

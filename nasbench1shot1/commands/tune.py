@@ -91,9 +91,10 @@ class TuneWorker:
     folder: tyro.conf.Positional[Path]
     """Folder of the study."""
     name: str | None = None
-    """Name of this worker, unique on its machine. Default: its process id."""
+    """Name of this worker, unique on its machine. Default: its process id and a random suffix."""
     host: str | None = None
-    """Address or name under which nb1shot1 tune reaches this machine. Default: that of the network interface used."""
+    """Address or name under which nb1shot1 tune reaches this machine. Default: the address of the
+    network interface that leads to it."""
     patience: float = 600.0
     """Seconds to wait for nb1shot1 tune to be started or resumed."""
     allow_module: str | None = None

@@ -37,7 +37,7 @@ def bundled() -> list[str]:
 
 
 def config_space(named: str, fixed: Mapping[str, Any]) -> "ConfigurationSpace":
-    """Return a configuration space for a study; its defaults are those of the optimizer.
+    """Return a configuration space for a study, with the optimizer's defaults.
 
     A default of the optimizer that is outside the range of the space is replaced by the space's own default.
 

@@ -17,7 +17,7 @@ LEAST_DENSITY = 1e-32
 class Density:
     """A product-kernel density: Gaussian kernels for continuous values, Aitchison–Aitken kernels for categorical ones.
 
-    The formulas are those of statsmodels' KDEMultivariate, which hpbandster uses, with one difference: the number of
+    The formulas come from statsmodels' KDEMultivariate, which hpbandster uses, with one difference: the number of
     categories is the hyperparameter's own. statsmodels counts the categories in the data. With one category there, its
     kernel divides by zero, and the acquisition function is NaN (hpbandster's issues 73 and 92).
 

@@ -127,7 +127,7 @@ def _shorter(study: Study, trial: Trial) -> Path | None:
 def search_trial(
     out: Path | None = None, resume: Path | None = None, continues: str | None = None, **options: Any
 ) -> None:
-    """Search for a trial; arguments as those of `search`.
+    """Search for a trial; the other arguments are as in `search`.
 
     Args:
         out: the folder of a new search.
@@ -137,7 +137,7 @@ def search_trial(
 
     Raises:
         DivergedError: the search diverged. The folder then has a failure.json with the message.
-        UserError: as those of `search`.
+        UserError: as in `search`.
     """
     folder = Path(resume or out or "")
     if out is not None and continues is not None:
@@ -167,7 +167,7 @@ def copy_run(source: Path, folder: Path) -> None:
 
 
 def search_seconds(run: Run) -> float:
-    """Return the search time of all recorded epochs, in seconds, without that of a shorter search that it continued."""
+    """Return the search time of all recorded epochs in seconds, excluding a shorter search that was continued."""
     if not run.lines:
         return 0.0
     grown = run.config["grown"]
