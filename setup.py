@@ -69,6 +69,7 @@ setup(
         "nasbench1shot1.table_import",
         "nasbench1shot1.tables",
         "nasbench1shot1.tuning",
+        "nasbench1shot1.tuning.engine",
         "nasbench1shot1.weight_sharing",
         *(f"nasbench1shot1.{folder}" for folder in DATA),
     ],

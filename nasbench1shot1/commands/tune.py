@@ -103,10 +103,10 @@ class TuneWorker:
     def run(self) -> None:
         """Evaluate configurations until the study is finished."""
         from nasbench1shot1.runs.options import check_range
+        from nasbench1shot1.tuning.engine.extra import require_hpbandster
+        from nasbench1shot1.tuning.engine.worker import run_worker
         from nasbench1shot1.tuning.evaluation import evaluation
-        from nasbench1shot1.tuning.extra import require_hpbandster
         from nasbench1shot1.tuning.running import wait_for_study
-        from nasbench1shot1.tuning.worker import run_worker
 
         require_hpbandster()
         check_range("patience", self.patience, 0)

@@ -19,10 +19,10 @@ from nasbench1shot1.runs.compute import resolve_device
 from nasbench1shot1.runs.folder import CHECKPOINT, CONFIG, ENVIRONMENT, METRICS, read_object
 from nasbench1shot1.runs.lifecycle import locked_folder
 from nasbench1shot1.tables.table import Table, load_table
+from nasbench1shot1.tuning.engine.trial import Outcome, Trial, TrialInterruptedError, TrialStoppedError
 from nasbench1shot1.tuning.objective import objective
 from nasbench1shot1.tuning.options import set_by_the_study
 from nasbench1shot1.tuning.record import Study, folder_of
-from nasbench1shot1.tuning.trial import Outcome, Trial, TrialInterruptedError, TrialStoppedError
 
 FAILURE = "failure.json"
 """In the folder of a search that diverged: the sentence that says how."""

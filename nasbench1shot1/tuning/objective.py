@@ -14,7 +14,7 @@ from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.evaluator import EPOCHS
 from nasbench1shot1.registry import one_shot, search_space
 from nasbench1shot1.tables.table import Table
-from nasbench1shot1.tuning.trial import Trial
+from nasbench1shot1.tuning.engine.trial import Trial
 
 
 def objective(arch: Architecture, table: Table, repeat: Literal["mean", "random"], seed: int, trial: Trial) -> float:

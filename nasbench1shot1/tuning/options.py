@@ -18,7 +18,7 @@ from nasbench1shot1.runs.options import (
     flag,
     option_names,
 )
-from nasbench1shot1.tuning.brackets import Brackets
+from nasbench1shot1.tuning.engine.brackets import Brackets
 
 SET_BY_THE_STUDY = {
     "optimizer": "it is an option of the study",

@@ -14,9 +14,9 @@ from nasbench1shot1.runs.options import recorded_options
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.runs.writer import RunWriter
 from nasbench1shot1.tuning.config_spaces import read_config_space
-from nasbench1shot1.tuning.events import SUBMISSIONS
+from nasbench1shot1.tuning.engine.logs import SUBMISSIONS
+from nasbench1shot1.tuning.engine.trial import ConfigurationId, id_in_words, parse_id
 from nasbench1shot1.tuning.options import TuningOptions
-from nasbench1shot1.tuning.trial import ConfigurationId, id_in_words, parse_id
 
 if TYPE_CHECKING:
     import pandas

@@ -7,11 +7,11 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.evaluator import score
 from nasbench1shot1.runs.folder import METRICS, read_lines
 from nasbench1shot1.tables.table import Table
+from nasbench1shot1.tuning.engine.interfaces import Progress
+from nasbench1shot1.tuning.engine.trial import Observation, Recorded, Trial, id_in_words, parse_id
 from nasbench1shot1.tuning.hpbandster_files import write_hpbandster_files
-from nasbench1shot1.tuning.interfaces import Progress
 from nasbench1shot1.tuning.record import Study, StudyWriter, folder_of
 from nasbench1shot1.tuning.screen import StudyScreen
-from nasbench1shot1.tuning.trial import Observation, Recorded, Trial, id_in_words, parse_id
 
 SCORED = ("table_valid_error", "table_test_error", "valid_regret", "test_regret")
 

@@ -18,7 +18,7 @@ from nasbench1shot1.runs.folder import CONFIG, CONFIG_SPACE, SUMMARY
 from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
 from nasbench1shot1.runs.options import check_kept, check_ranges, flag, option_names, typed_options
 from nasbench1shot1.tuning.config_spaces import check_searches, config_space, write_config_space
-from nasbench1shot1.tuning.extra import require_hpbandster
+from nasbench1shot1.tuning.engine.extra import require_hpbandster
 from nasbench1shot1.tuning.objective import check_has_objective
 from nasbench1shot1.tuning.options import (
     PER_SESSION,
@@ -99,7 +99,7 @@ def _start(options: StudyOptions, out: str | Path | None, console: "Console | No
     from nasbench1shot1.one_shot_search.state import load_halves
     from nasbench1shot1.runs.environment import environment
     from nasbench1shot1.tables.table import load_table
-    from nasbench1shot1.tuning.proposer import make_proposer
+    from nasbench1shot1.tuning.engine.proposer import make_proposer
 
     tuning, common = options.tuning, options.search.common
     space = config_space(tuning.config_space, options.fixed)

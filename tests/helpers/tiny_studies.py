@@ -10,9 +10,9 @@ from rich.console import Console
 import nasbench1shot1 as nb
 from nasbench1shot1.errors import UserError
 from nasbench1shot1.jobs.job import Job, run_to_its_end
+from nasbench1shot1.tuning.engine.trial import Outcome, Trial
 from nasbench1shot1.tuning.evaluation import evaluation
 from nasbench1shot1.tuning.record import Study
-from nasbench1shot1.tuning.trial import Outcome, Trial
 
 TINY: dict[str, Any] = {
     "scale": "quick",

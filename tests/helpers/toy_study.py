@@ -11,12 +11,12 @@ import pytest
 from ConfigSpace import CategoricalHyperparameter, ConfigurationSpace, EqualsCondition, Float, Integer
 
 from nasbench1shot1.runs.folder import as_json_line, read_lines
-from nasbench1shot1.tuning import dispatcher, generator, master, name_server, proposer  # noqa: F401, for the fork server
-from nasbench1shot1.tuning.brackets import Brackets
-from nasbench1shot1.tuning.engine import run_study
-from nasbench1shot1.tuning.interfaces import Pace, Timing
-from nasbench1shot1.tuning.local_workers import local_workers
-from nasbench1shot1.tuning.trial import Recorded, id_in_words, parse_id
+from nasbench1shot1.tuning.engine import bohb_generator, dispatcher, master, name_server, proposer  # noqa: F401, for the fork server
+from nasbench1shot1.tuning.engine.brackets import Brackets
+from nasbench1shot1.tuning.engine.interfaces import Pace, Timing
+from nasbench1shot1.tuning.engine.local_workers import local_workers
+from nasbench1shot1.tuning.engine.study import run_study
+from nasbench1shot1.tuning.engine.trial import Recorded, id_in_words, parse_id
 
 FAST = Timing(wait_for_workers=60, ping_interval=0.1, answers_within=5, missed_pings=3, most_deaths=99)
 QUICK = Pace(look_every=0.1, answers_within=5)

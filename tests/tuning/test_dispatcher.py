@@ -2,12 +2,19 @@
 
 import pytest
 
-from nasbench1shot1.tuning.dispatcher import StudyDispatcher
-from nasbench1shot1.tuning.dispatching import Broken, Finished, RemoteWorker, Returned, Started, WorkersChanged
-from nasbench1shot1.tuning.interfaces import Timing
-from nasbench1shot1.tuning.name_server import Address
-from nasbench1shot1.tuning.remote import UnansweredError
-from nasbench1shot1.tuning.trial import Trial
+from nasbench1shot1.tuning.engine.dispatcher import StudyDispatcher
+from nasbench1shot1.tuning.engine.dispatcher_events import (
+    Broken,
+    Finished,
+    Returned,
+    Started,
+    WorkersChanged,
+)
+from nasbench1shot1.tuning.engine.interfaces import Timing
+from nasbench1shot1.tuning.engine.name_server import Address
+from nasbench1shot1.tuning.engine.remote import UnansweredError
+from nasbench1shot1.tuning.engine.remote_worker import RemoteWorker
+from nasbench1shot1.tuning.engine.trial import Trial
 
 PREFIX = "hpbandster.run_token.worker."
 TRIAL = Trial((0, 0, 3), {"rate": 0.1}, 25)
@@ -155,7 +162,7 @@ def test_a_busy_worker_may_refuse_a_trial_and_is_idle_only_once_it_says_so(dispa
 
 
 def test_a_worker_that_takes_anothers_place_proves_its_death(dispatcher, monkeypatch):
-    monkeypatch.setattr("nasbench1shot1.tuning.dispatcher.RemoteWorker", lambda name, uri, _: Scripted("a", uri))
+    monkeypatch.setattr("nasbench1shot1.tuning.engine.dispatcher.RemoteWorker", lambda name, uri, _: Scripted("a", uri))
     joined(dispatcher)
     submit(dispatcher)
     give(dispatcher)

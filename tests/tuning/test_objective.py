@@ -14,11 +14,11 @@ from nasbench1shot1.files import write_json
 from nasbench1shot1.jobs.process import KILLED, JobStoppedError
 from nasbench1shot1.runs.folder import read_object
 from nasbench1shot1.tuning import evaluation
+from nasbench1shot1.tuning.engine.trial import Observation, Outcome, TrialInterruptedError, TrialStoppedError
 from nasbench1shot1.tuning.evaluation import FAILURE, trial_job
 from nasbench1shot1.tuning.objective import check_has_objective, objective
 from nasbench1shot1.tuning.record import Study
 from nasbench1shot1.tuning.recording import observation_line
-from nasbench1shot1.tuning.trial import Observation, Outcome, TrialInterruptedError, TrialStoppedError
 
 ARCH = nb.Architecture.parse("s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.tuning.trial import Outcome, Trial, parse_id, plain
+from nasbench1shot1.tuning.engine.trial import Outcome, Trial, parse_id, plain
 
 
 def test_numpy_scalars_become_pythons_and_survive_json():

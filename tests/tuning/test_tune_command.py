@@ -16,9 +16,9 @@ from hpbandster.core.result import logged_results_to_HBS_result
 
 import nasbench1shot1 as nb
 from nasbench1shot1.runs.folder import METRICS, read_lines
+from nasbench1shot1.tuning.engine.trial import parse_id
 from nasbench1shot1.tuning.evaluation import COPIED, copy_run
 from nasbench1shot1.tuning.record import FIELDS, Study
-from nasbench1shot1.tuning.trial import parse_id
 
 LEARNING_RATES = [0.025, 1e30]
 TINY = ["--scale", "quick", "--channels", "2", "--cells", "1", "--images-per-half", "40", "--batch-size", "20"]

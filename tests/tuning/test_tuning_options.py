@@ -100,7 +100,7 @@ def test_bad_flags_end_with_a_sentence(capsys):
 def test_without_hpbandster_one_sentence_names_the_extra(tmp_path, monkeypatch, capsys):
     find = importlib.util.find_spec
     hidden = lambda name, *rest: None if name == "hpbandster" else find(name, *rest)  # noqa: E731
-    monkeypatch.setattr("nasbench1shot1.tuning.extra.find_spec", hidden)
+    monkeypatch.setattr("nasbench1shot1.tuning.engine.extra.find_spec", hidden)
     for arguments in (["tune", "--scale", "quick"], ["tune-worker", str(tmp_path / "study")]):
         with pytest.raises(SystemExit):
             cli.main(arguments)

@@ -12,10 +12,11 @@ from hpbandster.core.dispatcher import Job
 from hpbandster.optimizers.bohb import BOHB
 from hpbandster.optimizers.iterations import SuccessiveHalving
 
-from nasbench1shot1.tuning.brackets import Brackets
-from nasbench1shot1.tuning.generator import MODEL_BASED, BohbGenerator, Proposed, RandomGenerator
-from nasbench1shot1.tuning.interfaces import BracketState, Tuner
-from nasbench1shot1.tuning.trial import ConfigurationId, Scalar
+from nasbench1shot1.tuning.engine.bohb_generator import BohbGenerator
+from nasbench1shot1.tuning.engine.brackets import Brackets
+from nasbench1shot1.tuning.engine.interfaces import BracketState, Tuner
+from nasbench1shot1.tuning.engine.sampling import MODEL_BASED, ConfigurationGenerator, Proposed, RandomGenerator
+from nasbench1shot1.tuning.engine.trial import ConfigurationId, Scalar
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
@@ -89,7 +90,7 @@ class BracketProposer(BOHB):  # type: ignore[misc]
     limit: both are left out. Budgets and numbers of configurations come from `Brackets`.
     """
 
-    def __init__(self, brackets: Brackets, generator: BohbGenerator | RandomGenerator) -> None:
+    def __init__(self, brackets: Brackets, generator: ConfigurationGenerator) -> None:
         self.brackets, self.config_generator = brackets, generator
         self.logger = logging.getLogger(__name__)
         self.iterations: list[Bracket] = []

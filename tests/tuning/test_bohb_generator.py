@@ -25,9 +25,10 @@ with warnings.catch_warnings():
     from hpbandster.optimizers.config_generators.bohb import BOHB
 
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.tuning import generator as module
-from nasbench1shot1.tuning.density import Density, log_acquisition
-from nasbench1shot1.tuning.generator import BohbGenerator, RandomGenerator
+from nasbench1shot1.tuning.engine import bohb_generator
+from nasbench1shot1.tuning.engine.bohb_generator import BohbGenerator
+from nasbench1shot1.tuning.engine.density import Density, log_acquisition
+from nasbench1shot1.tuning.engine.sampling import RandomGenerator
 
 
 def job(configuration, loss, budget=1):
@@ -69,7 +70,7 @@ def test_proposals_for_continuous_hyperparameters_are_hpbandsters(seed, monkeypa
                 observed = job(configuration, float(loss.random()) if loss.random() < 0.9 else None, budget)
                 ours.new_result(observed)
                 theirs.new_result(observed)
-        monkeypatch.setattr(module, "random_state", lambda *_: np.random.mtrand._rand)
+        monkeypatch.setattr(bohb_generator, "random_state", lambda *_: np.random.mtrand._rand)
         state = np.random.get_state()  # noqa: NPY002, which hpbandster draws from
         picks = 0
         for draw in range(5):

@@ -14,14 +14,14 @@ from queue import Empty
 
 from nasbench1shot1.errors import UserError
 from nasbench1shot1.runs.folder import damaged
-from nasbench1shot1.tuning.dispatcher import StudyDispatcher
-from nasbench1shot1.tuning.dispatching import Broken, Event, Finished, Returned, Started
-from nasbench1shot1.tuning.events import Attempts, Submission, Submissions, in_order
-from nasbench1shot1.tuning.interfaces import Progress, Recorder, Timing, WorkerProcesses, WorkerState
-from nasbench1shot1.tuning.local_workers import log_of
-from nasbench1shot1.tuning.proposer import Proposal, Proposer
-from nasbench1shot1.tuning.remote import UnansweredError
-from nasbench1shot1.tuning.trial import ConfigurationId, Observation, Outcome, Trial
+from nasbench1shot1.tuning.engine.dispatcher import StudyDispatcher
+from nasbench1shot1.tuning.engine.dispatcher_events import Broken, Event, Finished, Returned, Started
+from nasbench1shot1.tuning.engine.interfaces import Progress, Recorder, Timing, WorkerProcesses, WorkerState
+from nasbench1shot1.tuning.engine.local_workers import log_of
+from nasbench1shot1.tuning.engine.logs import Attempts, Submission, Submissions, in_order
+from nasbench1shot1.tuning.engine.proposer import Proposal, Proposer
+from nasbench1shot1.tuning.engine.remote import UnansweredError
+from nasbench1shot1.tuning.engine.trial import ConfigurationId, Observation, Outcome, Trial
 
 TICK = 1.0  # seconds
 FEW = 10

@@ -27,20 +27,12 @@ from typing import Any
 from hpbandster.core.dispatcher import Dispatcher
 
 from nasbench1shot1.jobs.process import in_one_line
-from nasbench1shot1.tuning.dispatching import (
-    Broken,
-    Event,
-    Finished,
-    RemoteWorker,
-    Returned,
-    Started,
-    TrialJob,
-    WorkersChanged,
-)
-from nasbench1shot1.tuning.interfaces import Timing
-from nasbench1shot1.tuning.name_server import Address
-from nasbench1shot1.tuning.remote import NameServerClient, UnansweredError, answer, exposed
-from nasbench1shot1.tuning.trial import Trial
+from nasbench1shot1.tuning.engine.dispatcher_events import Broken, Event, Finished, Returned, Started, WorkersChanged
+from nasbench1shot1.tuning.engine.interfaces import Timing
+from nasbench1shot1.tuning.engine.name_server import Address
+from nasbench1shot1.tuning.engine.remote import NameServerClient, UnansweredError, answer, exposed
+from nasbench1shot1.tuning.engine.remote_worker import RemoteWorker, TrialJob
+from nasbench1shot1.tuning.engine.trial import Trial
 
 
 class StudyDispatcher(Dispatcher):  # type: ignore[misc]

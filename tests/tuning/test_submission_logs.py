@@ -5,8 +5,8 @@ import json
 import pytest
 
 from nasbench1shot1.errors import DamagedFileError
-from nasbench1shot1.tuning.events import ATTEMPTS, SUBMISSIONS, Attempts, Submission, Submissions, in_order
-from nasbench1shot1.tuning.trial import Recorded, Trial
+from nasbench1shot1.tuning.engine.logs import ATTEMPTS, SUBMISSIONS, Attempts, Submission, Submissions, in_order
+from nasbench1shot1.tuning.engine.trial import Recorded, Trial
 
 
 def submission(number, after, budget=1):

@@ -1,56 +1,12 @@
-"""Jobs and workers as the dispatcher sees them, and the events that it reports."""
+"""Jobs and workers as the dispatcher sees them."""
 
 import time
-from dataclasses import dataclass
 from typing import Any
 
 from hpbandster.core.dispatcher import Job, Worker
 
-from nasbench1shot1.tuning.remote import call
-from nasbench1shot1.tuning.trial import Trial
-
-
-@dataclass(frozen=True)
-class Started:
-    """A trial was given to a worker."""
-
-    trial: Trial
-    worker: str
-
-
-@dataclass(frozen=True)
-class Finished:
-    """A worker reported the outcome of a trial: an outcome as JSON, or the error of an evaluation that failed."""
-
-    trial: Trial
-    worker: str
-    outcome: dict[str, Any] | None
-    error: str | None
-
-
-@dataclass(frozen=True)
-class Returned:
-    """A trial is back in the queue; `deaths` counts how often that happened to it in this session."""
-
-    trial: Trial
-    worker: str
-    deaths: int
-    why: str
-
-
-@dataclass(frozen=True)
-class WorkersChanged:
-    """A worker joined or was lost."""
-
-
-@dataclass(frozen=True)
-class Broken:
-    """A thread of the dispatcher failed."""
-
-    error: Exception
-
-
-Event = Started | Finished | Returned | WorkersChanged | Broken
+from nasbench1shot1.tuning.engine.remote import call
+from nasbench1shot1.tuning.engine.trial import Trial
 
 
 class TrialJob(Job):  # type: ignore[misc]

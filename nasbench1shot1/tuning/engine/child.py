@@ -1,4 +1,4 @@
-"""The process of a local worker, `python -m nasbench1shot1.tuning.child WORKER-AS-JSON`, which ends with its parent."""
+"""The process of a local worker, which ends with its parent: `python -m …tuning.engine.child WORKER-AS-JSON`."""
 
 import json
 import sys
@@ -8,8 +8,8 @@ from pathlib import Path
 
 from nasbench1shot1.errors import UserError
 from nasbench1shot1.jobs.child import end_with_parent
-from nasbench1shot1.tuning.interfaces import Pace
-from nasbench1shot1.tuning.worker import run_worker
+from nasbench1shot1.tuning.engine.interfaces import Pace
+from nasbench1shot1.tuning.engine.worker import run_worker
 
 
 def main(arguments: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""The configuration generators: hpbandster's BOHB without its known faults, and random sampling.
+"""The configuration generator of BOHB: hpbandster's without its known faults.
 
 `BohbGenerator` fixes these faults of hpbandster's `optimizers/config_generators/bohb.py`:
 
@@ -29,22 +29,23 @@ from ConfigSpace.util import deactivate_inactive_hyperparameters
 from hpbandster.core.base_config_generator import base_config_generator
 from hpbandster.core.dispatcher import Job
 from hpbandster.optimizers.config_generators.bohb import BOHB
-from hpbandster.optimizers.config_generators.random_sampling import RandomSampling
 
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.tuning.density import Density, log_acquisition
-from nasbench1shot1.tuning.trial import ConfigurationId, Scalar, plain
+from nasbench1shot1.tuning.engine.density import Density, log_acquisition
+from nasbench1shot1.tuning.engine.sampling import (
+    FIRST,
+    MODEL_BASED,
+    Proposed,
+    default_configuration,
+    random_configuration,
+    random_state,
+)
+from nasbench1shot1.tuning.engine.trial import ConfigurationId, Scalar, plain
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
     from numpy.typing import NDArray
 
-Proposed = tuple[dict[str, Scalar], dict[str, bool]]
-"""A configuration, and hpbandster's information about it."""
-
-FIRST: ConfigurationId = (0, 0, 0)
-"""The configuration that is the space's default."""
-MODEL_BASED = "model_based_pick"
 BATCHES = 10  # of candidates, before a space that forbids all of them is sampled at random
 _IMPUTATION = 2**32 - 1  # in the place of a bracket's number, so that no configuration shares these draws
 
@@ -76,11 +77,11 @@ class BohbGenerator(BOHB):  # type: ignore[misc]
     def get_config(self, budget: int, configuration_id: ConfigurationId) -> Proposed:
         """Return the configuration with an identity; the first one is the space's default."""
         if configuration_id == FIRST:
-            return _default(self.configspace)
+            return default_configuration(self.configspace)
         rng = random_state(self.seed, *configuration_id)
         if not self.kde_models or rng.rand() < self.random_fraction:
-            return _sample(self.configspace, rng)
-        return self._best_candidate(rng) or _sample(self.configspace, rng)
+            return random_configuration(self.configspace, rng)
+        return self._best_candidate(rng) or random_configuration(self.configspace, rng)
 
     def _best_candidate(self, rng: np.random.RandomState) -> Proposed | None:
         """Return the best of `num_samples` candidates that the space allows; None if it forbids ten times as many."""
@@ -155,37 +156,6 @@ class BohbGenerator(BOHB):  # type: ignore[misc]
                 else:
                     row[first] = rng.randint(self.vartypes[first]) if self.vartypes[first] else rng.rand()
         return filled
-
-
-class RandomGenerator(RandomSampling):  # type: ignore[misc]
-    """Samples configurations at random: the baseline. Arguments are as in `BohbGenerator`."""
-
-    def __init__(self, space: "ConfigurationSpace", seed: int) -> None:
-        super().__init__(copy.deepcopy(space), logger=logging.getLogger(__name__))
-        self.seed = seed
-
-    def get_config(self, budget: int, configuration_id: ConfigurationId) -> Proposed:
-        """Return the configuration with an identity; the first one is the space's default."""
-        if configuration_id == FIRST:
-            return _default(self.configspace)
-        return _sample(self.configspace, random_state(self.seed, *configuration_id))
-
-    def new_result(self, job: Job, update_model: bool = True) -> None:
-        """Do nothing: random search learns nothing."""
-
-
-def random_state(*numbers: int) -> np.random.RandomState:
-    """Return a generator seeded by non-negative integers; hpbandster and scipy need this legacy type."""
-    return np.random.RandomState(np.random.MT19937(np.random.SeedSequence(numbers)))
-
-
-def _default(space: "ConfigurationSpace") -> Proposed:
-    return plain(dict(space.get_default_configuration())), {MODEL_BASED: False}
-
-
-def _sample(space: "ConfigurationSpace", rng: np.random.RandomState) -> Proposed:
-    space.seed(rng.randint(2**31))
-    return plain(dict(space.sample_configuration())), {MODEL_BASED: False}
 
 
 def _levels(hyperparameter: Hyperparameter[Any, Any]) -> int:

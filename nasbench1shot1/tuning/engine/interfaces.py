@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from nasbench1shot1.tuning.trial import Observation, Outcome, Recorded, Trial
+from nasbench1shot1.tuning.engine.trial import Observation, Outcome, Recorded, Trial
 
 Tuner = Literal["bohb", "random"]
 """The algorithm that proposes configurations."""

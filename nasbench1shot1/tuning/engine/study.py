@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nasbench1shot1.errors import RunStoppedError
-from nasbench1shot1.tuning.brackets import Brackets
-from nasbench1shot1.tuning.extra import require_hpbandster
-from nasbench1shot1.tuning.interfaces import USUAL_TIMING, Recorder, Timing, Tuner, WorkerProcesses
+from nasbench1shot1.tuning.engine.brackets import Brackets
+from nasbench1shot1.tuning.engine.extra import require_hpbandster
+from nasbench1shot1.tuning.engine.interfaces import USUAL_TIMING, Recorder, Timing, Tuner, WorkerProcesses
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
 
-    from nasbench1shot1.tuning.dispatcher import StudyDispatcher
-    from nasbench1shot1.tuning.name_server import Address
+    from nasbench1shot1.tuning.engine.dispatcher import StudyDispatcher
+    from nasbench1shot1.tuning.engine.name_server import Address
 
 
 def run_study(
@@ -58,9 +58,9 @@ def run_study(
         RunStoppedError: Ctrl-C.
     """
     require_hpbandster()
-    from nasbench1shot1.tuning.master import StudyMaster
-    from nasbench1shot1.tuning.name_server import name_server
-    from nasbench1shot1.tuning.proposer import make_proposer
+    from nasbench1shot1.tuning.engine.master import StudyMaster
+    from nasbench1shot1.tuning.engine.name_server import name_server
+    from nasbench1shot1.tuning.engine.proposer import make_proposer
 
     proposer = make_proposer(tuner, space, brackets, seed)
     master = StudyMaster(folder, proposer, recorder, brackets.planned, timing)
@@ -79,7 +79,7 @@ def run_study(
 
 @contextmanager
 def _dispatcher(address: "Address", timing: Timing) -> "Iterator[StudyDispatcher]":
-    from nasbench1shot1.tuning.dispatcher import StudyDispatcher
+    from nasbench1shot1.tuning.engine.dispatcher import StudyDispatcher
 
     dispatcher = StudyDispatcher(address, timing)
     try:

@@ -2,11 +2,11 @@
 
 import pytest
 
-from nasbench1shot1.tuning import session
-from nasbench1shot1.tuning.interfaces import Pace
-from nasbench1shot1.tuning.name_server import Address
-from nasbench1shot1.tuning.remote import UnansweredError
-from nasbench1shot1.tuning.session import StudyWorker
+from nasbench1shot1.tuning.engine import study_worker
+from nasbench1shot1.tuning.engine.interfaces import Pace
+from nasbench1shot1.tuning.engine.name_server import Address
+from nasbench1shot1.tuning.engine.remote import UnansweredError
+from nasbench1shot1.tuning.engine.study_worker import StudyWorker
 
 DISPATCHER = "hpbandster.run_{}.dispatcher"
 
@@ -26,7 +26,7 @@ class Names:
 def worker(monkeypatch):
     made = StudyWorker(Address("localhost", 1, "study", "ours"), lambda trial, stopped: None, "a", "localhost", Pace())
     made.names, made.called = Names(), []
-    monkeypatch.setattr(session, "call", lambda uri, seconds, method: made.called.append((uri, method)))
+    monkeypatch.setattr(study_worker, "call", lambda uri, seconds, method: made.called.append((uri, method)))
     return made
 
 

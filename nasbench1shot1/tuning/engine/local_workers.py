@@ -14,11 +14,11 @@ from nasbench1shot1.errors import UserError
 from nasbench1shot1.files import write_error
 from nasbench1shot1.jobs.process import THREADS, last_line
 from nasbench1shot1.jobs.workers import Place
-from nasbench1shot1.tuning.interfaces import USUAL_PACE, Pace, WorkerProcesses
+from nasbench1shot1.tuning.engine.interfaces import USUAL_PACE, Pace, WorkerProcesses
 
 LOGS = "workers"
 """Folder of the logs of local workers, in the study's folder."""
-CHILD = "nasbench1shot1.tuning.child"
+CHILD = "nasbench1shot1.tuning.engine.child"
 AGAIN_AFTER = 1.0  # seconds between two starts of a worker
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from nasbench1shot1.errors import InvalidInputError, UserError
 from nasbench1shot1.files import reason
 from nasbench1shot1.runs.folder import SUMMARY
-from nasbench1shot1.tuning.extra import require_hpbandster
-from nasbench1shot1.tuning.interfaces import USUAL_PACE, Evaluate, Pace
+from nasbench1shot1.tuning.engine.extra import require_hpbandster
+from nasbench1shot1.tuning.engine.interfaces import USUAL_PACE, Evaluate, Pace
 
 PATIENCE = 600.0  # seconds
 
@@ -60,9 +60,9 @@ def run_worker(
 
 def _serve(folder: Path, evaluate: Evaluate, name: str, host: str | None, pace: Pace) -> bool:
     """Work for the study's present master, if there is one, to its end; return whether there was one."""
-    from nasbench1shot1.tuning.name_server import read_address
-    from nasbench1shot1.tuning.remote import UnansweredError
-    from nasbench1shot1.tuning.session import StudyWorker, own_address
+    from nasbench1shot1.tuning.engine.name_server import read_address
+    from nasbench1shot1.tuning.engine.remote import UnansweredError
+    from nasbench1shot1.tuning.engine.study_worker import StudyWorker, own_address
 
     if (address := read_address(folder)) is None:
         return False

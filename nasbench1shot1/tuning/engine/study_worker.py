@@ -21,10 +21,10 @@ from hpbandster.core.worker import Worker
 
 from nasbench1shot1.errors import UserError
 from nasbench1shot1.jobs.process import in_one_line
-from nasbench1shot1.tuning.interfaces import Evaluate, Pace
-from nasbench1shot1.tuning.name_server import Address
-from nasbench1shot1.tuning.remote import NameServerClient, UnansweredError, answer, call, exposed
-from nasbench1shot1.tuning.trial import Outcome, Trial, TrialInterruptedError
+from nasbench1shot1.tuning.engine.interfaces import Evaluate, Pace
+from nasbench1shot1.tuning.engine.name_server import Address
+from nasbench1shot1.tuning.engine.remote import NameServerClient, UnansweredError, answer, call, exposed
+from nasbench1shot1.tuning.engine.trial import Outcome, Trial, TrialInterruptedError
 
 
 class StudyWorker(Worker):  # type: ignore[misc]
