@@ -24,7 +24,7 @@ TABLE = ["lightgbm>=4.5"]
 # Runs many jobs on the workers of a dask scheduler (docs/jobs.md).
 CLUSTER = ["distributed>=2025.7"]
 # Tunes one-shot optimizers; hpbandster needs a C compiler and Python's headers to build.
-TUNE = ["hpbandster==0.7.4", "optuna>=5", "PyYAML>=6", "scikit-learn>=1.4"]
+TUNE = ["hpbandster==0.7.4", "optuna>=5", "PyYAML>=6", "scikit-learn>=1.4", "smac>=2.4"]
 # Pairwise interactions of hyperparameters (experiments/tuning/interactions.py).
 INTERACTIONS = ["hypershap>=0.0.6"]
 # Only for a test that TensorFlow's reader of the official files and this package's yield the same records.

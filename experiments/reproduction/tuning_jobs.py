@@ -12,7 +12,7 @@ from nasbench1shot1.experiments.reproduction.figures import TUNING_SCALES, Paper
 from nasbench1shot1.one_shot_search.estimate import seconds_per_epoch
 from nasbench1shot1.runs.folder import METRICS, read_lines
 from nasbench1shot1.runs.options import option_names
-from nasbench1shot1.tuning.engine.extra import require_hpbandster
+from nasbench1shot1.tuning.engine.extra import require_extra
 from nasbench1shot1.tuning.options import TuningOptions, study_options
 from nasbench1shot1.tuning.record import SEARCH_OPTIONS, Study
 from nasbench1shot1.wording import percent
@@ -129,7 +129,7 @@ def resolved_studies(options: Sequence[Options]) -> list[dict[str, Any]]:
         InvalidInputError: an option is unknown, or a value is out of range.
         UserError: hpbandster is not installed.
     """
-    require_hpbandster()
+    require_extra("hpbandster")
     return [{**dict(each), **_resolved(each)} for each in options]
 
 

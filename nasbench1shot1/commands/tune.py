@@ -42,7 +42,7 @@ class Tune(Generic[Own]):
     own: tyro.conf.OmitArgPrefixes[Own]
     """Options of this optimizer in every search."""
     out: Path | None = None
-    """Folder of the new study; it must not exist. Default: runs/tune-OPTIMIZER-SPACE-SEED."""
+    """Folder of the new study; it must not exist. Default: runs/tune-OPTIMIZER-SPACE-TUNER-SEED."""
     resume: Path | None = None
     """Folder of a stopped study to resume. Only --iterations may increase, and --workers, --host, --port and
     --wait-for-workers may change."""
@@ -103,12 +103,12 @@ class TuneWorker:
     def run(self) -> None:
         """Evaluate configurations until the study is finished."""
         from nasbench1shot1.runs.options import check_range
-        from nasbench1shot1.tuning.engine.extra import require_hpbandster
+        from nasbench1shot1.tuning.engine.extra import require_extra
         from nasbench1shot1.tuning.engine.worker import run_worker
         from nasbench1shot1.tuning.evaluation import evaluation
         from nasbench1shot1.tuning.running import wait_for_study
 
-        require_hpbandster()
+        require_extra("hpbandster")
         check_range("patience", self.patience, 0)
         wait_for_study(self.folder, self.patience).check_trusted(self.allow_module)
         run_worker(self.folder, evaluation(self.folder), name=self.name, host=self.host, patience=self.patience)

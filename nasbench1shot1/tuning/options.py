@@ -19,6 +19,7 @@ from nasbench1shot1.runs.options import (
     option_names,
 )
 from nasbench1shot1.tuning.engine.brackets import Brackets
+from nasbench1shot1.tuning.engine.interfaces import Tuner
 
 SET_BY_THE_STUDY = {
     "optimizer": "it is an option of the study",
@@ -43,8 +44,9 @@ class TuningOptions:
     """Search space: s1, s2 or s3."""
     config_space: str = "cs2"
     """Hyperparameters and their ranges: cs1, cs2, cs3, or a ConfigSpace file (.json, .yaml)."""
-    tuner: Literal["bohb", "random"] = "bohb"
-    """Tuning algorithm: bohb, or random (random configurations at the maximum budget)."""
+    tuner: Tuner = "bohb"
+    """Tuning algorithm: bohb, smac (SMAC3's model in the same brackets), or random (random configurations at the
+    maximum budget)."""
     min_budget: Annotated[int, Range(1, MOST_EPOCHS)] = 25
     """Minimum budget: number of search epochs of the shortest searches."""
     max_budget: Annotated[int, Range(1, MOST_EPOCHS)] = 100

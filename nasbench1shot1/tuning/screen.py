@@ -145,7 +145,7 @@ def _where(line: Mapping[str, Any]) -> str:
 def announce(study: Study, table: "Table", brackets: Brackets, done: int, console: Console) -> None:
     """Print what the study will do and with what."""
     say, config, shared = sayer(console), study.config, study.shared_options
-    name = {"bohb": "BOHB", "random": "Random search"}[config["tuner"]]
+    name = {"bohb": "BOHB", "smac": "SMAC", "random": "Random search"}[config["tuner"]]
     say(f"{name} tunes {config['optimizer']} on {config['space_id']}, seed {config['seed']}, into {study.folder}")
     say(textwrap.fill(f"Hyperparameters: {'; '.join(_ranges(study))}", 80, break_on_hyphens=False))
     say(f"{_plan(brackets)}{f', {done:,} done' if done else ''}; continuation: {config['continuation']}")

@@ -18,7 +18,7 @@ from nasbench1shot1.runs.folder import CONFIG, CONFIG_SPACE, SUMMARY
 from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
 from nasbench1shot1.runs.options import check_kept, check_ranges, flag, option_names, typed_options
 from nasbench1shot1.tuning.config_spaces import check_searches, config_space, write_config_space
-from nasbench1shot1.tuning.engine.extra import require_hpbandster
+from nasbench1shot1.tuning.engine.extra import require_extra
 from nasbench1shot1.tuning.objective import check_has_objective
 from nasbench1shot1.tuning.options import (
     PER_SESSION,
@@ -54,7 +54,7 @@ def tune(
 
     Args:
         optimizer: its name, its class in an importable module, or "module:Class"; "darts" if not given.
-        out: the study's folder, which must not exist; `runs/tune-<optimizer>-<space>-<seed>` if not given.
+        out: the study's folder, which must not exist; `runs/tune-<optimizer>-<space>-<tuner>-<seed>` if not given.
         resume: the folder of a study to resume. Of the other options, only `iterations` may increase, and `workers`,
             `host`, `port` and `wait_for_workers` may change.
         allow_module: on resuming, a module that may be imported because the study's config.json names it.
@@ -71,7 +71,7 @@ def tune(
             and the study can be resumed.
         RunStoppedError: Ctrl-C; it names the folder to resume.
     """
-    require_hpbandster()
+    require_extra("hpbandster")
     given = options if optimizer is None else {"optimizer": optimizer_name(optimizer), **options}
     if resume is None:
         return _start(study_options(given), out, console)
@@ -115,7 +115,8 @@ def _start(options: StudyOptions, out: str | Path | None, console: "Console | No
         sections = {COMMON: vars(tuning), SEARCH_OPTIONS: options.shared(space)}
         facts = _facts(tuning.space, table, images, halves)
         write_config_space(space, folder / CONFIG_SPACE)
-        versions = {package: version(package) for package in ("hpbandster", "Pyro4")}
+        packages = ("hpbandster", "Pyro4", *(["smac"] if tuning.tuner == "smac" else []))
+        versions = {package: version(package) for package in packages}
         writer.describe(description(Study.KIND, sections, facts), {**environment(common.device), **versions})
     return run_session(folder, console)
 
@@ -129,7 +130,7 @@ def _check_search(options: SearchOptions, halves: "Split") -> None:
 
 
 def _default_folder(tuning: TuningOptions) -> Path:
-    return Path("runs") / f"tune-{tuning.optimizer.rpartition(':')[2]}-{tuning.space}-{tuning.seed}"
+    return Path("runs") / f"tune-{tuning.optimizer.rpartition(':')[2]}-{tuning.space}-{tuning.tuner}-{tuning.seed}"
 
 
 def _facts(space: str, table: "Table", images: "ImageSet", halves: "Split") -> dict[str, Any]:

@@ -97,16 +97,23 @@ def test_bad_flags_end_with_a_sentence(capsys):
         assert sentence in capsys.readouterr().err
 
 
-def test_without_hpbandster_one_sentence_names_the_extra(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("package", "arguments"),
+    [
+        ("hpbandster", ["tune", "--scale", "quick"]),
+        ("hpbandster", ["tune-worker", "study"]),
+        ("smac", ["tune", "--scale", "quick", "--tuner", "smac"]),
+    ],
+)
+def test_without_the_extra_one_sentence_names_it(package, arguments, tmp_path, monkeypatch, capsys):
     find = importlib.util.find_spec
-    hidden = lambda name, *rest: None if name == "hpbandster" else find(name, *rest)  # noqa: E731
+    hidden = lambda name, *rest: None if name == package else find(name, *rest)  # noqa: E731
     monkeypatch.setattr("nasbench1shot1.tuning.engine.extra.find_spec", hidden)
-    for arguments in (["tune", "--scale", "quick"], ["tune-worker", str(tmp_path / "study")]):
-        with pytest.raises(SystemExit):
-            cli.main(arguments)
-        assert capsys.readouterr().err == (
-            "nb1shot1: tuning needs hpbandster: in a checkout, run pip install '.[tune]'\n"
-        )
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit):
+        cli.main(arguments)
+    assert capsys.readouterr().err == f"nb1shot1: tuning needs {package}: in a checkout, run pip install '.[tune]'\n"
+    assert not list(tmp_path.iterdir())
 
 
 def test_batches_must_fit_the_images_before_anything_is_written(tmp_path):

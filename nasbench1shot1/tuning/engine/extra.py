@@ -5,7 +5,7 @@ from importlib.util import find_spec
 from nasbench1shot1.errors import UserError
 
 
-def require_hpbandster() -> None:
-    """Raise UserError if hpbandster is not installed."""
-    if find_spec("hpbandster") is None:
-        raise UserError("tuning needs hpbandster: in a checkout, run pip install '.[tune]'")
+def require_extra(package: str) -> None:
+    """Raise UserError if a package of the extra is not installed."""
+    if find_spec(package) is None:
+        raise UserError(f"tuning needs {package}: in a checkout, run pip install '.[tune]'")

@@ -6,7 +6,7 @@ from typing import Literal, Protocol
 
 from nasbench1shot1.tuning.engine.trial import Observation, Outcome, Recorded, Trial
 
-Tuner = Literal["bohb", "random"]
+Tuner = Literal["bohb", "smac", "random"]
 """The algorithm that proposes configurations."""
 
 

@@ -1,6 +1,6 @@
-"""Proposing what to evaluate next: hpbandster's brackets and generators, without its threads.
+"""Proposing what to evaluate next: hpbandster's brackets, without its threads, and a generator of configurations.
 
-`Proposer` is what a study needs from a tuner. Another ask-and-tell tuner, such as SMAC, can implement it.
+`Proposer` is what a study needs from a tuner.
 """
 
 import logging
@@ -14,6 +14,7 @@ from hpbandster.optimizers.iterations import SuccessiveHalving
 
 from nasbench1shot1.tuning.engine.bohb_generator import BohbGenerator
 from nasbench1shot1.tuning.engine.brackets import Brackets
+from nasbench1shot1.tuning.engine.extra import require_extra
 from nasbench1shot1.tuning.engine.interfaces import BracketState, Tuner
 from nasbench1shot1.tuning.engine.sampling import MODEL_BASED, ConfigurationGenerator, Proposed, RandomGenerator
 from nasbench1shot1.tuning.engine.trial import ConfigurationId, Scalar
@@ -84,7 +85,7 @@ class Bracket(SuccessiveHalving):  # type: ignore[misc]
 
 
 class BracketProposer(BOHB):  # type: ignore[misc]
-    """hpbandster's BOHB as a `Proposer`: its brackets and generator, driven by `master` instead of its own `run`.
+    """hpbandster's BOHB as a `Proposer`: its brackets, driven by `master` instead of its own `run`, and any generator.
 
     hpbandster's `Master.__init__` starts a dispatcher's threads, and its `run` waits on conditions without a time
     limit: both are left out. Budgets and numbers of configurations come from `Brackets`.
@@ -149,6 +150,21 @@ class BracketProposer(BOHB):  # type: ignore[misc]
 
 
 def make_proposer(tuner: Tuner, space: "ConfigurationSpace", brackets: Brackets, seed: int) -> Proposer:
-    """Return the proposer of a study; raises InvalidInputError if the tuner does not support the space."""
-    generator = RandomGenerator(space, seed) if tuner == "random" else BohbGenerator(space, seed)
-    return BracketProposer(brackets, generator)
+    """Return the proposer of a study.
+
+    Raises:
+        InvalidInputError: the tuner does not support the space.
+        UserError: a package that the tuner needs is not installed.
+    """
+    return BracketProposer(brackets, _generator(tuner, space, seed))
+
+
+def _generator(tuner: Tuner, space: "ConfigurationSpace", seed: int) -> ConfigurationGenerator:
+    if tuner == "random":
+        return RandomGenerator(space, seed)
+    if tuner == "bohb":
+        return BohbGenerator(space, seed)
+    require_extra("smac")
+    from nasbench1shot1.tuning.engine.smac_generator import SmacGenerator
+
+    return SmacGenerator(space, seed)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from nasbench1shot1.errors import RunStoppedError
 from nasbench1shot1.tuning.engine.brackets import Brackets
-from nasbench1shot1.tuning.engine.extra import require_hpbandster
+from nasbench1shot1.tuning.engine.extra import require_extra
 from nasbench1shot1.tuning.engine.interfaces import USUAL_TIMING, Recorder, Timing, Tuner, WorkerProcesses
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def run_study(
             divergence, its worker died `most_deaths` times, or the first ten trials and all others diverged.
         RunStoppedError: Ctrl-C.
     """
-    require_hpbandster()
+    require_extra("hpbandster")
     from nasbench1shot1.tuning.engine.master import StudyMaster
     from nasbench1shot1.tuning.engine.name_server import name_server
     from nasbench1shot1.tuning.engine.proposer import make_proposer

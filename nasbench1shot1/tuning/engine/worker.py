@@ -9,7 +9,7 @@ from pathlib import Path
 from nasbench1shot1.errors import InvalidInputError, UserError
 from nasbench1shot1.files import reason
 from nasbench1shot1.runs.folder import SUMMARY
-from nasbench1shot1.tuning.engine.extra import require_hpbandster
+from nasbench1shot1.tuning.engine.extra import require_extra
 from nasbench1shot1.tuning.engine.interfaces import USUAL_PACE, Evaluate, Pace
 
 PATIENCE = 600.0  # seconds
@@ -42,7 +42,7 @@ def run_worker(
         InvalidInputError: the folder does not exist, or `host` is not this machine.
         UserError: no master has answered for `patience` seconds.
     """
-    require_hpbandster()
+    require_extra("hpbandster")
     if not folder.is_dir():
         raise InvalidInputError(f"'{folder}' is not a study: give a study's folder")
     full_name = f"{socket.gethostname()}.{name or f'{os.getpid()}-{secrets.token_hex(2)}'}"
