@@ -34,8 +34,9 @@ class StudyRecorder:
             for line in self._before
         ]
 
-    def submitted(self, trial: Trial, model_based: bool, after: int) -> None:
-        """Do nothing: the engine records submissions."""
+    def steps_done(self, trial: Trial) -> int:
+        """Return the number of recorded epochs of a trial's search."""
+        return len(read_lines(self._writer.folder / folder_of(trial.configuration_id, trial.epochs) / METRICS))
 
     def observed(self, observation: Observation) -> None:
         """Append the line of an observation to metrics.jsonl, and bring hpbandster's files up to date."""

@@ -50,7 +50,7 @@ class Names:
 
 @pytest.fixture
 def dispatcher():
-    made = StudyDispatcher(Address("localhost", 1, "study", "token"), Timing(missed_pings=3))
+    made = StudyDispatcher(Address("localhost", 1, "token"), Timing(missed_pings=3))
     made.names = Names()
     return made
 
@@ -109,7 +109,7 @@ def test_a_worker_that_dies_before_its_start_gives_its_trial_back(dispatcher):
     again = TRIAL.next_attempt()
     started, returned, changed = events(dispatcher)
     assert (started, changed) == (Started(TRIAL, "a"), WorkersChanged())
-    assert (returned.trial, returned.deaths) == (again, 1)
+    assert (returned.trial, returned.died) == (again, True)
     assert [job.trial for job in dispatcher.waiting_jobs] == [again]
     assert not dispatcher.worker_pool
     assert not dispatcher.names.entries
@@ -152,7 +152,7 @@ def test_a_busy_worker_may_refuse_a_trial_and_is_idle_only_once_it_says_so(dispa
     worker.answers.update(start_computation=False, current=["9-9-9", 1, 1])
     submit(dispatcher)
     give(dispatcher)
-    assert [event.deaths for event in events(dispatcher) if isinstance(event, Returned)] == [0]
+    assert [event.died for event in events(dispatcher) if isinstance(event, Returned)] == [False]
     dispatcher._look()
     assert ("cancel", "9-9-9", 1, 1) in worker.calls
     assert not dispatcher.idle_workers
@@ -230,10 +230,10 @@ def test_an_unaccepted_start_is_not_mistaken_for_a_lost_trial(dispatcher):
 def test_an_interrupted_trial_counts_as_a_death_but_its_worker_stays(dispatcher):
     worker = joined(dispatcher)
     submit(dispatcher)
-    for deaths in (1, 2):
+    for attempt in (1, 2):
         give(dispatcher)
-        assert dispatcher.register_result(list(IDENTITY), result(attempt=deaths, interrupted="killed")) is True
-        assert [event.deaths for event in events(dispatcher) if isinstance(event, Returned)] == [deaths]
+        assert dispatcher.register_result(list(IDENTITY), result(attempt=attempt, interrupted="killed")) is True
+        assert [event.died for event in events(dispatcher) if isinstance(event, Returned)] == [True]
         assert dispatcher.idle_workers == {worker.name}
 
 

@@ -128,7 +128,7 @@ def test_a_trial_that_kills_its_worker_three_times_ends_the_study(tmp_path):
     with pytest.raises(UserError) as caught:
         run_toy(folder, brackets=ONE, timing=Timing(ping_interval=0.1))
     log = folder / "workers" / "local-0.log"
-    assert "the worker of 0-0-0 at 1 epoch died 3 times" in str(caught.value)
+    assert "the worker of 0-0-0 at 1 epoch died 3 times without progress" in str(caught.value)
     assert f"see {log}, then continue with nb1shot1 tune --resume {folder}" in str(caught.value)
     assert len(pids(folder)) == 3
 

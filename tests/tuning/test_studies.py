@@ -299,8 +299,20 @@ def test_a_trial_that_is_interrupted_three_times_ends_the_study(tmp_path):
         raise TrialInterruptedError("out of memory")
 
     found = error_of(tmp_path / "study", interrupted, timing=Timing(ping_interval=0.1))
-    assert "the worker of 0-0-0 at 1 epoch died 3 times" in found
+    assert "the worker of 0-0-0 at 1 epoch died 3 times without progress" in found
     assert "out of memory" in found
+
+
+def test_a_trial_may_be_interrupted_any_number_of_times_while_it_makes_progress(tmp_path):
+    def interrupted(trial, is_stopped):
+        if trial.attempt < 9:
+            with (tmp_path / "study" / "steps").open("a") as steps:
+                steps.write(f"{trial.name} step {trial.attempt // 2}\n" * (trial.attempt % 2))
+            raise TrialInterruptedError("its time limit was reached")
+        return plain_loss(trial, is_stopped)
+
+    lines = run_here(tmp_path / "study", interrupted, brackets=ONE, timing=Timing(ping_interval=0.1)).lines
+    assert [line["attempts"] for line in lines] == [9] * ONE.planned
 
 
 def test_a_trial_that_is_interrupted_once_is_tried_again(tmp_path):

@@ -24,7 +24,7 @@ class Names:
 
 @pytest.fixture
 def worker(monkeypatch):
-    made = StudyWorker(Address("localhost", 1, "study", "ours"), lambda trial, stopped: None, "a", "localhost", Pace())
+    made = StudyWorker(Address("localhost", 1, "ours"), lambda trial, stopped: None, "a", "localhost", Pace())
     made.names, made.called = Names(), []
     monkeypatch.setattr(study_worker, "call", lambda uri, seconds, method: made.called.append((uri, method)))
     return made

@@ -23,7 +23,7 @@ class Brackets:
         only_maximum: whether every configuration is evaluated at `max_budget`, as hpbandster's random search does.
 
     Raises:
-        InvalidInputError: a number is out of range, or two budgets are equal after rounding to whole epochs.
+        InvalidInputError: a number is out of range.
     """
 
     min_budget: int
@@ -41,19 +41,12 @@ class Brackets:
                 f"{flag('max_budget')} {self.max_budget} is less than {flag('min_budget')} {self.min_budget}: increase "
                 f"{flag('max_budget')}"
             )
-        if len(set(self._all_budgets)) < len(self._all_budgets):
-            raise InvalidInputError(
-                f"the budgets {', '.join(map(str, self._all_budgets))} are not distinct numbers of epochs: increase "
-                f"{flag('min_budget')}"
-            )
 
     @cached_property
     def budgets(self) -> tuple[int, ...]:
-        """All budgets in use, in epochs, ascending."""
-        return (self.max_budget,) if self.only_maximum else self._all_budgets
-
-    @cached_property
-    def _all_budgets(self) -> tuple[int, ...]:
+        """All budgets in use, in whole epochs, ascending; they differ, because eta is 2 or more."""
+        if self.only_maximum:
+            return (self.max_budget,)
         powers = range(self._stages - 1, -1, -1)
         return tuple(round(self.max_budget / self.eta**power) for power in powers)
 

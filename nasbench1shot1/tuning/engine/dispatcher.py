@@ -144,9 +144,9 @@ class StudyDispatcher(Dispatcher):  # type: ignore[misc]
         if job is None or self.running_jobs.get(job.id) is not job:
             return
         del self.running_jobs[job.id]
-        again = TrialJob(job.trial.next_attempt(), job.deaths + died)
+        again = TrialJob(job.trial.next_attempt())
         self.waiting_jobs.appendleft(again)
-        self.events.put(Returned(again.trial, worker.short_name, again.deaths, why))
+        self.events.put(Returned(again.trial, worker.short_name, died, why))
         self.runner_cond.notify()
 
     # Results

@@ -26,11 +26,11 @@ class Finished:
 
 @dataclass(frozen=True)
 class Returned:
-    """A trial is back in the queue; `deaths` counts how often that happened to it in this session."""
+    """A trial is back in the queue; `died` says whether its worker, or the process of its evaluation, died."""
 
     trial: Trial
     worker: str
-    deaths: int
+    died: bool
     why: str
 
 

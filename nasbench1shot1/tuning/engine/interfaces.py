@@ -70,8 +70,8 @@ class Recorder(Protocol):
     def observations(self) -> Sequence[Recorded]:
         """Return what was observed in earlier sessions, in order of registration; called once, at the start."""
 
-    def submitted(self, trial: Trial, model_based: bool, after: int) -> None:
-        """Called when the tuner has proposed a trial, after `after` observations; not repeated on resuming."""
+    def steps_done(self, trial: Trial) -> int:
+        """Return how far the evaluation of a trial has come; called when its worker has died."""
 
     def observed(self, observation: Observation) -> None:
         """Record an observation durably; once this returns, the trial is never evaluated again."""
@@ -96,7 +96,8 @@ class Timing:
         ping_interval: seconds between checks of the workers.
         answers_within: seconds after which an unanswered call has failed.
         missed_pings: calls in a row that time out before a worker is presumed dead. A refused connection suffices.
-        most_deaths: deaths of a trial's worker after which the study ends with an error.
+        most_deaths: deaths of a trial's worker, without progress between them, after which the study ends with an
+            error.
     """
 
     wait_for_workers: float = 600.0

@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -24,8 +25,9 @@ AGAIN_AFTER = 1.0  # seconds between two starts of a worker
 
 def log_of(folder: Path, worker: str) -> Path | None:
     """Return the log of a worker, if it is a local one; `worker` is its full name, "host.local-0"."""
-    log = folder / LOGS / f"{worker.rpartition('.')[2]}.log"
-    return log if log.exists() else None
+    host, _, name = worker.rpartition(".")
+    log = folder / LOGS / f"{name}.log"
+    return log if host == socket.gethostname() and log.exists() else None
 
 
 class _LocalWorker:

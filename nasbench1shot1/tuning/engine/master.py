@@ -73,6 +73,7 @@ class StudyMaster:
         self._submissions, self._attempts = Submissions(folder), Attempts(folder)
         self._open: dict[tuple[ConfigurationId, int], _Open] = {}
         self._reached: dict[ConfigurationId, int] = {}
+        self._deaths: dict[tuple[ConfigurationId, int], tuple[int, int]] = {}  # steps done, deaths since
         self._observed = self._losses = 0
         self._clock = Clock(self._replay())
         self._connected, self._ever_connected = time.monotonic(), False
@@ -156,7 +157,6 @@ class StudyMaster:
             )
             self._submissions.append(submission)
             self._open[trial.key] = _Open(submission, trial)
-            self._recorder.submitted(trial, proposal.model_based, self._observed)
             dispatcher.submit_job(trial.configuration_id, trial=trial)
 
     def _handle(self, event: Event) -> None:
@@ -167,8 +167,8 @@ class StudyMaster:
             self._attempts.append(event.trial, event.worker, now)
             opened = self._open[event.trial.key]
             self._open[event.trial.key] = replace(opened, trial=event.trial, started=now, worker=event.worker)
-        if isinstance(event, Returned) and event.deaths >= self._timing.most_deaths:
-            raise UserError(self._many_deaths(event))
+        if isinstance(event, Returned) and event.died:
+            self._count_death(event)
         if isinstance(event, Finished):
             self._observe(event)
 
@@ -207,12 +207,21 @@ class StudyMaster:
             f"the study's name server failed ({error}): continue with nb1shot1 tune --resume {self.folder}"
         )
 
-    def _many_deaths(self, event: Returned) -> str:
+    def _count_death(self, event: Returned) -> None:
+        """Raise UserError if a trial's workers died too often without progress between their deaths."""
+        steps, key = self._recorder.steps_done(event.trial), event.trial.key
+        before, deaths = self._deaths.get(key, (steps, 0))
+        deaths = 1 if steps > before else deaths + 1
+        self._deaths[key] = steps, deaths
+        if deaths >= self._timing.most_deaths:
+            raise UserError(self._many_deaths(event, deaths))
+
+    def _many_deaths(self, event: Returned, deaths: int) -> str:
         log = log_of(self.folder, event.worker)
         where = f"see {log}" if log else f"see what {event.worker} printed"
         return (
-            f"the worker of {event.trial.name} died {event.deaths} times (last: {event.worker}, {event.why}): "
-            f"{where}, then continue with nb1shot1 tune --resume {self.folder}"
+            f"the worker of {event.trial.name} died {deaths} times without progress (last: {event.worker}, "
+            f"{event.why}): {where}, then continue with nb1shot1 tune --resume {self.folder}"
         )
 
     def _check_workers(self, connected: int) -> None:

@@ -31,19 +31,12 @@ class Address:
 
     Attributes:
         host, port: its address.
-        study: the name of the study.
-        token: distinguishes sessions: what belongs to an earlier one is not answered.
+        run_id: hpbandster's name of the session, random: what belongs to an earlier session is not answered.
     """
 
     host: str
     port: int
-    study: str
-    token: str
-
-    @property
-    def run_id(self) -> str:
-        """hpbandster's name of the session; Pyro allows no blanks in it, but a study's name may have some."""
-        return self.token
+    run_id: str
 
 
 def read_address(folder: Path) -> Address | None:
@@ -85,11 +78,11 @@ def name_server(folder: Path, host: str, port: int) -> Iterator[Address]:
         InvalidInputError: the host is not this machine, or the port is taken.
         UserError: the file cannot be written.
     """
-    study, token = folder.resolve().name, secrets.token_hex(8)
-    server = StudyNameServer(token, host=host, port=port)
+    run_id = secrets.token_hex(8)
+    server = StudyNameServer(run_id, host=host, port=port)
     try:
         server.start()
-        address = Address(host, server.port, study, token)
+        address = Address(host, server.port, run_id)
         write_json(folder / NAME_SERVER, asdict(address))
         yield address
     finally:

@@ -12,10 +12,9 @@ from nasbench1shot1.tuning.engine.trial import Trial
 class TrialJob(Job):  # type: ignore[misc]
     """hpbandster's job for one attempt of a trial."""
 
-    def __init__(self, trial: Trial, deaths: int = 0) -> None:
+    def __init__(self, trial: Trial) -> None:
         super().__init__(trial.configuration_id, trial=trial.as_json())
-        self.trial, self.deaths = trial, deaths
-        self.is_accepted = False
+        self.trial, self.is_accepted = trial, False
 
 
 class RemoteWorker(Worker):  # type: ignore[misc]
