@@ -19,9 +19,11 @@ from nasbench1shot1.one_shot_search.summary import summarise
 from nasbench1shot1.runs.folder import METRICS, SUMMARY, as_json_line
 from nasbench1shot1.runs.record import DIGEST, digest
 from nasbench1shot1.tables.table import Table
-from nasbench1shot1.tuning.record import Study
+from nasbench1shot1.tuning.record import TRAJECTORY, Study
+from nasbench1shot1.tuning.result import summarise as summarise_study
+from nasbench1shot1.tuning.result import trajectory_figure
 
-OF_A_REPORT = {METRICS, SUMMARY, FIGURE, *FILES}
+OF_A_REPORT = {METRICS, SUMMARY, FIGURE, TRAJECTORY, *FILES}
 
 
 def rescore(run: Run, table: Table) -> pandas.DataFrame:
@@ -41,15 +43,9 @@ def rescore_study(study: Study, table: Table) -> pandas.DataFrame:
 
     Raises OutOfDomainError if the table lacks an architecture of the study.
     """
-    scores = {text: score(Architecture.parse(text), table) for text in study.observations["architecture"].dropna()}
-    rows = []
-    for line in study.lines:
-        found = scores[line["architecture"]].fields(line["search_seconds"]) if line["architecture"] else {}
-        measured = {name: bool(found.get(name, False)) for name in ("valid_measured", "test_measured")}
-        rows.append({**line, **{name: value for name, value in found.items() if name in line}, **measured})
-    frame, own = Study.as_frame(rows), [name for name in study.observations if name not in Study.FIELDS]
-    flags = pandas.DataFrame(rows, columns=["valid_measured", "test_measured"])
-    return pandas.concat([frame, flags, study.observations[own]], axis=1)
+    lines, flags = _study_lines(study, table)
+    own = [name for name in study.observations if name not in Study.FIELDS]
+    return pandas.concat([Study.as_frame(lines), pandas.DataFrame(flags), study.observations[own]], axis=1)
 
 
 def write_report(run: Run, table: Table, out: Path) -> dict[str, Any]:
@@ -88,6 +84,21 @@ def write_ranking_report(ranking: Ranking, table: Table, out: Path) -> dict[str,
         return summary
 
 
+def write_study_report(study: Study, table: Table, out: Path) -> dict[str, Any]:
+    """Write metrics.jsonl, summary.json and trajectory.png of a finished study scored on `table`; return the summary.
+
+    The best observations are those that the tuner saw as the best. The call raises the errors that `write_report`
+    raises.
+    """
+    _ = study.summary  # a study that is not finished says so here
+    lines, _flags = _study_lines(study, table)
+    with _new_report(out) as folder:
+        summary = summarise_study(study, lines, table.id)
+        _write_lines(lines, summary, folder)
+        save_figure(trajectory_figure(study, lines, table), folder / TRAJECTORY)
+        return summary
+
+
 @contextmanager
 def _new_report(out: Path) -> Iterator[Path]:
     """An empty folder that takes the place of `out` at the end."""
@@ -107,13 +118,30 @@ def _is_report(folder: Path) -> bool:
 
 def _write(run: Run, table: Table, folder: Path) -> dict[str, Any]:
     lines = _lines(run, table)
-    with replacing(folder / METRICS) as file:
-        file.write("".join(as_json_line(line) for line in lines).encode())
-    summary = {**summarise(run.config, lines, table.id), DIGEST: digest(lines)}
-    write_json(folder / SUMMARY, summary)
+    summary = summarise(run.config, lines, table.id)
+    _write_lines(lines, summary, folder)
     figure = regret_figure([run], [Run.as_frame(lines)], table.id, table.fidelity())
     save_figure(figure, folder / FIGURE)
     return summary
+
+
+def _write_lines(lines: list[dict[str, Any]], summary: dict[str, Any], folder: Path) -> None:
+    """Write metrics.jsonl and summary.json; the summary's digest is that of the lines."""
+    with replacing(folder / METRICS) as file:
+        file.write("".join(as_json_line(line) for line in lines).encode())
+    summary[DIGEST] = digest(lines)
+    write_json(folder / SUMMARY, summary)
+
+
+def _study_lines(study: Study, table: Table) -> tuple[list[dict[str, Any]], list[dict[str, bool]]]:
+    """Return a study's lines with the values of a table, and for each whether these values were measured."""
+    scores = {text: score(Architecture.parse(text), table) for text in study.observations["architecture"].dropna()}
+    lines, flags = [], []
+    for line in study.lines:
+        found = scores[line["architecture"]].fields(line["search_seconds"]) if line["architecture"] else {}
+        flags.append({name: bool(found.get(name, False)) for name in ("valid_measured", "test_measured")})
+        lines.append({**line, **{name: value for name, value in found.items() if name in line}})
+    return lines, flags
 
 
 def _lines(run: Run, table: Table) -> list[dict[str, Any]]:

@@ -9,13 +9,13 @@ import tyro
 
 @dataclass(frozen=True)
 class Report:
-    """Score a finished run, the runs of several seeds, or a ranking, without searching or ranking again.
+    """Score a finished search, the searches of several seeds, a ranking or a study anew, without searching again.
 
     The run is not changed.
     """
 
     folder: tyro.conf.Positional[Path]
-    """Folder of a search, of the searches of several seeds, or of a ranking."""
+    """Folder of a search, of the searches of several seeds, of a ranking, or of a study."""
     table: str | None = None
     """Folder or name of the table to score the run on. Default: the table in use."""
     out: Path | None = None
@@ -30,8 +30,9 @@ class Report:
         from nasbench1shot1.runs.folder import CONFIG
         from nasbench1shot1.tables.table import load_table
 
-        if (self.folder / CONFIG).is_file() and read_description(self.folder)[0] == "ranking":
-            self._report_ranking()
+        kind = read_description(self.folder)[0] if (self.folder / CONFIG).is_file() else None
+        if kind in ("ranking", "tuning"):
+            self._report_ranking() if kind == "ranking" else self._report_study()
             return
         several = (self.folder / SEEDS).is_file()
         folders = [self.folder / f"seed-{seed}" for seed in recorded_seeds(self.folder)] if several else [self.folder]
@@ -56,6 +57,19 @@ class Report:
         summary = write_ranking_report(open_run(self.folder), table, out)
         print(f"Table {table.id}")
         show(summary, out, literal_console())
+
+    def _report_study(self) -> None:
+        from nasbench1shot1.experiments.rescoring import write_study_report
+        from nasbench1shot1.runs.opening import open_run
+        from nasbench1shot1.tables.table import load_table
+        from nasbench1shot1.tuning.screen import conclude
+        from nasbench1shot1.wording import literal_console
+
+        table = load_table(self.table)
+        out = self.out or self.folder / f"report-{table.id}"
+        summary = write_study_report(open_run(self.folder), table, out)
+        print(f"Table {table.id}")
+        conclude(summary, out, literal_console())
 
 
 def _show(summary: dict[str, Any]) -> None:

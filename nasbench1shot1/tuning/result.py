@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from nasbench1shot1.tuning.engine.interfaces import TUNERS
 from nasbench1shot1.tuning.record import Study, best, simulated_cost
 from nasbench1shot1.wording import counted
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
     from nasbench1shot1.tables.table import Table
 
-FROM_CONFIG = ("tuner", "optimizer", "space", "seed", "iterations", "min_budget", "max_budget", "eta", "table_id")
+FROM_CONFIG = ("tuner", "optimizer", "space", "seed", "iterations", "min_budget", "max_budget", "eta")
 OF_AN_OBSERVATION = (
     "number", "configuration_id", "budget", "loss", "architecture", "table_valid_error", "table_test_error",
     "valid_regret", "test_regret", "folder",
@@ -20,16 +21,21 @@ OF_AN_OBSERVATION = (
 REGRETS = {"valid_regret": ("validation regret", "#e07b39"), "test_regret": ("test regret", "#1b6ca8")}
 
 
-def summarise(study: Study) -> dict[str, Any]:
+def summarise(study: Study, lines: Sequence[Mapping[str, Any]], table_id: str) -> dict[str, Any]:
     """Return the summary of a study whose searches have all ended.
+
+    Args:
+        study: the study.
+        lines: its observations, with the values of a table.
+        table_id: the id of that table.
 
     `best` is the observation with the lowest loss over all budgets. `best_at_maximum` is the observation with the
     lowest loss at the largest budget with a finite loss. Both are null if all searches diverged.
     """
-    lines = study.lines
     largest = max((line["budget"] for line in lines if line["loss"] is not None), default=None)
     return {
         **{name: study.config[name] for name in FROM_CONFIG},
+        "table_id": table_id,
         "observations": len(lines),
         "diverged": sum(line["loss"] is None for line in lines),
         "search_seconds": sum(line["search_seconds"] or 0.0 for line in lines),
@@ -47,18 +53,21 @@ def _described(study: Study, line: Mapping[str, Any] | None) -> dict[str, Any] |
     return {**{name: line[name] for name in OF_AN_OBSERVATION}, "configuration": configuration}
 
 
-def trajectory_figure(study: Study, table: "Table") -> "Figure":
-    """Draw the regret of the best observation so far over simulated time, and the regret of every search."""
+def trajectory_figure(study: Study, lines: Sequence[Mapping[str, Any]], table: "Table") -> "Figure":
+    """Draw the regret of the best observation so far over simulated time, and the regret of every search.
+
+    Arguments are as in `summarise`. The best observation is the one that the tuner saw as the best.
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure, config = Figure(figsize=(7.2, 4.8), layout="constrained", dpi=150), study.config
     FigureCanvasAgg(figure)
-    _draw(study.lines, figure.add_subplot())
-    diverged = sum(line["loss"] is None for line in study.lines)
-    tuner = {"bohb": "BOHB", "random": "random search"}[config["tuner"]]
+    _draw(lines, figure.add_subplot())
+    diverged = sum(line["loss"] is None for line in lines)
+    tuner = TUNERS[config["tuner"]]
     figure.suptitle(
-        f"{tuner} tunes {config['optimizer']} on {config['space']}: {len(study.lines)} searches, {diverged} diverged; "
+        f"{tuner} tunes {config['optimizer']} on {config['space']}: {len(lines)} searches, {diverged} diverged; "
         f"one study, seed {config['seed']}\n{_scale(study)}",
         fontsize=9,
     )

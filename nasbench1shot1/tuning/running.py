@@ -44,10 +44,10 @@ def run_session(folder: Path, console: "Console | None") -> Study:
         _observe_all(study, table, writer, console)
         study = Study.open(folder)
         write_hpbandster_files(study)  # a kill may have come between the last observation and its files
-        writer.finish(summarise(study))
-        save_figure(trajectory_figure(study, table), folder / TRAJECTORY)
+        writer.finish(summarise(study, study.lines, table.id))
+        save_figure(trajectory_figure(study, study.lines, table), folder / TRAJECTORY)
     study = Study.open(folder)
-    conclude(study, console)
+    conclude(study.summary, study.folder, console)
     return study
 
 

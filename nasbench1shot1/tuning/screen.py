@@ -15,7 +15,7 @@ from rich.text import Text
 from nasbench1shot1.images.store import TRAINING_IMAGES
 from nasbench1shot1.tuning.config_spaces import as_content
 from nasbench1shot1.tuning.engine.brackets import Brackets
-from nasbench1shot1.tuning.engine.interfaces import BracketState, Progress, WorkerState
+from nasbench1shot1.tuning.engine.interfaces import TUNERS, BracketState, Progress, WorkerState
 from nasbench1shot1.tuning.record import TRAJECTORY, Study, best
 from nasbench1shot1.wording import counted, duration, percent, sayer
 
@@ -145,8 +145,10 @@ def _where(line: Mapping[str, Any]) -> str:
 def announce(study: Study, table: "Table", brackets: Brackets, done: int, console: Console) -> None:
     """Print what the study will do and with what."""
     say, config, shared = sayer(console), study.config, study.shared_options
-    name = {"bohb": "BOHB", "smac": "SMAC", "random": "Random search"}[config["tuner"]]
-    say(f"{name} tunes {config['optimizer']} on {config['space_id']}, seed {config['seed']}, into {study.folder}")
+    tuner = TUNERS[config["tuner"]]
+    say(
+        f"Tuning {config['optimizer']} with {tuner} on {config['space_id']}, seed {config['seed']}, into {study.folder}"
+    )
     say(textwrap.fill(f"Hyperparameters: {'; '.join(_ranges(study))}", 80, break_on_hyphens=False))
     say(f"{_plan(brackets)}{f', {done:,} done' if done else ''}; continuation: {config['continuation']}")
     where = f"{shared['device']} with {counted(shared['threads'], 'thread')}"
@@ -161,17 +163,17 @@ def announce(study: Study, table: "Table", brackets: Brackets, done: int, consol
         say("Its values are estimates; papers need official data.")
 
 
-def conclude(study: Study, console: Console) -> None:
-    """Print the result of a finished study."""
-    say, summary = sayer(console), study.summary
+def conclude(summary: Mapping[str, Any], folder: Path, console: Console) -> None:
+    """Print a summary of a study, and where it is."""
+    say = sayer(console)
     say(f"{_searches(summary['observations'])} ended, of which {summary['diverged']} diverged.")
     if best_found := summary["best"]:
         values = ", ".join(f"{name} {value}" for name, value in best_found["configuration"].items())
         say(f"Best configuration: {values}")
         say(f"Its architecture after {counted(best_found['budget'], 'epoch')}: {best_found['architecture']}")
-        regret = percent(best_found["test_regret"])
-        say(f"Validation error {percent(best_found['loss'])}, test regret {regret}")
-    say(f"Record: {study.folder}; picture: {Path(study.folder) / TRAJECTORY}")
+        error, regret = percent(best_found["table_valid_error"]), percent(best_found["test_regret"])
+        say(f"Validation error {error}, test regret {regret}")
+    say(f"Record: {folder}; picture: {folder / TRAJECTORY}")
 
 
 def _plan(brackets: Brackets) -> str:

@@ -8,6 +8,8 @@ from nasbench1shot1.tuning.engine.trial import Observation, Outcome, Recorded, T
 
 Tuner = Literal["bohb", "smac", "random"]
 """The algorithm that proposes configurations."""
+TUNERS: dict[Tuner, str] = {"bohb": "BOHB", "smac": "SMAC", "random": "random search"}
+"""The names of the tuners for readers."""
 
 
 Evaluate = Callable[[Trial, Callable[[], bool]], Outcome]

@@ -1,0 +1,63 @@
+"""`nb1shot1 report STUDY`, and the sentences and pictures that name the tuner."""
+
+from io import StringIO
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from rich.console import Console
+from synthetic_study import write_study
+
+from nasbench1shot1 import cli
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.runs.folder import METRICS, read_lines, read_object
+from nasbench1shot1.tables.table import load_table
+from nasbench1shot1.tuning.engine.brackets import Brackets
+from nasbench1shot1.tuning.engine.interfaces import TUNERS, Tuner
+from nasbench1shot1.tuning.record import Study
+from nasbench1shot1.tuning.result import trajectory_figure
+from nasbench1shot1.tuning.screen import announce
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    folder = tmp_path_factory.mktemp("studies") / "study"
+    return write_study(folder, diverges=lambda configuration: configuration["weight_decay"] < 2e-5, iterations=3)
+
+
+def test_a_report_scores_a_study_anew_and_leaves_it_alone(study, capsys):
+    table = load_table()
+    before = {path: path.read_bytes() for path in study.folder.rglob("*") if path.is_file()}
+    cli.main(["report", str(study.folder)])
+    out = study.folder / f"report-{table.id}"
+    printed = capsys.readouterr().out
+    assert f"Table {table.id}" in printed and f"Record: {out}; picture: {out / 'trajectory.png'}" in printed
+    assert {path.name for path in out.iterdir()} == {"metrics.jsonl", "summary.json", "trajectory.png"}
+    lines, summary = read_lines(out / METRICS), read_object(out / "summary.json")
+    least = min((line for line in study.lines if line["loss"] is not None), key=lambda line: line["loss"])
+    assert summary["best"]["configuration_id"] == least["configuration_id"]
+    assert summary["table_id"] == table.id and summary["observations"] == len(study.lines)
+    for line, own in zip(lines, study.lines, strict=True):
+        assert line["loss"] == own["loss"]
+        if own["architecture"]:
+            found = table.query(Architecture.parse(own["architecture"]))
+            assert line["table_test_error"] == pytest.approx(1 - found.test_accuracy)
+    assert {path: path.read_bytes() for path in before} == before
+    cli.main(["report", str(study.folder)])  # a report may be written again
+
+
+def test_an_unfinished_study_is_not_reported(tmp_path: Path, capsys):
+    unfinished = write_study(tmp_path / "study", iterations=1, finished=False)
+    with pytest.raises(SystemExit):
+        cli.main(["report", str(unfinished.folder)])
+    assert f"is not finished: continue with nb1shot1 tune --resume {unfinished.folder}" in capsys.readouterr().err
+    assert not list(unfinished.folder.glob("report-*"))
+
+
+@pytest.mark.parametrize("tuner", get_args(Tuner))
+def test_every_tuner_is_named_on_the_screen_and_in_the_picture(tuner, tmp_path: Path):
+    study, out = write_study(tmp_path / "study", iterations=1, tuner=tuner), StringIO()
+    announce(study, load_table(), Brackets(1, 2), 0, Console(file=out, width=200))
+    assert f"with {TUNERS[tuner]} on id, seed 0" in out.getvalue()
+    figure = trajectory_figure(study, study.lines, load_table())
+    assert figure.get_suptitle().startswith(f"{TUNERS[tuner]} tunes ")
