@@ -108,7 +108,7 @@ class Importances:
 
     def _caption(self) -> str:
         studies = [study for _, of in self.found for study in of]
-        counts = {panel.key: len(of) for panel, of in self.found}
+        counts = {(panel.key, curve.key): len(of) for panel, of in self.found for curve in panel.curves}
         lines = [
             "surfaces: prediction of a random forest, averaged over the other hyperparameters; dots: searches"
             + (f"; {self.seeds} studies of a space are pooled" if self.seeds > 1 else ""),
@@ -118,7 +118,7 @@ class Importances:
             lines.append(
                 f"interactions: {INTERACTIONS}, at the budget with the most searches; not comparable with fANOVA"
             )
-        lines += [*unfinished_text(counts, self.seeds), *diverged_text(studies), *quick_text(studies)]
+        lines += [*unfinished_text(self.figure, counts, self.seeds), *diverged_text(studies), *quick_text(studies)]
         return "\n".join([*lines, f"validation errors: table {studies[0].config['table_id']}, as the tuner saw them"])
 
 

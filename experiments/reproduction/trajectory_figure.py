@@ -108,8 +108,8 @@ class Trajectories:
         studies = [study for method in self.methods for study in method.studies]
         lines = [f"mean ± standard deviation over {self.seeds} studies"] if self.seeds > 1 else []
         lines[-1:] = ["; ".join([*lines, "incumbent: lowest table validation error so far, at any budget"])]
-        counts = {f"{m.panel.key}/{m.curve.key}": len(m.studies) for m in self.methods}
-        lines += [*unfinished_text(counts, self.seeds), *diverged_text(studies), *quick_text(studies)]
+        counts = {(method.panel.key, method.curve.key): len(method.studies) for method in self.methods}
+        lines += [*unfinished_text(self.figure, counts, self.seeds), *diverged_text(studies), *quick_text(studies)]
         frames = [self._observed(method) for method in self.methods]
         return "\n".join([*lines, table_text(frames, self.table.id, self.table.fidelity())])
 

@@ -104,8 +104,8 @@ class Transfers:
                 "transferred: the configuration of cs2 with the lowest validation error among the searches of as "
                 f"many epochs\nin one study of {planned} searches on s3; default: the optimizer's default configuration"
             )
-        counts = {"/".join(key): len(runs) for key, runs in self.runs.items()}
-        lines += unfinished_text(counts, self.seeds, "searches")
+        counts = {key: len(runs) for key, runs in self.runs.items()}
+        lines += unfinished_text(self.figure, counts, self.seeds, "searches")
         if next(iter(self.runs.values()))[0].config["scale"] == "quick":
             lines.append("searches this small show that the transfer runs; they do not show whether it helps")
         return "\n".join([*lines, table_text(list(self.last.values()), self.table.id, self.table.fidelity())])

@@ -3,6 +3,7 @@
 import textwrap
 from collections.abc import Mapping, Sequence
 
+from nasbench1shot1.experiments.reproduction.figures import PaperFigure
 from nasbench1shot1.one_shot_search.regret_curve import LINE, scale_text
 from nasbench1shot1.tuning.record import Study
 
@@ -25,9 +26,19 @@ def plan_text(studies: Sequence[Study], seeds: int) -> list[str]:
     return [*lines, "the paper's setting: 16 channels × 9 cells, 280 searches of 25, 50, 100 epochs, 3 studies"]
 
 
-def unfinished_text(counts: Mapping[str, int], seeds: int, noun: str = "studies") -> list[str]:
-    """Return a line that lists the curves with unfinished runs, if any; `noun` says what they are."""
-    short = [f"{name} {count}" for name, count in counts.items() if count < seeds]
+def unfinished_text(
+    figure: PaperFigure, counts: Mapping[tuple[str, str], int], seeds: int, noun: str = "studies"
+) -> list[str]:
+    """Return lines that list the curves with unfinished runs, if any.
+
+    Args:
+        figure: what is drawn.
+        counts: the number of finished runs by panel and curve; a curve without any may be missing.
+        seeds: the number of runs of a finished curve.
+        noun: what the runs are.
+    """
+    found = {(panel.key, curve.key): 0 for panel, curve in figure.pairs()} | dict(counts)
+    short = [f"{'/'.join(key)} {count}" for key, count in found.items() if count < seeds]
     return textwrap.wrap(f"{noun} finished so far: {', '.join(short)}", LINE + 40) if short else []
 
 
