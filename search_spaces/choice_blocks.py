@@ -1,6 +1,6 @@
 """Sub-spaces of NAS-Bench-101 made of choice blocks, such as the three spaces of NAS-Bench-1Shot1."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from nasbench1shot1.nasbench101.cell import OPERATIONS
 from nasbench1shot1.nasbench101.encoding import Encodings
 from nasbench1shot1.nasbench101.numbering import canonical
 from nasbench1shot1.search_spaces import configurations
+from nasbench1shot1.search_spaces.counting import counting_rules
 from nasbench1shot1.search_spaces.distinct_cells import DistinctCells, distinct_cells, lowest_of_each
 from nasbench1shot1.search_spaces.neighbourhood import operation_changes, parent_exchanges
 from nasbench1shot1.search_spaces.wirings import (
@@ -23,7 +24,6 @@ from nasbench1shot1.search_spaces.wirings import (
     check_parents,
     encodings,
     labellings,
-    read_blocks,
 )
 from nasbench1shot1.space import Choice, Numbers, OneShotSpace, Weights
 
@@ -74,7 +74,7 @@ class ChoiceBlockSpace(OneShotSpace):
         check_parents(n_parents)
         self.name, self.id, self.n_parents = name, id, n_parents
         self.paper_counts = dict(paper_counts or {})
-        self._paper_loose_end_rule = paper_loose_end_rule
+        self.paper_loose_end_rule = paper_loose_end_rule
 
     @property
     def n_blocks(self) -> int:
@@ -163,24 +163,10 @@ class ChoiceBlockSpace(OneShotSpace):
             InvalidInputError: unknown kind or rule.
         """
         self.check_kind(kind)
-        rules = self._counting_rules(kind)
+        rules = counting_rules(self, kind)
         if rule not in list(rules):
             raise unknown_name(f"rule of counting '{kind}'", rule, [name for name in rules if name])
         return rules[rule]()
-
-    def _counting_rules(self, kind: str) -> dict[str | None, Callable[[], int]]:
-        if kind == "unique":
-            return dict.fromkeys((None, "paper"), lambda: len(self.distinct_cells.indices))
-        if kind == "no_loose_ends":
-            return {
-                None: lambda: len(self._loose_end_free),
-                "paper": lambda: self._read_block_count(self.loose_end_free_wirings),
-            }
-        rules: dict[str | None, Callable[[], int]] = {
-            "encodings": lambda: len(self),
-            "read-blocks": lambda: self._read_block_count(range(len(self.wirings))),
-        }
-        return {None: rules["encodings"], **rules, "paper": rules[self._paper_loose_end_rule]}
 
     def architectures(self, kind: str) -> Iterator[Architecture]:
         """Iterate over all `count(kind)` architectures of a kind, ascending by number."""
@@ -224,10 +210,6 @@ class ChoiceBlockSpace(OneShotSpace):
     def _labelled_wirings(self) -> Iterator[tuple[int, NDArray[np.int64]]]:
         """Every wiring without loose ends, with all labellings of its live blocks."""
         return ((i, labellings(len(live_blocks(self.wirings[i])))) for i in self.loose_end_free_wirings)
-
-    def _read_block_count(self, wirings: Iterable[int]) -> int:
-        """Count the operation choices of some wirings, only for blocks that a live or dead node reads."""
-        return sum(N_OPERATIONS ** len(read_blocks(self.wirings[i])) for i in wirings)
 
     # Sampling and moving ---------------------------------------------------------------------------------------
 

@@ -107,6 +107,6 @@ def _legend(
 
     lines = [Line2D([], [], color=colours[key], linewidth=1.8, label=label) for key, label in labels.items()]
     if any(_defaults(curve) for curves in panels.values() for curve in curves):
-        dot = Line2D([], [], color="black", marker="o", markersize=5, linestyle="", label="default, minimum budget")
+        dot = Line2D([], [], color="black", marker="o", markersize=5, linestyle="", label="default configuration")
         lines.append(dot)
     below.legend(handles=lines, loc="center", ncols=min(len(lines), 4), frameon=False, fontsize=8)

@@ -13,7 +13,7 @@ from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.nasbench101.encoding import is_possible
 from nasbench1shot1.tables.checks import damaged
-from nasbench1shot1.tables.description import MEMBER, fidelity
+from nasbench1shot1.tables.description import fidelity
 from nasbench1shot1.tables.folder import (
     HALFWAY,
     METRICS,
@@ -25,11 +25,12 @@ from nasbench1shot1.tables.folder import (
     verify_folder,
     write_table,
 )
-from nasbench1shot1.tables.items import WHOLE, Item, known_split, listed, own_space
+from nasbench1shot1.tables.items import Item, listed, own_space
 from nasbench1shot1.tables.metric_column import Rows, Run, choose_repeat, whole_number
 from nasbench1shot1.tables.metrics import Metrics as Metrics
 from nasbench1shot1.tables.metrics import answer, plain
 from nasbench1shot1.tables.names import named_table
+from nasbench1shot1.tables.references import References
 from nasbench1shot1.tables.row_index import RowIndex
 from nasbench1shot1.wording import counted
 
@@ -69,7 +70,7 @@ class Table:
         self.epochs: tuple[int, ...] = tuple(folder.meta["epochs"])
         self.repeats: int = folder.meta["repeats"]
         self.spaces: tuple[str, ...] = tuple(folder.meta["spaces"])
-        self._best: dict[tuple[str, str, int], int] = {}
+        self._references = References(self.id, folder)
 
     @classmethod
     def from_columns(cls, columns: Mapping[str, NDArray[Any]], meta: Meta) -> "Table":
@@ -128,9 +129,7 @@ class Table:
 
         Raises InvalidInputError for a space that the table does not know.
         """
-        if self._known_reference(space) == WHOLE:
-            return np.arange(len(self))
-        return np.asarray(self._folder.checked(MEMBER + space), np.int64)
+        return self._references.members(space)
 
     def hashes(self, rows: Any) -> list[str]:
         """The hashes of some rows."""
@@ -267,16 +266,17 @@ class Table:
         """
         items = listed(x)
         rows = self.rows(x if isinstance(x, Item) else items)
-        accuracy = self._means(split, rows.reshape(-1), epochs)
+        epochs = self._budget(epochs)
+        accuracy = self._references.means(split, rows.reshape(-1), epochs)
         if np.isnan(accuracy).any():
             lacking = self.hashes(rows.reshape(-1)[np.isnan(accuracy)])[0]
             budget = counted(epochs, "epoch")
             raise OutOfDomainError(f"the table {self.id} has no {split} accuracy of {lacking} at {budget}")
         if reference is None:
             own = [own_space(item) for item in items]
-            best_of = {name: self._best_accuracy(name, split, epochs) for name in set(own)}
+            best_of = {name: self._references.best_accuracy(name, split, epochs) for name in set(own)}
             return plain((np.array([best_of[name] for name in own]) - accuracy).reshape(rows.shape))
-        return plain((self._best_accuracy(reference, split, epochs) - accuracy).reshape(rows.shape))
+        return plain((self._references.best_accuracy(reference, split, epochs) - accuracy).reshape(rows.shape))
 
     def best(
         self, reference: str, split: Literal["test", "validation"] = "validation", epochs: int = 108
@@ -285,40 +285,8 @@ class Table:
 
         Raises as `regret` does.
         """
-        row = self._best_row(reference, split, epochs)
+        row = self._references.best_row(reference, split, self._budget(epochs))
         return self.cell(row), self.query(self.hashes(row)[0], epochs)
-
-    def _best_accuracy(self, reference: str, split: str, epochs: int) -> float:
-        return float(self._means(split, np.array([self._best_row(reference, split, epochs)]), epochs)[0])
-
-    def _best_row(self, reference: str, split: str, epochs: int) -> int:
-        key = (self._known_reference(reference), known_split(split), self._budget(epochs))
-        if key not in self._best:
-            rows = self.members(reference)
-            accuracy = self._means(split, rows, epochs)
-            if np.isnan(accuracy).all():
-                budget = counted(epochs, "epoch")
-                raise OutOfDomainError(f"the table {self.id} has no {split} accuracy in {reference} at {budget}")
-            self._best[key] = int(rows[np.nanargmax(accuracy)])  # the first of equals, and rows ascend by hash
-        return self._best[key]
-
-    def _means(self, split: str, rows: Rows, epochs: int) -> NDArray[np.float64]:
-        name, epochs = f"{known_split(split)}_accuracy", self._budget(epochs)
-        known = self._folder.epochs_of(name)
-        if epochs not in known:
-            there = f"only at {', '.join(map(str, known))} epochs" if known else "nor at any other budget"
-            raise OutOfDomainError(
-                f"the table {self.id} has no {split} accuracy at {counted(epochs, 'epoch')}, {there}: ask for another"
-            )
-        return self._folder.values(name, rows, epochs, "mean")
-
-    def _known_reference(self, name: str) -> str:
-        if not isinstance(name, str) or name not in (*self.spaces, WHOLE):
-            raise InvalidInputError(
-                f"{unknown_name('reference', name, (*self.spaces, WHOLE))}: the table {self.id} only knows the best of "
-                "spaces all of whose cells it holds; open another table, or give reference='nb101' for all rows of it"
-            )
-        return name
 
     # About the table -------------------------------------------------------------------------------------------
 

@@ -1,0 +1,124 @@
+"""Print the numbers of docs/tuning_study.md, and draw its picture, from the folders of studies.
+
+    python benchmarks/tuning_study.py STUDY … [--out PICTURE.png]
+
+Studies that differ only in their tuner and their seed are compared at the end of the shortest one, on two clocks:
+simulated time (searches and one training of each architecture), and search epochs. "Sampling" is what the same
+simulated time buys without any search: architectures drawn at random from the space, each trained once, with means over
+1,000 repetitions.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import pandas
+from scipy.stats import spearmanr
+
+import nasbench1shot1 as nb
+from nasbench1shot1.experiments.tuning.trajectory import Curve, average, costs, trajectory
+from nasbench1shot1.experiments.tuning.trajectory_drawing import draw_trajectories
+from nasbench1shot1.files import save_figure
+from nasbench1shot1.tuning.engine.interfaces import TUNERS
+
+REPETITIONS = 1000
+
+
+def spread(values):
+    return f"{100 * np.mean(values):.2f} ± {100 * np.std(values, ddof=1) if len(values) > 1 else np.nan:.2f}"
+
+
+def incumbents(study, clock, end):
+    """Return the observation with the lowest loss up to a point on a clock."""
+    frame = study.observations
+    within = frame[np.cumsum(clock(frame)) <= end]
+    return within.loc[within["loss"].idxmin()]
+
+
+def compare(groups, clock, unit):
+    """Print the incumbents of every tuner at the end of the shortest study."""
+    end = min(clock(study.observations).sum() for studies in groups.values() for study in studies)
+    print(f"\nAfter {end:,.0f} {unit}:")
+    for tuner, studies in groups.items():
+        found = pandas.DataFrame([incumbents(study, clock, end) for study in studies])
+        searches = [int((np.cumsum(clock(study.observations)) <= end).sum()) for study in studies]
+        regrets = "; ".join(f"{name} {spread(found[name])}" for name in ("valid_regret", "test_regret"))
+        each = ", ".join(f"{100 * value:.2f}" for value in found["test_regret"])
+        print(
+            f"  {TUNERS[tuner]}: {regrets} % (test, each: {each}); searches {searches}; budgets {list(found['budget'])}"
+        )
+    return end
+
+
+def sampling(space, table, seconds):
+    """Print what training random architectures for the same simulated time finds."""
+    rng, archs = np.random.default_rng(0), nb.search_space(space)
+    answers = table.query([archs[number] for number in range(len(archs))])
+    times, valid, test = (
+        np.asarray(values) for values in (answers.training_time, answers.validation_accuracy, answers.test_accuracy)
+    )
+    found = []
+    for _ in range(REPETITIONS):
+        order = rng.permutation(len(archs))
+        trained = order[np.cumsum(times[order]) <= seconds]
+        best = trained[np.argmax(valid[trained])]
+        found.append((valid.max() - valid[best], test.max() - test[best], len(trained)))
+    valid_regrets, test_regrets, counts = np.array(found).T
+    print(f"  sampling: valid_regret {spread(valid_regrets)}; test_regret {spread(test_regrets)} %", end="; ")
+    print(f"{counts.mean():.0f} architectures; mean of the space {100 * (test.max() - test.mean()):.2f} %")
+
+
+def describe(groups):
+    """Print what searches of each budget find, how configurations rank at two budgets, and what models propose."""
+    for tuner, studies in groups.items():
+        frame = pandas.concat([study.observations.assign(study=number) for number, study in enumerate(studies)])
+        print(
+            f"\n{TUNERS[tuner]}: {len(studies)} studies, {len(frame)} searches, {int(frame['budget'].sum()):,} epochs"
+        )
+        for (budget, model), own in frame.groupby(["budget", "model_based"]):
+            kind = "model-based" if model else "random or default"
+            print(f"  {budget} epochs, {kind}: n {len(own)}, validation regret {spread(own['valid_regret'])} %")
+        wide = frame.pivot_table(index=["study", "configuration_id"], columns="budget", values="loss")
+        for low, high in zip(wide.columns, wide.columns[1:], strict=False):
+            both = wide[[low, high]].dropna()
+            if len(both) > 4:
+                rho = spearmanr(both[low], both[high]).statistic
+                print(f"  losses after {low} and {high} epochs: Spearman {rho:.2f}, n {len(both)}")
+        for name in studies[0].config_space:
+            rho = spearmanr(frame[name], frame["loss"]).statistic
+            print(f"  {name} and loss: Spearman {rho:.2f}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("studies", nargs="+")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    groups, table = {}, nb.load_table()
+    for study in map(nb.open_run, options.studies):
+        groups.setdefault(study.config["tuner"], []).append(study)
+    first = next(iter(groups.values()))[0]
+    seconds = compare(groups, costs, "simulated seconds")
+    sampling(first.config["space"], table, seconds)
+    compare(groups, lambda frame: frame["budget"].to_numpy(float), "search epochs")
+    describe(groups)
+    if options.out:
+        curves = [
+            Curve(tuner, TUNERS[tuner], [trajectory(study.observations) for study in studies])
+            for tuner, studies in groups.items()
+        ]
+        for curve in curves:
+            print(curve.label, average(curve.repetitions).tail(1).to_dict("records"))
+        config, shared = first.config, first.shared_options
+        size = f"{shared['channels']} channels × {shared['cells']} cells"
+        images = f"{config['weight_images']} + {config['architecture_images']} images"
+        title = (
+            f"Tuning {config['optimizer']} on {config['space']}: {size}, {images}, up to {config['max_budget']} epochs"
+        )
+        numbers = ", ".join(f"{len(studies)} of {TUNERS[tuner]}" for tuner, studies in groups.items())
+        caption = f"mean ± standard deviation over studies: {numbers}; table {table.id}: estimates"
+        save_figure(draw_trajectories({config["space"]: curves}, title, caption, "predicted"), options.out)
+
+
+if __name__ == "__main__":
+    main()
