@@ -1,5 +1,7 @@
 """The dispatcher's races, each played step by step, without threads and connections."""
 
+import threading
+
 import pytest
 
 from nasbench1shot1.tuning.engine.dispatcher import StudyDispatcher
@@ -225,6 +227,19 @@ def test_an_unaccepted_start_is_not_mistaken_for_a_lost_trial(dispatcher):
     give(dispatcher)
     assert list(dispatcher.running_jobs) == [IDENTITY]
     assert not dispatcher.idle_workers
+
+
+def test_a_worker_that_does_not_answer_does_not_delay_the_others(dispatcher):
+    is_other_asked = threading.Event()
+
+    def answer_after_the_other():
+        if not is_other_asked.wait(10):
+            raise UnansweredError("no answer")
+
+    joined(dispatcher, "a").answers["current"] = answer_after_the_other
+    joined(dispatcher, "b").answers["current"] = is_other_asked.set
+    dispatcher._look()
+    assert {worker.missed for worker in dispatcher.worker_pool.values()} == {0}
 
 
 def test_an_interrupted_trial_counts_as_a_death_but_its_worker_stays(dispatcher):

@@ -19,6 +19,7 @@ All threads only put events into a queue, which the master reads.
 import threading
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from queue import SimpleQueue
@@ -33,6 +34,8 @@ from nasbench1shot1.tuning.engine.name_server import Address
 from nasbench1shot1.tuning.engine.remote import NameServerClient, UnansweredError, answer, exposed
 from nasbench1shot1.tuning.engine.remote_worker import RemoteWorker, TrialJob
 from nasbench1shot1.tuning.engine.trial import Trial
+
+PINGS_AT_ONCE = 32
 
 
 class StudyDispatcher(Dispatcher):  # type: ignore[misc]
@@ -53,6 +56,7 @@ class StudyDispatcher(Dispatcher):  # type: ignore[misc]
         self.names = NameServerClient(address.host, address.port, timing.answers_within)
         self._look_now = threading.Event()
         self._threads: list[threading.Thread] = []
+        self._pings = ThreadPoolExecutor(PINGS_AT_ONCE)
 
     def run(self) -> None:
         """Start to answer workers, to look for them, and to give them jobs; unlike hpbandster's, it returns."""
@@ -83,6 +87,7 @@ class StudyDispatcher(Dispatcher):  # type: ignore[misc]
             self.pyro_daemon.shutdown()
         for thread in self._threads:
             thread.join(self.timing.answers_within)
+        self._pings.shutdown(cancel_futures=True)
 
     @staticmethod
     def _tell(worker: RemoteWorker, method: str, *arguments: Any) -> None:
@@ -212,8 +217,7 @@ class StudyDispatcher(Dispatcher):  # type: ignore[misc]
                 self._join(name, uri, known)
         with self.runner_cond:
             workers = list(self.worker_pool.values())
-        for worker in workers:
-            self._ping(worker)
+        list(self._pings.map(self._ping, workers))  # each vanished machine takes `answers_within` seconds
 
     def _join(self, name: str, uri: str, replaced: RemoteWorker | None) -> None:
         """Add a worker that answers; one that has taken over another's name proves that the other is dead."""
