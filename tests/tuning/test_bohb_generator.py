@@ -24,7 +24,7 @@ from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.tuning.engine import bohb_generator
 from nasbench1shot1.tuning.engine.bohb_generator import BohbGenerator
 from nasbench1shot1.tuning.engine.density import Density, log_acquisition
-from nasbench1shot1.tuning.engine.sampling import RandomGenerator
+from nasbench1shot1.tuning.engine.random_generator import RandomGenerator
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -7,8 +7,9 @@ from configurations_of_tests import continuous_space, job, mixed_space
 from nasbench1shot1.tuning.engine.smac_generator import SmacGenerator
 
 
-def told(space, observations, seed=0):
+def told(space, observations, seed=0, random_fraction=0.0):
     generator = SmacGenerator(space, seed)
+    generator.random_fraction = random_fraction
     for observation in observations:
         generator.new_result(observation)
     return generator
@@ -16,7 +17,7 @@ def told(space, observations, seed=0):
 
 def test_the_first_configuration_is_the_default_and_the_next_ones_are_random():
     space = continuous_space()
-    generator = told(space, [job(found, 0.5) for found in space.sample_configuration(3)])
+    generator = told(space, [job(found, 0.5) for found in space.sample_configuration(7)])
     assert generator.get_config(1, (0, 0, 0)) == (dict(space.get_default_configuration()), {"model_based_pick": False})
     assert generator.get_config(1, (0, 0, 1))[1] == {"model_based_pick": False}
     assert generator.get_config(1, (0, 0, 1)) == SmacGenerator(space, 0).get_config(4, (0, 0, 1))
@@ -30,6 +31,7 @@ def test_seed_identity_and_observations_determine_a_proposal(tmp_path, monkeypat
     before = np.random.get_state()[1].copy()  # noqa: NPY002, which SMAC could draw from
     generator = told(space, observations)
     proposed = [generator.get_config(1, identity) for identity in ((1, 0, 0), (1, 0, 1))]
+    assert [info for _, info in proposed] == [{"model_based_pick": True}] * 2
     again = told(space, observations)
     assert [again.get_config(1, identity) for identity in ((1, 0, 1), (1, 0, 0))] == proposed[::-1]
     assert told(space, observations, seed=1).get_config(1, (1, 0, 1)) != proposed[1]
@@ -42,32 +44,53 @@ def test_the_model_of_the_largest_budget_with_enough_observations_proposes():
     sampled = space.sample_configuration(30)
     misleading = [job(found, abs(found["momentum"] - 0.1) + 0.01, budget=1) for found in sampled]
     right = [job(found, abs(found["momentum"] - 0.7) + 0.01, budget=4) for found in sampled]
-    generator = told(space, misleading + right[:3])
-    near = {0.1: [], 0.7: []}
-    for best, more in ((0.1, []), (0.7, right[3:])):
+    generator = told(space, misleading + right[:7])
+    for best, more in ((0.1, []), (0.7, right[7:])):
         for observation in more:
             generator.new_result(observation)
-        proposals = [generator.get_config(4, (1, 0, number)) for number in range(3)]
-        near[best] = [found["momentum"] for found, info in proposals if info["model_based_pick"]]
-        assert len(near[best]) >= 2
-        assert np.median(np.abs(np.array(near[best]) - best)) < 0.1
+        proposals = [generator.get_config(4, (1, 0, number)) for number in range(2)]
+        assert all(info["model_based_pick"] for _, info in proposals)
+        assert np.median([abs(found["momentum"] - best) for found, _ in proposals]) < 0.1
 
 
-def test_proposals_are_legal_and_diverged_trials_do_no_harm():
+def test_a_fifth_of_the_proposals_is_random_and_covers_the_space():
+    space = continuous_space()
+    generator = told(space, [job(found, 0.5) for found in space.sample_configuration(8)], random_fraction=0.2)
+    generator._ask = lambda seed, pending: space.get_default_configuration()
+    proposals = [generator.get_config(1, (1, 0, number))[0] for number in range(400)]
+    random = [found["momentum"] for found in proposals if found != dict(space.get_default_configuration())]
+    assert 50 < len(random) < 110
+    assert max(random) > 0.9 and min(random) < 0.1 and 0.35 < np.median(random) < 0.65
+
+
+def test_diverged_trials_count_as_the_worst_ones():
+    space = continuous_space()
+    sampled = space.sample_configuration(24)
+    observations = [job(found, None if found["momentum"] > 0.5 else 0.1 + 0.1 * found["rate"]) for found in sampled]
+    generator = told(space, observations)
+    costs = {value.cost for _, value in generator._told()}
+    assert max(costs) == max(observed.result["loss"] for observed in observations if observed.result)
+    proposals = [generator.get_config(1, (1, 0, number)) for number in range(2)]
+    assert all(info["model_based_pick"] for _, info in proposals)
+    assert max(found["momentum"] for found, _ in proposals) < 0.6
+
+
+def test_proposals_are_legal():
     space = mixed_space()
     space.add(OrdinalHyperparameter("size", [1, 2, 4]), ForbiddenEqualsClause(space["kind"], "c"))
-    found = space.sample_configuration(20)
-    generator = told(space, [job(one, None if number % 3 else one["rate"]) for number, one in enumerate(found)])
-    for number in range(3):
-        proposed, _ = generator.get_config(1, (1, 0, number))
+    generator = told(space, [job(one, one["rate"]) for one in space.sample_configuration(20)])
+    for number in range(2):
+        proposed, info = generator.get_config(1, (1, 0, number))
+        assert info == {"model_based_pick": True}
         Configuration(space, values=proposed)  # raises if it is not legal
         assert {type(value) for value in proposed.values()} <= {int, float, str, bool}
 
 
-def test_an_exhausted_space_is_sampled_at_random():
+def test_pending_configurations_are_not_proposed_and_an_exhausted_space_is_sampled_at_random():
     space = ConfigurationSpace()
-    space.add(Categorical("kind", ["a", "b"]))
-    generator = told(space, [job({"kind": kind}, 0.5) for kind in "ab"])
-    proposed, info = generator.get_config(1, (1, 0, 0))
-    assert proposed["kind"] in "ab"
+    space.add(Categorical("kind", list("abcdef")))
+    generator = told(space, [job({"kind": kind}, 0.5) for kind in "abcd"])
+    assert [generator.get_config(1, (1, 0, number), [{"kind": "e"}])[0] for number in range(2)] == [{"kind": "f"}] * 2
+    proposed, info = generator.get_config(1, (1, 0, 0), [{"kind": "e"}, {"kind": "f"}])
+    assert proposed["kind"] in "abcdef"
     assert info == {"model_based_pick": False}

@@ -19,6 +19,7 @@ With continuous hyperparameters and equal draws, both propose equal configuratio
 
 import copy
 import logging
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,9 +33,10 @@ from hpbandster.optimizers.config_generators.bohb import BOHB
 
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.tuning.engine.density import Density, log_acquisition
-from nasbench1shot1.tuning.engine.sampling import (
+from nasbench1shot1.tuning.engine.generator import (
     FIRST,
     MODEL_BASED,
+    Configured,
     Proposed,
     default_configuration,
     random_configuration,
@@ -74,8 +76,10 @@ class BohbGenerator(BOHB):  # type: ignore[misc]
         self.kde_models: dict[int, dict[str, Density]] = {}
         self.observed = 0
 
-    def get_config(self, budget: int, configuration_id: ConfigurationId) -> Proposed:
-        """Return the configuration with an identity; the first one is the space's default."""
+    def get_config(
+        self, budget: int, configuration_id: ConfigurationId, pending: Sequence[Configured] = ()
+    ) -> Proposed:
+        """Return the configuration with an identity, the space's default for the first one; `pending` is not used."""
         if configuration_id == FIRST:
             return default_configuration(self.configspace)
         rng = random_state(self.seed, *configuration_id)

@@ -15,13 +15,17 @@ from hpbandster.optimizers.iterations import SuccessiveHalving
 from nasbench1shot1.tuning.engine.bohb_generator import BohbGenerator
 from nasbench1shot1.tuning.engine.brackets import Brackets
 from nasbench1shot1.tuning.engine.extra import require_extra
+from nasbench1shot1.tuning.engine.generator import MODEL_BASED, ConfigurationGenerator, Proposed
 from nasbench1shot1.tuning.engine.interfaces import BracketState, Tuner
-from nasbench1shot1.tuning.engine.sampling import MODEL_BASED, ConfigurationGenerator, Proposed, RandomGenerator
+from nasbench1shot1.tuning.engine.random_generator import RandomGenerator
 from nasbench1shot1.tuning.engine.trial import ConfigurationId, Scalar
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
     from numpy.typing import NDArray
+
+RUNNING = "RUNNING"
+"""hpbandster's status of a configuration whose trial has not ended."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +115,9 @@ class BracketProposer(BOHB):  # type: ignore[misc]
     def _draw(self, budget: int, identity: ConfigurationId) -> Proposed:
         if self._recorded is not None:
             return self._recorded.configuration, {MODEL_BASED: self._recorded.model_based}
-        proposed: Proposed = self.config_generator.get_config(budget, identity)
+        data = [datum for bracket in self.iterations for datum in bracket.data.values()]
+        pending = [datum.config for datum in data if datum.status == RUNNING]
+        proposed: Proposed = self.config_generator.get_config(budget, identity, pending)
         return proposed
 
     def propose(self) -> Proposal | None:

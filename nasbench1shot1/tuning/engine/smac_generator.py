@@ -1,16 +1,22 @@
 """The configuration generator of SMAC3: a random forest and expected improvement.
 
 SMAC's own loop keeps its state in files and draws from generators whose position depends on everything that was asked
-before. Here each proposal comes from a new `MultiFidelityFacade`, which is told all observations and then asked once.
-Its seed depends on the study's seed and the configuration's identity. A resumed study therefore proposes what an
-uninterrupted one does, and SMAC needs neither dask nor a process of its own.
+before. Here each proposal comes from a new `MultiFidelityFacade`, which is told all observations and pending trials,
+and then asked once. Its seed depends on the study's seed and the configuration's identity. A resumed study therefore
+proposes what an uninterrupted one does, and SMAC needs neither dask nor a process of its own.
+
+Two other differences follow from that:
+
+- The coin that decides for a random configuration is tossed here. In a new facade, the coin and the random
+  configuration would come from the same seed, so that all random configurations would lie close together.
+- The local search starts from a sorted list. SMAC's comes from a set, whose order differs from process to process.
 
 Source: Lindauer et al., SMAC3: A Versatile Bayesian Optimization Package for Hyperparameter Optimization (JMLR 2022).
 """
 
 import copy
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -19,15 +25,18 @@ from ConfigSpace import Configuration
 from hpbandster.core.dispatcher import Job
 from joblib import parallel_config
 from smac import MultiFidelityFacade, Scenario
+from smac.acquisition.maximizer import LocalAndSortedRandomSearch, LocalSearch
 from smac.initial_design import AbstractInitialDesign
 from smac.intensifier.abstract_intensifier import AbstractIntensifier
 from smac.main.config_selector import ConfigSelector
 from smac.main.exceptions import ConfigurationSpaceExhaustedException
+from smac.random_design import ProbabilityRandomDesign
 from smac.runhistory import StatusType, TrialInfo, TrialValue
 
-from nasbench1shot1.tuning.engine.sampling import (
+from nasbench1shot1.tuning.engine.generator import (
     FIRST,
     MODEL_BASED,
+    Configured,
     Proposed,
     default_configuration,
     random_configuration,
@@ -38,15 +47,16 @@ from nasbench1shot1.tuning.engine.trial import ConfigurationId, plain
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
 
+RANDOM_FRACTION = 0.2  # SMAC's default
 BY_MODEL = "Acquisition Function Maximizer"
-"""How SMAC's origins begin of configurations that its model proposes; one in five is random."""
+"""How the origins begin of configurations that SMAC's model proposes."""
 
 
 class SmacGenerator:
-    """Proposes configurations by SMAC's random forest.
+    """Proposes configurations by SMAC's random forest, which is fitted to the largest budget with enough observations.
 
-    As in SMAC, the forest is fitted to the largest budget that has enough observations, and a fifth of the proposals
-    are random. As in `BohbGenerator`, enough is one more than the number of hyperparameters; SMAC's own default is 1.
+    Enough is twice the number of hyperparameters that vary, and two more: as many as BOHB's densities need. SMAC's own
+    default is a single observation.
 
     Args:
         space: the configurations; it is copied.
@@ -55,36 +65,43 @@ class SmacGenerator:
 
     def __init__(self, space: "ConfigurationSpace", seed: int) -> None:
         self.configspace, self.seed = copy.deepcopy(space), seed
-        self.min_points_in_model = len(space) + 1
-        self.observed: dict[int, list[tuple[Configuration, float]]] = {}
+        self.random_fraction = RANDOM_FRACTION
+        self.min_points_in_model = 2 * (sum(hyperparameter.size != 1 for hyperparameter in space.values()) + 1)
+        self.observed: dict[int, dict[Configuration, float]] = {}
 
-    def get_config(self, budget: int, configuration_id: ConfigurationId) -> Proposed:
-        """Return the configuration with an identity; the first one is the space's default."""
+    def get_config(
+        self, budget: int, configuration_id: ConfigurationId, pending: Sequence[Configured] = ()
+    ) -> Proposed:
+        """Return the configuration with an identity: the space's default for the first one, none that is pending."""
         if configuration_id == FIRST:
             return default_configuration(self.configspace)
         rng = random_state(self.seed, *configuration_id)
-        if max(map(len, self.observed.values()), default=0) < self.min_points_in_model:
+        enough = max(map(len, self.observed.values()), default=0) >= self.min_points_in_model
+        if not enough or rng.rand() < self.random_fraction:
             return random_configuration(self.configspace, rng)
         try:
-            proposed = self._ask(rng.randint(2**31))
+            proposed = self._ask(rng.randint(2**31), pending)
         except ConfigurationSpaceExhaustedException:
             return random_configuration(self.configspace, rng)
         return plain(dict(proposed)), {MODEL_BASED: str(proposed.origin).startswith(BY_MODEL)}
 
     def new_result(self, job: Job) -> None:
-        """Add an observation; a result of None, for a diverged trial, counts as the worst one of its budget."""
+        """Add an observation; a result of None, for a diverged trial, counts as the worst one of its budget.
+
+        Of several observations of a configuration at a budget, the last counts, as in SMAC.
+        """
         configuration = Configuration(self.configspace, values=job.kwargs["config"])
         loss = math.inf if job.result is None else job.result["loss"]
-        self.observed.setdefault(job.kwargs["budget"], []).append((configuration, loss))
+        self.observed.setdefault(job.kwargs["budget"], {})[configuration] = loss
 
-    def _ask(self, seed: int) -> Configuration:
+    def _ask(self, seed: int, pending: Sequence[Configured]) -> Configuration:
         with TemporaryDirectory() as folder, parallel_config("sequential"):  # threads would take longer to start
-            scenario = Scenario(
-                self.configspace, output_directory=Path(folder), deterministic=True, n_trials=1, seed=seed
-            )
+            scenario = Scenario(self.configspace, None, Path(folder), deterministic=True, n_trials=1, seed=seed)
             smac = MultiFidelityFacade(
                 scenario,
-                initial_design=AlreadyObserved(scenario, self._observed()[:1]),
+                acquisition_maximizer=OrderedSearch(scenario),
+                initial_design=AlreadyObserved(scenario, self._any_observed()),
+                random_design=ProbabilityRandomDesign(0.0, seed),
                 config_selector=ConfigSelector(scenario, retrain_after=1, min_trials=self.min_points_in_model),
                 intensifier=Asked(scenario),
                 logging_level=False,
@@ -92,18 +109,36 @@ class SmacGenerator:
             )
             for trial, value in self._told():
                 smac.tell(trial, value, save=False)
+            for values in pending:
+                smac.runhistory.add_running_trial(TrialInfo(Configuration(self.configspace, values=values), seed=0))
             return smac.ask().config
 
-    def _observed(self) -> list[Configuration]:
-        return [configuration for observed in self.observed.values() for configuration, _ in observed]
+    def _any_observed(self) -> list[Configuration]:
+        return [configuration for observed in self.observed.values() for configuration in observed][:1]
 
     def _told(self) -> Iterator[tuple[TrialInfo, TrialValue]]:
         for budget, observed in self.observed.items():
-            worst = max((loss for _, loss in observed if math.isfinite(loss)), default=1.0)
-            for configuration, loss in observed:
+            worst = max(filter(math.isfinite, observed.values()), default=1.0)
+            for configuration, loss in observed.items():
                 status = StatusType.SUCCESS if math.isfinite(loss) else StatusType.CRASHED
                 trial = TrialInfo(configuration, seed=0, budget=float(budget))
                 yield trial, TrialValue(cost=min(loss, worst), status=status)
+
+
+class OrderedSearch(LocalAndSortedRandomSearch):
+    """SMAC's search for the largest acquisition value, with the defaults of its facade and an ordered local search."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        space, seed = scenario.configspace, scenario.seed
+        super().__init__(space, challengers=10000, local_search_iterations=10, seed=seed)
+        self._local_search = OrderedLocalSearch(space, seed=seed)
+
+
+class OrderedLocalSearch(LocalSearch):
+    """A local search whose starting points are sorted."""
+
+    def _get_init_points_from_previous_configs(self, *arguments: Any) -> list[Configuration]:
+        return sorted(super()._get_init_points_from_previous_configs(*arguments), key=repr)
 
 
 class AlreadyObserved(AbstractInitialDesign):
