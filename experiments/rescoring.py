@@ -135,7 +135,8 @@ def _write_lines(lines: list[dict[str, Any]], summary: dict[str, Any], folder: P
 
 def _study_lines(study: Study, table: Table) -> tuple[list[dict[str, Any]], list[dict[str, bool]]]:
     """Return a study's lines with the values of a table, and for each whether these values were measured."""
-    scores = {text: score(Architecture.parse(text), table) for text in study.observations["architecture"].dropna()}
+    texts = {line["architecture"] for line in study.lines} - {None}
+    scores = {text: score(Architecture.parse(text), table) for text in texts}
     lines, flags = [], []
     for line in study.lines:
         found = scores[line["architecture"]].fields(line["search_seconds"]) if line["architecture"] else {}

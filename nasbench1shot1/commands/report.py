@@ -6,6 +6,8 @@ from typing import Any
 
 import tyro
 
+from nasbench1shot1.errors import InvalidInputError
+
 
 @dataclass(frozen=True)
 class Report:
@@ -24,15 +26,14 @@ class Report:
     def run(self) -> None:
         """Write the report and print its summary."""
         from nasbench1shot1.experiments.rescoring import write_group_report, write_report
-        from nasbench1shot1.one_shot_search.record import FIGURE, SEEDS, load_run
+        from nasbench1shot1.one_shot_search.record import FIGURE, SEEDS, Run, load_run
         from nasbench1shot1.one_shot_search.seeds import recorded_seeds
         from nasbench1shot1.runs.description import read_description
         from nasbench1shot1.runs.folder import CONFIG
         from nasbench1shot1.tables.table import load_table
 
-        kind = read_description(self.folder)[0] if (self.folder / CONFIG).is_file() else None
-        if kind in ("ranking", "tuning"):
-            self._report_ranking() if kind == "ranking" else self._report_study()
+        if (self.folder / CONFIG).is_file() and read_description(self.folder)[0] != Run.KIND:
+            self._report_other()
             return
         several = (self.folder / SEEDS).is_file()
         folders = [self.folder / f"seed-{seed}" for seed in recorded_seeds(self.folder)] if several else [self.folder]
@@ -45,31 +46,27 @@ class Report:
             _show(summary)
         print(f"Picture: {out / FIGURE}")
 
-    def _report_ranking(self) -> None:
+    def _report_other(self) -> None:
+        """Report a ranking or a study."""
+        from nasbench1shot1.experiments.correlation.record import Ranking
         from nasbench1shot1.experiments.correlation.screen import show
-        from nasbench1shot1.experiments.rescoring import write_ranking_report
+        from nasbench1shot1.experiments.rescoring import write_ranking_report, write_study_report
         from nasbench1shot1.runs.opening import open_run
         from nasbench1shot1.tables.table import load_table
-        from nasbench1shot1.wording import literal_console
-
-        table = load_table(self.table)
-        out = self.out or self.folder / f"report-{table.id}"
-        summary = write_ranking_report(open_run(self.folder), table, out)
-        print(f"Table {table.id}")
-        show(summary, out, literal_console())
-
-    def _report_study(self) -> None:
-        from nasbench1shot1.experiments.rescoring import write_study_report
-        from nasbench1shot1.runs.opening import open_run
-        from nasbench1shot1.tables.table import load_table
+        from nasbench1shot1.tuning.record import Study
         from nasbench1shot1.tuning.screen import conclude
         from nasbench1shot1.wording import literal_console
 
-        table = load_table(self.table)
+        run, table = open_run(self.folder), load_table(self.table)
         out = self.out or self.folder / f"report-{table.id}"
-        summary = write_study_report(open_run(self.folder), table, out)
+        if isinstance(run, Ranking):
+            summary, tell = write_ranking_report(run, table, out), show
+        elif isinstance(run, Study):
+            summary, tell = write_study_report(run, table, out), conclude
+        else:
+            raise InvalidInputError(f"'{self.folder}' cannot be reported: give a search, ranking or study")
         print(f"Table {table.id}")
-        conclude(summary, out, literal_console())
+        tell(summary, out, literal_console())
 
 
 def _show(summary: dict[str, Any]) -> None:

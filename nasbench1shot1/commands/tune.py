@@ -29,7 +29,7 @@ class SharedConfig(SearchConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class Tune(Generic[Own]):
-    """Tune the hyperparameters of a one-shot optimizer with BOHB: each evaluation is a search.
+    """Tune the hyperparameters of a one-shot optimizer: each evaluation is a search.
 
     Search epochs are the budget, and the objective is the table's validation error of the architecture that a search
     returns. This help shows the options of the optimizer that --optimizer selects. See docs/tuning.md.

@@ -52,7 +52,7 @@ class Names:
 
 @pytest.fixture
 def dispatcher():
-    made = StudyDispatcher(Address("localhost", 1, "token"), Timing(missed_pings=3))
+    made = StudyDispatcher(Address("localhost", 1, "here", "token"), Timing(missed_pings=3))
     made.names = Names()
     return made
 
@@ -234,12 +234,26 @@ def test_a_worker_that_does_not_answer_does_not_delay_the_others(dispatcher):
 
     def answer_after_the_other():
         if not is_other_asked.wait(10):
-            raise UnansweredError("no answer")
+            raise UnansweredError("no answer", is_gone=False)
 
     joined(dispatcher, "a").answers["current"] = answer_after_the_other
     joined(dispatcher, "b").answers["current"] = is_other_asked.set
     dispatcher._look()
     assert {worker.missed for worker in dispatcher.worker_pool.values()} == {0}
+
+
+def test_a_registered_worker_that_cannot_be_reached_is_named(dispatcher, monkeypatch):
+    found = Scripted("far")
+    found.answers["current"] = UnansweredError("timed out", is_gone=False)
+    monkeypatch.setattr("nasbench1shot1.tuning.engine.dispatcher.RemoteWorker", lambda name, uri, _: found)
+    dispatcher.names.entries[found.name] = "uri"
+    dispatcher._look()
+    assert dispatcher.unreachable == {"far"}
+    assert not dispatcher.worker_pool
+    found.answers["current"] = None
+    dispatcher._look()
+    assert not dispatcher.unreachable
+    assert list(dispatcher.worker_pool) == [found.name]
 
 
 def test_an_interrupted_trial_counts_as_a_death_but_its_worker_stays(dispatcher):

@@ -11,7 +11,6 @@ from toy_study import BRACKETS, FAST, QUICK, ToyRecorder, make_study, observed, 
 
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, RunStoppedError, UserError
 from nasbench1shot1.files import write_json
-from nasbench1shot1.runs.folder import as_json_line, read_lines
 from nasbench1shot1.tuning.engine.brackets import Brackets
 from nasbench1shot1.tuning.engine.interfaces import Timing
 from nasbench1shot1.tuning.engine.local_workers import no_workers
@@ -188,20 +187,6 @@ def test_random_search_evaluates_every_configuration_at_the_largest_budget(tmp_p
     assert lines[0]["configuration"] == dict(toy_space().get_default_configuration())
     run_here(tmp_path / "same", brackets=brackets, tuner="random")
     assert observed(tmp_path / "same") == observed(tmp_path / "study")
-
-
-def test_a_resumed_study_of_smac_equals_an_uninterrupted_one(tmp_path):
-    brackets = Brackets(1, 2, 2, 5)
-    lines = run_here(tmp_path / "study", brackets=brackets, tuner="smac").lines
-    assert any(line["model_based"] for line in lines)
-    stopped = tmp_path / "stopped"
-    stopped.mkdir()
-    recorder = ToyRecorder(stopped)
-    submitted = [line for line in read_lines(tmp_path / "study" / SUBMISSIONS) if line["after"] <= 9]
-    (stopped / SUBMISSIONS).write_text("".join(map(as_json_line, submitted)))
-    recorder.path.write_text("".join(map(as_json_line, lines[:9])))  # as if killed then
-    run_here(stopped, recorder=recorder, brackets=brackets, tuner="smac")
-    assert observed(stopped) == observed(tmp_path / "study")
 
 
 def test_diverged_trials_are_recorded_and_replaced(tmp_path):

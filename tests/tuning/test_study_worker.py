@@ -1,12 +1,18 @@
 """A worker's look at its master, played step by step, without connections."""
 
+import socket
+from dataclasses import asdict
+
 import pytest
 
+from nasbench1shot1.errors import UserError
+from nasbench1shot1.files import write_json
 from nasbench1shot1.tuning.engine import study_worker
 from nasbench1shot1.tuning.engine.interfaces import Pace
-from nasbench1shot1.tuning.engine.name_server import Address
+from nasbench1shot1.tuning.engine.name_server import NAME_SERVER, Address
 from nasbench1shot1.tuning.engine.remote import UnansweredError
 from nasbench1shot1.tuning.engine.study_worker import StudyWorker
+from nasbench1shot1.tuning.engine.worker import run_worker
 
 DISPATCHER = "hpbandster.run_{}.dispatcher"
 
@@ -24,7 +30,7 @@ class Names:
 
 @pytest.fixture
 def worker(monkeypatch):
-    made = StudyWorker(Address("localhost", 1, "ours"), lambda trial, stopped: None, "a", "localhost", Pace())
+    made = StudyWorker(Address("localhost", 1, "here", "ours"), lambda trial, stopped: None, "a", "localhost", Pace())
     made.names, made.called = Names(), []
     monkeypatch.setattr(study_worker, "call", lambda uri, seconds, method: made.called.append((uri, method)))
     return made
@@ -51,3 +57,12 @@ def test_it_does_not_join_another_session_on_the_same_port(worker):
     with pytest.raises(UnansweredError) as after:
         worker._look("uri")
     assert after.value.is_gone
+
+
+def test_a_worker_elsewhere_says_at_once_that_the_study_is_only_reachable_on_its_own_machine(tmp_path):
+    address = Address("localhost", 1, "another-machine", "ours")
+    write_json(tmp_path / NAME_SERVER, asdict(address))
+    with pytest.raises(UserError, match=r"runs on another-machine with --host localhost, which other machines cannot"):
+        run_worker(tmp_path, lambda trial, stopped: None, patience=60)
+    assert not Address("10.0.0.1", 1, "another-machine", "ours").is_out_of_reach
+    assert not Address("127.0.0.1", 1, socket.gethostname(), "ours").is_out_of_reach

@@ -35,11 +35,13 @@ from nasbench1shot1.tuning.engine.remote import NameServerClient, UnansweredErro
 from nasbench1shot1.tuning.engine.remote_worker import RemoteWorker, TrialJob
 from nasbench1shot1.tuning.engine.trial import Trial
 
-PINGS_AT_ONCE = 32
+CALLS_AT_ONCE = 32
 
 
 class StudyDispatcher(Dispatcher):  # type: ignore[misc]
     """Gives trials to workers; `events` receives what happens.
+
+    `unreachable` names the workers that registered but do not answer calls from this machine.
 
     Args:
         address: the session's name server.
@@ -53,10 +55,11 @@ class StudyDispatcher(Dispatcher):  # type: ignore[misc]
         self.running_jobs: dict[tuple[int, int, int], TrialJob] = {}
         self.worker_pool: dict[str, RemoteWorker] = {}
         self.idle_workers: set[str] = set()
+        self.unreachable: set[str] = set()
         self.names = NameServerClient(address.host, address.port, timing.answers_within)
         self._look_now = threading.Event()
         self._threads: list[threading.Thread] = []
-        self._pings = ThreadPoolExecutor(PINGS_AT_ONCE)
+        self._calls = ThreadPoolExecutor(CALLS_AT_ONCE)
 
     def run(self) -> None:
         """Start to answer workers, to look for them, and to give them jobs; unlike hpbandster's, it returns."""
@@ -87,7 +90,7 @@ class StudyDispatcher(Dispatcher):  # type: ignore[misc]
             self.pyro_daemon.shutdown()
         for thread in self._threads:
             thread.join(self.timing.answers_within)
-        self._pings.shutdown(cancel_futures=True)
+        self._calls.shutdown(cancel_futures=True)
 
     @staticmethod
     def _tell(worker: RemoteWorker, method: str, *arguments: Any) -> None:
@@ -211,15 +214,16 @@ class StudyDispatcher(Dispatcher):  # type: ignore[misc]
 
     def _look(self) -> None:
         listed = self.names.list(f"hpbandster.run_{self.run_id}.worker.")
-        for name, uri in listed.items():
-            known = self.worker_pool.get(name)
-            if known is None or known.uri != uri:
-                self._join(name, uri, known)
+        with self.runner_cond:
+            known = {name: worker.uri for name, worker in self.worker_pool.items()}
+        new = [(name, uri) for name, uri in listed.items() if known.get(name) != uri]
+        list(self._calls.map(lambda entry: self._join(*entry), new))  # one out of reach takes `answers_within` seconds
+        self.unreachable &= {name.partition(".worker.")[2] for name in listed}
         with self.runner_cond:
             workers = list(self.worker_pool.values())
-        list(self._pings.map(self._ping, workers))  # each vanished machine takes `answers_within` seconds
+        list(self._calls.map(self._ping, workers))
 
-    def _join(self, name: str, uri: str, replaced: RemoteWorker | None) -> None:
+    def _join(self, name: str, uri: str) -> None:
         """Add a worker that answers; one that has taken over another's name proves that the other is dead."""
         worker = RemoteWorker(name, uri, self.timing.answers_within)
         try:
@@ -227,8 +231,11 @@ class StudyDispatcher(Dispatcher):  # type: ignore[misc]
         except Exception as error:
             if getattr(error, "is_gone", False):
                 self.names.remove(name, uri)
+            else:
+                self.unreachable.add(worker.short_name)
             return
-        if replaced is not None:
+        self.unreachable.discard(worker.short_name)
+        if (replaced := self.worker_pool.get(name)) is not None:
             self._lose(replaced, "another process has taken its place")
         with self.runner_cond:
             self.worker_pool[name] = worker

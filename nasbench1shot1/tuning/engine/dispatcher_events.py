@@ -1,6 +1,7 @@
-"""The events that the dispatcher reports to the master."""
+"""The events that the dispatcher reports to the master; `at` is when they happened, by `time.monotonic`."""
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 from typing import Any
 
 from nasbench1shot1.tuning.engine.trial import Trial
@@ -12,6 +13,7 @@ class Started:
 
     trial: Trial
     worker: str
+    at: float = field(default_factory=time.monotonic, compare=False)
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,7 @@ class Finished:
     worker: str
     outcome: dict[str, Any] | None
     error: str | None
+    at: float = field(default_factory=time.monotonic, compare=False)
 
 
 @dataclass(frozen=True)

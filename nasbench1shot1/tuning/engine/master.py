@@ -134,39 +134,43 @@ class StudyMaster:
         for opened in self._open.values():
             dispatcher.submit_job(opened.trial.configuration_id, trial=opened.trial)
         while not self.is_finished:
-            self._submit_more(dispatcher)
+            is_submitted = self._submit(dispatcher)
             with suppress(Empty):
-                self._handle(dispatcher.events.get(timeout=min(TICK, self._timing.wait_for_workers)))
+                wait = 0.0 if is_submitted else min(TICK, self._timing.wait_for_workers)
+                self._handle(dispatcher.events.get(timeout=wait))
             processes.tend()
-            self._check_workers(dispatcher.number_of_workers())
+            self._check_workers(dispatcher)
             self._recorder.progress(self._progress(dispatcher))
 
-    def _submit_more(self, dispatcher: StudyDispatcher) -> None:
-        """Submit as many trials as there are workers, so that each proposal knows as many observations as possible."""
-        while len(self._open) < dispatcher.number_of_workers():
-            if (proposal := self._proposer.propose()) is None:
-                return
-            trial = self._trial(proposal)
-            submission = Submission(
-                proposal.configuration_id,
-                proposal.configuration,
-                proposal.epochs,
-                proposal.model_based,
-                self._observed,
-                self._clock.now(),
-            )
-            self._submissions.append(submission)
-            self._open[trial.key] = _Open(submission, trial)
-            dispatcher.submit_job(trial.configuration_id, trial=trial)
+    def _submit(self, dispatcher: StudyDispatcher) -> bool:
+        """Submit a trial if a worker needs one, so that each proposal knows as many observations as possible.
+
+        Events are handled between two proposals, because a proposal can take seconds. Returns whether there was one.
+        """
+        if len(self._open) >= dispatcher.number_of_workers() or (proposal := self._proposer.propose()) is None:
+            return False
+        trial = self._trial(proposal)
+        submission = Submission(
+            proposal.configuration_id,
+            proposal.configuration,
+            proposal.epochs,
+            proposal.model_based,
+            self._observed,
+            self._clock.now(),
+        )
+        self._submissions.append(submission)
+        self._open[trial.key] = _Open(submission, trial)
+        dispatcher.submit_job(trial.configuration_id, trial=trial)
+        return True
 
     def _handle(self, event: Event) -> None:
         if isinstance(event, Broken):
             raise self._broken(event.error)
         if isinstance(event, Started):
-            now = self._clock.now()
-            self._attempts.append(event.trial, event.worker, now)
+            at = self._clock.at(event.at)
+            self._attempts.append(event.trial, event.worker, at)
             opened = self._open[event.trial.key]
-            self._open[event.trial.key] = replace(opened, trial=event.trial, started=now, worker=event.worker)
+            self._open[event.trial.key] = replace(opened, trial=event.trial, started=at, worker=event.worker)
         if isinstance(event, Returned) and event.died:
             self._count_death(event)
         if isinstance(event, Finished):
@@ -188,7 +192,7 @@ class StudyMaster:
                 submission.model_based,
                 submission.submitted,
                 opened.started,
-                self._clock.now(),
+                self._clock.at(event.at),
                 event.worker,
             )
         )
@@ -212,7 +216,7 @@ class StudyMaster:
         steps, key = self._recorder.steps_done(event.trial), event.trial.key
         before, deaths = self._deaths.get(key, (steps, 0))
         deaths = 1 if steps > before else deaths + 1
-        self._deaths[key] = steps, deaths
+        self._deaths[key] = max(before, steps), deaths
         if deaths >= self._timing.most_deaths:
             raise UserError(self._many_deaths(event, deaths))
 
@@ -224,12 +228,18 @@ class StudyMaster:
             f"{event.why}): {where}, then continue with nb1shot1 tune --resume {self.folder}"
         )
 
-    def _check_workers(self, connected: int) -> None:
+    def _check_workers(self, dispatcher: StudyDispatcher) -> None:
         """Raise UserError if no worker has been there for too long."""
-        if connected:
+        if dispatcher.number_of_workers():
             self._connected, self._ever_connected = time.monotonic(), True
         if time.monotonic() - self._connected < self._timing.wait_for_workers:
             return
+        if dispatcher.unreachable:
+            raise UserError(
+                f"no worker can be reached from this machine, although {', '.join(sorted(dispatcher.unreachable))} "
+                f"registered: check firewalls, and the --host of nb1shot1 tune-worker; then continue with nb1shot1 "
+                f"tune --resume {self.folder}"
+            )
         what = "all workers were lost, and none" if self._ever_connected else "no worker"
         raise UserError(
             f"{what} has connected for {self._timing.wait_for_workers:g} s: start workers with nb1shot1 tune-worker "

@@ -23,6 +23,7 @@ from nasbench1shot1.runs.options import flag
 from nasbench1shot1.tuning.engine.remote import answer
 
 NAME_SERVER = "name_server.json"
+LOOPBACK = ("localhost", "127.", "::1")
 
 
 @dataclass(frozen=True)
@@ -31,12 +32,19 @@ class Address:
 
     Attributes:
         host, port: its address.
+        machine: name of the machine that runs it.
         run_id: hpbandster's name of the session, random: what belongs to an earlier session is not answered.
     """
 
     host: str
     port: int
+    machine: str
     run_id: str
+
+    @property
+    def is_out_of_reach(self) -> bool:
+        """Whether the address is one that only the master's own machine can reach, and this machine is another one."""
+        return self.host.startswith(LOOPBACK) and self.machine != socket.gethostname()
 
 
 def read_address(folder: Path) -> Address | None:
@@ -82,7 +90,7 @@ def name_server(folder: Path, host: str, port: int) -> Iterator[Address]:
     server = StudyNameServer(run_id, host=host, port=port)
     try:
         server.start()
-        address = Address(host, server.port, run_id)
+        address = Address(host, server.port, socket.gethostname(), run_id)
         write_json(folder / NAME_SERVER, asdict(address))
         yield address
     finally:

@@ -40,7 +40,8 @@ def run_worker(
 
     Raises:
         InvalidInputError: the folder does not exist, or `host` is not this machine.
-        UserError: no master has answered for `patience` seconds.
+        UserError: no master has answered for `patience` seconds, or the master's address is only valid on its own
+            machine.
     """
     require_extra("hpbandster")
     if not folder.is_dir():
@@ -59,13 +60,21 @@ def run_worker(
 
 
 def _serve(folder: Path, evaluate: Evaluate, name: str, host: str | None, pace: Pace) -> bool:
-    """Work for the study's present master, if there is one, to its end; return whether there was one."""
+    """Work for the study's present master, if there is one, to its end; return whether there was one.
+
+    Raises as `run_worker` does.
+    """
     from nasbench1shot1.tuning.engine.name_server import read_address
     from nasbench1shot1.tuning.engine.remote import UnansweredError
     from nasbench1shot1.tuning.engine.study_worker import StudyWorker, own_address
 
     if (address := read_address(folder)) is None:
         return False
+    if address.is_out_of_reach:
+        raise UserError(
+            f"the study runs on {address.machine} with --host {address.host}, which other machines cannot reach: stop "
+            f"it there, and continue with nb1shot1 tune --resume {folder} --host ADDRESS"
+        )
     if (own_host := host or own_address(address.host, address.port)) is None:
         return False
     try:
