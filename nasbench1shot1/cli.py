@@ -30,7 +30,7 @@ COMMANDS = {
     "train": Command("train one cell by NAS-Bench-101's protocol, and compare it with the table", "train:Train"),
     "report": Command("score a finished run again, on any table", "report:Report"),
     "correlate": Command("rank architectures by shared weights, and compare with true errors", "correlate:Correlate"),
-    "tune": Command("tune an optimizer's hyperparameters with BOHB", "tune:Tune"),
+    "tune": Command("tune an optimizer's hyperparameters with BOHB or SMAC", "tune:Tune"),
     "tune-worker": Command("join a study as a worker, from any machine that sees its folder", "tune:TuneWorker"),
     "reproduce": Command("reproduce a figure of NAS-Bench-1Shot1", "reproduce:Reproduce"),
     "export": Command("write a study as an Optuna journal file, for optuna-dashboard", "export:Export"),

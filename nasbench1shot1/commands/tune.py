@@ -102,16 +102,25 @@ class TuneWorker:
 
     def run(self) -> None:
         """Evaluate configurations until the study is finished."""
+        from nasbench1shot1.runs.folder import CONFIG
         from nasbench1shot1.runs.options import check_range
         from nasbench1shot1.tuning.engine.extra import require_extra
         from nasbench1shot1.tuning.engine.worker import run_worker
         from nasbench1shot1.tuning.evaluation import evaluation
         from nasbench1shot1.tuning.running import wait_for_study
+        from nasbench1shot1.wording import literal_console, sayer
 
         require_extra("hpbandster")
         check_range("patience", self.patience, 0)
+        say = sayer(literal_console())
+        if not (self.folder / CONFIG).is_file():
+            say(f"waiting for a study in {self.folder}")
         wait_for_study(self.folder, self.patience).check_trusted(self.allow_module)
-        run_worker(self.folder, evaluation(self.folder), name=self.name, host=self.host, patience=self.patience)
+        evaluate = evaluation(self.folder)
+        try:
+            run_worker(self.folder, evaluate, name=self.name, host=self.host, patience=self.patience, say=say)
+        except KeyboardInterrupt as stop:
+            raise KeyboardInterrupt("worker stopped; another worker continues its search, if it had one") from stop
 
 
 def _optimizer_name(flags: Mapping[str, str]) -> str:

@@ -141,6 +141,8 @@ def _from_content(content: Any) -> "ConfigurationSpace":
 
     if not isinstance(content, dict):
         raise ValueError("it is not a mapping")
+    if "hyperparameters" not in content:
+        raise ValueError("it has no key 'hyperparameters'")
     space: ConfigurationSpace = ConfigurationSpace.from_serialized_dict(content)
     return space
 

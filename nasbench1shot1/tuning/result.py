@@ -18,30 +18,37 @@ OF_AN_OBSERVATION = (
     "number", "configuration_id", "budget", "loss", "architecture", "table_valid_error", "table_test_error",
     "valid_regret", "test_regret", "folder",
 )  # fmt: skip
-REGRETS = {"valid_regret": ("validation regret", "#e07b39"), "test_regret": ("test regret", "#1b6ca8")}
+REGRETS = {"valid_regret": ("validation regret", "#e07b39", 2.6), "test_regret": ("test regret", "#1b6ca8", 1.2)}
+"""Label, colour and line width of a curve; the lower one is wider, because the two can coincide."""
+HOUR = 3600.0
 
 
 def summarise(study: Study, lines: Sequence[Mapping[str, Any]], table_id: str) -> dict[str, Any]:
     """Return the summary of a study whose searches have all ended.
 
+    `best` is the observation with the lowest loss over all budgets; `equally_good` counts the observations that have
+    it. `best_at_maximum` is the observation with the lowest loss at the largest budget with a finite loss. Both are
+    null if all searches diverged.
+
     Args:
         study: the study.
         lines: its observations, with the values of a table.
         table_id: the id of that table.
-
-    `best` is the observation with the lowest loss over all budgets. `best_at_maximum` is the observation with the
-    lowest loss at the largest budget with a finite loss. Both are null if all searches diverged.
     """
+    found = best(lines)
+    lowest = found["loss"] if found else None
     largest = max((line["budget"] for line in lines if line["loss"] is not None), default=None)
     return {
         **{name: study.config[name] for name in FROM_CONFIG},
         "table_id": table_id,
         "observations": len(lines),
         "diverged": sum(line["loss"] is None for line in lines),
+        "model_based": sum(line["model_based"] for line in lines),
         "search_seconds": sum(line["search_seconds"] or 0.0 for line in lines),
         "simulated_seconds": sum(map(simulated_cost, lines)),
         "seconds": max((line["finished"] for line in lines), default=0.0),
-        "best": _described(study, best(lines)),
+        "equally_good": sum(line["loss"] is not None and line["loss"] == lowest for line in lines),
+        "best": _described(study, found),
         "best_at_maximum": _described(study, best([line for line in lines if line["budget"] == largest])),
     }
 
@@ -82,7 +89,7 @@ def _draw(lines: Sequence[Mapping[str, Any]], axes: "Axes") -> None:
 
     ends, total = list[float](), 0.0
     for line in lines:
-        total += simulated_cost(line)
+        total += simulated_cost(line) / HOUR
         ends.append(total)
     budgets = sorted({line["budget"] for line in lines})
     shades = matplotlib.colormaps["Greys"]
@@ -92,11 +99,12 @@ def _draw(lines: Sequence[Mapping[str, Any]], axes: "Axes") -> None:
         label = f"search of {counted(budget, 'epoch')}, validation regret"
         shade = shades(0.25 + 0.6 * rank / len(budgets))
         axes.scatter([end for end, _ in found], [regret for _, regret in found], s=12, color=shade, label=label)
-    for name, (label, colour) in REGRETS.items():
+    for name, (label, colour, width) in REGRETS.items():
         steps = [(end, value) for end, value in zip(ends, _incumbents(lines, name), strict=True) if value is not None]
         x, y = [end for end, _ in steps], [100 * value for _, value in steps]
-        axes.step(x, y, where="post", color=colour, label=f"best so far, {label}")
-    axes.set_xlabel("simulated time: search and one training of each architecture [s]")
+        axes.step(x, y, where="post", color=colour, linewidth=width, label=f"best so far, {label}")
+        axes.plot(x[-1:], y[-1:], "o", color=colour, markersize=2 + 2 * width)
+    axes.set_xlabel("simulated time: search and one training of each architecture [h]")
     axes.set_ylabel("regret [%]")
     axes.set_ylim(0, 1.08 * axes.get_ylim()[1] or 1)
     axes.grid(alpha=0.25)

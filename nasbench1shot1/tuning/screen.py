@@ -16,14 +16,15 @@ from nasbench1shot1.images.store import TRAINING_IMAGES
 from nasbench1shot1.tuning.config_spaces import as_content
 from nasbench1shot1.tuning.engine.brackets import Brackets
 from nasbench1shot1.tuning.engine.interfaces import TUNERS, BracketState, Progress, WorkerState
+from nasbench1shot1.tuning.engine.name_server import LOOPBACK
 from nasbench1shot1.tuning.record import TRAJECTORY, Study, best
 from nasbench1shot1.wording import counted, duration, percent, sayer
 
 if TYPE_CHECKING:
     from nasbench1shot1.tables.table import Table
 
-HEADING = "   done   configuration   epochs   validation error   test regret   best so far    time"
-ROW = "{done:>7}{configuration:>16}{epochs:>9}{error:>19}{regret:>14}{best:>14}{seconds:>6} s"
+HEADING = "   done   configuration   epochs   validation error   test regret   best so far   search time"
+ROW = "{done:>7}{configuration:>16}{epochs:>9}{error:>19}{regret:>14}{best:>14}{seconds:>14}"
 MOST_BRACKETS = 6
 """Number of unfinished brackets that the live view lists."""
 
@@ -37,7 +38,8 @@ class StudyScreen:
         self._live = Live(console=console, transient=True, auto_refresh=False) if console.is_terminal else None
 
     def __enter__(self) -> Self:
-        self._say(HEADING)
+        if len(self._lines) < self._planned:
+            self._say(HEADING)
         if self._live:
             self._live.start()
         return self
@@ -60,7 +62,7 @@ class StudyScreen:
                 error="diverged" if line["loss"] is None else percent(line["loss"]),
                 regret=percent(line["test_regret"]),
                 best=percent(incumbent["loss"] if incumbent else None),
-                seconds=f"{line['finished'] - line['started']:.0f}",
+                seconds=f"{line['search_seconds'] or 0:.0f} s",
             )
         )
 
@@ -151,9 +153,14 @@ def announce(study: Study, table: "Table", brackets: Brackets, done: int, consol
     )
     say(textwrap.fill(f"Hyperparameters: {'; '.join(_ranges(study))}", 80, break_on_hyphens=False))
     say(f"{_plan(brackets)}{f', {done:,} done' if done else ''}; continuation: {config['continuation']}")
+    if done == brackets.planned:
+        say("Nothing is left to do; a larger --iterations extends the study.")
     where = f"{shared['device']} with {counted(shared['threads'], 'thread')}"
     say(f"{counted(config['workers'], 'worker')} on this machine; each search on {where}")
-    say(f"To join from another machine: nb1shot1 tune-worker {study.folder}")
+    if done < brackets.planned:
+        who = "More workers" if config["workers"] else "Workers"
+        only_here = " (on other machines, after --host)" if config["host"].startswith(LOOPBACK) else ""
+        say(f"{who} can join{only_here}: nb1shot1 tune-worker {study.folder}")
     size = f"{counted(shared['channels'], 'channel')} × {counted(shared['cells'], 'cell')}"
     halves = f"{config['weight_images']:,} + {config['architecture_images']:,} of {shared['images']}"
     bundled = f" (bundled; CIFAR-10 has {TRAINING_IMAGES:,})" if shared["images"] == "cifar10-sample" else ""
@@ -166,14 +173,20 @@ def announce(study: Study, table: "Table", brackets: Brackets, done: int, consol
 def conclude(summary: Mapping[str, Any], folder: Path, console: Console) -> None:
     """Print a summary of a study, and where it is."""
     say = sayer(console)
-    say(f"{_searches(summary['observations'])} ended, of which {summary['diverged']} diverged.")
+    ended, by_model = _searches(summary["observations"]), summary["model_based"]
+    say(f"{ended} ended; {summary['diverged']} diverged, and {by_model} had a configuration that the model proposed.")
     if best_found := summary["best"]:
-        values = ", ".join(f"{name} {value}" for name, value in best_found["configuration"].items())
-        say(f"Best configuration: {values}")
+        values = ", ".join(f"{name} {_short(value)}" for name, value in best_found["configuration"].items())
+        ties = f" (the first of {summary['equally_good']} searches)" if summary["equally_good"] > 1 else ""
+        say(f"Best configuration{ties}: {values}")
         say(f"Its architecture after {counted(best_found['budget'], 'epoch')}: {best_found['architecture']}")
         error, regret = percent(best_found["table_valid_error"]), percent(best_found["test_regret"])
         say(f"Validation error {error}, test regret {regret}")
     say(f"Record: {folder}; picture: {folder / TRAJECTORY}")
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _plan(brackets: Brackets) -> str:

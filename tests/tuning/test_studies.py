@@ -229,7 +229,10 @@ def test_a_taken_port_is_an_error(tmp_path):
     with socket.create_server(("localhost", 0)) as taken:
         port = taken.getsockname()[1]
         found = error_of(tmp_path / "study", kind=InvalidInputError, port=port)
-    assert found == f"port {port} of 'localhost' is in use: choose another --port, or 0 for any free one"
+    assert found == (
+        f"port {port} of 'localhost' is in use: choose another --port, or 0 for any free one; then continue with "
+        f"nb1shot1 tune --resume {tmp_path / 'study'}"
+    )
 
 
 @pytest.mark.parametrize(
@@ -313,12 +316,12 @@ def test_a_trial_that_is_interrupted_once_is_tried_again(tmp_path):
 def test_a_worker_waits_for_a_master_and_then_gives_up(tmp_path):
     with pytest.raises(InvalidInputError, match="is not a study"):
         run_worker(tmp_path / "nothing", plain_loss)
-    with pytest.raises(UserError, match="no master has answered"):
+    with pytest.raises(UserError, match="nb1shot1 tune has not answered"):
         run_worker(tmp_path, plain_loss, patience=0.2, pace=QUICK)
     with name_server(tmp_path, "localhost", 0):
         stale = (tmp_path / NAME_SERVER).read_text()
     (tmp_path / NAME_SERVER).write_text(stale)  # of a master that was killed
-    with pytest.raises(UserError, match="no master has answered"):
+    with pytest.raises(UserError, match="nb1shot1 tune has not answered"):
         run_worker(tmp_path, plain_loss, patience=0.2, pace=QUICK)
 
 

@@ -21,6 +21,7 @@ def line(number: int, budget: int, loss: float | None, seconds: float) -> dict[s
         "test_regret": None if loss is None else loss / 10,
         "started": 0.0,
         "finished": seconds,
+        "search_seconds": seconds / 2,
     }
 
 
@@ -61,6 +62,6 @@ def test_without_a_terminal_only_rows_appear():
     screen = StudyScreen(BRACKETS, [], Console(file=out, width=100))
     with screen:
         screen.progress(Progress(1.0, (), (), (), 0, BRACKETS.planned))
-        screen.observed(line(0, 50, 0.0612, 7))
+        screen.observed(line(0, 50, 0.0612, 14))
     rows = out.getvalue().splitlines()
     assert len(rows) == 2 and rows[1].split() == [*f"1/{BRACKETS.planned} 0-0-0 50 6.12 % 0.61 % 6.12 % 7 s".split()]

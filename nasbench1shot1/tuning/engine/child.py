@@ -3,6 +3,7 @@
 import json
 import sys
 import threading
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -20,7 +21,7 @@ def main(arguments: list[str]) -> None:
     module, _, function = worker["evaluation"].partition(":")
     try:
         evaluate = getattr(import_module(module), function)(folder)
-        run_worker(folder, evaluate, name=worker["name"], pace=Pace(**worker["pace"]))
+        run_worker(folder, evaluate, name=worker["name"], pace=Pace(**worker["pace"]), say=partial(print, flush=True))
     except UserError as error:
         print(f"nb1shot1: {error}", file=sys.stderr)
         sys.exit(2)

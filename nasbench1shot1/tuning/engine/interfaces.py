@@ -112,6 +112,14 @@ class Timing:
 USUAL_TIMING = Timing()
 
 
+Say = Callable[[str], None]
+"""Takes a line for a reader."""
+
+
+def silent(line: str) -> None:
+    """Say nothing."""
+
+
 @dataclass(frozen=True)
 class Pace:
     """Intervals and time limits of a worker, in seconds.

@@ -89,7 +89,7 @@ def name_server(folder: Path, host: str, port: int) -> Iterator[Address]:
     run_id = secrets.token_hex(8)
     server = StudyNameServer(run_id, host=host, port=port)
     try:
-        server.start()
+        _start(server, folder)
         address = Address(host, server.port, socket.gethostname(), run_id)
         write_json(folder / NAME_SERVER, asdict(address))
         yield address
@@ -97,6 +97,14 @@ def name_server(folder: Path, host: str, port: int) -> Iterator[Address]:
         with suppress(OSError):
             (folder / NAME_SERVER).unlink(missing_ok=True)
         server.shutdown()
+
+
+def _start(server: StudyNameServer, folder: Path) -> None:
+    """Start a name server; an error says how to continue the study, whose folder exists by now."""
+    try:
+        server.start()
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{error}; then continue with nb1shot1 tune --resume {folder}") from error
 
 
 def _bind(host: str, port: int) -> Any:
