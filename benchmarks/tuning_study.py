@@ -37,7 +37,7 @@ def incumbents(study, clock, end):
 
 def compare(groups, clock, unit):
     """Print the incumbents of every tuner at the end of the shortest study."""
-    end = min(clock(study.observations).sum() for studies in groups.values() for study in studies)
+    end = min(np.cumsum(clock(study.observations))[-1] for studies in groups.values() for study in studies)
     print(f"\nAfter {end:,.0f} {unit}:")
     for tuner, studies in groups.items():
         found = pandas.DataFrame([incumbents(study, clock, end) for study in studies])
@@ -85,8 +85,18 @@ def describe(groups):
                 rho = spearmanr(both[low], both[high]).statistic
                 print(f"  losses after {low} and {high} epochs: Spearman {rho:.2f}, n {len(both)}")
         for name in studies[0].config_space:
-            rho = spearmanr(frame[name], frame["loss"]).statistic
+            rho = spearmanr(frame[name], frame["loss"], nan_policy="omit").statistic
             print(f"  {name} and loss: Spearman {rho:.2f}")
+
+
+def check_comparable(studies):
+    """Raise SystemExit if studies differ in more than their tuner, seed and number of brackets."""
+    free = {"tuner", "seed", "iterations", "created"}
+    kept = [{name: value for name, value in study.config.items() if name not in free} for study in studies]
+    for study, config in zip(studies, kept, strict=True):
+        for name in config.keys() | kept[0].keys():
+            if config.get(name) != kept[0].get(name):
+                raise SystemExit(f"{study.folder} differs from {studies[0].folder} in {name}: compare equal studies")
 
 
 def main():
@@ -94,10 +104,13 @@ def main():
     parser.add_argument("studies", nargs="+")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    groups, table = {}, nb.load_table()
-    for study in map(nb.open_run, options.studies):
+    opened, groups = [nb.open_run(folder) for folder in options.studies], {}
+    check_comparable(opened)
+    for study in opened:
         groups.setdefault(study.config["tuner"], []).append(study)
-    first = next(iter(groups.values()))[0]
+    first, table = opened[0], nb.load_table()
+    if table.id != first.config["table_id"]:
+        raise SystemExit(f"the studies used the table {first.config['table_id']}: open it with NB1SHOT1_TABLE")
     seconds = compare(groups, costs, "simulated seconds")
     sampling(first.config["space"], table, seconds)
     compare(groups, lambda frame: frame["budget"].to_numpy(float), "search epochs")

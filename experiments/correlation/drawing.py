@@ -82,7 +82,7 @@ def draw_scatter(
             size = 5 if len(predicted) > 500 else 16
             ax.scatter(scale * predicted[mask], y, s=size, alpha=0.35, linewidths=0, color=colour, label=count)
     ax.set_xlabel(X_LABELS[predictor])
-    ax.set_ylabel(f"true {truth.split} error after {truth.budget} epochs [%]")
+    ax.set_ylabel(f"{truth.split} error in the table after {truth.budget} epochs [%]")
     ax.set_title(_spearman_text(row), fontsize=9)
     ax.grid(alpha=0.25)
     ax.legend(fontsize=7, markerscale=2)

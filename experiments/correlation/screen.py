@@ -125,10 +125,9 @@ def show(summary: Mapping[str, Any], folder: Path, console: Console) -> None:
     console.print(screen)
     say("Kendall, P@10 % (a share) and regret: of the one-shot error; regret: within the ranked architectures.")
     for name, of in summary["reliability"].items():
-        say(
-            f"Split-half Spearman correlation ({name}, {counted(of['images_per_half'], 'image')} per half): "
-            f"{of['spearman']:.3f}"
-        )
+        images = counted(of["images_per_half"], "image")
+        what = f"{name}, epoch {of['epoch']}, {images} per half"
+        say(f"Split-half Spearman correlation ({what}): {of['spearman']:.3f}")
     for line in _undefined(summary["undefined"]):
         say(line)
     for label, name in (("Correlations", CORRELATIONS), ("Correlation by epoch", BY_EPOCH), ("Scatter plot", SCATTER)):
