@@ -3,9 +3,9 @@
     python benchmarks/tuning_study.py STUDY … [--out PICTURE.png]
 
 Studies that differ only in their tuner and their seed are compared at the end of the shortest one, on two clocks:
-simulated time (searches and one training of each architecture), and search epochs. "Sampling" is what the same
-simulated time buys without any search: architectures drawn at random from the space, each trained once, with means over
-1,000 repetitions.
+simulated time (searches and one training of each architecture), and search epochs. "Sampling" is a baseline without
+searches: for the same simulated time, architectures are drawn at random from the space and trained once each. Its
+values are means over 1,000 repetitions.
 """
 
 import argparse
@@ -51,7 +51,7 @@ def compare(groups, clock, unit):
 
 
 def sampling(space, table, seconds):
-    """Print what training random architectures for the same simulated time finds."""
+    """Print the regret of training random architectures for a simulated time."""
     rng, archs = np.random.default_rng(0), nb.search_space(space)
     answers = table.query([archs[number] for number in range(len(archs))])
     times, valid, test = (
@@ -69,7 +69,7 @@ def sampling(space, table, seconds):
 
 
 def describe(groups):
-    """Print what searches of each budget find, how configurations rank at two budgets, and what models propose."""
+    """Print the results of each budget and kind of proposal, and rank correlations of losses."""
     for tuner, studies in groups.items():
         frame = pandas.concat([study.observations.assign(study=number) for number, study in enumerate(studies)])
         print(
@@ -101,8 +101,8 @@ def check_comparable(studies):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("studies", nargs="+")
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("studies", nargs="+", help="folder of a finished study")
+    parser.add_argument("--out", type=Path, help="file of the picture; not drawn by default")
     options = parser.parse_args()
     opened, groups = [nb.open_run(folder) for folder in options.studies], {}
     check_comparable(opened)

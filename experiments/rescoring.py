@@ -87,10 +87,10 @@ def write_ranking_report(ranking: Ranking, table: Table, out: Path) -> dict[str,
 def write_study_report(study: Study, table: Table, out: Path) -> dict[str, Any]:
     """Write metrics.jsonl, summary.json and trajectory.png of a finished study scored on `table`; return the summary.
 
-    The best observations are those that the tuner saw as the best. The call raises the errors that `write_report`
-    raises.
+    The best observations are still those with the lowest loss during tuning. The call raises the errors that
+    `write_report` raises.
     """
-    _ = study.summary  # a study that is not finished says so here
+    _ = study.summary  # raises an error if the study is not finished
     lines, _flags = _study_lines(study, table)
     with _new_report(out) as folder:
         summary = summarise_study(study, lines, table.id)
@@ -126,7 +126,7 @@ def _write(run: Run, table: Table, folder: Path) -> dict[str, Any]:
 
 
 def _write_lines(lines: list[dict[str, Any]], summary: dict[str, Any], folder: Path) -> None:
-    """Write metrics.jsonl and summary.json; the summary's digest is that of the lines."""
+    """Write metrics.jsonl, add the digest of its lines to the summary, and write summary.json."""
     with replacing(folder / METRICS) as file:
         file.write("".join(as_json_line(line) for line in lines).encode())
     summary[DIGEST] = digest(lines)
@@ -134,7 +134,7 @@ def _write_lines(lines: list[dict[str, Any]], summary: dict[str, Any], folder: P
 
 
 def _study_lines(study: Study, table: Table) -> tuple[list[dict[str, Any]], list[dict[str, bool]]]:
-    """Return a study's lines with the values of a table, and for each whether these values were measured."""
+    """Return a study's lines with the values of a table, and for each line whether its values were measured."""
     texts = {line["architecture"] for line in study.lines} - {None}
     scores = {text: score(Architecture.parse(text), table) for text in texts}
     lines, flags = [], []

@@ -1,4 +1,4 @@
-"""The rules by which architectures of choice blocks are counted; the paper's Table 1 used several."""
+"""The rules for counting the architectures of a choice-block space; the paper's Table 1 uses several."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
@@ -19,7 +19,7 @@ class Countable(Protocol):
 
     @property
     def loose_end_free_wirings(self) -> Sequence[int]:
-        """The positions of those without loose ends."""
+        """The positions of the wirings without loose ends."""
 
     def numbers(self, kind: str) -> Numbers:
         """The numbers of all architectures of a kind."""

@@ -32,10 +32,10 @@ def unfinished_text(
     """Return lines that list the curves with unfinished runs, if any.
 
     Args:
-        figure: what is drawn.
-        counts: the number of finished runs by panel and curve; a curve without any may be missing.
-        seeds: the number of runs of a finished curve.
-        noun: what the runs are.
+        figure: the figure that is drawn.
+        counts: the number of finished runs by panel and curve; a curve without finished runs may be missing.
+        seeds: the number of runs of a complete curve.
+        noun: the plural noun for the runs.
     """
     found = {(panel.key, curve.key): 0 for panel, curve in figure.pairs()} | dict(counts)
     short = [f"{'/'.join(key)} {count}" for key, count in found.items() if count < seeds]

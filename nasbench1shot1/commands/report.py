@@ -11,9 +11,9 @@ from nasbench1shot1.errors import InvalidInputError
 
 @dataclass(frozen=True)
 class Report:
-    """Score a finished search, the searches of several seeds, a ranking or a study anew, without searching again.
+    """Score a finished search, the searches of several seeds, a ranking or a study on a table, without searching again.
 
-    The run is not changed.
+    The recorded results are not changed.
     """
 
     folder: tyro.conf.Positional[Path]
@@ -47,7 +47,7 @@ class Report:
         print(f"Picture: {out / FIGURE}")
 
     def _report_other(self) -> None:
-        """Report a ranking or a study."""
+        """Write and print the report of a ranking or a study."""
         from nasbench1shot1.experiments.correlation.record import Ranking
         from nasbench1shot1.experiments.correlation.screen import show
         from nasbench1shot1.experiments.rescoring import write_ranking_report, write_study_report
@@ -64,7 +64,7 @@ class Report:
         elif isinstance(run, Study):
             summary, tell = write_study_report(run, table, out), conclude
         else:
-            raise InvalidInputError(f"'{self.folder}' cannot be reported: give a search, ranking or study")
+            raise InvalidInputError(f"'{self.folder}' cannot be scored again: give a search, a ranking or a study")
         print(f"Table {table.id}")
         tell(summary, out, literal_console())
 

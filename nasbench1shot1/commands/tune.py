@@ -120,7 +120,7 @@ class TuneWorker:
         try:
             run_worker(self.folder, evaluate, name=self.name, host=self.host, patience=self.patience, say=say)
         except KeyboardInterrupt as stop:
-            raise KeyboardInterrupt("worker stopped; another worker continues its search, if it had one") from stop
+            raise KeyboardInterrupt("worker stopped; if it was running a search, another worker continues it") from stop
 
 
 def _optimizer_name(flags: Mapping[str, str]) -> str:

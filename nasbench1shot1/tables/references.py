@@ -12,7 +12,7 @@ from nasbench1shot1.wording import counted
 
 
 class References:
-    """The spaces that a table covers, and "nb101" for all its rows.
+    """The references of a table: the spaces that it covers, and "nb101" for all its rows.
 
     Args:
         table_id: names the table in errors.
@@ -52,7 +52,7 @@ class References:
         return float(self.means(split, np.array([self.best_row(reference, split, epochs)]), epochs)[0])
 
     def means(self, split: str, rows: Rows, epochs: int) -> NDArray[np.float64]:
-        """Return the mean accuracies of rows over the repeats, (N,), NaN where a row has none; raises as `best_row`."""
+        """Return the mean accuracy of each row over its repeats, (N,), NaN without one; raises as `best_row` does."""
         name = f"{known_split(split)}_accuracy"
         known = self._folder.epochs_of(name)
         if epochs not in known:

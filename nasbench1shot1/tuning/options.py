@@ -45,7 +45,7 @@ class TuningOptions:
     config_space: str = "cs2"
     """Hyperparameters and their ranges: cs1, cs2, cs3, or a ConfigSpace file (.json, .yaml)."""
     tuner: Tuner = "bohb"
-    """Tuning algorithm: bohb, smac (SMAC3's model in the same brackets), or random (random configurations at the
+    """Tuning algorithm: bohb, smac (SMAC3's model in BOHB's brackets), or random (random configurations at the
     maximum budget)."""
     min_budget: Annotated[int, Range(1, MOST_EPOCHS)] = 25
     """Minimum budget: number of search epochs of the shortest searches."""

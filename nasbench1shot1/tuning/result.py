@@ -19,20 +19,20 @@ OF_AN_OBSERVATION = (
     "valid_regret", "test_regret", "folder",
 )  # fmt: skip
 REGRETS = {"valid_regret": ("validation regret", "#e07b39", 2.6), "test_regret": ("test regret", "#1b6ca8", 1.2)}
-"""Label, colour and line width of a curve; the lower one is wider, because the two can coincide."""
+"""Label, colour and line width of each curve. The one drawn first is wider, because the two can coincide."""
 HOUR = 3600.0
 
 
 def summarise(study: Study, lines: Sequence[Mapping[str, Any]], table_id: str) -> dict[str, Any]:
     """Return the summary of a study whose searches have all ended.
 
-    `best` is the observation with the lowest loss over all budgets; `equally_good` counts the observations that have
-    it. `best_at_maximum` is the observation with the lowest loss at the largest budget with a finite loss. Both are
-    null if all searches diverged.
+    `best` is the observation with the lowest loss over all budgets; `equally_good` counts the observations with that
+    loss. `best_at_maximum` is the observation with the lowest loss at the largest budget with a finite loss. `best` and
+    `best_at_maximum` are null if all searches diverged.
 
     Args:
         study: the study.
-        lines: its observations, with the values of a table.
+        lines: its observations, with the errors and regrets of a table.
         table_id: the id of that table.
     """
     found = best(lines)
@@ -63,7 +63,8 @@ def _described(study: Study, line: Mapping[str, Any] | None) -> dict[str, Any] |
 def trajectory_figure(study: Study, lines: Sequence[Mapping[str, Any]], table: "Table") -> "Figure":
     """Draw the regret of the best observation so far over simulated time, and the regret of every search.
 
-    Arguments are as in `summarise`. The best observation is the one that the tuner saw as the best.
+    `study` and `lines` are as in `summarise`; `table` is the table of the regrets. The best observation is the one with
+    the lowest loss.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -154,12 +154,12 @@ def announce(study: Study, table: "Table", brackets: Brackets, done: int, consol
     say(textwrap.fill(f"Hyperparameters: {'; '.join(_ranges(study))}", 80, break_on_hyphens=False))
     say(f"{_plan(brackets)}{f', {done:,} done' if done else ''}; continuation: {config['continuation']}")
     if done == brackets.planned:
-        say("Nothing is left to do; a larger --iterations extends the study.")
+        say("All searches are done; a larger --iterations extends the study.")
     where = f"{shared['device']} with {counted(shared['threads'], 'thread')}"
     say(f"{counted(config['workers'], 'worker')} on this machine; each search on {where}")
     if done < brackets.planned:
         who = "More workers" if config["workers"] else "Workers"
-        only_here = " (on other machines, after --host)" if config["host"].startswith(LOOPBACK) else ""
+        only_here = " (from other machines only if --host is set)" if config["host"].startswith(LOOPBACK) else ""
         say(f"{who} can join{only_here}: nb1shot1 tune-worker {study.folder}")
     size = f"{counted(shared['channels'], 'channel')} × {counted(shared['cells'], 'cell')}"
     halves = f"{config['weight_images']:,} + {config['architecture_images']:,} of {shared['images']}"
@@ -171,10 +171,10 @@ def announce(study: Study, table: "Table", brackets: Brackets, done: int, consol
 
 
 def conclude(summary: Mapping[str, Any], folder: Path, console: Console) -> None:
-    """Print a summary of a study, and where it is."""
+    """Print the summary of a study, and the folder that holds it."""
     say = sayer(console)
     ended, by_model = _searches(summary["observations"]), summary["model_based"]
-    say(f"{ended} ended; {summary['diverged']} diverged, and {by_model} had a configuration that the model proposed.")
+    say(f"{ended} ended; {summary['diverged']} diverged, and {by_model} had a model-based configuration.")
     if best_found := summary["best"]:
         values = ", ".join(f"{name} {_short(value)}" for name, value in best_found["configuration"].items())
         ties = f" (the first of {summary['equally_good']} searches)" if summary["equally_good"] > 1 else ""

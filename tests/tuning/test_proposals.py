@@ -1,4 +1,4 @@
-"""What every tuner promises: a study that was stopped proposes what an uninterrupted one does.
+"""Every tuner's promise: a study that was stopped proposes what an uninterrupted one does.
 
 Each session proposes in a process of its own, because Python's hashes of strings differ between processes.
 """

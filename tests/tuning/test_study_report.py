@@ -1,4 +1,4 @@
-"""`nb1shot1 report STUDY`, and the sentences and pictures that name the tuner."""
+"""`nb1shot1 report STUDY`, and the names of tuners on screens and in pictures."""
 
 from io import StringIO
 from pathlib import Path

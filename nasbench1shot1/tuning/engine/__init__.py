@@ -1,1 +1,1 @@
-"""The engine of a study: proposals, master, dispatcher and workers. It does not depend on searches."""
+"""The engine of a study: proposals, master, dispatcher and workers. It is independent of searches."""

@@ -1,4 +1,4 @@
-"""The configuration generator of BOHB: hpbandster's without its known faults.
+"""The configuration generator of BOHB: hpbandster's, with its known faults fixed.
 
 `BohbGenerator` fixes these faults of hpbandster's `optimizers/config_generators/bohb.py`:
 
@@ -79,7 +79,7 @@ class BohbGenerator(BOHB):  # type: ignore[misc]
     def get_config(
         self, budget: int, configuration_id: ConfigurationId, pending: Sequence[Configured] = ()
     ) -> Proposed:
-        """Return the configuration with an identity, the space's default for the first one; `pending` is not used."""
+        """Return the configuration with an identity; the first one is the space's default. `pending` is not used."""
         if configuration_id == FIRST:
             return default_configuration(self.configspace)
         rng = random_state(self.seed, *configuration_id)

@@ -44,7 +44,7 @@ class Brackets:
 
     @cached_property
     def budgets(self) -> tuple[int, ...]:
-        """All budgets in use, in whole epochs, ascending; they differ, because eta is 2 or more."""
+        """All budgets in use, in whole epochs, ascending; they are distinct, because eta is at least 2."""
         if self.only_maximum:
             return (self.max_budget,)
         powers = range(self._stages - 1, -1, -1)

@@ -41,7 +41,7 @@ CALLS_AT_ONCE = 32
 class StudyDispatcher(Dispatcher):  # type: ignore[misc]
     """Gives trials to workers; `events` receives what happens.
 
-    `unreachable` names the workers that registered but do not answer calls from this machine.
+    `unreachable` holds the names of workers that registered but do not answer calls from this machine.
 
     Args:
         address: the session's name server.
@@ -217,7 +217,7 @@ class StudyDispatcher(Dispatcher):  # type: ignore[misc]
         with self.runner_cond:
             known = {name: worker.uri for name, worker in self.worker_pool.items()}
         new = [(name, uri) for name, uri in listed.items() if known.get(name) != uri]
-        list(self._calls.map(lambda entry: self._join(*entry), new))  # one out of reach takes `answers_within` seconds
+        list(self._calls.map(lambda entry: self._join(*entry), new))  # an unreachable one takes `answers_within`
         self.unreachable &= {name.partition(".worker.")[2] for name in listed}
         with self.runner_cond:
             workers = list(self.worker_pool.values())

@@ -1,4 +1,4 @@
-"""The events that the dispatcher reports to the master; `at` is when they happened, by `time.monotonic`."""
+"""The events that the dispatcher reports to the master; `at` is the time of an event by `time.monotonic`."""
 
 import time
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ class Finished:
 
 @dataclass(frozen=True)
 class Returned:
-    """A trial is back in the queue; `died` says whether its worker, or the process of its evaluation, died."""
+    """A trial is back in the queue; `died` is True if its worker, or the process of its evaluation, died."""
 
     trial: Trial
     worker: str

@@ -6,6 +6,6 @@ from nasbench1shot1.errors import UserError
 
 
 def require_extra(package: str) -> None:
-    """Raise UserError if a package of the extra is not installed."""
+    """Raise UserError if a package of the extra [tune] is not installed."""
     if find_spec(package) is None:
         raise UserError(f"tuning needs {package}: in a checkout, run pip install '.[tune]'")

@@ -1,4 +1,4 @@
-"""What proposes configurations, and what all such generators share: the default, random draws, and their seeds."""
+"""The interface of configuration generators, and what all of them share: the default, random draws and seeds."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
 
 Configured = dict[str, Scalar]
-"""A configuration."""
+"""A configuration: values of the active hyperparameters, by name."""
 Proposed = tuple[Configured, dict[str, bool]]
 """A configuration, and hpbandster's information about it."""
 
 FIRST: ConfigurationId = (0, 0, 0)
-"""The configuration that is the space's default."""
+"""Identity of the first configuration, which is the space's default."""
 MODEL_BASED = "model_based_pick"
 
 
 class ConfigurationGenerator(Protocol):
-    """Proposes configurations. Its seed and the arguments of all calls determine a proposal."""
+    """Proposes configurations. Its seed and the arguments of all calls so far must determine a proposal."""
 
     def get_config(
         self, budget: int, configuration_id: ConfigurationId, pending: Sequence[Configured] = ()
@@ -30,13 +30,13 @@ class ConfigurationGenerator(Protocol):
         """Return the configuration with an identity; the first one is the space's default.
 
         Args:
-            budget: the epochs of its first trial.
-            configuration_id: its identity.
+            budget: the epochs of the configuration's first trial.
+            configuration_id: the configuration's identity.
             pending: configurations of trials that have not ended.
         """
 
     def new_result(self, job: Job) -> None:
-        """Add an observation: `job.kwargs` has config and budget; a result of None is a diverged trial's."""
+        """Add an observation: `job.kwargs` has config and budget; `job.result` is None if the trial diverged."""
 
 
 def random_state(*numbers: int) -> np.random.RandomState:
@@ -50,6 +50,6 @@ def default_configuration(space: "ConfigurationSpace") -> Proposed:
 
 
 def random_configuration(space: "ConfigurationSpace", rng: np.random.RandomState) -> Proposed:
-    """Return a random configuration of a space, which it seeds."""
+    """Seed a space from `rng`, and return a random configuration of it."""
     space.seed(rng.randint(2**31))
     return plain(dict(space.sample_configuration())), {MODEL_BASED: False}

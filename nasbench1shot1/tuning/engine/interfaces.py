@@ -9,7 +9,7 @@ from nasbench1shot1.tuning.engine.trial import Observation, Outcome, Recorded, T
 Tuner = Literal["bohb", "smac", "random"]
 """The algorithm that proposes configurations."""
 TUNERS: dict[Tuner, str] = {"bohb": "BOHB", "smac": "SMAC", "random": "random search"}
-"""The names of the tuners for readers."""
+"""Display names of the tuners."""
 
 
 Evaluate = Callable[[Trial, Callable[[], bool]], Outcome]
@@ -73,7 +73,7 @@ class Recorder(Protocol):
         """Return what was observed in earlier sessions, in order of registration; called once, at the start."""
 
     def steps_done(self, trial: Trial) -> int:
-        """Return how far the evaluation of a trial has come; called when its worker has died."""
+        """Return the number of steps that the evaluation of a trial has completed; called when its worker has died."""
 
     def observed(self, observation: Observation) -> None:
         """Record an observation durably; once this returns, the trial is never evaluated again."""
@@ -98,8 +98,8 @@ class Timing:
         ping_interval: seconds between checks of the workers.
         answers_within: seconds after which an unanswered call has failed.
         missed_pings: calls in a row that time out before a worker is presumed dead. A refused connection suffices.
-        most_deaths: deaths of a trial's worker, without progress between them, after which the study ends with an
-            error.
+        most_deaths: number of worker deaths on one trial, without progress in between, after which the study ends with
+            an error.
     """
 
     wait_for_workers: float = 600.0
@@ -113,11 +113,11 @@ USUAL_TIMING = Timing()
 
 
 Say = Callable[[str], None]
-"""Takes a line for a reader."""
+"""Prints a line for the user."""
 
 
 def silent(line: str) -> None:
-    """Say nothing."""
+    """Print nothing."""
 
 
 @dataclass(frozen=True)

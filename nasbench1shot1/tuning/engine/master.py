@@ -73,7 +73,7 @@ class StudyMaster:
         self._submissions, self._attempts = Submissions(folder), Attempts(folder)
         self._open: dict[tuple[ConfigurationId, int], _Open] = {}
         self._reached: dict[ConfigurationId, int] = {}
-        self._deaths: dict[tuple[ConfigurationId, int], tuple[int, int]] = {}  # steps done, deaths since
+        self._deaths: dict[tuple[ConfigurationId, int], tuple[int, int]] = {}  # steps done, and deaths since then
         self._observed = self._losses = 0
         self._clock = Clock(self._replay())
         self._connected, self._ever_connected = time.monotonic(), False
@@ -143,9 +143,10 @@ class StudyMaster:
             self._recorder.progress(self._progress(dispatcher))
 
     def _submit(self, dispatcher: StudyDispatcher) -> bool:
-        """Submit a trial if a worker needs one, so that each proposal knows as many observations as possible.
+        """Submit one trial if there are more workers than open trials; return whether one was submitted.
 
-        Events are handled between two proposals, because a proposal can take seconds. Returns whether there was one.
+        A trial is proposed only when a worker needs it, so that the proposal uses as many observations as possible.
+        Because a proposal can take seconds, events are handled between two proposals.
         """
         if len(self._open) >= dispatcher.number_of_workers() or (proposal := self._proposer.propose()) is None:
             return False
@@ -212,7 +213,7 @@ class StudyMaster:
         )
 
     def _count_death(self, event: Returned) -> None:
-        """Raise UserError if a trial's workers died too often without progress between their deaths."""
+        """Count the death of a trial's worker; raise UserError after too many deaths without progress in between."""
         steps, key = self._recorder.steps_done(event.trial), event.trial.key
         before, deaths = self._deaths.get(key, (steps, 0))
         deaths = 1 if steps > before else deaths + 1
@@ -237,7 +238,7 @@ class StudyMaster:
         if dispatcher.unreachable:
             raise UserError(
                 f"no worker can be reached from this machine, although {', '.join(sorted(dispatcher.unreachable))} "
-                f"registered: check firewalls, and the --host of nb1shot1 tune-worker; then continue with nb1shot1 "
+                f"registered: check firewalls and the --host of nb1shot1 tune-worker, then continue with nb1shot1 "
                 f"tune --resume {self.folder}"
             )
         what = "all workers were lost, and none" if self._ever_connected else "no worker"

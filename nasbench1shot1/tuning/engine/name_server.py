@@ -33,7 +33,7 @@ class Address:
     Attributes:
         host, port: its address.
         machine: name of the machine that runs it.
-        run_id: hpbandster's name of the session, random: what belongs to an earlier session is not answered.
+        run_id: hpbandster's name of the session. It is random, so that sessions ignore calls meant for earlier ones.
     """
 
     host: str
@@ -43,7 +43,7 @@ class Address:
 
     @property
     def is_out_of_reach(self) -> bool:
-        """Whether the address is one that only the master's own machine can reach, and this machine is another one."""
+        """Whether only the master's own machine can reach the address, and this machine is a different one."""
         return self.host.startswith(LOOPBACK) and self.machine != socket.gethostname()
 
 
@@ -100,7 +100,7 @@ def name_server(folder: Path, host: str, port: int) -> Iterator[Address]:
 
 
 def _start(server: StudyNameServer, folder: Path) -> None:
-    """Start a name server; an error says how to continue the study, whose folder exists by now."""
+    """Start a name server; an error tells how to continue the study, because its folder already exists."""
     try:
         server.start()
     except InvalidInputError as error:

@@ -1,6 +1,6 @@
-"""Proposing what to evaluate next: hpbandster's brackets, without its threads, and a generator of configurations.
+"""Proposing what to evaluate next: hpbandster's brackets, without its threads, and a configuration generator.
 
-`Proposer` is what a study needs from a tuner.
+`Proposer` is the interface that a study needs from a tuner.
 """
 
 import logging

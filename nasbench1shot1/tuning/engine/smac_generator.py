@@ -1,15 +1,15 @@
 """The configuration generator of SMAC3: a random forest and expected improvement.
 
-SMAC's own loop keeps its state in files and draws from generators whose position depends on everything that was asked
-before. Here each proposal comes from a new `MultiFidelityFacade`, which is told all observations and pending trials,
-and then asked once. Its seed depends on the study's seed and the configuration's identity. A resumed study therefore
-proposes what an uninterrupted one does, and SMAC needs neither dask nor a process of its own.
+SMAC's own loop keeps its state in files and draws from random generators whose state depends on all earlier proposals.
+Here each proposal comes from a new `MultiFidelityFacade`, which is told all observations and pending trials and then
+asked once. Its seed depends on the study's seed and the configuration's identity. A resumed study therefore proposes
+what an uninterrupted one does, and SMAC needs neither dask nor a process of its own.
 
-Two other differences follow from that:
+This requires two more differences from SMAC:
 
-- The coin that decides for a random configuration is tossed here. In a new facade, the coin and the random
-  configuration would come from the same seed, so that all random configurations would lie close together.
-- The local search starts from a sorted list. SMAC's comes from a set, whose order differs from process to process.
+- `SmacGenerator` itself decides whether a configuration is random. A new facade would draw this decision and the random
+  configuration from the same seed, so that all random configurations would lie close together.
+- The local search starts from a sorted list. SMAC's list comes from a set, whose order differs between processes.
 
 Source: Lindauer et al., SMAC3: A Versatile Bayesian Optimization Package for Hyperparameter Optimization (JMLR 2022).
 """
@@ -49,14 +49,14 @@ if TYPE_CHECKING:
 
 RANDOM_FRACTION = 0.2  # SMAC's default
 BY_MODEL = "Acquisition Function Maximizer"
-"""How the origins begin of configurations that SMAC's model proposes."""
+"""Prefix of the `origin` of configurations that SMAC's model proposes."""
 
 
 class SmacGenerator:
     """Proposes configurations by SMAC's random forest, which is fitted to the largest budget with enough observations.
 
-    Enough is twice the number of hyperparameters that vary, and two more: as many as BOHB's densities need. SMAC's own
-    default is a single observation.
+    Enough observations are 2(d + 1) for d hyperparameters that vary, as many as BOHB's densities need. SMAC's default
+    is a single observation.
 
     Args:
         space: the configurations; it is copied.
@@ -72,7 +72,7 @@ class SmacGenerator:
     def get_config(
         self, budget: int, configuration_id: ConfigurationId, pending: Sequence[Configured] = ()
     ) -> Proposed:
-        """Return the configuration with an identity: the space's default for the first one, none that is pending."""
+        """Return the configuration with an identity; the first one is the space's default. SMAC avoids pending ones."""
         if configuration_id == FIRST:
             return default_configuration(self.configspace)
         rng = random_state(self.seed, *configuration_id)
@@ -88,14 +88,14 @@ class SmacGenerator:
     def new_result(self, job: Job) -> None:
         """Add an observation; a result of None, for a diverged trial, counts as the worst one of its budget.
 
-        Of several observations of a configuration at a budget, the last counts, as in SMAC.
+        The last of several observations of a configuration at a budget counts, as in SMAC.
         """
         configuration = Configuration(self.configspace, values=job.kwargs["config"])
         loss = math.inf if job.result is None else job.result["loss"]
         self.observed.setdefault(job.kwargs["budget"], {})[configuration] = loss
 
     def _ask(self, seed: int, pending: Sequence[Configured]) -> Configuration:
-        with TemporaryDirectory() as folder, parallel_config("sequential"):  # threads would take longer to start
+        with TemporaryDirectory() as folder, parallel_config("sequential"):  # starting threads would take longer
             scenario = Scenario(self.configspace, None, Path(folder), deterministic=True, n_trials=1, seed=seed)
             smac = MultiFidelityFacade(
                 scenario,
@@ -126,7 +126,7 @@ class SmacGenerator:
 
 
 class OrderedSearch(LocalAndSortedRandomSearch):
-    """SMAC's search for the largest acquisition value, with the defaults of its facade and an ordered local search."""
+    """SMAC's acquisition maximizer, with the defaults of its facade and an ordered local search."""
 
     def __init__(self, scenario: Scenario) -> None:
         space, seed = scenario.configspace, scenario.seed
@@ -142,7 +142,7 @@ class OrderedLocalSearch(LocalSearch):
 
 
 class AlreadyObserved(AbstractInitialDesign):
-    """Adds nothing: SMAC passes over observed configurations, but warns if there is no initial design."""
+    """An initial design that adds nothing: SMAC skips observed configurations, but warns if there is no design."""
 
     def __init__(self, scenario: Scenario, observed: list[Configuration]) -> None:
         super().__init__(scenario, n_configs=1)
@@ -153,7 +153,7 @@ class AlreadyObserved(AbstractInitialDesign):
 
 
 class Asked(AbstractIntensifier):
-    """Asks for new configurations, and leaves their budgets to the brackets of the study."""
+    """An intensifier that only asks for new configurations; the brackets of the study set their budgets."""
 
     uses_seeds = uses_budgets = True
     uses_instances = uses_cutoffs = False
@@ -166,12 +166,12 @@ class Asked(AbstractIntensifier):
         """Do nothing: the study itself keeps the incumbent."""
 
     def get_trials_of_interest(self, config: Configuration, **options: Any) -> list[TrialInfo]:
-        """Return nothing: no trial validates an incumbent."""
+        """Return no trials: none validates an incumbent."""
         return []
 
     def get_state(self) -> dict[str, Any]:
-        """Return nothing: SMAC's state is not kept."""
+        """Return an empty state: SMAC's state is not kept."""
         return {}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Do nothing."""
+        """Do nothing: no state was kept."""

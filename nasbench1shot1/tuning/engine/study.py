@@ -54,7 +54,7 @@ def run_study(
         InvalidInputError: the host is unknown, the port is taken, or a hyperparameter has an unsupported type.
         DamagedFileError: the recorded submissions and observations contradict each other, the space or the brackets.
         UserError: no worker has connected for `wait_for_workers` seconds, an evaluation failed for another reason than
-            divergence, its worker died `most_deaths` times without progress, or the first ten trials and all others
+            divergence, its workers died `most_deaths` times without progress, or the first ten trials and all others
             diverged.
         RunStoppedError: Ctrl-C.
     """

@@ -36,7 +36,7 @@ class StudyWorker(Worker):  # type: ignore[misc]
         name: the worker's name, unique among the workers of the study.
         host: name or address under which the master reaches this machine.
         pace: intervals and time limits.
-        say: takes a line about each event.
+        say: prints a line about each event.
     """
 
     busy: bool

@@ -38,27 +38,27 @@ def run_worker(
             interface that leads to the master.
         patience: seconds to wait for a master.
         pace: intervals and time limits.
-        say: takes a line about each event.
+        say: prints a line about each event.
 
     Raises:
         InvalidInputError: the folder does not exist, or `host` is not this machine.
-        UserError: no master has answered for `patience` seconds, or the master's address is only valid on its own
-            machine.
+        UserError: no master has answered for `patience` seconds, or only the master's own machine can reach the
+            master's address.
     """
     require_extra("hpbandster")
     if not folder.is_dir():
         raise InvalidInputError(f"'{folder}' is not a study: give a study's folder")
     full_name = f"{socket.gethostname()}.{name or f'{os.getpid()}-{secrets.token_hex(2)}'}"
     deadline = time.monotonic() + patience
-    say(f"waiting for nb1shot1 tune in {folder}")
+    say(f"waiting for nb1shot1 tune to run the study {folder}")
     while not (folder / SUMMARY).exists():
         if _serve(folder, evaluate, full_name, host, pace, say):
             deadline = time.monotonic() + patience
             say("nb1shot1 tune has ended or cannot be reached")
         elif time.monotonic() > deadline:
             raise UserError(
-                f"nb1shot1 tune has not answered in '{folder}' for {patience:g} s: continue the study with nb1shot1 "
-                f"tune --resume {folder}"
+                f"nb1shot1 tune has not answered for {patience:g} s: continue the study with nb1shot1 tune --resume "
+                f"{folder}"
             )
         time.sleep(min(pace.look_every, 0.5))
     say("the study is finished")
@@ -78,7 +78,7 @@ def _serve(folder: Path, evaluate: Evaluate, name: str, host: str | None, pace: 
     if address.is_out_of_reach:
         raise UserError(
             f"the study runs on {address.machine} with --host {address.host}, which other machines cannot reach: stop "
-            f"it there, and continue with nb1shot1 tune --resume {folder} --host ADDRESS"
+            f"it there, and continue it with nb1shot1 tune --resume {folder} --host ADDRESS"
         )
     if (own_host := host or own_address(address.host, address.port)) is None:
         return False
