@@ -115,7 +115,7 @@ def _start(options: StudyOptions, out: str | Path | None, console: "Console | No
         sections = {COMMON: vars(tuning), SEARCH_OPTIONS: options.shared(space)}
         facts = _facts(tuning.space, table, images, halves)
         write_config_space(space, folder / CONFIG_SPACE)
-        packages = ("hpbandster", "Pyro4", *(["smac"] if tuning.tuner == "smac" else []))
+        packages = ("hpbandster", "Pyro4", *(["scikit-learn", "smac"] if tuning.tuner == "smac" else []))
         versions = {package: version(package) for package in packages}
         writer.describe(description(Study.KIND, sections, facts), {**environment(common.device), **versions})
     return run_session(folder, console)
