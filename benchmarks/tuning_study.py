@@ -16,12 +16,14 @@ import pandas
 from scipy.stats import spearmanr
 
 import nasbench1shot1 as nb
+from nasbench1shot1.experiments.tuning.importance import importances
 from nasbench1shot1.experiments.tuning.trajectory import Curve, average, costs, trajectory
 from nasbench1shot1.experiments.tuning.trajectory_drawing import draw_trajectories
 from nasbench1shot1.files import save_figure
 from nasbench1shot1.tuning.engine.interfaces import TUNERS
 
 REPETITIONS = 1000
+GOOD = 0.0075
 
 
 def spread(values):
@@ -89,6 +91,17 @@ def describe(groups):
             print(f"  {name} and loss: Spearman {rho:.2f}")
 
 
+def describe_each(studies):
+    """Print each study's final incumbent, and the share of its searches that find a good architecture."""
+    print()
+    for study in studies:
+        frame, config = study.observations, study.config
+        best = frame.loc[frame["loss"].idxmin()]
+        how = f"search {best['number'] + 1}, {best['budget']} epochs, model-based: {best['model_based']}"
+        share = (frame["valid_regret"] < GOOD).mean()
+        print(f"{TUNERS[config['tuner']]}, seed {config['seed']}: {how}; validation regret below {GOOD}: {share:.2f}")
+
+
 def check_comparable(studies):
     """Raise SystemExit if studies differ in more than their tuner, seed and number of brackets."""
     free = {"tuner", "seed", "iterations", "created"}
@@ -115,6 +128,8 @@ def main():
     sampling(first.config["space"], table, seconds)
     compare(groups, lambda frame: frame["budget"].to_numpy(float), "search epochs")
     describe(groups)
+    describe_each(opened)
+    print(f"\nfANOVA, all studies:\n{importances(opened).to_string(index=False)}\n")
     if options.out:
         curves = [
             Curve(tuner, TUNERS[tuner], [trajectory(study.observations) for study in studies])
