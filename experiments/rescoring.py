@@ -23,6 +23,7 @@ from nasbench1shot1.tuning.record import TRAJECTORY, Study
 from nasbench1shot1.tuning.result import summarise as summarise_study
 from nasbench1shot1.tuning.result import trajectory_figure
 
+MEASURED = ["valid_measured", "test_measured"]
 OF_A_REPORT = {METRICS, SUMMARY, FIGURE, TRAJECTORY, *FILES}
 
 
@@ -45,7 +46,9 @@ def rescore_study(study: Study, table: Table) -> pandas.DataFrame:
     """
     lines, flags = _study_lines(study, table)
     own = [name for name in study.observations if name not in Study.FIELDS]
-    return pandas.concat([Study.as_frame(lines), pandas.DataFrame(flags), study.observations[own]], axis=1)
+    return pandas.concat(
+        [Study.as_frame(lines), pandas.DataFrame(flags, columns=MEASURED), study.observations[own]], axis=1
+    )
 
 
 def write_report(run: Run, table: Table, out: Path) -> dict[str, Any]:
@@ -140,7 +143,7 @@ def _study_lines(study: Study, table: Table) -> tuple[list[dict[str, Any]], list
     lines, flags = [], []
     for line in study.lines:
         found = scores[line["architecture"]].fields(line["search_seconds"]) if line["architecture"] else {}
-        flags.append({name: bool(found.get(name, False)) for name in ("valid_measured", "test_measured")})
+        flags.append({name: bool(found.get(name, False)) for name in MEASURED})
         lines.append({**line, **{name: value for name, value in found.items() if name in line}})
     return lines, flags
 

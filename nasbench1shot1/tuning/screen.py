@@ -15,8 +15,7 @@ from rich.text import Text
 from nasbench1shot1.images.store import TRAINING_IMAGES
 from nasbench1shot1.tuning.config_spaces import as_content
 from nasbench1shot1.tuning.engine.brackets import Brackets
-from nasbench1shot1.tuning.engine.interfaces import TUNERS, BracketState, Progress, WorkerState
-from nasbench1shot1.tuning.engine.name_server import LOOPBACK
+from nasbench1shot1.tuning.engine.interfaces import LOOPBACK, TUNERS, BracketState, Progress, WorkerState
 from nasbench1shot1.tuning.record import TRAJECTORY, Study, best
 from nasbench1shot1.wording import counted, duration, percent, sayer
 

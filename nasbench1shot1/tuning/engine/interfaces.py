@@ -10,6 +10,8 @@ Tuner = Literal["bohb", "smac", "random"]
 """The algorithm that proposes configurations."""
 TUNERS: dict[Tuner, str] = {"bohb": "BOHB", "smac": "SMAC", "random": "random search"}
 """Display names of the tuners."""
+LOOPBACK = ("localhost", "127.", "::1")
+"""How addresses begin that only their own machine can reach."""
 
 
 Evaluate = Callable[[Trial, Callable[[], bool]], Outcome]

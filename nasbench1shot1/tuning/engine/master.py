@@ -2,8 +2,8 @@
 
 hpbandster's `core/master.py` registers results in the thread that received them, waits on conditions without a time
 limit, and resumes by feeding old results to its model (`WarmStartIteration`), without their brackets. Here only this
-loop changes the study's state. Every wait has a time limit, and a stopped study is replayed: all submissions and
-observations are made again in their order, so that brackets and models are those of an uninterrupted study.
+loop changes the study's state. Every wait has a time limit. A stopped study is replayed: repeating its submissions and
+observations in order restores the brackets and models that an uninterrupted study would have.
 """
 
 import time

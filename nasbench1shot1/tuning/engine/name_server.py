@@ -20,10 +20,10 @@ from hpbandster.core.nameserver import NameServer
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.files import reason, write_json
 from nasbench1shot1.runs.options import flag
+from nasbench1shot1.tuning.engine.interfaces import LOOPBACK
 from nasbench1shot1.tuning.engine.remote import answer
 
 NAME_SERVER = "name_server.json"
-LOOPBACK = ("localhost", "127.", "::1")
 
 
 @dataclass(frozen=True)
