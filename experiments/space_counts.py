@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nasbench1shot1.architecture import live_blocks
 from nasbench1shot1.experiments.spaces import choice_block_space
+from nasbench1shot1.nasbench101.architecture import live_blocks
 from nasbench1shot1.nasbench101.cell import OPERATIONS
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
 from nasbench1shot1.search_spaces.wirings import pruned_matrix

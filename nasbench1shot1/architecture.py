@@ -1,158 +1,85 @@
-"""Architectures: discrete choices in a search space, which all parts of the package exchange."""
+"""Architectures: discrete choices in a search space, which all parts of the package exchange.
 
-import operator
+Every family of spaces has a form of its own, a subclass of `Architecture` with its own text.
+"""
+
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise
+from importlib import import_module
+from typing import Any, ClassVar, Self
 
-import numpy as np
+from nasbench1shot1.errors import InvalidInputError
 
-from nasbench1shot1.errors import InvalidInputError, unknown_name
-from nasbench1shot1.nasbench101.cell import INPUT, OPERATIONS, OUTPUT, Cell
+CELL_FORM = "nasbench1shot1.nasbench101.architecture:CellArchitecture"
+FORMS = (CELL_FORM,)
+"""The built-in forms as "module:class"; each is imported only when it is used."""
 
-SHORT_NAMES = ("conv3x3", "conv1x1", "maxpool3x3")
-"""Names of NAS-Bench-101's operations in the text form of architectures, in the order of `cell.OPERATIONS`."""
-
-_TEXT = re.compile(r"(?P<space>[\w-]+):(?P<parents>[0-9,|]*):(?P<operations>[\w,]*)")
-_NODE = r"(?:0|[1-9][0-9]{0,2})"  # one way to write a number, so that equal architectures have equal texts
+_SPACE = re.compile(r"[\w-]+")
 
 
-@dataclass(frozen=True)
 class Architecture:
-    """An architecture of a space of cells; immutable, hashable, comparable.
+    """An architecture of a search space: an immutable, hashable value. Equal architectures have equal texts.
 
-    Nodes are numbered 0 (input), 1…n (choice blocks), n + 1 (output). Loose ends are kept: two architectures
-    that differ only in blocks without a path to the output are unequal, but have equal cells. A node may have no
-    parents if its space allows it.
+    This class is the base of all forms. `Architecture(space, parents, operations)` makes a
+    `nasbench101.architecture.CellArchitecture`, the form of s1, s2, s3 and nb101.
 
     Attributes:
         space: the short name of its search space, "s1" for example.
-        parents: the ascending parents of block 1, …, block n and the output (n + 1 tuples).
-        operations: index in `cell.OPERATIONS` of the operation of each block (n integers).
-
-    Lists and NumPy integers are accepted and converted to tuples of Python integers.
-
-    Raises:
-        InvalidInputError: a part does not consist of integers, the parents of a node are not ascending or do not come
-            before it, an operation does not exist, or the numbers of operations and blocks differ. Only
-            `SearchSpace.index` checks whether the architecture is in its space.
     """
+
+    SYNTAX: ClassVar[str] = ""
+    """The form of the text with an example, for messages."""
 
     space: str
-    parents: tuple[tuple[int, ...], ...]
-    operations: tuple[int, ...]
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.space, str) or not re.fullmatch(r"[\w-]+", self.space):
-            raise InvalidInputError(f"{self.space!r} is not a space's name: give letters, digits, _ and -, as in 's1'")
-        try:
-            parents = tuple(_as_integers(of_node) for of_node in self.parents)
-            operations = _as_integers(self.operations)
-        except TypeError as error:
-            raise InvalidInputError(
-                f"an architecture of {self.space} needs integers, parents=((0,), (0, 1), …) and operations=(0, …), "
-                f"not {self.parents!r} and {self.operations!r}"
-            ) from error
-        _check(_text(self.space, parents, operations), parents, operations)
-        object.__setattr__(self, "parents", parents)
-        object.__setattr__(self, "operations", operations)
+    def __new__(cls, *arguments: Any, **named: Any) -> Self:
+        """Make an instance of the form of cells if no other form is named."""
+        made: Self = object.__new__(_form(CELL_FORM) if cls is Architecture else cls)
+        return made
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        raise NotImplementedError
 
     @classmethod
-    def unchecked(cls, space: str, parents: tuple[tuple[int, ...], ...], operations: tuple[int, ...]) -> "Architecture":
-        """Make an architecture from valid tuples without checks, which takes half the time; for search spaces."""
-        arch = object.__new__(cls)
-        arch.__dict__.update(space=space, parents=parents, operations=operations)
-        return arch
+    def parse(cls, text: str) -> Self:
+        """Read the result of `str(architecture)`; only the form is checked.
 
-    @classmethod
-    def parse(cls, text: str) -> "Architecture":
-        """Read the result of `str(architecture)`, e.g. "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3".
-
-        A node without parents has nothing between its bars, as block 2 in "nb101:0||0,1|…". Only the form is checked;
         `SearchSpace.index` checks whether the architecture is in its space.
 
+        Args:
+            text: for example "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3".
+
         Raises:
-            InvalidInputError: the text does not have that form.
+            InvalidInputError: the text is not an architecture, or not one of this form.
         """
-        match = _TEXT.fullmatch(str(text).strip())
-        if not match:
-            raise InvalidInputError(
-                f"'{text}' is not an architecture: write space:parents:operations, for example "
-                "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"
-            )
-        parents = tuple(_integers(part, text) for part in match["parents"].split("|"))
-        operations = tuple(_operation(name) for name in match["operations"].split(","))
-        return cls(match["space"], parents, operations)
+        forms = [_form(name) for name in FORMS] if cls is Architecture else [cls]
+        for form in forms:
+            if (found := form.from_text(str(text).strip())) is not None:
+                return found
+        raise InvalidInputError(f"'{text}' is not an architecture: write {' or '.join(form.SYNTAX for form in forms)}")
 
-    @cached_property
-    def cell(self) -> Cell:
-        """The NAS-Bench-101 cell of this architecture; loose ends are pruned."""
-        nodes = len(self.parents) + 1
-        matrix = np.zeros((nodes, nodes), np.int8)
-        for node, parents in enumerate(self.parents, start=1):
-            matrix[list(parents), node] = 1
-        return Cell(matrix, [INPUT, *(OPERATIONS[op] for op in self.operations), OUTPUT])
+    @classmethod
+    def from_text(cls, text: str) -> Self | None:
+        """Read the text of this form; None if it has another form.
 
-    @cached_property
-    def live_blocks(self) -> tuple[int, ...]:
-        """The blocks with a path to the output, ascending; all other blocks are loose ends."""
-        return live_blocks(self.parents)
+        Raises InvalidInputError if it has this form, but cannot be an architecture.
+        """
+        raise NotImplementedError
 
-    def __str__(self) -> str:
-        return _text(self.space, self.parents, self.operations)
+    @property
+    def network_id(self) -> str:
+        """The string that identifies the network in tables and records: NAS-Bench-101's MD5 of the cell, for example.
+
+        Architectures whose network is trained only once, such as copies of a cell, have equal identifiers.
+        """
+        raise NotImplementedError
 
 
-def live_blocks(parents: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """Return the blocks with a path to the output, ascending, given the parents of block 1, …, block n, the output.
-
-    These blocks also have a path from the input if every node has at least one parent.
-    """
-    live = {len(parents)}
-    for node in range(len(parents), 0, -1):
-        if node in live:
-            live.update(parents[node - 1])
-    return tuple(sorted(live - {0, len(parents)}))
+def check_space_name(name: object) -> None:
+    """Raise InvalidInputError if a value cannot be the name of a space."""
+    if not isinstance(name, str) or not _SPACE.fullmatch(name):
+        raise InvalidInputError(f"{name!r} is not a space's name: give letters, digits, _ and -, as in 's1'")
 
 
-def _text(space: str, parents: Iterable[Iterable[int]], operations: Iterable[int]) -> str:
-    """Return the text form; for error messages, an operation that does not exist is written as its number."""
-    of_nodes = "|".join(",".join(map(str, of_node)) for of_node in parents)
-    names = [SHORT_NAMES[op] if 0 <= op < len(SHORT_NAMES) else str(op) for op in operations]
-    return f"{space}:{of_nodes}:{','.join(names)}"
-
-
-def _check(text: str, parents: tuple[tuple[int, ...], ...], operations: tuple[int, ...]) -> None:
-    """Raise InvalidInputError if parents and operations cannot form an architecture."""
-    if not operations or len(parents) != len(operations) + 1:
-        raise InvalidInputError(
-            f"'{text}' names parents for {len(parents)} nodes and operations for {len(operations)} blocks: "
-            "give parents for every block and the output, and an operation for every block"
-        )
-    if any(a >= b for of_node in parents for a, b in pairwise(of_node)):
-        raise InvalidInputError(f"'{text}' must list each node's parents once, in ascending order")
-    if any(of_node and (of_node[0] < 0 or of_node[-1] >= node) for node, of_node in enumerate(parents, start=1)):
-        raise InvalidInputError(f"'{text}' gives a node a parent that does not come before it")
-    if not all(0 <= op < len(SHORT_NAMES) for op in operations):
-        names = ", ".join(f"{i} ({name})" for i, name in enumerate(SHORT_NAMES))
-        raise InvalidInputError(f"'{text}' has an operation that does not exist: give {names}")
-
-
-def _as_integers(values: Iterable[int]) -> tuple[int, ...]:
-    return tuple(int(operator.index(value)) for value in values)
-
-
-def _integers(part: str, text: str) -> tuple[int, ...]:
-    if not re.fullmatch(f"({_NODE}(,{_NODE})*)?", part):
-        raise InvalidInputError(
-            f"'{text}' has a stray comma, or a number with a leading zero or too many digits: write a node's parents "
-            "as in 0|0,1|0,2"
-        )
-    return tuple(int(p) for p in part.split(",") if p)
-
-
-def _operation(name: str) -> int:
-    if name not in SHORT_NAMES:
-        raise unknown_name("operation", name, SHORT_NAMES)
-    return SHORT_NAMES.index(name)
+def _form(name: str) -> Any:
+    module, _, attribute = name.partition(":")
+    return getattr(import_module(module), attribute)

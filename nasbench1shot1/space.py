@@ -2,7 +2,7 @@
 
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -102,7 +102,7 @@ class SearchSpace(ABC):
         return self[int(rng.choice(self.numbers("unique")))]
 
     @abstractmethod
-    def neighbours(self, arch: Architecture) -> list[Architecture]:
+    def neighbours(self, arch: Architecture) -> Sequence[Architecture]:
         """Return all architectures that differ by one elementary change."""
 
     def mutate(self, arch: Architecture, rng: np.random.Generator) -> Architecture:

@@ -8,23 +8,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.architecture import Architecture, live_blocks
+from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import InvalidInputError, unknown_name
+from nasbench1shot1.nasbench101.architecture import CellArchitecture, live_blocks
 from nasbench1shot1.nasbench101.cell import OPERATIONS
 from nasbench1shot1.nasbench101.encoding import Encodings
 from nasbench1shot1.nasbench101.numbering import canonical
-from nasbench1shot1.search_spaces import configurations
+from nasbench1shot1.search_spaces import configurations, wirings
 from nasbench1shot1.search_spaces.counting import counting_rules
 from nasbench1shot1.search_spaces.distinct_cells import DistinctCells, distinct_cells, lowest_of_each
+from nasbench1shot1.search_spaces.membership import member
 from nasbench1shot1.search_spaces.neighbourhood import operation_changes, parent_exchanges
-from nasbench1shot1.search_spaces.wirings import (
-    Wiring,
-    all_wirings,
-    canonical_wiring,
-    check_parents,
-    encodings,
-    labellings,
-)
+from nasbench1shot1.search_spaces.wirings import Wiring, all_wirings, canonical_wiring, check_parents, encodings
 from nasbench1shot1.space import Choice, Numbers, OneShotSpace, Weights
 
 if TYPE_CHECKING:
@@ -111,9 +106,9 @@ class ChoiceBlockSpace(OneShotSpace):
     def __len__(self) -> int:
         return len(self.wirings) * len(self._operation_choices)
 
-    def __getitem__(self, index: int) -> Architecture:
+    def __getitem__(self, index: int) -> CellArchitecture:
         wiring, operations = divmod(self.checked_number(index), len(self._operation_choices))
-        return Architecture.unchecked(self.name, self.wirings[wiring], self._operation_choices[operations])
+        return CellArchitecture.unchecked(self.name, self.wirings[wiring], self._operation_choices[operations])
 
     def index(self, arch: Architecture) -> int:
         """Return the number of an architecture.
@@ -122,20 +117,21 @@ class ChoiceBlockSpace(OneShotSpace):
             InvalidInputError: the architecture belongs to another space, or a node has the wrong number of parents.
         """
         self.check_architecture(arch)
-        wiring = self._wiring_index.get(arch.parents)
-        operations = self._operation_index.get(arch.operations)
-        if arch.space != self.name or wiring is None or operations is None:
-            raise InvalidInputError(
-                f"'{arch}' is not in {self.name}, whose {self.n_blocks} blocks and output take "
-                f"{', '.join(map(str, self.n_parents))} parents"
-            )
-        return wiring * len(self._operation_choices) + operations
+        if isinstance(arch, CellArchitecture) and arch.space == self.name:
+            wiring = self._wiring_index.get(arch.parents)
+            operations = self._operation_index.get(arch.operations)
+            if wiring is not None and operations is not None:
+                return wiring * len(self._operation_choices) + operations
+        numbers = ", ".join(map(str, self.n_parents))
+        raise InvalidInputError(
+            f"'{arch}' is not in {self.name}, whose {self.n_blocks} blocks and output take {numbers} parents"
+        )
 
-    def without_loose_ends(self, arch: Architecture) -> Architecture:
+    def without_loose_ends(self, arch: Architecture) -> CellArchitecture:
         """Return the architecture of the kind "no_loose_ends" with the same live part; raises as `index`."""
-        self.index(arch)
+        arch = member(self, arch)
         operations = tuple(op if block in arch.live_blocks else 0 for block, op in enumerate(arch.operations, start=1))
-        return Architecture.unchecked(self.name, canonical_wiring(arch.parents), operations)
+        return CellArchitecture.unchecked(self.name, canonical_wiring(arch.parents), operations)
 
     def numbers_of_live_labels(self, wiring_index: int, labels: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the numbers (L,) of the architectures with a wiring and given operations of its live blocks.
@@ -168,11 +164,11 @@ class ChoiceBlockSpace(OneShotSpace):
             raise unknown_name(f"rule of counting '{kind}'", rule, [name for name in rules if name])
         return rules[rule]()
 
-    def architectures(self, kind: str) -> Iterator[Architecture]:
+    def architectures(self, kind: str) -> Iterator[CellArchitecture]:
         """Iterate over all `count(kind)` architectures of a kind, ascending by number."""
         wirings, operations = np.divmod(self.numbers(kind), len(self._operation_choices))  # at once: 3 times as fast
         pairs = zip(wirings.tolist(), operations.tolist(), strict=True)
-        return (Architecture.unchecked(self.name, self.wirings[w], self._operation_choices[o]) for w, o in pairs)
+        return (CellArchitecture.unchecked(self.name, self.wirings[w], self._operation_choices[o]) for w, o in pairs)
 
     def numbers(self, kind: str) -> Numbers:
         """Return the numbers of all architectures of a kind, ascending, (count(kind),)."""
@@ -209,19 +205,19 @@ class ChoiceBlockSpace(OneShotSpace):
     @property
     def _labelled_wirings(self) -> Iterator[tuple[int, NDArray[np.int64]]]:
         """Every wiring without loose ends, with all labellings of its live blocks."""
-        return ((i, labellings(len(live_blocks(self.wirings[i])))) for i in self.loose_end_free_wirings)
+        return ((i, wirings.labellings(len(live_blocks(self.wirings[i])))) for i in self.loose_end_free_wirings)
 
     # Sampling and moving ---------------------------------------------------------------------------------------
 
-    def sample(self, rng: np.random.Generator, loose_ends: bool = True) -> Architecture:
+    def sample(self, rng: np.random.Generator, loose_ends: bool = True) -> CellArchitecture:
         """Draw an architecture uniformly from "loose_ends" (every encoding) or from "no_loose_ends"."""
         if loose_ends:
             return self[int(rng.integers(len(self)))]
         return self[int(rng.choice(self._loose_end_free))]
 
-    def neighbours(self, arch: Architecture) -> list[Architecture]:
+    def neighbours(self, arch: Architecture) -> list[CellArchitecture]:
         """Return all architectures that differ in one operation, then all that differ in one parent of a node."""
-        self.index(arch)
+        arch = member(self, arch)
         return operation_changes(arch) + parent_exchanges(arch)
 
     # Mixing weights --------------------------------------------------------------------------------------------
@@ -250,7 +246,7 @@ class ChoiceBlockSpace(OneShotSpace):
                 made.append(Choice(self.operation_key, node - 1, N_OPERATIONS, 1))
         return tuple(made)
 
-    def discretise(self, mixing: Weights) -> Architecture:
+    def discretise(self, mixing: Weights) -> CellArchitecture:
         """Select argmax operations and top-k parents (NAS-Bench-1Shot1, section 3.2); ties go to the lowest index.
 
         Args:
@@ -266,11 +262,11 @@ class ChoiceBlockSpace(OneShotSpace):
             for node, k in enumerate(self.n_parents, start=1)
         )
         operations = tuple(int(op) for op in arrays["operations"].argmax(axis=1))
-        return Architecture(self.name, parents, operations)
+        return CellArchitecture(self.name, parents, operations)
 
     def one_hot(self, arch: Architecture) -> dict[str, NDArray[np.float32]]:
         """Return mixing weights that compute exactly this architecture: 1 for chosen entries, 0 for all others."""
-        self.index(arch)
+        arch = member(self, arch)
         weights = {key: np.zeros(shape, np.float32) for key, shape in self.mixing_shapes().items()}
         for node, parents in enumerate(arch.parents, start=1):
             if key := self.mixing_key(node):
@@ -284,14 +280,13 @@ class ChoiceBlockSpace(OneShotSpace):
         """Return categoricals `choice_block_{i}_op` and `choice_block_{i}_parents` ("0,2"); i = n + 1 is the output."""
         return configurations.configuration_space(self)
 
-    def from_configuration(self, configuration: "Configuration | Mapping[str, Any]") -> Architecture:
+    def from_configuration(self, configuration: "Configuration | Mapping[str, Any]") -> CellArchitecture:
         """Return the architecture of a configuration of `configuration_space()`, or of a mapping with its keys."""
         return configurations.from_configuration(self, configuration)
 
     def to_configuration(self, arch: Architecture) -> "Configuration":
         """Return the configuration of an architecture; raises InvalidInputError if it is not in this space."""
-        self.index(arch)
-        return configurations.to_configuration(self, arch)
+        return configurations.to_configuration(self, member(self, arch))
 
 
 def _largest(weights: NDArray[np.float64], k: int) -> tuple[int, ...]:

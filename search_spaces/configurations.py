@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Protocol
 
-from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import InvalidInputError, unknown_name
+from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.nasbench101.encoding import MAX_VERTICES, OPERATIONS
 
 if TYPE_CHECKING:
@@ -48,17 +48,17 @@ def configuration_space(space: Wirings) -> "ConfigurationSpace":
     return configurations
 
 
-def from_configuration(space: Wirings, configuration: "Configuration | Mapping[str, Any]") -> Architecture:
+def from_configuration(space: Wirings, configuration: "Configuration | Mapping[str, Any]") -> CellArchitecture:
     """Return the architecture of a configuration; raises InvalidInputError if a value is missing or unknown."""
     values = dict(configuration)
     operations = _operations(values, space.n_blocks)
     parents = tuple(
         choices[_chosen(values, _parents_key(node), list(choices))] for node, choices in _parent_choices(space)
     )
-    return Architecture(space.name, parents, operations)
+    return CellArchitecture(space.name, parents, operations)
 
 
-def to_configuration(space: Wirings, arch: Architecture) -> "Configuration":
+def to_configuration(space: Wirings, arch: CellArchitecture) -> "Configuration":
     """Return the configuration of an architecture of the space."""
     from ConfigSpace import Configuration
 
@@ -78,7 +78,7 @@ def edge_configuration_space(space: Named) -> "ConfigurationSpace":
     return configurations
 
 
-def from_edges(space: Named, configuration: "Configuration | Mapping[str, Any]") -> Architecture:
+def from_edges(space: Named, configuration: "Configuration | Mapping[str, Any]") -> CellArchitecture:
     """Return the architecture, perhaps invalid, of a configuration of edges.
 
     Raises InvalidInputError if a value is missing or unknown.
@@ -89,10 +89,10 @@ def from_edges(space: Named, configuration: "Configuration | Mapping[str, Any]")
         tuple(x for x in range(y) if _chosen(values, _edge_key(x, y), ("0", "1")) == "1")
         for y in range(1, MAX_VERTICES)
     )
-    return Architecture(space.name, parents, operations)
+    return CellArchitecture(space.name, parents, operations)
 
 
-def to_edges(space: Named, arch: Architecture) -> "Configuration":
+def to_edges(space: Named, arch: CellArchitecture) -> "Configuration":
     """Return the configuration of an architecture of the space."""
     from ConfigSpace import Configuration
 
@@ -107,7 +107,7 @@ def _operations(values: Mapping[str, Any], n_blocks: int) -> tuple[int, ...]:
     return tuple(OPERATIONS.index(operation) for operation in chosen)
 
 
-def _operation_values(arch: Architecture) -> dict[str, Any]:
+def _operation_values(arch: CellArchitecture) -> dict[str, Any]:
     return {_operation_key(block): OPERATIONS[op] for block, op in enumerate(arch.operations, start=1)}
 
 

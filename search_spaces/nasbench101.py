@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import InvalidInputError, unknown_name
+from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.nasbench101.encoding import EDGE_BITS, MAX_EDGES, OPERATIONS, VERTEX_BIT, Encodings
 from nasbench1shot1.nasbench101.numbering import canonical
 from nasbench1shot1.search_spaces import configurations, edge_masks
 from nasbench1shot1.search_spaces.distinct_cells import DistinctCells, distinct_cells, lowest_of_each
 from nasbench1shot1.search_spaces.edge_masks import RULES, mask_of, parents_of
+from nasbench1shot1.search_spaces.membership import member
 from nasbench1shot1.search_spaces.neighbourhood import operation_changes
 from nasbench1shot1.search_spaces.wirings import labellings
 from nasbench1shot1.space import Numbers, SearchSpace
@@ -80,9 +82,9 @@ class NASBench101Space(SearchSpace):
     def __len__(self) -> int:
         return len(self._masks) * N_LABELLINGS
 
-    def __getitem__(self, index: int) -> Architecture:
+    def __getitem__(self, index: int) -> CellArchitecture:
         rank, labelling = divmod(self.checked_number(index), N_LABELLINGS)
-        return Architecture.unchecked(self.name, parents_of(int(self._masks[rank])), self._labellings[labelling])
+        return CellArchitecture.unchecked(self.name, parents_of(int(self._masks[rank])), self._labellings[labelling])
 
     def index(self, arch: Architecture) -> int:
         """Return the number of an architecture.
@@ -92,7 +94,7 @@ class NASBench101Space(SearchSpace):
                 many edges.
         """
         self.check_architecture(arch)
-        if arch.space != self.name or len(arch.operations) != N_BLOCKS:
+        if not isinstance(arch, CellArchitecture) or arch.space != self.name or len(arch.operations) != N_BLOCKS:
             raise InvalidInputError(f"'{arch}' is not in {self.name}, whose architectures all have {N_BLOCKS} blocks")
         rank = int(self._rank[mask_of(arch.parents)])
         if rank < 0:
@@ -102,7 +104,7 @@ class NASBench101Space(SearchSpace):
             labelling = labelling * len(OPERATIONS) + operation
         return rank * N_LABELLINGS + labelling
 
-    def _fault(self, arch: Architecture) -> str:
+    def _fault(self, arch: CellArchitecture) -> str:
         if not arch.cell.ops:
             return "no path leads from its input to its output"
         edges = int(arch.cell.matrix.sum()) if self.rule == "pruned" else sum(map(len, arch.parents))
@@ -195,13 +197,13 @@ class NASBench101Space(SearchSpace):
             return self[int(rng.integers(len(self)))]
         return self[int(rng.choice(self._loose_end_free[0]))]
 
-    def neighbours(self, arch: Architecture) -> list[Architecture]:
+    def neighbours(self, arch: Architecture) -> list[CellArchitecture]:
         """Return all valid encodings at edit distance one: first changed operations, then added or removed edges."""
-        self.index(arch)
+        arch = member(self, arch)
         mask = mask_of(arch.parents)
         flipped = [mask ^ 1 << bit for bit in range(EDGE_BITS)]
         return operation_changes(arch) + [
-            Architecture.unchecked(self.name, parents_of(other), arch.operations)
+            CellArchitecture.unchecked(self.name, parents_of(other), arch.operations)
             for other in flipped
             if self._rank[other] >= 0
         ]
@@ -214,14 +216,11 @@ class NASBench101Space(SearchSpace):
 
     def from_configuration(self, configuration: "Configuration | Mapping[str, Any]") -> Architecture:
         """Return the architecture of a configuration; raises InvalidInputError if it is not valid."""
-        arch = configurations.from_edges(self, configuration)
-        self.index(arch)
-        return arch
+        return member(self, configurations.from_edges(self, configuration))
 
     def to_configuration(self, arch: Architecture) -> "Configuration":
         """Return the configuration of an architecture; raises InvalidInputError if it is not in this space."""
-        self.index(arch)
-        return configurations.to_edges(self, arch)
+        return configurations.to_edges(self, member(self, arch))
 
 
 def _labelled(

@@ -1,10 +1,10 @@
 """Neighbours of architectures: one block has another operation, or one parent of a node is exchanged."""
 
-from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.nasbench101.cell import OPERATIONS
 
 
-def operation_changes(arch: Architecture) -> list[Architecture]:
+def operation_changes(arch: CellArchitecture) -> list[CellArchitecture]:
     """Return every architecture that differs in the operation of one block."""
     return [
         _with_operation(arch, block, operation)
@@ -14,7 +14,7 @@ def operation_changes(arch: Architecture) -> list[Architecture]:
     ]
 
 
-def parent_exchanges(arch: Architecture) -> list[Architecture]:
+def parent_exchanges(arch: CellArchitecture) -> list[CellArchitecture]:
     """Return every architecture in which one parent of one node is exchanged for another."""
     return [
         _with_parents(arch, node, {*parents, new} - {old})
@@ -25,11 +25,11 @@ def parent_exchanges(arch: Architecture) -> list[Architecture]:
     ]
 
 
-def _with_operation(arch: Architecture, block: int, operation: int) -> Architecture:
+def _with_operation(arch: CellArchitecture, block: int, operation: int) -> CellArchitecture:
     operations = (*arch.operations[:block], operation, *arch.operations[block + 1 :])
-    return Architecture.unchecked(arch.space, arch.parents, operations)
+    return CellArchitecture.unchecked(arch.space, arch.parents, operations)
 
 
-def _with_parents(arch: Architecture, node: int, parents: set[int]) -> Architecture:
+def _with_parents(arch: CellArchitecture, node: int, parents: set[int]) -> CellArchitecture:
     changed = (*arch.parents[: node - 1], tuple(sorted(parents)), *arch.parents[node:])
-    return Architecture.unchecked(arch.space, changed, arch.operations)
+    return CellArchitecture.unchecked(arch.space, changed, arch.operations)

@@ -1,5 +1,7 @@
 """Architectures: values with a text form, and the cell that each is in NAS-Bench-101."""
 
+import copy
+import pickle
 from dataclasses import FrozenInstanceError
 from typing import Any
 
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 import nasbench1shot1 as nb
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.nasbench101.cell import Cell
 
 TEXT = "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"
@@ -187,3 +190,10 @@ def test_the_seven_by_seven_form_of_the_published_code_is_the_same_cell() -> Non
             ops = ["conv3x3-bn-relu", "conv1x1-bn-relu", "maxpool3x3"]
             labels = ["input", *(ops[op] for op in arch.operations), "conv1x1-bn-relu", "output"]
             assert Cell(seven, labels) == arch.cell
+
+
+def test_the_base_class_makes_the_form_of_cells() -> None:
+    arch = Architecture("s1", PARENTS, (0, 1, 2, 0))
+    assert type(arch) is CellArchitecture and arch == CellArchitecture.parse(str(arch))
+    assert arch.network_id == arch.cell.hash
+    assert pickle.loads(pickle.dumps(arch)) == copy.deepcopy(arch) == arch  # noqa: S301  written a line above

@@ -74,7 +74,7 @@ def _compared(ranking: Ranking, table: Table, scores: EpochScores, epoch: int) -
     values = {"error": scores.errors.astype(np.float64), "loss": scores.losses.astype(np.float64)}
     if untrained_method(run).is_relaxed and isinstance(space, ChoiceBlockSpace):
         parameters = {key: of[epoch] for key, of in run.architecture_parameters.items()}
-        values["probability"] = -log_probabilities(space, parameters, architectures)
+        values["probability"] = -log_probabilities(space, parameters, [space[int(n)] for n in scores.numbers])
     predictions = Predictions(epoch, values, table.rows(architectures), _subsets(ranking, table, scores, epoch))
     return by_copies(predictions, truths(table, architectures, budgets), ranking.options.copies)
 

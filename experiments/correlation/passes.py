@@ -7,6 +7,7 @@ from torch import Tensor
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.nasbench101.cell import MAX_VERTICES
 from nasbench1shot1.space import OneShotSpace
 from nasbench1shot1.supernet import Supernet, cell_class, to_tensors
@@ -44,6 +45,7 @@ def check_preset(space: OneShotSpace, preset: str) -> None:
 
 
 def _published(net: Supernet, arch: Architecture, is_relaxed: bool) -> Pass:
+    assert isinstance(arch, CellArchitecture)  # `check_preset` has refused other spaces
     is_cut = loses_an_edge(len(arch.operations))
     if not is_relaxed:
         return without_last_edge(arch) if is_cut else arch

@@ -7,14 +7,14 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
 
 Floats = NDArray[np.float64]
 
 
 def log_probabilities(
-    space: ChoiceBlockSpace, parameters: Mapping[str, NDArray[np.floating]], architectures: Sequence[Architecture]
+    space: ChoiceBlockSpace, parameters: Mapping[str, NDArray[np.floating]], architectures: Sequence[CellArchitecture]
 ) -> Floats:
     """Return the log-probabilities (A,) of sub-networks, in nats.
 
@@ -36,7 +36,7 @@ def log_probabilities(
 
     operations = _log_softmax(np.asarray(parameters[space.operation_key], np.float64))
 
-    def of_architecture(arch: Architecture) -> float:
+    def of_architecture(arch: CellArchitecture) -> float:
         nodes = (*arch.live_blocks, len(arch.parents))
         edges = sum(of_parents(node, arch.parents[node - 1]) for node in nodes)
         return edges + sum(float(operations[block - 1, arch.operations[block - 1]]) for block in arch.live_blocks)

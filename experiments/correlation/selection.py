@@ -13,6 +13,7 @@ from nasbench1shot1.experiments.correlation.options import ALL, CONTROLLER, Rank
 from nasbench1shot1.files import sha256
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.images.batches import epoch_generator
+from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.one_shot_search.kept_weights import method_of
 from nasbench1shot1.one_shot_search.record import Run
 from nasbench1shot1.space import OneShotSpace
@@ -84,7 +85,7 @@ def controller_draws(run: Run, space: OneShotSpace, epoch: int, seed: int) -> In
 
 def in_sharing_order(architectures: Sequence[Architecture]) -> Indices:
     """Return the order (A,) in which architectures are evaluated: consecutive ones share their first blocks."""
-    keys = [sharing_key(arch) for arch in architectures]
+    keys = [sharing_key(arch) if isinstance(arch, CellArchitecture) else (str(arch),) for arch in architectures]
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), np.int64)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas
 from numpy.typing import NDArray
 
+from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.experiments.rank_correlation import pearson
 from nasbench1shot1.experiments.space_statistics.drawing import COLOURS, GREY, axes_or_new, finish
@@ -18,6 +19,7 @@ from nasbench1shot1.experiments.space_statistics.values import (
     vertices_of,
 )
 from nasbench1shot1.experiments.spaces import choice_block_space
+from nasbench1shot1.nasbench101.skeleton import as_cell
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
 from nasbench1shot1.tables.table import Table
 
@@ -146,9 +148,9 @@ def _walk_space(
             f"a random walk meets every cell, but the table {table.id} knows {known / len(rows):.1%} of {space.name}: "
             "open a table that holds it whole (the official data), or pass predicted=True where this one has estimates"
         )
-    arch = space.sample(rng)
+    arch: Architecture = space.sample(rng)
     met = np.empty(steps + 1, np.uint64)
     for step in range(steps + 1):
-        met[step] = arch.cell.encoding
+        met[step] = as_cell(arch).encoding
         arch = space.mutate(arch, rng)
     return table.rows_of_encodings(met), space.name

@@ -127,6 +127,7 @@ class Build:
 
     def run(self) -> None:
         """Fit, cross-validate, write."""
+        from nasbench1shot1.nasbench101.skeleton import as_cell
         from nasbench1shot1.registry import search_space
         from nasbench1shot1.table_building import build
         from nasbench1shot1.tables.folder import check_target
@@ -135,7 +136,7 @@ class Build:
         check_target(self.out)  # before the spaces are enumerated
         spaces = [search_space(name) for name in ("s1", "s2", "s3")]
         build(
-            {space.name: [arch.cell for arch in space.architectures("unique")] for space in spaces},
+            {space.name: [as_cell(arch) for arch in space.architectures("unique")] for space in spaces},
             self.out,
             report=print,
         )

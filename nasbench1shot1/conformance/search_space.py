@@ -70,7 +70,7 @@ class SearchSpaceConformance:
         assert [hash(arch) for arch in again] == [hash(arch) for arch in drawn]
         assert len(set(drawn)) == len({space.index(arch) for arch in drawn})
         with pytest.raises(AttributeError):
-            drawn[0].space = "another"  # type: ignore[misc]
+            drawn[0].space = "another"
 
     def test_text_and_parse_are_inverse(self, drawn: list[Architecture]) -> None:
         texts = [str(arch) for arch in drawn]

@@ -81,7 +81,7 @@ class Run(RunRecord):
             if line["epoch"] != epoch:
                 return f"line {epoch + 1} does not record epoch {epoch}"
             try:
-                is_hash = Architecture.parse(line["architecture"]).cell.hash == line["cell_hash"]
+                is_hash = Architecture.parse(line["architecture"]).network_id == line["cell_hash"]
             except InvalidInputError as error:
                 return str(error)
             if not is_hash:

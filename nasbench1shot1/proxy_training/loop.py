@@ -46,7 +46,7 @@ def train_all(state: ProxyState, writer: RunWriter[ProxyTrainings], reporter: Re
         line = {
             "number": number,
             "architecture": str(state.architectures[number]),
-            "cell_hash": state.architectures[number].cell.hash,
+            "cell_hash": state.architectures[number].network_id,
             "train_losses": [epoch.train_loss for epoch in epochs],
             "valid_errors": [epoch.valid_error for epoch in epochs],
             "seconds": time.perf_counter() - started,

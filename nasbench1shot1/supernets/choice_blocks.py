@@ -7,7 +7,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.layers import (
     ConvBNReLU,
@@ -17,6 +16,7 @@ from nasbench1shot1.layers import (
     weighted_concatenation,
     weighted_sum,
 )
+from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.nasbench101.cell import OPERATIONS
 from nasbench1shot1.supernets.presets import Preset
 
@@ -100,7 +100,7 @@ class ChoiceBlockCell(nn.Module):
         x: Tensor,
         mixing: Mapping[str, Tensor] | None,
         operations: Sequence[int] | None = None,
-        path: Architecture | None = None,
+        path: CellArchitecture | None = None,
     ) -> Tensor:
         """(N, in_channels, H, W) → (N, out_channels, H, W); arguments as those of `Supernet.forward`, checked."""
         if path is not None:
@@ -116,7 +116,7 @@ class ChoiceBlockCell(nn.Module):
             outputs.append(block(mixed, of_block, None if operations is None else operations[b]))
         return weighted_concatenation(mixing["output_edges"], shortcut, outputs)
 
-    def _path(self, x: Tensor, path: Architecture, mixing: Mapping[str, Tensor] | None) -> Tensor:
+    def _path(self, x: Tensor, path: CellArchitecture, mixing: Mapping[str, Tensor] | None) -> Tensor:
         """Only the blocks from which a way leads to the output, their operations, and the projections they read."""
         outputs: dict[int, Tensor] = {}
         for node in path.live_blocks:
@@ -136,7 +136,7 @@ class ChoiceBlockCell(nn.Module):
         return read[0] + joined if shortcut else joined
 
     def _scaled(
-        self, inputs: list[Tensor], node: int, path: Architecture, mixing: Mapping[str, Tensor] | None
+        self, inputs: list[Tensor], node: int, path: CellArchitecture, mixing: Mapping[str, Tensor] | None
     ) -> list[Tensor]:
         """A node's inputs along a path, times their mixing weights where there are any."""
         key = self._keys[node - 1]

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, OutOfDomainError, UserError
+from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.nasbench101.encoding import Encodings, encode_architecture, encode_architectures, is_possible
 from nasbench1shot1.tables.checks import damaged
@@ -23,7 +23,7 @@ class RowIndex:
 
     def row_of(self, item: Item) -> int:
         """One row; raises as `rows` does."""
-        if isinstance(item, Architecture):
+        if isinstance(item, CellArchitecture):
             return self.row_of_encoding(encode_architecture(item))
         if isinstance(item, Cell) and (code := _encoding(item)) is not None:
             return self.row_of_encoding(code)
@@ -54,7 +54,7 @@ class RowIndex:
         kinds = set(map(type, items))
         if kinds == {str}:
             return self._rows_of_hashes(checked_hashes(items))
-        if kinds == {Architecture} and len({len(item.operations) for item in items}) == 1:  # type: ignore[union-attr]
+        if kinds == {CellArchitecture} and len({len(item.operations) for item in items}) == 1:  # type: ignore[union-attr]
             codes = encode_architectures(items)  # type: ignore[arg-type]
             rows = self.rows_of_encodings(codes)
             if (rows < 0).any():

@@ -11,8 +11,8 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.layers import BatchNorm2d
+from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.supernet import Supernet
 from nasbench1shot1.supernets.choice_blocks import ChoiceBlockCell
 from nasbench1shot1.weight_sharing.first_cell import FirstCell
@@ -42,7 +42,7 @@ class ChoiceBlockPaths:
     def __init__(
         self,
         net: Supernet,
-        paths: Sequence[Architecture],
+        paths: Sequence[CellArchitecture],
         batch_norm: str,
         reference: Callable[[], Tensor],
         precision: str = "float32",

@@ -6,12 +6,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.supernets.choice_blocks import ChoiceBlockCell, MixedOperation
 from nasbench1shot1.weight_sharing.path_layers import Maps, PathLayers, max_pool_3x3
 
 
-def cell_output(cell: Any, path: Architecture, key: Hashable, maps: Maps, layers: PathLayers) -> Maps:
+def cell_output(cell: Any, path: CellArchitecture, key: Hashable, maps: Maps, layers: PathLayers) -> Maps:
     """Return the output of a cell along a path, as `ChoiceBlockCell.forward` does, but without channels that are zero.
 
     Args:

@@ -7,6 +7,7 @@ import torch
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.space import OneShotSpace
 from nasbench1shot1.weight_sharing.passes import Mixing
 
@@ -26,7 +27,7 @@ class Subnetwork:
         InvalidInputError: `output_parents` is empty, or contains a node that the output does not take.
     """
 
-    architecture: Architecture
+    architecture: CellArchitecture
     output_parents: tuple[int, ...]
 
     def __post_init__(self) -> None:
@@ -38,13 +39,13 @@ class Subnetwork:
             )
 
     @property
-    def path(self) -> Architecture:
+    def path(self) -> CellArchitecture:
         """Return the sub-network as an architecture; it is not in the space, because its output has too few parents."""
         whole = self.architecture
-        return Architecture.unchecked(whole.space, (*whole.parents[:-1], self.output_parents), whole.operations)
+        return CellArchitecture.unchecked(whole.space, (*whole.parents[:-1], self.output_parents), whole.operations)
 
 
-def without_last_edge(architecture: Architecture) -> "Architecture | Subnetwork":
+def without_last_edge(architecture: CellArchitecture) -> "CellArchitecture | Subnetwork":
     """Return an architecture without the edge from its last block to the output.
 
     The published evaluation script drops this edge in s1 and s2.

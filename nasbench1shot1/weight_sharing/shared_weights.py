@@ -17,6 +17,7 @@ from nasbench1shot1.images.augment import Augmentation
 from nasbench1shot1.images.batches import batches, epoch_generator
 from nasbench1shot1.images.image_set import ImageSet
 from nasbench1shot1.images.splits import Split
+from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.supernet import Supernet
 from nasbench1shot1.supernets.presets import BATCH_NORMS
 from nasbench1shot1.weight_sharing.choice_block_paths import IMAGES_AT_ONCE, ChoiceBlockPaths, is_known
@@ -207,7 +208,8 @@ class SharedWeights:
         how = (self.batch_norm, lambda: self.reference, self._precision)
         if self._shares_work(passes[0]):
             at_once = images if self.batch_norm == "batch" else IMAGES_AT_ONCE
-            return ChoiceBlockPaths(self.net, [path for given in passes if (path := path_of(given))], *how), at_once
+            paths = [path for given in passes if isinstance(path := path_of(given), CellArchitecture)]
+            return ChoiceBlockPaths(self.net, paths, *how), at_once
         mixings = [as_mixing(given, self.net.space) for given in passes]
         return GenericPasses(self.net, mixings, *how, self._together(mixings, images)), images
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.nasbench101.architecture import CellArchitecture
 
 NodeKey = tuple[object, ...]
 """(node, operation, keys of the node's parents); (0,) for the cell's input."""
@@ -10,7 +10,7 @@ NodeKey = tuple[object, ...]
 INPUT_KEY: NodeKey = (0,)
 
 
-def node_keys(path: Architecture) -> dict[int, NodeKey]:
+def node_keys(path: CellArchitecture) -> dict[int, NodeKey]:
     """Return the key of every live block; blocks with equal keys compute equal values from equal inputs."""
     keys = {0: INPUT_KEY}
     for node in path.live_blocks:
@@ -19,13 +19,13 @@ def node_keys(path: Architecture) -> dict[int, NodeKey]:
     return keys
 
 
-def path_key(path: Architecture) -> NodeKey:
+def path_key(path: CellArchitecture) -> NodeKey:
     """Return the key of a path; paths with equal keys differ only in loose ends."""
     keys = node_keys(path)
     return tuple(keys[parent] for parent in path.parents[-1])
 
 
-def sharing_key(path: Architecture) -> tuple[object, ...]:
+def sharing_key(path: CellArchitecture) -> tuple[object, ...]:
     """Return the key by which paths are sorted so that consecutive paths share as many first blocks as possible.
 
     Paths that differ only in loose ends have equal keys: a loose end counts as if it had its lowest-indexed parents and
@@ -38,7 +38,7 @@ def sharing_key(path: Architecture) -> tuple[object, ...]:
     )
 
 
-def ordered(paths: Iterable[Architecture]) -> Sequence[tuple[NodeKey, Architecture]]:
+def ordered(paths: Iterable[CellArchitecture]) -> Sequence[tuple[NodeKey, CellArchitecture]]:
     """Return one path per key (`path_key`), sorted by `sharing_key`."""
     distinct = {path_key(path): path for path in paths}
     return sorted(distinct.items(), key=lambda item: sharing_key(item[1]))

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 import nasbench1shot1 as nb
-from nasbench1shot1.architecture import live_blocks
+from nasbench1shot1.nasbench101.architecture import live_blocks
 from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.nasbench101.numbering import canonical
 from nasbench1shot1.search_spaces import distinct_cells as module
