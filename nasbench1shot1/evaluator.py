@@ -6,16 +6,19 @@ from typing import Any
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import OutOfDomainError
+from nasbench1shot1.tables.description import Objective
 from nasbench1shot1.tables.table import Table
 
-EPOCHS = 108  # NAS-Bench-101's full training; shorter budgets are a matter of `Table.query`
+ELSEWHERE = ("table_valid_error", "table_test_error", "valid_regret", "test_regret")
+"""Fields that are recorded for the data sets that a search does not train on."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """One architecture in one table, at 108 epochs, mean over repeats; errors and regrets are fractions.
+    """One architecture in one table after the full training, mean over repeats; errors and regrets are fractions.
 
-    None where the table has no value. Regret is relative to the best of the architecture's own space.
+    None where the table has no value. Regret is relative to the best of the architecture's own space. `cell_hash`
+    identifies the row (`Architecture.network_id`).
     """
 
     cell_hash: str
@@ -38,27 +41,47 @@ class Score:
         return {**found, "search_seconds": search_seconds, "simulated_seconds": simulated}
 
 
-def score(arch: Architecture, table: Table) -> Score:
+def score(arch: Architecture, table: Table, dataset: str | None = None) -> Score:
     """Look an architecture up.
 
-    Raises OutOfDomainError if the table has no row for it, or has no 108-epoch budget.
+    Args:
+        arch: the architecture.
+        table: the table in use.
+        dataset: one of the table's objectives by its data set. Default: the first.
+
+    Raises:
+        OutOfDomainError: the table has no row for the architecture, or no such objective.
     """
-    metrics = table.query(arch, epochs=EPOCHS)
+    return _scored(arch, table, table.objective(dataset))
+
+
+def scores_elsewhere(
+    arch: Architecture, table: Table, dataset: str | None = None
+) -> dict[str, dict[str, float | None]]:
+    """Return errors and regrets on the table's other data sets, by data set; arguments as for `score`."""
+    main = table.objective(dataset)
+    others = {other.dataset: _scored(arch, table, other) for other in table.objectives if other != main}
+    return {name: {field: getattr(found, field) for field in ELSEWHERE} for name, found in others.items()}
+
+
+def _scored(arch: Architecture, table: Table, objective: Objective) -> Score:
+    validated = table.query(arch, dataset=objective.validation)
+    tested = table.query(arch, dataset=objective.test)
     return Score(
-        cell_hash=metrics.hash,
-        table_valid_error=_none_if_nan(1 - metrics.validation_accuracy),
-        table_test_error=_none_if_nan(1 - metrics.test_accuracy),
-        valid_regret=_regret(table, arch, "validation"),
-        test_regret=_regret(table, arch, "test"),
-        valid_measured=bool(metrics.is_measured("validation_accuracy")),
-        test_measured=bool(metrics.is_measured("test_accuracy")),
-        training_seconds=_none_if_nan(metrics.training_time),
+        cell_hash=validated.hash,
+        table_valid_error=_none_if_nan(1 - validated.validation_accuracy),
+        table_test_error=_none_if_nan(1 - tested.test_accuracy),
+        valid_regret=_regret(table, arch, "validation", objective.validation),
+        test_regret=_regret(table, arch, "test", objective.test),
+        valid_measured=bool(validated.is_measured("validation_accuracy")),
+        test_measured=bool(tested.is_measured("test_accuracy")),
+        training_seconds=_none_if_nan(validated.training_time),
     )
 
 
-def _regret(table: Table, arch: Architecture, split: str) -> float | None:
+def _regret(table: Table, arch: Architecture, split: str, dataset: str) -> float | None:
     try:
-        return float(table.regret(arch, split=split, epochs=EPOCHS))  # type: ignore[arg-type]
+        return float(table.regret(arch, split=split, dataset=dataset))  # type: ignore[arg-type]
     except OutOfDomainError:  # a table without that split, asked for a score all the same
         return None
 

@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 from nasbench1shot1.errors import DamagedFileError
 from nasbench1shot1.files import read_npy_header, reason, sha256
 from nasbench1shot1.nasbench101.encoding import are_possible
-from nasbench1shot1.tables.description import INDEX, MEASURED, MEMBER, METRICS, REQUIRED
+from nasbench1shot1.tables.description import ALL_METRICS, INDEX, KEYS, MEASURED, MEMBER, PARAMETERS
 
 REMEDY = "build or import the table anew, or reinstall the package if it is the embedded one"
 _ROWS, _INTEGERS, _NUMBERS = (MEMBER, INDEX[1], "order"), "iu", "fu"
+_WHOLE = {"order", *(column for columns in KEYS.values() for column in columns)}
+"""Columns of integers."""
 
 
 def unset_hint() -> str:
@@ -85,12 +87,13 @@ def _form(name: str, meta: Mapping[str, Any], size: int) -> tuple[tuple[int, ...
     rows = meta["rows"]
     if name.startswith(MEMBER) or name in INDEX:
         return (size,), "u" if name == INDEX[0] else _INTEGERS
-    if name.endswith(METRICS):
+    if name.endswith(ALL_METRICS):
         repeats = 1 if name.startswith(MEASURED) else meta["repeats"]
         return (rows, len(meta["columns"][name].get("epochs", ())), repeats), _NUMBERS
     if name == "hash":
         return (rows, 16), "u"
-    return (rows,), _INTEGERS if name in (*REQUIRED, "order") else _INTEGERS + _NUMBERS
+    is_whole = name in _WHOLE or name.endswith(PARAMETERS)
+    return (rows,), _INTEGERS if is_whole else _INTEGERS + _NUMBERS
 
 
 def check_values(path: Path | None, meta: Mapping[str, Any], name: str, values: NDArray[Any]) -> None:

@@ -4,16 +4,22 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
-REQUIRED = ("hash", "cell", "trainable_parameters")
+KEYS = {"nasbench101": ("hash", "cell"), "nasbench201": ("index",)}
+"""How rows are identified (`keyed_by` in `meta.json`), and the columns that identify them."""
+PARAMETERS = "trainable_parameters"
 MEMBER = "member_"
 METRICS = ("validation_accuracy", "test_accuracy", "train_accuracy", "training_time")
+OTHER_METRICS = ("validation_loss", "test_loss", "train_loss", "evaluation_time")
+"""Metrics that the files of NAS-Bench-101 do not have."""
+ALL_METRICS = METRICS + OTHER_METRICS
 MEASURED, HALFWAY = "measured_", "halfway_"
 INDEX = ("encoding", "encoding_row")
 CHECKSUM = "meta_sha256"
 """The field in which a description has its own SHA-256; tables of older versions lack it."""
 
+_DATASET = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,49}")
 _COLUMN_NAME = re.compile(r"\w[\w.-]{0,99}")
 _MOST_IMAGES = 10_000_000
 
@@ -53,6 +59,14 @@ def _is_mapping(value: Any) -> bool:
     return isinstance(value, dict)
 
 
+def _is_objectives(value: Any) -> bool:
+    """A list of mappings that name a data set, and the trainings of its validation and test values."""
+    fields = {"dataset", "validation", "test"}
+    return isinstance(value, list) and all(
+        isinstance(one, dict) and set(one) == fields and all(map(_is_text, one.values())) for one in value
+    )
+
+
 _META_FIELDS = {
     "name": _is_text,
     "version": _is_text,
@@ -64,15 +78,61 @@ _META_FIELDS = {
 }
 
 
+_OPTIONAL_FIELDS = {
+    "fidelity": _is_mapping,
+    "keyed_by": lambda value: isinstance(value, str) and value in KEYS,
+    "datasets": lambda value: _is_names(value) and value != [] and all(map(_DATASET.fullmatch, value)),
+    "objectives": _is_objectives,
+    "seeds": lambda value: _is_budgets(value),
+}
+
+
+def keyed_by(meta: Mapping[str, Any]) -> str:
+    """Return how rows are identified: "nasbench101" (cell and hash) or "nasbench201" (official index)."""
+    return str(meta.get("keyed_by", "nasbench101"))
+
+
+def datasets(meta: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the data sets on which networks were trained; NAS-Bench-101's tables do not name theirs, CIFAR-10."""
+    return tuple(meta.get("datasets", ("cifar10",)))
+
+
+def stored_name(meta: Mapping[str, Any], dataset: str, metric: str) -> str:
+    """Return the name of a metric's column, which names the data set if the table has several."""
+    return metric if len(datasets(meta)) == 1 else f"{dataset}.{metric}"
+
+
+class Objective(NamedTuple):
+    """What a search on a data set is scored by.
+
+    Attributes:
+        dataset: the data set, "cifar10" for example.
+        validation, test: the trainings that give its validation and its test values. NAS-Bench-201 validates networks
+            that were trained on half of CIFAR-10 ("cifar10-valid"), and tests networks that were trained on all of it.
+    """
+
+    dataset: str
+    validation: str
+    test: str
+
+
+def objectives(meta: Mapping[str, Any]) -> tuple[Objective, ...]:
+    """Return the objectives of a table; without a description of them, each data set has its own values."""
+    return tuple(Objective(**one) for one in meta.get("objectives", ())) or tuple(
+        Objective(name, name, name) for name in datasets(meta)
+    )
+
+
 def fault(meta: dict[str, Any]) -> str | None:
     """What is wrong with the description of a table, as words after the name of its file; None if nothing."""
     if lacking := [field for field in _META_FIELDS if field not in meta]:
         return f"lacks {lacking[0]}"
-    fields = {**_META_FIELDS, "fidelity": _is_mapping} if "fidelity" in meta else _META_FIELDS
+    fields = _META_FIELDS | {field: is_right for field, is_right in _OPTIONAL_FIELDS.items() if field in meta}
     if wrong := [field for field, is_right in fields.items() if not is_right(meta[field])]:
         return f"has an invalid value of {wrong[0]}"
     about = meta["columns"]
-    needed = (*REQUIRED, *(MEMBER + space for space in meta["spaces"]))
+    parameters = [stored_name(meta, dataset, PARAMETERS) for dataset in datasets(meta)]
+    needed = (*KEYS[keyed_by(meta)], *parameters, *(MEMBER + space for space in meta["spaces"]))
     if lacking := [column for column in needed if column not in about]:
         return f"lacks {lacking[0]}"
     if strange := [column for column in about if not _COLUMN_NAME.fullmatch(column)]:
@@ -94,9 +154,12 @@ def _describes_column(about: Any, epochs: list[int]) -> bool:
     )
 
 
-def fidelity(meta: dict[str, Any], epochs: int) -> str:
-    """Which accuracies at a budget are no measurements, and how good they are; empty where all are measured."""
-    predicted = {split: _is_predicted(meta, f"{split}_accuracy", epochs) for split in ("validation", "test")}
+def fidelity(meta: dict[str, Any], dataset: str, epochs: int) -> str:
+    """Say which accuracies at a budget are predicted, and how accurate predictions are; empty if all are measured."""
+    predicted = {
+        split: _is_predicted(meta, stored_name(meta, dataset, f"{split}_accuracy"), epochs)
+        for split in ("validation", "test")
+    }
     parts = []
     if predicted["validation"]:
         found = _spearman(meta, epochs)

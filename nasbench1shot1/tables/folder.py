@@ -2,15 +2,20 @@
 
 Columns of a table of R rows, sorted by hash, with budgets E and K repeats:
 
-    hash                       (R, 16) uint8, ascending
-    cell                       (R,) uint64, see `nasbench101.encoding`
+    hash                       (R, 16) uint8, ascending           } of tables with the cells of NAS-Bench-101
+    cell                       (R,) uint64, see `nasbench101.encoding` }
+    index                      (R,) integers, ascending: the official indices, of tables of NAS-Bench-201
     trainable_parameters       (R,) integers
+    flops                      (R,) of one image, where known
     member_<space>             (M,) ascending rows, one such column per space
     validation_accuracy, test_accuracy, train_accuracy, training_time     (R, e, K), fractions and seconds
     measured_<one of those>    (R, e, 1): the raw single repeat where the column itself is an estimate, else NaN
     halfway_<one of those>     (R, e, K), where half-way values are known
     encoding, encoding_row     (K,) uint64, ascending, and (K,) integers: every numbering of every cell, and its row
     order                      (R,) the rows in the order in which the source names them, where that is not ascending
+
+If a table has several data sets, the name of each, "cifar10." for example, stands before those of metrics, parameters
+and FLOPs: `cifar10.test_accuracy`, `measured_cifar10.test_accuracy`.
 
 `e` counts the budgets that the column has; `meta.json` names them. A column that nothing is known of is left out.
 Accuracies of unsigned integers count images; `metric_column` says what they stand for.
@@ -40,7 +45,17 @@ from nasbench1shot1.tables.checks import (
     size_of,
     unset_hint,
 )
-from nasbench1shot1.tables.description import CHECKSUM, INDEX, MEASURED, content_sha256, fault, is_as_written
+from nasbench1shot1.tables.description import (
+    ALL_METRICS,
+    CHECKSUM,
+    INDEX,
+    KEYS,
+    MEASURED,
+    content_sha256,
+    fault,
+    is_as_written,
+    keyed_by,
+)
 from nasbench1shot1.tables.description import HALFWAY as HALFWAY
 from nasbench1shot1.tables.description import METRICS as METRICS
 from nasbench1shot1.tables.metric_column import Floats, MetricColumn, Repeat, Rows, is_run
@@ -73,7 +88,7 @@ class TableFolder:
         return {
             name: MetricColumn.described(stored, about.get(name, {}), name)
             for name, stored in self.columns.items()
-            if name.endswith(METRICS)
+            if name.endswith(ALL_METRICS)
         }
 
     @cached_property
@@ -218,14 +233,20 @@ def table_in_memory(columns: Mapping[str, NDArray[Any]], meta: Meta) -> TableFol
 
 def _completed(columns: Mapping[str, NDArray[Any]], meta: Meta) -> tuple[Columns, Meta]:
     """All columns, index included, and a description that has an entry for each."""
-    check_values(None, {"columns": {}}, "cell", np.asarray(columns["cell"]))
+    index = _encodings(columns["cell"]) if keyed_by(meta) == "nasbench101" else {}
     about = {**dict.fromkeys(INDEX, _INDEX_DESCRIPTION), **meta["columns"]}
-    encodings, rows = numberings(np.asarray(columns["cell"], np.uint64))
-    index = dict(zip(INDEX, (encodings, rows.astype(np.int32)), strict=True))
     whole = {name: np.ascontiguousarray(values).view() for name, values in {**columns, **index}.items()}
     described = {name: dict(about.get(name, {})) for name in whole}
     kept = {key: said for key, said in meta.items() if key != CHECKSUM}
-    return whole, {**kept, "format": FORMAT, "rows": len(columns["hash"]), "columns": described}
+    rows = len(columns[KEYS[keyed_by(meta)][0]])
+    return whole, {**kept, "format": FORMAT, "rows": rows, "columns": described}
+
+
+def _encodings(cells: NDArray[Any]) -> Columns:
+    """Return the index of tables with cells: every numbering of every cell, and its row."""
+    check_values(None, {"columns": {}}, "cell", np.asarray(cells))
+    encodings, rows = numberings(np.asarray(cells, np.uint64))
+    return dict(zip(INDEX, (encodings, rows.astype(np.int32)), strict=True))
 
 
 _INDEX_DESCRIPTION = {"fidelity": "exact", "sources": [], "method": "every numbering of the cells, and their rows"}

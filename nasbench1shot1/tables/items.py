@@ -1,7 +1,9 @@
-"""What can be looked up in a table: an architecture, a cell, its hash, or many of them."""
+"""What can be looked up in a table: an architecture, a cell, its name or number, or many of them."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+
+import numpy as np
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import InvalidInputError, unknown_name
@@ -9,9 +11,8 @@ from nasbench1shot1.nasbench101.cell import Cell
 
 _HASH = re.compile("[0-9a-f]{32}")
 
-Item = Architecture | Cell | str
-WHOLE = "nb101"
-"""The reference that means every row of the table in use."""
+Item = Architecture | Cell | str | int | np.integer
+"""A string is a hash or, in tables of NAS-Bench-201, an architecture's string; a number is its official index."""
 
 
 def listed(x: Item | Iterable[Item]) -> list[Item]:
@@ -32,12 +33,7 @@ def known_split(name: str) -> str:
     return name
 
 
-def own_space(item: Item) -> str:
-    """The reference that an item brings with it."""
-    return item.space if isinstance(item, Architecture) else WHOLE
-
-
-def checked_hashes(items: list[Item]) -> str:
+def checked_hashes(items: Sequence[Item]) -> str:
     """The hashes of cells, or hashes, as one run of digits; InvalidInputError for what has none."""
     hashes = [item.hash if isinstance(item, Cell) else item for item in items]
     if wrong := [item for item in hashes if not isinstance(item, str) or not _HASH.fullmatch(item)]:

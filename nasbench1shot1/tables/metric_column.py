@@ -82,8 +82,9 @@ class MetricColumn:
             return float("nan")
         budget, item = self.epochs.index(epochs), self.stored.item
         if repeat == "mean":
-            total = sum([self._number(item(row, budget, k)) for k in range(self.stored.shape[2])])
-            return self._finished(total / self.stored.shape[2])
+            numbers = [self._number(item(row, budget, k)) for k in range(self.stored.shape[2])]
+            known = [number for number in numbers if number == number]  # not NaN
+            return self._finished(sum(known) / len(known)) if known else float("nan")
         return self._finished(self._number(item(row, budget, repeat)))
 
     def _number(self, stored: float) -> float:
@@ -129,23 +130,34 @@ def _pick(values: Floats, repeat: Repeat) -> Floats:
 
 
 def _mean(values: Floats) -> Floats:
-    """Added one after the other, as for one row, so that one and many agree to the last bit."""
-    total = values[..., 0]
-    for repeat in range(1, values.shape[-1]):
-        total = total + values[..., repeat]
-    mean: Floats = total / values.shape[-1]
+    """Return the means over the repeats that have a value; NaN if none has.
+
+    Values are added one after the other, as for one row, so that one and many agree to the last bit.
+    """
+    there = ~np.isnan(values)
+    total, counted = np.zeros(values.shape[:-1]), there.sum(axis=-1)
+    for repeat in range(values.shape[-1]):
+        total = np.where(there[..., repeat], total + values[..., repeat], total)
+    mean: Floats = np.divide(total, counted, out=np.full(total.shape, np.nan), where=counted > 0)
     return mean
 
 
 def choose_repeat(
-    table: str, repeats: int, run: Run, shape: tuple[int, ...], rng: np.random.Generator | None
+    table: str,
+    repeats: int,
+    run: Run,
+    shape: tuple[int, ...],
+    rng: np.random.Generator | None,
+    seeds: tuple[int, ...] = (),
 ) -> Repeat:
-    """Check `run` of `Table.query`; "random" becomes one repeat drawn for each item."""
+    """Check `run` of `Table.query`; "random" becomes one repeat drawn for each item, and a seed its repeat."""
     if isinstance(run, str):
         if run not in ("mean", "random", "all"):
             raise unknown_name("run", run, ("mean", "random", "all"))
         return _drawn(repeats, shape, rng) if run == "random" else run
     number = whole_number("run", run, "'mean', 'random', 'all' or the number of a repeat")
+    if number in seeds:
+        return seeds.index(number)
     if not 0 <= number < repeats:
         raise OutOfDomainError(f"the table {table} has no repeat {number}: it has {repeats}, numbered from 0")
     return number

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.errors import unknown_name
-from nasbench1shot1.tables.description import fidelity
-from nasbench1shot1.tables.folder import HALFWAY, METRICS, TableFolder
+from nasbench1shot1.tables.description import ALL_METRICS, HALFWAY, METRICS, PARAMETERS, fidelity, stored_name
+from nasbench1shot1.tables.folder import TableFolder
+from nasbench1shot1.tables.keys import RowKeys
 from nasbench1shot1.tables.metric_column import Repeat, Rows
 
 Values = Any  # a float for one architecture; an array for several, or where every repeat was asked for
@@ -24,19 +25,22 @@ class Metrics:
 
     Attributes:
         epochs: the budget that was asked for.
+        dataset: the training that was asked for, by its data set: "cifar10-valid" for example.
         table_id: the table that answered.
     """
 
     epochs: int
+    dataset: str
     table_id: str
     _folder: TableFolder
+    _keys: RowKeys
     _rows: int | Rows
     _repeat: Repeat
     _prefix: str = ""
 
     @cached_property
     def validation_accuracy(self) -> Values:
-        """Fraction of the 9,984 validation images."""
+        """Fraction of the validation images; NaN where no source speaks."""
         return self._value("validation_accuracy")
 
     @cached_property
@@ -55,9 +59,35 @@ class Metrics:
         return self._value("training_time")
 
     @cached_property
+    def validation_loss(self) -> Values:
+        """Mean cross-entropy on the validation images in nats; NaN if unknown, as in tables of NAS-Bench-101."""
+        return self._value("validation_loss")
+
+    @cached_property
+    def test_loss(self) -> Values:
+        """Mean cross-entropy on the test images in nats; NaN if unknown."""
+        return self._value("test_loss")
+
+    @cached_property
+    def train_loss(self) -> Values:
+        """Mean cross-entropy on the training images in nats; NaN if unknown."""
+        return self._value("train_loss")
+
+    @cached_property
+    def evaluation_time(self) -> Values:
+        """Seconds that evaluations on the validation images took during the whole training; NaN if unknown."""
+        return self._value("evaluation_time")
+
+    @cached_property
     def trainable_parameters(self) -> Values:
         """Exact, an integer or (N,)."""
-        return _finished(np.asarray(self._folder.columns["trainable_parameters"][self._rows], np.int64))
+        return _finished(np.asarray(self._folder.columns[self._stored(PARAMETERS)][self._rows], np.int64))
+
+    @cached_property
+    def flops(self) -> Values:
+        """FLOPs of a forward pass on one image, as the benchmark counts them; NaN if unknown."""
+        known = self._folder.columns.get(self._stored("flops"))
+        return _finished(np.full(np.shape(self._rows), np.nan) if known is None else np.asarray(known[self._rows]))
 
     @cached_property
     def measured_validation_accuracy(self) -> Values:
@@ -69,65 +99,82 @@ class Metrics:
 
     @cached_property
     def hash(self) -> Any:
-        """NAS-Bench-101's MD5, a string or N of them."""
-        digits = np.ascontiguousarray(self._folder.columns["hash"][self._rows]).tobytes().hex()
-        if isinstance(self._rows, int):
-            return digits
-        return tuple([digits[i : i + 32] for i in range(0, len(digits), 32)])
+        """The identifier of the row, a string or N of them: NAS-Bench-101's MD5, or NAS-Bench-201's string."""
+        names = self._keys.names([self._rows] if isinstance(self._rows, int) else self._rows)
+        return names[0] if isinstance(self._rows, int) else tuple(names)
 
     @cached_property
     def fidelity(self) -> str:
         """Which accuracies at this budget are predicted and how good predictions are; empty where both are measured."""
-        return fidelity(self._folder.meta, self.epochs)
+        return fidelity(self._folder.meta, self.dataset, self.epochs)
 
     def is_measured(self, column: str) -> Any:
         """Does a real measurement of this column stand behind this answer? A bool, or an array for a sequence.
 
         Raises InvalidInputError for a name that is not a column.
         """
-        if not isinstance(column, str) or column not in _COLUMNS:
-            raise unknown_name("column", str(column), _COLUMNS)
-        return self._measured[column]
+        if not isinstance(column, str) or column not in _MEASURABLE:
+            raise unknown_name("column", str(column), _MEASURABLE)
+        if "_measured" in self.__dict__:  # an answer that was pickled
+            return self._measured[column]
+        if column == PARAMETERS:
+            return _finished(np.ones(np.shape(self._rows), bool))
+        return _finished(~np.isnan(self._measurement(column)))
 
     @cached_property
     def _measured(self) -> dict[str, Any]:
         """`is_measured` of every column."""
-        found = {name: _finished(~np.isnan(self._measurement(name))) for name in METRICS}
-        return found | {"trainable_parameters": _finished(np.ones(np.shape(self._rows), bool))}
+        return {name: self.is_measured(name) for name in _MEASURABLE}
+
+    def _stored(self, name: str) -> str:
+        return stored_name(self._folder.meta, self.dataset, name)
 
     def _value(self, name: str) -> Values:
-        stored = self._prefix + name
+        stored = self._prefix + self._stored(name)
         one = isinstance(self._rows, int) and stored in self._folder.metrics
         if one and (self._repeat == "mean" or isinstance(self._repeat, int)):
             return self._folder.metrics[stored].value(self._rows, self.epochs, self._repeat)  # type: ignore[arg-type]
         return _finished(self._folder.values(stored, np.asarray(self._rows), self.epochs, self._repeat))
 
     def _measurement(self, name: str) -> NDArray[np.float64]:
-        return self._folder.measurement(self._prefix + name, np.asarray(self._rows), self.epochs, self._repeat)
+        stored = self._prefix + self._stored(name)
+        return self._folder.measurement(stored, np.asarray(self._rows), self.epochs, self._repeat)
 
     def __getstate__(self) -> dict[str, Any]:
-        for name in (*_COLUMNS, "measured_validation_accuracy", "hash", "fidelity", "_measured"):
+        for name in (*_MEASURABLE, "flops", "measured_validation_accuracy", "hash", "fidelity", "_measured"):
             getattr(self, name)
-        return {name: value for name, value in self.__dict__.items() if name not in ("_folder", "_rows", "_repeat")}
+        return {name: value for name, value in self.__dict__.items() if name not in _NOT_PICKLED}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
 
     def __repr__(self) -> str:
-        values = ", ".join(f"{name}={getattr(self, name)!r}" for name in (*_COLUMNS, "hash"))
-        return f"Metrics({values}, epochs={self.epochs}, table_id={self.table_id!r})"
+        values = ", ".join(f"{name}={getattr(self, name)!r}" for name in (*METRICS, PARAMETERS, "hash"))
+        return f"Metrics({values}, epochs={self.epochs}, dataset={self.dataset!r}, table_id={self.table_id!r})"
 
 
-_COLUMNS = (*METRICS, "trainable_parameters")
+_MEASURABLE = (*ALL_METRICS, PARAMETERS)
+_NOT_PICKLED = ("_folder", "_keys", "_rows", "_repeat")
 
 
-def answer(table_id: str, folder: TableFolder, rows: int | Rows, epochs: int, repeat: Repeat, halfway: bool) -> Metrics:
-    """An answer, built without what a frozen dataclass costs at every field: a table gives many."""
+def answer(
+    table_id: str,
+    folder: TableFolder,
+    keys: RowKeys,
+    rows: int | Rows,
+    training: tuple[str, int],
+    repeat: Repeat,
+    halfway: bool,
+) -> Metrics:
+    """Return an answer for a training (data set, epochs), without a frozen dataclass's cost for every field."""
+    dataset, epochs = training
     metrics = object.__new__(Metrics)
     metrics.__dict__.update(
         epochs=epochs,
+        dataset=dataset,
         table_id=table_id,
         _folder=folder,
+        _keys=keys,
         _rows=rows,
         _repeat=repeat,
         _prefix=HALFWAY if halfway else "",

@@ -11,14 +11,13 @@ import numpy as np
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.evaluator import EPOCHS
 from nasbench1shot1.registry import one_shot, search_space
 from nasbench1shot1.tables.table import Table
 from nasbench1shot1.tuning.engine.trial import Trial
 
 
 def objective(arch: Architecture, table: Table, repeat: Literal["mean", "random"], seed: int, trial: Trial) -> float:
-    """Return the validation error of an architecture after the table's 108 epochs, a fraction.
+    """Return the validation error of an architecture after the table's full training, a fraction.
 
     Args:
         arch: what the search of the trial returned.
@@ -32,14 +31,15 @@ def objective(arch: Architecture, table: Table, repeat: Literal["mean", "random"
         OutOfDomainError: the table has no row for the architecture.
     """
     rng = np.random.default_rng((seed, *trial.configuration_id, trial.epochs)) if repeat == "random" else None
-    return 1 - float(table.query(arch, epochs=EPOCHS, run=repeat, rng=rng).validation_accuracy)
+    training = table.objective().validation
+    return 1 - float(table.query(arch, run=repeat, rng=rng, dataset=training).validation_accuracy)
 
 
 def check_has_objective(table: Table, space: str) -> None:
     """Raise InvalidInputError if a table has no validation accuracy for a sampled architecture of a space."""
     arch = one_shot(search_space(space)).sample(np.random.default_rng(0))
-    if math.isnan(table.query(arch, epochs=EPOCHS).validation_accuracy):
+    if math.isnan(table.query(arch, dataset=table.objective().validation).validation_accuracy):
         raise InvalidInputError(
-            f"the table {table.id} has no validation accuracy after {EPOCHS} epochs, which a study minimizes: give "
-            "another --table"
+            f"the table {table.id} has no validation accuracy after {table.full_budget} epochs, which a study "
+            "minimizes: give another --table"
         )

@@ -1,4 +1,7 @@
-"""Which row of a table a cell has: by its hash, or by any of its encodings, which are faster to come by."""
+"""The rows of tables of NAS-Bench-101: by a cell's hash, or by any of its encodings, which are faster to compute."""
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +17,10 @@ from nasbench1shot1.tables.items import Item, checked_hashes
 from nasbench1shot1.tables.metric_column import Rows
 
 
-class RowIndex:
-    """The rows of a table by hash and by encoding."""
+class CellKeys:
+    """The rows of a table by hash and by encoding (`keys.RowKeys`)."""
+
+    WHOLE, NETWORKS = "nb101", "cells"
 
     def __init__(self, table_id: str, folder: TableFolder) -> None:
         self._table_id, self._folder = table_id, folder
@@ -44,7 +49,19 @@ class RowIndex:
             raise self._impossible_row()
         return row
 
-    def rows(self, items: list[Item]) -> Rows:
+    def names(self, rows: Any) -> list[str]:
+        """The hashes of some rows."""
+        digits = np.ascontiguousarray(self._folder.columns["hash"][np.atleast_1d(rows)]).tobytes().hex()
+        return [digits[i : i + 32] for i in range(0, len(digits), 32)]
+
+    def network(self, row: int) -> Cell:
+        """The cell of a row."""
+        code = int(self._folder.columns["cell"][row])
+        if not is_possible(code):
+            raise damaged(self._folder.path, "cell", f"names a cell that cannot be in row {row}")
+        return Cell.from_encoding(code)
+
+    def rows(self, items: Sequence[Item]) -> Rows:
         """The rows of N items, (N,); hashes alone or architectures of one size alone are looked up all at once.
 
         Raises:
