@@ -49,11 +49,13 @@ class SearchSpace(ABC):
         id: versioned name, "nb101-s1-v1"; it must change whenever the contents of the space change.
         kinds: kinds of architectures that the space can count and iterate. The first kind contains all architectures,
             "unique" contains one for each distinct cell or network.
+        table: name of the table of its networks. None: $NB1SHOT1_TABLE, or else the embedded table.
     """
 
     name: str
     id: str
     kinds: tuple[str, ...]
+    table: str | None = None
 
     @abstractmethod
     def __len__(self) -> int:
@@ -161,9 +163,18 @@ class OneShotSpace(SearchSpace):
             (`supernet.SupernetCell` documents the interface).
         operation_key: the key of the mixing weights that choose operations. Each row belongs to a place in the cell, of
             which a single path computes one operation.
+        skeleton: what surrounds the cells of its supernets: a key of `supernets.skeletons.SKELETONS`, or another class
+            as "module:Class".
+        family: the benchmark whose settings optimizers take as defaults (`OneShotOptimizer.family_defaults`).
+        search_defaults: defaults of common options that differ for searches on this space.
+        split: the scheme that splits the images of a search (`images.splits`); None: the preset's.
     """
 
     cell_kind: str
+    skeleton: str = "nasbench101"
+    family: str = "nasbench101"
+    search_defaults: Mapping[str, Any] = {}
+    split: str | None = None
     operation_key: str = "operations"
 
     @abstractmethod

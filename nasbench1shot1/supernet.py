@@ -1,18 +1,17 @@
 """The supernet: a network in which each discrete sub-network is an architecture of the space."""
 
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.errors import InvalidInputError, unknown_name
-from nasbench1shot1.layers import BATCH_NORM_EPSILON, BatchNorm2d, ConvBNReLU, initialise
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.layers import BatchNorm2d, initialise
 from nasbench1shot1.space import OneShotSpace, SearchSpace, Weights, as_one_shot, check_keys
 from nasbench1shot1.supernets.presets import Preset, as_preset
+from nasbench1shot1.supernets.skeletons import named_class, skeleton_class
 
 CELLS = {"choice-block": "nasbench1shot1.supernets.choice_blocks:ChoiceBlockCell"}
 """Short names of cells as module:class; a space's `cell_kind` is one of them, or itself a module:class."""
@@ -44,13 +43,11 @@ class SupernetCell(Protocol):
 
 
 class Supernet(nn.Module):
-    """Shared cells in a skeleton like NAS-Bench-101's: stem, three stacks of cells, head, global average, classifier.
+    """Shared cells in the skeleton of their space: stem, three stacks of cells, global average, classifier.
 
     The supernet owns no architecture parameters: it applies the mixing weights that it receives, equal in all cells.
-    Between stacks the image is halved and the channels double (NAS-Bench-1Shot1, section 3; NAS-Bench-101,
-    section 2.1). The head (ReLU, 1×1 convolution, batch-norm without parameters) reduces the width of the last cell
-    before the average. The published supernet has this head; NAS-Bench-101's networks do not. Every projection and
-    operation has one parameter tensor.
+    Between stacks the image is halved and the channels double (NAS-Bench-1Shot1, section 3; NAS-Bench-101, section 2.1;
+    NAS-Bench-201, section 3). Every projection and operation has one parameter tensor.
 
     Args:
         space: the search space; its `mixing_shapes()` are what `forward` expects.
@@ -66,6 +63,10 @@ class Supernet(nn.Module):
             cannot be divided by `partial_channels`, or fewer than one channel or cell.
     """
 
+    classifier: nn.Linear
+    head: nn.Conv2d  # this and the next only in the skeleton `CellStacks`
+    head_bn: BatchNorm2d
+
     def __init__(
         self,
         space: SearchSpace,
@@ -80,20 +81,22 @@ class Supernet(nn.Module):
         if channels < 1 or cells < 1:
             raise InvalidInputError(f"a supernet needs at least 1 channel and 1 cell, not {channels} and {cells}")
         self.space, self.preset = as_one_shot(space), as_preset(preset)
-        self.stem = ConvBNReLU(3, channels, 3, self.preset.batch_norm_momentum)
-        self._halved_before = {cells // 3, 2 * cells // 3} - {0}
+        self._skeleton = skeleton_class(self.space)(channels, cells, self.preset)
         self._mixing_shapes = self.space.mixing_shapes()
         self._cell_class = cell_class(self.space)
-        self.cells = nn.ModuleList()
+        self.stem = self._skeleton.stem()
+        self.cells, self.reductions = nn.ModuleList(), nn.ModuleDict()
         width = channels
         for i in range(cells):
-            channels *= 2 if i in self._halved_before else 1
+            if i in self._skeleton.starts:
+                channels *= 2
+                self.reductions[str(i)] = self._skeleton.reduction(width, channels)
+                width = self._skeleton.reduced(width, channels)
             cell = self._cell_class(space, width, channels, self.preset, partial_channels)
             self.cells.append(cell)
             width = cell.out_channels
-        self.head = nn.Conv2d(width, channels, kernel_size=1, bias=False)
-        self.head_bn = BatchNorm2d(channels, eps=BATCH_NORM_EPSILON, affine=False)
-        self.classifier = nn.Linear(channels, classes)
+        for name, layer in self._skeleton.head(width, channels, classes).items():
+            self.add_module(name, layer)
         if generator is not None:
             initialise(self, generator)
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
@@ -134,15 +137,13 @@ class Supernet(nn.Module):
         x = self.stem(images)
         for i, cell in enumerate(self.cells):
             x = cell(self.halved(x, i), *of_cells[i % len(of_cells)])
-        x = self.head_bn(self.head(F.relu(x)))
-        logits: Tensor = self.classifier(x.mean(dim=(2, 3)))
+        logits: Tensor = self._skeleton.classify(self, x)
         return logits
 
     def halved(self, x: Tensor, cell: int) -> Tensor:
-        """Return the input of a cell from the previous output: (N, C, H / 2, W / 2) between stacks, else unchanged."""
-        if cell not in self._halved_before:
-            return x
-        return F.max_pool2d(x, kernel_size=2, stride=2, padding=int(self.preset.downsampling == "padded"))
+        """Return the input of a cell from the previous output: at half the size between stacks, else unchanged."""
+        reduced: Tensor = self.reductions[str(cell)](x) if str(cell) in self.reductions else x
+        return reduced
 
     def _of_cells(self, images: Tensor, mixing: Any, operations: Any, path: Architecture | None) -> list[Any]:
         """Check and return the arguments of the cells, (mixing, operations, path): one for all, or used in turns."""
@@ -200,13 +201,7 @@ class Supernet(nn.Module):
 
 def cell_class(space: OneShotSpace) -> Any:
     """Return the class that a space's `cell_kind` names; raises InvalidInputError if it cannot be imported."""
-    module, colon, name = CELLS.get(space.cell_kind, space.cell_kind).partition(":")
-    if not colon:
-        raise unknown_name("kind of cell", space.cell_kind, [*CELLS, "module:Class"])
-    try:
-        return getattr(import_module(module), name)
-    except (ImportError, AttributeError) as error:
-        raise InvalidInputError(f"{space.name} names '{module}:{name}' as its cell, which fails: {error}") from error
+    return named_class(space.cell_kind, CELLS, "cell", space.name)
 
 
 def _as_tensor(key: str, values: Any, images: Tensor) -> Tensor:

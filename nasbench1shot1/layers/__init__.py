@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.layers.batch_norm import accurate_batch_norm, sums_are_long
 
 BATCH_NORM_EPSILON = 1e-5  # NAS-Bench-101's
@@ -108,6 +109,27 @@ def interleaved(parts: Sequence[Tensor]) -> Tensor:
     """
     stacked = torch.stack([part.permute(0, 2, 3, 1) for part in parts], dim=-1)
     return stacked.flatten(3).permute(0, 3, 1, 2)
+
+
+def on_part(x: Tensor, partial: int, compute: Callable[[Tensor], Tensor]) -> Tensor:
+    """Apply `compute` to the first 1/partial of the channels, (N, C, H, W) → (N, C, H, W), and shuffle all channels.
+
+    The other channels pass by (PC-DARTS, Xu et al. 2020, section 3.1).
+    """
+    if partial == 1:
+        return compute(x)
+    seen, *bypassing = x.split(x.shape[1] // partial, dim=1)
+    seen = seen.contiguous(memory_format=torch.channels_last)  # once for all operations
+    return interleaved([compute(seen), *bypassing])
+
+
+def check_partial(channels: int, partial: int) -> None:
+    """Raise InvalidInputError if channels cannot be divided by `partial`."""
+    if partial < 1 or channels % partial:
+        raise InvalidInputError(
+            f"{channels} channels cannot be divided by --partial-channels {partial}: choose --channels "
+            "that is a multiple of it"
+        )
 
 
 def broadcastable(weights: Tensor, x: Tensor) -> Sequence[Tensor]:

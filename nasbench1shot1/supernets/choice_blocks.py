@@ -11,8 +11,9 @@ from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.layers import (
     ConvBNReLU,
     broadcastable,
-    interleaved,
+    check_partial,
     max_pool_3x3,
+    on_part,
     weighted_concatenation,
     weighted_sum,
 )
@@ -54,11 +55,7 @@ class MixedOperation(nn.Module):
 
     def on_seen(self, x: Tensor, compute: Callable[[Tensor], Tensor]) -> Tensor:
         """Apply `compute` to the channels that operations see, (N, C, H, W) → (N, C, H, W); others are unchanged."""
-        if self.partial == 1:
-            return compute(x)
-        seen, *bypassing = x.split(self._width, dim=1)
-        seen = seen.contiguous(memory_format=torch.channels_last)  # once for all operations
-        return interleaved([compute(seen), *bypassing])
+        return on_part(x, self.partial, compute)
 
     def _mix(self, x: Tensor, weights: Tensor | None, operation: int | None) -> Tensor:
         operations = (self.conv3x3, self.conv1x1, max_pool_3x3)
@@ -83,11 +80,7 @@ class ChoiceBlockCell(nn.Module):
         self, space: ChoiceBlocks, in_channels: int, channels: int, preset: Preset, partial_channels: int = 1
     ) -> None:
         super().__init__()
-        if partial_channels < 1 or channels % partial_channels:
-            raise InvalidInputError(
-                f"{channels} channels cannot be divided by --partial-channels {partial_channels}: choose --channels "
-                "that is a multiple of it"
-            )
+        check_partial(channels, partial_channels)
         self.out_channels = channels * space.n_blocks
         momentum = preset.batch_norm_momentum
         widths = [channels] * space.n_blocks + [self.out_channels]
