@@ -9,7 +9,7 @@ import pandas
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.evaluator import score
+from nasbench1shot1.evaluator import score, scores_elsewhere
 from nasbench1shot1.experiments.correlation.outcome import FILES, write_outcome
 from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.files import check_writable, replacing, replacing_folder, save_figure, write_json
@@ -149,7 +149,12 @@ def _study_lines(study: Study, table: Table) -> tuple[list[dict[str, Any]], list
 
 
 def _lines(run: Run, table: Table) -> list[dict[str, Any]]:
+    dataset = run.config.get("dataset")
     return [
-        {**line, **score(arch, table).fields(line["search_seconds"])}
+        {
+            **line,
+            **score(arch, table, dataset).fields(line["search_seconds"]),
+            "other_datasets": scores_elsewhere(arch, table, dataset),
+        }
         for line, arch in zip(run.lines, run.architectures, strict=True)
     ]

@@ -74,12 +74,14 @@ class OneShotOptimizer(ABC):
         defaults: defaults of common options that differ for this method.
         original_defaults: defaults that differ under the preset "original".
         quick_defaults: defaults that differ at the quick scale.
+        family_defaults: defaults that differ on the spaces of a family (`OneShotSpace.family`), by its name.
     """
 
     Hyperparameters: ClassVar[type[Hyperparameters]] = Hyperparameters
     defaults: ClassVar[Mapping[str, Any]] = {}
     original_defaults: ClassVar[Mapping[str, Any]] = {}
     quick_defaults: ClassVar[Mapping[str, Any]] = {}
+    family_defaults: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
 
     def __init__(
         self, space: OneShotSpace, hyperparameters: Any, generator: torch.Generator, device: torch.device

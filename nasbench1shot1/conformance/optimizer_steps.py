@@ -35,6 +35,7 @@ from nasbench1shot1.one_shot_search.options import defaults, search_options
 from nasbench1shot1.one_shot_search.shared_weights import shared_weights
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Mixing, OneShotOptimizer
+from nasbench1shot1.registry import one_shot, search_space
 from nasbench1shot1.space import Choice
 from nasbench1shot1.supernets.presets import PRESETS
 
@@ -101,9 +102,10 @@ class OptimizerStepsConformance:
 
     def test_its_options_have_defaults_that_fit_and_come_back_from_json(self, given: dict[str, Any]) -> None:
         base = {name: given[name] for name in ("optimizer", "space")}
+        space = one_shot(search_space(given["space"]))
         for scale, preset in ((scale, preset) for scale in SCALES for preset in PRESETS):
             options = search_options({**base, "scale": scale, "preset": preset})
-            assert set(defaults(options.method, scale, preset)) <= set(options.as_dict())
+            assert set(defaults(options.method, space, scale, preset)) <= set(options.as_dict())
             assert search_options(json.loads(json.dumps(options.as_dict()))) == options
         with pytest.raises(InvalidInputError, match="no_such_option"):
             search_options({**base, "no_such_option": 1})

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.registry import search_space
 from nasbench1shot1.runs.compute import MOST_THREADS, default_threads, resolve_device
 from nasbench1shot1.runs.options import MOST_EPOCHS, Range, absolute_file, check_ranges
 from nasbench1shot1.supernets.presets import PRESETS, BatchNormMode
@@ -20,7 +21,14 @@ SCALES: dict[str, dict[str, Any]] = {
 takes minutes on two CPU cores.
 """
 
-FACTS = {"space_id": str, "table_id": str, "images_sha256": str, "weight_images": int, "architecture_images": int}
+FACTS = {
+    "space_id": str,
+    "table_id": str,
+    "images_sha256": str,
+    "weight_images": int,
+    "architecture_images": int,
+    "dataset": str,
+}
 """Fields of config.json besides the options, with their types: the data that the run used."""
 
 
@@ -31,7 +39,7 @@ class SearchConfig:
     optimizer: str = "darts"
     """One-shot optimizer: darts, darts-second-order, gdas, pc-darts, snas, random-ws, enas, or module:Class."""
     space: str = "s1"
-    """Search space: s1, s2 or s3."""
+    """Search space: s1, s2, s3 or nb201, or module:object."""
     scale: Literal["full", "quick"] = "full"
     """full: the paper's setting on the official CIFAR-10; quick: a small proxy on bundled images, for minutes."""
     preset: Literal["corrected", "original"] = "corrected"
@@ -58,6 +66,8 @@ class SearchConfig:
     """Final learning rate of the weights."""
     momentum: Annotated[float, Range(0, 1)] = 0.9
     """Momentum of the weights' SGD."""
+    nesterov: bool | None = None
+    """Use Nesterov momentum. Default: the space's (nb201: yes, other spaces: no)."""
     weight_decay: Annotated[float, Range(0)] = 3e-4
     """Weight decay (L2) of the weights."""
     grad_clip: Annotated[float, Range(above=0)] = 5.0
@@ -81,7 +91,7 @@ class SearchConfig:
     early_stopping: bool = False
     """Stop when the Hessian's eigenvalue grows too fast; keep an earlier architecture. Needs --hessian-eigenvalue."""
     table: str | None = None
-    """Folder or name of the table that gives the regret. Default: $NB1SHOT1_TABLE, or else embedded."""
+    """Folder or name of the table that gives the regret. Default: $NB1SHOT1_TABLE, or else embedded (nb201: nb201)."""
     device: str = "auto"
     """Device: auto, cpu, cuda, cuda:1, …"""
     threads: Annotated[int | None, Range(1, MOST_THREADS)] = None
@@ -103,7 +113,8 @@ class SearchConfig:
             self,
             threads=default_threads() if self.threads is None else self.threads,
             device=resolve_device(self.device),
-            table=as_recorded(self.table),
+            table=as_recorded(self.table or search_space(self.space).table),
+            nesterov=bool(self.nesterov),
             evaluation_batch_norm=self.evaluation_batch_norm or PRESETS[self.preset].evaluation_batch_norm,
             images=absolute_file(self.images) or self.images,
         )

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.evaluator import score
+from nasbench1shot1.evaluator import score, scores_elsewhere
 from nasbench1shot1.images.batches import batches, endless_batches
 from nasbench1shot1.one_shot_search.early_stopping import returned_epoch
 from nasbench1shot1.one_shot_search.hessian import dominant_eigenvalue
@@ -180,8 +180,9 @@ def epoch_line(state: SearchState, table: Table, training: Training, outcome: Ou
         "train_error": training.error,
         "one_shot_valid_error": outcome.one_shot_error,
         "architecture": str(outcome.architecture),
-        **score(outcome.architecture, table).fields(state.search_seconds),
+        **score(outcome.architecture, table, state.images.dataset).fields(state.search_seconds),
         "hessian_eigenvalue": state.eigenvalues[-1],
+        "other_datasets": scores_elsewhere(outcome.architecture, table, state.images.dataset),
     }
 
 

@@ -6,12 +6,13 @@
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import MISSING, asdict, dataclass, fields, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from nasbench1shot1.errors import InvalidInputError, UserError, unknown_name
 from nasbench1shot1.one_shot_search.config import FACTS, SCALES, SearchConfig
-from nasbench1shot1.registry import is_at_hand, names, optimizer
+from nasbench1shot1.registry import is_at_hand, names, one_shot, optimizer, search_space
 from nasbench1shot1.runs.description import COMMON, OWN
 from nasbench1shot1.runs.options import (
     check_ranges,
@@ -24,6 +25,7 @@ from nasbench1shot1.runs.options import (
 
 if TYPE_CHECKING:
     from nasbench1shot1.optimizer import Hyperparameters, OneShotOptimizer
+    from nasbench1shot1.space import OneShotSpace
 
 RESERVED = {"out", "resume", "seeds", "allow_module", "console", "help", "named", "kind", "grown", COMMON, OWN, *FACTS}
 """Names that no option of an optimizer can have: `nb.search`, the command line or config.json use them otherwise."""
@@ -77,7 +79,7 @@ def search_options(given: Mapping[str, Any]) -> SearchOptions:
 def _filled(method: "type[OneShotOptimizer]", given: Mapping[str, Any]) -> SearchOptions:
     common, own = (_of(record, given) for record in (SearchConfig, method.Hyperparameters))
     asked = filled(SearchConfig, common, {})  # for its scale and preset, which decide about the rest
-    usual = defaults(method, asked.scale, asked.preset)
+    usual = defaults(method, one_shot(search_space(asked.space)), asked.scale, asked.preset)
     return SearchOptions(filled(SearchConfig, common, usual), filled(method.Hyperparameters, own, usual), method)
 
 
@@ -98,14 +100,17 @@ def recorded_search(recorded: Mapping[str, Any], where: Path) -> SearchOptions:
     return SearchOptions(common, recorded_options(method.Hyperparameters, recorded, where), method).resolved()
 
 
-def defaults(method: "type[OneShotOptimizer]", scale: str, preset: str) -> dict[str, Any]:
+def defaults(method: "type[OneShotOptimizer]", space: "OneShotSpace", scale: str, preset: str) -> dict[str, Any]:
     """Return the values that replace the fields' own defaults.
 
-    Later sources override earlier ones: the optimizer's settings, its published settings under the preset "original",
-    the scale's settings, and the optimizer's settings at the quick scale.
+    Later sources override earlier ones: the optimizer's settings, those of the space, the optimizer's settings for the
+    space's family, its published settings under the preset "original", the scale's settings, and the optimizer's
+    settings at the quick scale.
     """
     return {
         **method.defaults,
+        **space.search_defaults,
+        **method.family_defaults.get(space.family, {}),
         **(method.original_defaults if preset == "original" else {}),
         **SCALES.get(scale, {}),
         **(method.quick_defaults if scale == "quick" else {}),
@@ -153,7 +158,8 @@ def check_method(method: "type[OneShotOptimizer]") -> None:
         if MISSING is field.default is field.default_factory:
             raise InvalidInputError(f"the option '{field.name}' of {method.__name__} has no default: give it one")
     known = common | set(option_names(own))
-    for name in (*method.defaults, *method.original_defaults, *method.quick_defaults):
+    of_families = chain.from_iterable(method.family_defaults.values())
+    for name in (*method.defaults, *method.original_defaults, *method.quick_defaults, *of_families):
         if name not in known:
             raise unknown_name(f"option among the defaults of {method.__name__}:", name, known)
 
@@ -202,7 +208,8 @@ def non_default_options(recorded: Mapping[str, Any]) -> dict[str, Any]:
     only because a record names it.
     """
     with suppress(UserError):
-        if is_at_hand("optimizers", recorded["optimizer"]):
-            usual = search_options({name: recorded[name] for name in ("optimizer", "scale", "preset")}).as_dict()
+        if is_at_hand("optimizers", recorded["optimizer"]) and is_at_hand("search_spaces", recorded["space"]):
+            asked = {name: recorded[name] for name in ("optimizer", "space", "scale", "preset") if name in recorded}
+            usual = search_options(asked).as_dict()
             return {n: recorded[n] for n in usual if n not in _OF_A_RUN and n in recorded and recorded[n] != usual[n]}
     return {}

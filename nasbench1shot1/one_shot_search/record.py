@@ -26,6 +26,7 @@ from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.runs.writer import RunWriter
 
 if TYPE_CHECKING:
+    import pandas
     from torch import Tensor
 
     from nasbench1shot1.supernet import Supernet
@@ -46,6 +47,7 @@ FIELDS: dict[str, Any] = {
     "search_seconds": float,
     "simulated_seconds": float | None,
     "hessian_eigenvalue": float | None,
+    "other_datasets": dict,
 }
 """The fields of a line of metrics.jsonl and their types; errors and regrets are fractions, times seconds
 (docs/run_folder.md).
@@ -66,6 +68,7 @@ class Run(RunRecord):
     """
 
     KIND, COMMAND, FIELDS, OPTIONS, FACTS = "search", "search", FIELDS, SearchConfig, FACTS
+    LATER = ("other_datasets", "dataset")
 
     def __repr__(self) -> str:
         config = self.config
@@ -87,6 +90,15 @@ class Run(RunRecord):
             if not is_hash:
                 return f"the architecture of epoch {epoch} does not have the cell that its line names"
         return None
+
+    @classmethod
+    def as_frame(cls, lines: Sequence[Mapping[str, Any]]) -> "pandas.DataFrame":
+        """Return lines as a frame, with columns such as cifar100_test_regret for the table's other data sets."""
+        import pandas
+
+        frame = super().as_frame(lines).drop(columns="other_datasets")
+        elsewhere = [_flat(line.get("other_datasets", {})) for line in lines]
+        return pandas.concat([frame, pandas.DataFrame(elsewhere, index=frame.index, dtype="float64")], axis=1)
 
     def are_complete(self, lines: Sequence[Mapping[str, Any]]) -> bool:
         """Return whether there is a line for each epoch that the summary counts, and for epoch 0."""
@@ -179,6 +191,10 @@ def load_run(folder: str | Path) -> Run:
     if (path / SEEDS).is_file():
         raise InvalidInputError(f"'{path}' holds the runs of several seeds: choose one of them, such as {path}/seed-0")
     return Run.open(path)
+
+
+def _flat(of_datasets: Mapping[str, Mapping[str, float | None]]) -> dict[str, float | None]:
+    return {f"{dataset}_{name}": value for dataset, found in of_datasets.items() for name, value in found.items()}
 
 
 def _by_epoch(stored: Mapping[str, NDArray[np.float32]]) -> list[Parameters]:

@@ -107,7 +107,7 @@ def resume_search(
         check_covers(table, options.common.space)
         with cpu_threads(options.common.threads):
             state = begin(options)
-            check_facts(folder, recorded, _facts(state, table))
+            check_facts(folder, {"dataset": state.images.dataset, **recorded}, _facts(state, table))  # a later fact
             writer.restore(state)
             if options.common.epochs != recorded["epochs"]:
                 _record_growth(folder, recorded, options.common.epochs, state.epoch)
@@ -156,16 +156,18 @@ def check_covers(table: "Table", name: str) -> None:
     try:
         if space.name not in table.spaces:
             table.rows([space.sample(rng) for _ in range(20)])
-    except OutOfDomainError as error:
+    except (OutOfDomainError, InvalidInputError) as error:  # it lacks an architecture, or has no such architectures
         raise InvalidInputError(
-            f"the table {table.id} does not hold all of {name}: search on --table embedded, or on the official data"
+            f"the table {table.id} does not hold all of {name}: search on --table {space.table or 'embedded'}, or on "
+            "the official data"
         ) from error
 
 
 def _facts(state: "SearchState", table: "Table") -> dict[str, Any]:
     """Return the data of a run: fields of config.json besides the options."""
     halves = (len(state.split.weights), len(state.split.architecture))
-    return dict(zip(FACTS, (state.net.space.id, table.id, state.images.sha256, *halves), strict=True))
+    of_images = (state.images.sha256, *halves, state.images.dataset)
+    return dict(zip(FACTS, (state.net.space.id, table.id, *of_images), strict=True))
 
 
 def _finish(state: "SearchState", table: "Table", writer: SearchWriter, console: "Console | None") -> Run:

@@ -168,7 +168,11 @@ def begin(options: SearchOptions) -> SearchState:
     if config.compile:
         net.compile()
     weight_optimizer = torch.optim.SGD(
-        net.parameters(), config.learning_rate, config.momentum, weight_decay=config.weight_decay
+        net.parameters(),
+        config.learning_rate,
+        config.momentum,
+        weight_decay=config.weight_decay,
+        nesterov=bool(config.nesterov),
     )
     method = options.method(space, options.own, epoch_generator(config.seed, "architecture", 0), device)
     _check_relaxation(config, method)
@@ -186,7 +190,8 @@ def begin(options: SearchOptions) -> SearchState:
 def load_halves(config: SearchConfig) -> tuple[ImageSet, Split]:
     """Load a search's images and split them into its two halves; raises as `load_images` and `split` do."""
     images, rng = load_images(config.images), np.random.default_rng(config.seed)
-    return images, split(images, PRESETS[config.preset].split, rng, config.images_per_half)
+    scheme = registry.one_shot(registry.search_space(config.space)).split or PRESETS[config.preset].split
+    return images, split(images, scheme, rng, config.images_per_half)
 
 
 def _check_relaxation(config: SearchConfig, method: OneShotOptimizer) -> None:

@@ -40,7 +40,7 @@ class RunRecord:
         KIND: value of `kind` in config.json.
         COMMAND: the command that starts and resumes this kind of run.
         FIELDS: the fields of a line of metrics.jsonl, in order, with their types.
-        LATER: names of fields that earlier versions did not write; lines without all of these are valid.
+        LATER: names of fields and facts that earlier versions did not write; lines without all of these are valid.
         OPTIONS: the dataclass of the options that all runs of the kind share.
         FACTS: names and types of the other fields of config.json.
     """
@@ -77,7 +77,7 @@ class RunRecord:
         """Raise DamagedFileError if a shared option or a fact is missing from `config`, or has a wrong type."""
         recorded_options(self.OPTIONS, self.config, self.folder / CONFIG)
         for name, kind in self.FACTS.items():
-            if type(self.config.get(name)) is not kind:
+            if type(self.config.get(name)) is not kind and (name in self.config or name not in self.LATER):
                 raise damaged(self.folder / CONFIG, f"its {name} is missing or impossible")
 
     @classmethod
