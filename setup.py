@@ -40,7 +40,7 @@ DEV = [
     "setuptools>=77",
 ]
 
-DATA = ["data", "data.config_spaces", "data.sources", "data.table"]  # to setuptools, folders of data are packages
+DATA = ["data", "data.config_spaces", "data.nb201", "data.sources", "data.table"]  # packages, to setuptools
 
 setup(
     packages=[
@@ -61,6 +61,7 @@ setup(
         "nasbench1shot1.jobs",
         "nasbench1shot1.layers",
         "nasbench1shot1.nasbench101",
+        "nasbench1shot1.nasbench201",
         "nasbench1shot1.one_shot_search",
         "nasbench1shot1.proxy_training",
         "nasbench1shot1.runs",

@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from nasbench1shot1.errors import UserError as UserError
     from nasbench1shot1.evaluator import score as score
     from nasbench1shot1.experiments.correlation.correlating import correlate as correlate
+    from nasbench1shot1.nasbench101.architecture import CellArchitecture as CellArchitecture
     from nasbench1shot1.nasbench101.cell import Cell as Cell
     from nasbench1shot1.nasbench101.network import build_network as build_network
+    from nasbench1shot1.nasbench201.architecture import EdgeArchitecture as EdgeArchitecture
     from nasbench1shot1.one_shot_search.record import Run as Run
     from nasbench1shot1.one_shot_search.record import load_run as load_run
     from nasbench1shot1.one_shot_search.searching import search as search
@@ -44,7 +46,9 @@ if TYPE_CHECKING:
 _HOME = {
     "Architecture": "architecture",
     "Cell": "nasbench101.cell",
+    "CellArchitecture": "nasbench101.architecture",
     "DamagedFileError": "errors",
+    "EdgeArchitecture": "nasbench201.architecture",
     "InvalidInputError": "errors",
     "Metrics": "tables.table",
     "OneShotOptimizer": "optimizer",

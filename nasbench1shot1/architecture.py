@@ -10,7 +10,8 @@ from typing import Any, ClassVar, Self
 from nasbench1shot1.errors import InvalidInputError
 
 CELL_FORM = "nasbench1shot1.nasbench101.architecture:CellArchitecture"
-FORMS = (CELL_FORM,)
+EDGE_FORM = "nasbench1shot1.nasbench201.architecture:EdgeArchitecture"
+FORMS = (CELL_FORM, EDGE_FORM)
 """The built-in forms as "module:class"; each is imported only when it is used."""
 
 _SPACE = re.compile(r"[\w-]+")
@@ -20,7 +21,8 @@ class Architecture:
     """An architecture of a search space: an immutable, hashable value. Equal architectures have equal texts.
 
     This class is the base of all forms. `Architecture(space, parents, operations)` makes a
-    `nasbench101.architecture.CellArchitecture`, the form of s1, s2, s3 and nb101.
+    `nasbench101.architecture.CellArchitecture`, the form of s1, s2, s3 and nb101. The form of nb201 is
+    `nasbench201.architecture.EdgeArchitecture`.
 
     Attributes:
         space: the short name of its search space, "s1" for example.
@@ -46,7 +48,8 @@ class Architecture:
         `SearchSpace.index` checks whether the architecture is in its space.
 
         Args:
-            text: for example "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3".
+            text: for example "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3", or NAS-Bench-201's string of an
+                architecture.
 
         Raises:
             InvalidInputError: the text is not an architecture, or not one of this form.

@@ -1,0 +1,87 @@
+"""The architectures of NAS-Bench-201: an operation for each edge of the cell."""
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+from nasbench1shot1.architecture import Architecture, check_space_name
+from nasbench1shot1.errors import InvalidInputError, unknown_name
+from nasbench1shot1.nasbench201.operations import EDGE_NAMES, N_NODES, OPERATIONS, checked_operations
+
+SPACE_NAME = "nb201"
+"""The space of an official string, which does not name one."""
+
+_GROUPS = ["".join(f"{{}}~{source}|" for source in range(target)) for target in range(1, N_NODES)]
+_FORM = "+".join(f"|{group}" for group in _GROUPS)  # |{}~0|+|{}~0|{}~1|+|{}~0|{}~1|{}~2|
+_OFFICIAL = re.compile(re.escape(_FORM).replace(re.escape("{}"), r"(\w*)"))
+_EXAMPLE = "|nor_conv_3x3~0|+|nor_conv_3x3~0|nor_conv_3x3~1|+|skip_connect~0|nor_conv_3x3~1|nor_conv_3x3~2|"
+_TEXT = re.compile(r"(?:(?P<space>[\w-]+):)?(?P<official>\|[\w|+]*~[\w|+~]*)")
+
+
+@dataclass(frozen=True)
+class EdgeArchitecture(Architecture):
+    """An architecture of NAS-Bench-201's topology space; immutable, hashable, comparable.
+
+    Attributes:
+        space: the short name of its search space, "nb201".
+        operations: index in `operations.OPERATIONS` of the operation of each edge, in the order of `operations.EDGES`
+            (6 integers).
+
+    Lists and NumPy integers are accepted and converted to a tuple of Python integers.
+
+    Raises:
+        InvalidInputError: there are not six integers, or an operation does not exist.
+    """
+
+    SYNTAX: ClassVar[str] = f"space:|operation~source|+…, for example {SPACE_NAME}:{_EXAMPLE}"
+
+    space: str
+    operations: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        check_space_name(self.space)
+        object.__setattr__(self, "operations", checked_operations(self.operations))
+
+    @classmethod
+    def unchecked(cls, space: str, operations: tuple[int, ...]) -> "EdgeArchitecture":
+        """Make an architecture from valid operations without checks; for search spaces."""
+        arch = object.__new__(cls)
+        arch.__dict__.update(space=space, operations=operations)
+        return arch
+
+    @classmethod
+    def from_text(cls, text: str) -> "EdgeArchitecture | None":
+        """Read "space:official string", or an official string alone (space "nb201"); None for a text of another form.
+
+        Raises:
+            InvalidInputError: the edges are not those of a cell, or an operation is unknown.
+        """
+        match = _TEXT.fullmatch(text)
+        if not match:
+            return None
+        official = _OFFICIAL.fullmatch(match["official"])
+        if not official:
+            raise InvalidInputError(
+                f"'{text}' does not list the edges {', '.join(EDGE_NAMES)} in this order: write {_EXAMPLE}"
+            )
+        return cls(match["space"] or SPACE_NAME, tuple(_operation(name) for name in official.groups()))
+
+    @cached_property
+    def official(self) -> str:
+        """NAS-Bench-201's string of the architecture; groups belong to nodes 1, 2, 3, and "~i" names the source."""
+        return _FORM.format(*(OPERATIONS[operation] for operation in self.operations))
+
+    @property
+    def network_id(self) -> str:
+        """NAS-Bench-201's string, because the benchmark trained every architecture, isomorphic ones too."""
+        return self.official
+
+    def __str__(self) -> str:
+        return f"{self.space}:{self.official}"
+
+
+def _operation(name: str) -> int:
+    if name not in OPERATIONS:
+        raise unknown_name("operation", name, OPERATIONS)
+    return OPERATIONS.index(name)

@@ -1,0 +1,65 @@
+"""The official numbers of NAS-Bench-201's architectures; their order is not systematic, so it is bundled as data."""
+
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from nasbench1shot1.errors import DamagedFileError
+from nasbench1shot1.files import PACKAGE_DATA, reason
+from nasbench1shot1.nasbench201.operations import EDGES, OPERATIONS, checked_operations
+
+N_ARCHITECTURES: int = len(OPERATIONS) ** len(EDGES)
+"""15,625."""
+
+ORDER_FILE = PACKAGE_DATA / "nb201" / "order.npy"
+"""The code of every architecture by official index, (15625,) uint16: its operations as digits in base 5."""
+
+
+@cache
+def all_operations() -> NDArray[np.int8]:
+    """Return the operations of every architecture by official index, (15625, 6), read-only.
+
+    Raises DamagedFileError if the bundled file of the order is missing or damaged.
+    """
+    digits = np.unravel_index(read_order(ORDER_FILE), (len(OPERATIONS),) * len(EDGES))
+    operations = np.stack(digits, axis=1).astype(np.int8)
+    operations.flags.writeable = False
+    return operations
+
+
+def index_of(operations: Iterable[int]) -> int:
+    """Return the official index of an architecture, given the operations of its six edges.
+
+    Raises InvalidInputError as `checked_operations`, DamagedFileError as `all_operations`.
+    """
+    code = 0
+    for operation in checked_operations(operations):
+        code = code * len(OPERATIONS) + operation
+    return _index_of_code()[code]
+
+
+def read_order(path: Path) -> NDArray[np.uint16]:
+    """Read the codes of all architectures in official order, (15625,).
+
+    Raises DamagedFileError if the file is missing, or does not have every code once.
+    """
+    try:
+        with path.open("rb") as file:
+            order: NDArray[np.uint16] = npy.read_array(file, allow_pickle=False)
+        if order.dtype != np.uint16 or not np.array_equal(np.sort(order), np.arange(N_ARCHITECTURES)):
+            raise ValueError("it does not number every architecture once")
+    except Exception as error:  # numpy's readers fail in a dozen ways on damaged bytes
+        raise DamagedFileError(
+            f"{path} cannot be read as NAS-Bench-201's order of architectures ({reason(error)}): reinstall the package"
+        ) from error
+    return order
+
+
+@cache
+def _index_of_code() -> list[int]:
+    indices: list[int] = np.argsort(read_order(ORDER_FILE)).tolist()
+    return indices

@@ -1,0 +1,55 @@
+"""Which architectures of NAS-Bench-201 have the same topology, by the published strings of cells.
+
+The rules are those of `CellStructure.to_unique_str` in AutoDL-Projects, which yields the counts of NAS-Bench-201
+(section 2.1): 12,751 and 6,466 topologies. Strings are compared as they are, not as sums, so their classes depend on
+the order in which terms were sorted. For example, 109 architectures share a string with a lower-numbered one without the
+zero rule, but not under it.
+"""
+
+from collections.abc import Iterable
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbench1shot1.nasbench201.numbering import all_operations
+from nasbench1shot1.nasbench201.operations import EDGES, N_NODES, OPERATIONS, checked_operations
+
+_ZERO = "#"
+_NONE, _SKIP = OPERATIONS.index("none"), OPERATIONS.index("skip_connect")
+
+
+def unique_string(operations: Iterable[int], zero_rule: bool) -> str:
+    """Return the string of a cell's topology, in which a skip connection passes on the string of its source.
+
+    Args:
+        operations: the operations of the six edges.
+        zero_rule: also simplify zeroized edges: "none", and every operation on a node whose string is "#", yields "#".
+
+    Raises InvalidInputError as `checked_operations`.
+    """
+    checked, nodes = checked_operations(operations), ["0"]
+    for node in range(1, N_NODES):
+        terms = [
+            _term(operation, nodes[source], zero_rule)
+            for (target, source), operation in zip(EDGES, checked, strict=True)
+            if target == node
+        ]
+        nodes.append("+".join(sorted(terms)))
+    return nodes[-1]
+
+
+@cache
+def representatives(zero_rule: bool) -> NDArray[np.int64]:
+    """Return for each official index the lowest one with an equal `unique_string`, (15625,), read-only."""
+    first: dict[str, int] = {}
+    strings = (unique_string(operations, zero_rule) for operations in all_operations().tolist())
+    lowest = np.array([first.setdefault(string, i) for i, string in enumerate(strings)], np.int64)
+    lowest.flags.writeable = False
+    return lowest
+
+
+def _term(operation: int, source: str, zero_rule: bool) -> str:
+    if zero_rule and (operation == _NONE or source == _ZERO):
+        return _ZERO
+    return source if operation == _SKIP else f"({source})@{OPERATIONS[operation]}"
