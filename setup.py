@@ -40,7 +40,14 @@ DEV = [
     "setuptools>=77",
 ]
 
-DATA = ["data", "data.config_spaces", "data.nb201", "data.sources", "data.table"]  # packages, to setuptools
+DATA = [
+    "data",
+    "data.config_spaces",
+    "data.nb201",
+    "data.nb201.table",
+    "data.sources",
+    "data.table",
+]  # packages, to setuptools
 
 setup(
     packages=[

@@ -13,7 +13,11 @@ from nasbench1shot1.space import OneShotSpace, SearchSpace, Weights, as_one_shot
 from nasbench1shot1.supernets.presets import Preset, as_preset
 from nasbench1shot1.supernets.skeletons import named_class, skeleton_class
 
-CELLS = {"choice-block": "nasbench1shot1.supernets.choice_blocks:ChoiceBlockCell"}
+CELLS = {
+    "choice-block": "nasbench1shot1.supernets.choice_blocks:ChoiceBlockCell",
+    "nasbench201": "nasbench1shot1.supernets.nasbench201:EdgeCell",
+    "nasbench201-affine": "nasbench1shot1.supernets.nasbench201:AffineEdgeCell",
+}
 """Short names of cells as module:class; a space's `cell_kind` is one of them, or itself a module:class."""
 
 

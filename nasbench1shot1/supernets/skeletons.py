@@ -15,7 +15,10 @@ from nasbench1shot1.errors import InvalidInputError, unknown_name
 from nasbench1shot1.layers import BATCH_NORM_EPSILON, BatchNorm2d, ConvBNReLU
 from nasbench1shot1.supernets.presets import Preset
 
-SKELETONS = {"nasbench101": "nasbench1shot1.supernets.skeletons:CellStacks"}
+SKELETONS = {
+    "nasbench101": "nasbench1shot1.supernets.skeletons:CellStacks",
+    "nasbench201": "nasbench1shot1.supernets.nasbench201:ResidualStages",
+}
 """Short names of skeletons as module:class; a space's `skeleton` is one of them, or itself a module:class."""
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from nasbench1shot1.errors import DamagedFileError
 from nasbench1shot1.files import read_npy_header, reason, sha256
 from nasbench1shot1.nasbench101.encoding import are_possible
+from nasbench1shot1.nasbench201.numbering import N_ARCHITECTURES
 from nasbench1shot1.tables.description import ALL_METRICS, INDEX, KEYS, MEASURED, MEMBER, PARAMETERS
 
 REMEDY = "build or import the table anew, or reinstall the package if it is the embedded one"
@@ -105,6 +106,8 @@ def check_values(path: Path | None, meta: Mapping[str, Any], name: str, values: 
         return
     if name == "cell" and not are_possible(values).all():
         raise damaged(path, name, "names a cell that cannot be")
+    if name == "index" and (values.min() < 0 or values.max() >= N_ARCHITECTURES or (values[1:] <= values[:-1]).any()):
+        raise damaged(path, name, "does not hold official indices of NAS-Bench-201 in ascending order")
     if name.startswith(_ROWS):
         if values.min() < 0 or values.max() >= meta["rows"]:
             raise damaged(path, name, f"refers to a row that is not among the table's {meta['rows']:,}")

@@ -12,9 +12,9 @@ from nasbench1shot1.ground.paths import as_path
 if TYPE_CHECKING:
     from nasbench1shot1.tables.folder import TableFolder
 
-EMBEDDED, SAMPLE = "embedded", "nb101-sample"
-CARRIED = (EMBEDDED, SAMPLE)
-"""The package's own tables: the estimates, and the real cells that they were made from."""
+EMBEDDED, SAMPLE, NASBENCH201 = "embedded", "nb101-sample", "nb201"
+CARRIED = (EMBEDDED, SAMPLE, NASBENCH201)
+"""The bundled tables: estimates for NAS-Bench-101, the real cells that they were made from, and NAS-Bench-201."""
 
 
 def tables_folder() -> Path:
@@ -44,6 +44,8 @@ def named_table(named: str | Path | None) -> "Path | TableFolder":
     asked = as_recorded(None if named is None else str(named))
     if asked == EMBEDDED:
         return PACKAGE_DATA / "table"
+    if asked == NASBENCH201:
+        return PACKAGE_DATA / "nb201" / "table"
     if asked == SAMPLE:
         from nasbench1shot1.tables.folder import table_in_memory
         from nasbench1shot1.tables.measured_sample import sample_columns

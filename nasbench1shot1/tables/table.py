@@ -36,9 +36,9 @@ def load_table(path: str | Path | None = None) -> "Table":
     """Open a table.
 
     Args:
-        path: its folder, or the name of a table that is known by one ("embedded", "nb101-sample", or what was
-            imported into the data folder: "nasbench_only108"). If not given, what the environment variable
-            NB1SHOT1_TABLE says, else "embedded", the estimates that the package carries.
+        path: its folder, or the name of a table: a bundled one ("embedded" and "nb101-sample" of NAS-Bench-101, "nb201"
+            of NAS-Bench-201), or one that was imported into the data folder ("nasbench_only108"). Default: the table
+            that the environment variable NB1SHOT1_TABLE names, or else "embedded", the bundled estimates.
 
     Raises:
         InvalidInputError: there is no table, or one of another format.

@@ -1,0 +1,88 @@
+"""The layers of NAS-Bench-201's networks and supernets (Dong and Yang 2020, section 2.1 and appendix).
+
+Every convolution has padding that keeps the image's size, and no bias; batch-norm has PyTorch's default momentum.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from nasbench1shot1.layers import BATCH_NORM_EPSILON, BatchNorm2d
+
+BATCH_NORM_MOMENTUM = 0.1
+"""Weight of the newest batch in the running statistics: PyTorch's default, as published."""
+
+
+class ReLUConvBN(nn.Module):
+    """ReLU, convolution, batch-norm.
+
+    Args:
+        in_channels, out_channels: channels before and after.
+        kernel_size: side of the kernel, odd.
+        stride: 2 halves the image.
+        affine: whether batch-norm learns a scale and a shift.
+    """
+
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, affine: bool = True):
+        super().__init__()
+        padding = kernel_size // 2
+        self.conv = nn.Conv2d(in_channels, out_channels, kernel_size, stride, padding=padding, bias=False)
+        self.bn = batch_norm(out_channels, affine)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(N, in_channels, H, W) → (N, out_channels, H / stride, W / stride)."""
+        normalised: Tensor = self.bn(self.conv(F.relu(x)))
+        return normalised
+
+
+class ResidualBlock(nn.Module):
+    """The basic residual block between two stages: two 3×3 convolutions, the first of stride 2.
+
+    The shortcut is 2×2 average pooling and a 1×1 convolution without batch-norm.
+    """
+
+    def __init__(self, in_channels: int, out_channels: int) -> None:
+        super().__init__()
+        self.conv_a = ReLUConvBN(in_channels, out_channels, 3, stride=2)
+        self.conv_b = ReLUConvBN(out_channels, out_channels, 3)
+        self.shortcut = nn.Conv2d(in_channels, out_channels, 1, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(N, in_channels, H, W) → (N, out_channels, H / 2, W / 2)."""
+        shortcut: Tensor = self.shortcut(F.avg_pool2d(x, kernel_size=2, stride=2))
+        return shortcut + self.conv_b(self.conv_a(x))  # type: ignore[no-any-return]
+
+
+def batch_norm(channels: int, affine: bool = True) -> BatchNorm2d:
+    """Return batch-norm with PyTorch's default settings."""
+    return BatchNorm2d(channels, eps=BATCH_NORM_EPSILON, momentum=BATCH_NORM_MOMENTUM, affine=affine)
+
+
+def stem(channels: int) -> nn.Sequential:
+    """Return the first layers: a 3×3 convolution and batch-norm, (N, 3, H, W) → (N, channels, H, W)."""
+    return nn.Sequential(nn.Conv2d(3, channels, 3, padding=1, bias=False), batch_norm(channels))
+
+
+def average_pool_3x3(x: Tensor) -> Tensor:
+    """3×3 average pooling with stride 1; size kept, and padding does not count."""
+    return F.avg_pool2d(x, kernel_size=3, stride=1, padding=1, count_include_pad=False)
+
+
+def edge_operation(name: str, channels: int, affine: bool) -> Callable[[Tensor], Tensor]:
+    """Return the operation of an edge, (N, C, H, W) → (N, C, H, W); only convolutions have parameters.
+
+    Args:
+        name: one of `operations.OPERATIONS`.
+        channels: C.
+        affine: whether batch-norm learns a scale and a shift.
+    """
+    if name in ("nor_conv_1x1", "nor_conv_3x3"):
+        return ReLUConvBN(channels, channels, int(name[-1]), affine=affine)
+    plain: dict[str, Callable[[Tensor], Tensor]] = {
+        "none": torch.zeros_like,
+        "skip_connect": nn.Identity(),
+        "avg_pool_3x3": average_pool_3x3,
+    }
+    return plain[name]

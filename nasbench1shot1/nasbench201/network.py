@@ -1,0 +1,151 @@
+"""The network that NAS-Bench-201 trains for an architecture, and its cost in closed form (section 2.1)."""
+
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Tensor, nn
+
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.layers import initialise
+from nasbench1shot1.nasbench201.architecture import EdgeArchitecture
+from nasbench1shot1.nasbench201.layers import ResidualBlock, batch_norm, edge_operation, stem
+from nasbench1shot1.nasbench201.operations import EDGES, N_NODES, OPERATIONS
+
+STAGES = 3
+CHANNELS, CELLS_PER_STAGE = 16, 5  # the published network
+_AREAS = {"nor_conv_1x1": 1, "nor_conv_3x3": 9}
+
+
+class NetworkCell(nn.Module):
+    """A cell of four nodes, (N, C, H, W) → (N, C, H, W); each node is the sum of its incoming edges."""
+
+    def __init__(self, operations: Sequence[int], channels: int) -> None:
+        super().__init__()
+        self._names = [OPERATIONS[operation] for operation in operations]
+        built = {str(e): edge_operation(name, channels, affine=True) for e, name in enumerate(self._names)}
+        self._plain = {e: compute for e, compute in built.items() if not isinstance(compute, nn.Module)}
+        self.edges = nn.ModuleDict({e: layer for e, layer in built.items() if isinstance(layer, nn.Module)})
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Compute all edges, in the order of `EDGES`."""
+        nodes: list[Tensor] = [x]
+        for target in range(1, N_NODES):
+            incoming = [(str(e), source) for e, (to, source) in enumerate(EDGES) if to == target]
+            outputs = [(self.edges[e] if e in self.edges else self._plain[e])(nodes[source]) for e, source in incoming]
+            nodes.append(torch.stack(outputs).sum(dim=0))
+        return nodes[-1]
+
+
+class EdgeNetwork(nn.Module):
+    """Stem, three stages of one cell with residual blocks between them, batch-norm, global average, dense layer.
+
+    Attributes:
+        architecture: the architecture of the cells.
+    """
+
+    def __init__(self, architecture: EdgeArchitecture, channels: int, cells_per_stage: int, classes: int) -> None:
+        super().__init__()
+        self.architecture = architecture
+        self.stem = stem(channels)
+        self.cells = nn.ModuleList()
+        for stage in range(STAGES):
+            if stage:
+                self.cells.append(ResidualBlock(channels, 2 * channels))
+                channels *= 2
+            self.cells.extend(NetworkCell(architecture.operations, channels) for _ in range(cells_per_stage))
+        self.last_bn = batch_norm(channels)
+        self.classifier = nn.Linear(channels, classes)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """(N, 3, H, W) normalised images → (N, classes) logits."""
+        x = self.stem(images)
+        for layer in self.cells:
+            x = layer(x)
+        logits: Tensor = self.classifier(torch.relu(self.last_bn(x)).mean(dim=(2, 3)))
+        return logits
+
+
+def build_edge_network(
+    architecture: EdgeArchitecture,
+    *,
+    channels: int = CHANNELS,
+    cells_per_stage: int = CELLS_PER_STAGE,
+    classes: int = 10,
+    generator: torch.Generator | None = None,
+) -> EdgeNetwork:
+    """Build the network of an architecture of NAS-Bench-201, with fresh weights; the defaults are the published ones.
+
+    Args:
+        architecture: an `EdgeArchitecture`.
+        channels: channels of the stem and the first stage; every further stage doubles them.
+        cells_per_stage: N, the number of cells in each stage.
+        classes: number of classes.
+        generator: draws the initial weights from PyTorch's default distributions. Default: a generator with seed 0.
+
+    Raises:
+        InvalidInputError: something that is not an `EdgeArchitecture`, or a number less than 1.
+    """
+    if not isinstance(architecture, EdgeArchitecture):
+        raise InvalidInputError(
+            f"{architecture!r} is not an architecture of nb201: give one, as nb.Architecture.parse reads it"
+        )
+    _check_size(channels, cells_per_stage, classes)
+    net = EdgeNetwork(architecture, channels, cells_per_stage, classes)
+    initialise(net, generator or torch.Generator().manual_seed(0))
+    return net.to(memory_format=torch.channels_last)  # type: ignore[call-overload,no-any-return]
+
+
+def edge_parameter_count(
+    operations: Sequence[int], channels: int = CHANNELS, cells_per_stage: int = CELLS_PER_STAGE, classes: int = 10
+) -> int:
+    """Return the trainable parameters of a network without building it; 73,306 + 28,000 n₁ + 243,040 n₃ by default.
+
+    n₁ and n₃ are the numbers of edges with a 1×1 and a 3×3 convolution.
+    """
+    _check_size(channels, cells_per_stage, classes)
+    total = _conv(3, channels, 9) + 2 * channels
+    for stage, width in _widths(channels):
+        if stage:
+            total += _conv(width // 2, width, 9) + _conv(width, width, 9) + 4 * width + _conv(width // 2, width, 1)
+        total += cells_per_stage * sum(_conv(width, width, area) + 2 * width for area in _areas(operations))
+    return total + 2 * width + (width + 1) * classes
+
+
+def multiply_adds(
+    operations: Sequence[int],
+    channels: int = CHANNELS,
+    cells_per_stage: int = CELLS_PER_STAGE,
+    classes: int = 10,
+    side: int = 32,
+) -> int:
+    """Return the multiply-adds of convolutions and the classifier for one image of `side` × `side` pixels.
+
+    By default 7,783,040 + 3,932,160 n₁ + 35,389,440 n₃. The FLOPs of NAS-Bench-201's table count batch-norm and
+    pooling, too.
+    """
+    _check_size(channels, cells_per_stage, classes)
+    total = _conv(3, channels, 9) * side**2
+    for stage, width in _widths(channels):
+        if stage:
+            side //= 2
+            total += (_conv(width // 2, width, 9) + _conv(width, width, 9) + _conv(width // 2, width, 1)) * side**2
+        total += cells_per_stage * sum(_conv(width, width, area) for area in _areas(operations)) * side**2
+    return total + width * classes
+
+
+def _widths(channels: int) -> Iterator[tuple[int, int]]:
+    return ((stage, channels * 2**stage) for stage in range(STAGES))
+
+
+def _areas(operations: Sequence[int]) -> list[int]:
+    return [_AREAS[OPERATIONS[op]] for op in operations if OPERATIONS[op] in _AREAS]
+
+
+def _conv(in_channels: int, out_channels: int, area: int) -> int:
+    return in_channels * out_channels * area
+
+
+def _check_size(channels: int, cells_per_stage: int, classes: int) -> None:
+    for name, value in (("channels", channels), ("cells_per_stage", cells_per_stage), ("classes", classes)):
+        if value < 1:
+            raise InvalidInputError(f"{name} must be at least 1, not {value}")

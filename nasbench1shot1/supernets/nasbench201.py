@@ -1,0 +1,150 @@
+"""The supernet of NAS-Bench-201: an operation on every edge of the cell, residual blocks between the stages.
+
+Source: Dong and Yang, NAS-Bench-201 (ICLR 2020), sections 2.1 and 4; the published code of its search algorithms.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.layers import broadcastable, check_partial, on_part, weighted_sum
+from nasbench1shot1.nasbench201.architecture import EdgeArchitecture
+from nasbench1shot1.nasbench201.layers import ReLUConvBN, ResidualBlock, average_pool_3x3, batch_norm, stem
+from nasbench1shot1.nasbench201.operations import EDGES, N_NODES, OPERATIONS
+from nasbench1shot1.supernets.presets import Preset
+from nasbench1shot1.supernets.skeletons import stack_starts
+
+NONE = OPERATIONS.index("none")
+
+
+class MixedEdge(nn.Module):
+    """Σₒ αₒ · o(x) over the five operations of an edge.
+
+    With `partial` = k > 1, operations see 1/k of the channels; the others pass by (PC-DARTS).
+    """
+
+    def __init__(self, channels: int, affine: bool, partial: int = 1) -> None:
+        super().__init__()
+        self._partial, width = partial, channels // partial
+        self.conv1x1 = ReLUConvBN(width, width, 1, affine=affine)
+        self.conv3x3 = ReLUConvBN(width, width, 3, affine=affine)
+
+    def forward(self, x: Tensor, weights: Tensor | None, operation: int | None = None) -> Tensor:
+        """(N, C, H, W) → (N, C, H, W); `weights` (5,) or (N, 5); only `operation` is computed where it is given.
+
+        Its output is scaled by its weight; without weights (None) it is not scaled.
+        """
+        return on_part(x, self._partial, lambda seen: self._mix(seen, weights, operation))
+
+    def _mix(self, x: Tensor, weights: Tensor | None, operation: int | None) -> Tensor:
+        operations = (torch.zeros_like, nn.Identity(), self.conv1x1, self.conv3x3, average_pool_3x3)
+        if operation is None:
+            assert weights is not None
+            return weighted_sum(weights[..., 1:], [compute(x) for compute in operations[1:]])  # zeroise adds nothing
+        output: Tensor = operations[operation](x)
+        return output if weights is None else broadcastable(weights, x)[operation] * output
+
+
+class EdgeCell(nn.Module):
+    """A cell of four nodes; each node is the sum of its incoming edges, the last one is the output.
+
+    Batch-norm has no scale and no shift, as in NAS-Bench-201's searches; `AffineEdgeCell` learns them.
+
+    Raises:
+        InvalidInputError: the channels before and after the cell differ, or cannot be divided by `partial_channels`.
+    """
+
+    affine = False
+
+    def __init__(self, space: Any, in_channels: int, channels: int, preset: Preset, partial_channels: int = 1) -> None:
+        super().__init__()
+        if in_channels != channels:
+            raise InvalidInputError(
+                f"a cell of NAS-Bench-201 keeps its {in_channels} channels and cannot have {channels}: use the "
+                "skeleton 'nasbench201'"
+            )
+        check_partial(channels, partial_channels)
+        self.out_channels = channels
+        self.edges = nn.ModuleList(MixedEdge(channels, self.affine, partial_channels) for _ in EDGES)
+
+    def forward(
+        self,
+        x: Tensor,
+        mixing: Mapping[str, Tensor] | None,
+        operations: Sequence[int] | None = None,
+        path: EdgeArchitecture | None = None,
+    ) -> Tensor:
+        """(N, C, H, W) → (N, C, H, W); arguments as those of `Supernet.forward`, checked."""
+        chosen = operations if path is None else path.operations
+        needed = set(range(len(EDGES))) if path is None else live_edges(path.operations)
+        nodes: list[Tensor | None] = [x, *[None] * (N_NODES - 1)]
+        for e, (target, source) in enumerate(EDGES):
+            value = nodes[source]
+            if e not in needed or value is None:
+                continue
+            of_edge = None if mixing is None else mixing["operations"][..., e, :]
+            output = self.edges[e](value, of_edge, None if chosen is None else chosen[e])
+            nodes[target] = output if nodes[target] is None else nodes[target] + output
+        return torch.zeros_like(x) if nodes[-1] is None else nodes[-1]
+
+    def check_operations(self, operations: Sequence[int]) -> None:
+        """Raise InvalidInputError unless this is the number of an operation for every edge."""
+        of_all = isinstance(operations, Sequence) and len(operations) == len(EDGES)
+        if not of_all or any(op not in range(len(OPERATIONS)) for op in operations):
+            raise InvalidInputError(
+                f"operations={operations!r} do not fit: give {len(EDGES)} numbers from 0 to {len(OPERATIONS) - 1}"
+            )
+
+    @staticmethod
+    def as_evaluated(one_hot: Mapping[str, Tensor], preset: Preset) -> dict[str, Tensor]:
+        """Return the one-hot weights: NAS-Bench-201's supernets evaluate discrete architectures as they are."""
+        return dict(one_hot)
+
+
+class AffineEdgeCell(EdgeCell):
+    """An `EdgeCell` whose batch-norm learns a scale and a shift."""
+
+    affine = True
+
+
+class ResidualStages:
+    """The skeleton of NAS-Bench-201: three stages of cells, residual blocks between them, global average pooling."""
+
+    def __init__(self, channels: int, cells: int, preset: Preset) -> None:
+        self.channels, self.starts = channels, stack_starts(cells)
+
+    def stem(self) -> nn.Module:
+        """Return a 3×3 convolution with batch-norm."""
+        layers: nn.Module = stem(self.channels)
+        return layers
+
+    def reduction(self, in_channels: int, channels: int) -> nn.Module:
+        """Return a basic residual block of stride 2."""
+        return ResidualBlock(in_channels, channels)
+
+    def reduced(self, in_channels: int, channels: int) -> int:
+        """Return `channels`."""
+        return channels
+
+    def head(self, in_channels: int, channels: int, classes: int) -> dict[str, nn.Module]:
+        """Return the last batch-norm and a linear classifier."""
+        return {"last_bn": batch_norm(in_channels), "classifier": nn.Linear(in_channels, classes)}
+
+    def classify(self, net: Any, x: Tensor) -> Tensor:
+        """(N, C, H, W) → (N, classes)."""
+        logits: Tensor = net.classifier(torch.relu(net.last_bn(x)).mean(dim=(2, 3)))
+        return logits
+
+
+def live_edges(operations: Sequence[int]) -> set[int]:
+    """Return the edges that are not zeroised and lie on a path to the output."""
+    reached, live = {N_NODES - 1}, set()
+    for e in reversed(range(len(EDGES))):  # edges of later targets come first
+        target, source = EDGES[e]
+        if target in reached and operations[e] != NONE:
+            live.add(e)
+            reached.add(source)
+    return live

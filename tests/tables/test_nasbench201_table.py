@@ -1,0 +1,147 @@
+"""The bundled table of NAS-Bench-201: published values, the source's values, and what the table does not have."""
+
+import math
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+
+import nasbench1shot1 as nb
+from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
+from nasbench1shot1.table_building.nasbench201 import SHORT, build_nasbench201
+from nasbench1shot1.tables.table import Table
+
+ALL_SKIP = "|skip_connect~0|+|skip_connect~0|skip_connect~1|+|skip_connect~0|skip_connect~1|skip_connect~2|"
+RESNET = "|nor_conv_3x3~0|+|none~0|nor_conv_3x3~1|+|skip_connect~0|none~1|skip_connect~2|"
+
+
+@pytest.fixture(scope="module")
+def table() -> Table:
+    return nb.load_table("nb201")
+
+
+@pytest.fixture(scope="module")
+def source(shared: Path) -> Any:
+    with np.load(shared / "data" / "nb201_topology.npz", allow_pickle=False) as file:
+        return dict(file)
+
+
+def test_it_says_what_it_has(table: Table) -> None:
+    assert len(table) == 15_625
+    assert table.epochs == (12, 200)
+    assert table.full_budget == 200
+    assert table.datasets == ("cifar10-valid", "cifar10", "cifar100", "ImageNet16-120")
+    assert [of.dataset for of in table.objectives] == ["cifar10", "cifar100", "ImageNet16-120"]
+    assert table.fidelity() == table.fidelity(12) == ""
+
+
+@pytest.mark.parametrize(
+    ("dataset", "split", "percent"),
+    [  # NAS-Bench-201, Table 5, "optimal"
+        ("cifar10-valid", "validation", 91.61),
+        ("cifar10", "test", 94.37),
+        ("cifar100", "test", 73.51),
+        ("ImageNet16-120", "test", 47.31),
+    ],
+)
+def test_optima_are_the_published_ones(
+    table: Table, dataset: str, split: Literal["test", "validation"], percent: float
+) -> None:
+    best, metrics = table.best("nb201", split, dataset=dataset)
+    accuracy = getattr(metrics, f"{split}_accuracy")
+    assert round(100 * accuracy, 2) == percent
+    assert table.regret(best, split=split, dataset=dataset) == 0
+    assert table.query(best, dataset=dataset).hash == metrics.hash == best.official
+
+
+@pytest.mark.parametrize(
+    ("network", "percents", "tolerance"),
+    [  # NAS-Bench-201, Table 5: DARTS's cell, and ResNet's, whose row comes from an earlier release
+        (ALL_SKIP, (39.77, 54.30, 15.61, 16.32), 0.005),
+        (RESNET, (90.83, 93.97, 70.86, 43.63), 0.25),
+    ],
+)
+def test_known_networks_have_the_published_accuracies(
+    table: Table, network: str, percents: tuple[float, ...], tolerance: float
+) -> None:
+    trainings = ("cifar10-valid", "cifar10", "cifar100", "ImageNet16-120")
+    splits = ("validation", "test", "test", "test")
+    found = [
+        100 * getattr(table.query(network, dataset=dataset), f"{split}_accuracy")
+        for dataset, split in zip(trainings, splits, strict=True)
+    ]
+    np.testing.assert_allclose(found, percents, atol=tolerance)
+
+
+def test_parameters_follow_the_formula_in_every_row(table: Table) -> None:
+    operations = np.array([table.network(row).operations for row in range(len(table))])
+    n1, n3 = (operations == 2).sum(axis=1), (operations == 3).sum(axis=1)
+    found = table.query(range(len(table)), dataset="cifar10").trainable_parameters
+    assert (found == 73_306 + 243_040 * n3 + 28_000 * n1).all()
+    hundred = table.query(range(len(table)), dataset="cifar100").trainable_parameters
+    assert (hundred - found == 90 * 65).all()
+
+
+def test_an_architecture_is_found_by_index_string_text_and_value(table: Table) -> None:
+    arch = nb.search_space("nb201")[6111]
+    assert isinstance(arch, nb.EdgeArchitecture)
+    for item in (6111, np.int32(6111), arch, arch.official, str(arch)):
+        assert int(table.rows(item)) == 6111
+    assert table.rows([arch, 0, arch.official]).tolist() == [6111, 0, 6111]
+
+
+def test_the_training_must_be_named(table: Table) -> None:
+    with pytest.raises(InvalidInputError, match="several data sets: give dataset='cifar10-valid'"):
+        table.query(0)
+    with pytest.raises(InvalidInputError, match="unknown data set 'cifar-10'"):
+        table.query(0, dataset="cifar-10")
+    assert math.isnan(table.query(0, dataset="cifar10").validation_accuracy)  # nothing was left for validation
+    assert not table.query(0, dataset="cifar10").is_measured("validation_accuracy")
+
+
+def test_a_column_that_is_known_in_part_has_no_best(table: Table) -> None:
+    with pytest.raises(OutOfDomainError, match="at 200 epochs of 1,374 of the 15,625 networks of nb201"):
+        table.best("nb201", "validation", dataset="cifar100")
+    assert table.best("nb201", "validation", epochs=12, dataset="cifar100")[1].validation_accuracy == 0.6132
+
+
+def test_times_of_12_epochs_are_scaled_and_called_so(table: Table) -> None:
+    short, full = (table.query(range(5), epochs, dataset="cifar10-valid") for epochs in (12, 200))
+    np.testing.assert_allclose(short.training_time, 12 / 200 * full.training_time, rtol=1e-6)
+    assert not short.is_measured("training_time").any()
+    assert full.is_measured("training_time").all()
+
+
+@pytest.mark.parametrize("item", [15_625, -1, True, 1.5, "|conv~0|", "0" * 32, nb.search_space("s1")[0]])
+def test_what_is_no_architecture_of_the_space_is_refused_in_a_sentence(table: Table, item: Any) -> None:
+    with pytest.raises(InvalidInputError):
+        table.query([item], dataset="cifar10")
+
+
+def test_tables_of_nasbench101_refuse_its_architectures() -> None:
+    with pytest.raises(InvalidInputError, match="cannot be looked up"):
+        nb.load_table("embedded").query(nb.search_space("nb201")[0])
+    with pytest.raises(InvalidInputError, match="no cells of NAS-Bench-101"):
+        nb.load_table("nb201").row_of_encoding(0)
+
+
+def test_values_are_those_of_the_source(table: Table, source: Any) -> None:
+    rows = range(len(table))
+    for dataset, images in (("cifar10", 10_000), ("cifar100", 5_000), ("ImageNet16-120", 3_000)):
+        for epochs in (12, 200):
+            found = table.query(rows, epochs, dataset=dataset).test_accuracy
+            wanted = source[f"{SHORT[dataset]}_test_e{epochs}"] / 100
+            np.testing.assert_allclose(found, wanted, atol=1e-8)
+            np.testing.assert_allclose(found * 6 * images, np.rint(found * 6 * images), atol=1e-9)
+    half = table.query(rows, dataset="cifar10-valid")
+    np.testing.assert_allclose(half.validation_accuracy, source["c10_valid_e200"] / 100, atol=1e-8)
+    np.testing.assert_allclose(half.training_time, source["c10v_train_time_e200"], rtol=1e-6)
+    np.testing.assert_allclose(half.test_loss, source["c10v_test_loss_e200"], rtol=1e-6)
+    np.testing.assert_allclose(half.flops, 1e6 * source["flops_M_c10"], rtol=1e-12)
+
+
+def test_the_bundled_table_is_what_the_builder_writes(table: Table, shared: Path, tmp_path: Path) -> None:
+    build_nasbench201(shared / "data" / "nb201_topology.npz", tmp_path / "table")
+    assert nb.load_table(tmp_path / "table").id == table.id
+    assert sum(path.stat().st_size for path in (tmp_path / "table").iterdir()) < 2_500_000
