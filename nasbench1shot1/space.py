@@ -94,10 +94,13 @@ class SearchSpace(ABC):
 
     @abstractmethod
     def sample(self, rng: np.random.Generator, loose_ends: bool = True) -> Architecture:
-        """Draw an architecture uniformly, from all or only from architectures without loose ends."""
+        """Draw an architecture uniformly, from all or only from architectures without loose ends.
+
+        In spaces without the kind "no_loose_ends", no architecture counts as one with loose ends.
+        """
 
     def sample_distinct(self, rng: np.random.Generator) -> Architecture:
-        """Draw an architecture of the kind "unique" uniformly: all distinct cells are equally likely.
+        """Draw an architecture of the kind "unique" uniformly: all distinct cells or networks are equally likely.
 
         `sample`, in contrast, favours cells that many architectures share.
         """

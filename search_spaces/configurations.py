@@ -53,7 +53,7 @@ def from_configuration(space: Wirings, configuration: "Configuration | Mapping[s
     values = dict(configuration)
     operations = _operations(values, space.n_blocks)
     parents = tuple(
-        choices[_chosen(values, _parents_key(node), list(choices))] for node, choices in _parent_choices(space)
+        choices[chosen(values, _parents_key(node), list(choices))] for node, choices in _parent_choices(space)
     )
     return CellArchitecture(space.name, parents, operations)
 
@@ -86,8 +86,7 @@ def from_edges(space: Named, configuration: "Configuration | Mapping[str, Any]")
     values = dict(configuration)
     operations = _operations(values, MAX_VERTICES - 2)
     parents = tuple(
-        tuple(x for x in range(y) if _chosen(values, _edge_key(x, y), ("0", "1")) == "1")
-        for y in range(1, MAX_VERTICES)
+        tuple(x for x in range(y) if chosen(values, _edge_key(x, y), ("0", "1")) == "1") for y in range(1, MAX_VERTICES)
     )
     return CellArchitecture(space.name, parents, operations)
 
@@ -103,8 +102,8 @@ def to_edges(space: Named, arch: CellArchitecture) -> "Configuration":
 
 
 def _operations(values: Mapping[str, Any], n_blocks: int) -> tuple[int, ...]:
-    chosen = (_chosen(values, _operation_key(block), OPERATIONS) for block in range(1, n_blocks + 1))
-    return tuple(OPERATIONS.index(operation) for operation in chosen)
+    operations = (chosen(values, _operation_key(block), OPERATIONS) for block in range(1, n_blocks + 1))
+    return tuple(OPERATIONS.index(operation) for operation in operations)
 
 
 def _operation_values(arch: CellArchitecture) -> dict[str, Any]:
@@ -133,7 +132,8 @@ def _text(parents: tuple[int, ...]) -> str:
     return ",".join(map(str, parents))
 
 
-def _chosen(values: Mapping[str, Any], key: str, choices: Sequence[str]) -> str:
+def chosen(values: Mapping[str, Any], key: str, choices: Sequence[str]) -> str:
+    """Return the value of a hyperparameter; raises InvalidInputError if it is missing or not one of the choices."""
     if key not in values:
         raise InvalidInputError(f"the configuration lacks '{key}': give one of {', '.join(choices)}")
     if (value := str(values[key])) not in choices:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.space import OneShotSpace, SearchSpace
 
 if TYPE_CHECKING:
@@ -102,9 +103,13 @@ class SearchSpaceConformance:
         _assert_refused(space.numbers, "no-such-kind")
         _assert_refused(space.count, space.kinds[0], "no-such-rule")
 
-    def test_cells_are_in_nasbench101(self, drawn: list[Architecture]) -> None:
-        cells = [arch.cell for arch in drawn if hasattr(arch, "cell")]
-        assert all(cell.is_valid and re.fullmatch(r"[0-9a-f]{32}", cell.hash) for cell in cells)
+    def test_network_ids_identify_the_networks_of_unique(self, space: SearchSpace, drawn: list[Architecture]) -> None:
+        assert [space[space.index(arch)].network_id for arch in drawn] == [arch.network_id for arch in drawn]
+        rng = np.random.default_rng(10)
+        distinct = {space.sample_distinct(rng) for _ in range(N_DRAWN)}
+        identifiers = {arch.network_id for arch in distinct}
+        assert len(identifiers) == len(distinct)
+        assert all(isinstance(identifier, str) and identifier for identifier in identifiers)
 
     # Sampling and moving ---------------------------------------------------------------------------------------
 
@@ -177,6 +182,15 @@ class SearchSpaceConformance:
         for key in good:
             _assert_refused(space.from_configuration, {k: v for k, v in good.items() if k != key})
             _assert_refused(space.from_configuration, good | {key: "no-such-value"})
+
+
+class CellSpaceConformance:
+    """What a space of NAS-Bench-101's cells must do besides; the second base class of its test class."""
+
+    def test_cells_are_in_nasbench101(self, drawn: list[CellArchitecture]) -> None:
+        assert all(type(arch) is CellArchitecture and arch.cell.is_valid for arch in drawn)
+        assert all(re.fullmatch(r"[0-9a-f]{32}", arch.cell.hash) for arch in drawn)
+        assert [arch.network_id for arch in drawn] == [arch.cell.hash for arch in drawn]
 
 
 class OneShotSpaceConformance(SearchSpaceConformance):

@@ -1,9 +1,9 @@
 """Which architectures of NAS-Bench-201 have the same topology, by the published strings of cells.
 
 The rules are those of `CellStructure.to_unique_str` in AutoDL-Projects, which yields the counts of NAS-Bench-201
-(section 2.1): 12,751 and 6,466 topologies. Strings are compared as they are, not as sums, so their classes depend on
-the order in which terms were sorted. For example, 109 architectures share a string with a lower-numbered one without the
-zero rule, but not under it.
+(section 2.1): 12,751 and 6,466 topologies. Strings are compared as they are, not as sums, so classes also depend on how
+terms were sorted. For example, 109 architectures have the string of a lower-numbered one without the zero rule, but not
+under it.
 """
 
 from collections.abc import Iterable
@@ -47,6 +47,14 @@ def representatives(zero_rule: bool) -> NDArray[np.int64]:
     lowest = np.array([first.setdefault(string, i) for i, string in enumerate(strings)], np.int64)
     lowest.flags.writeable = False
     return lowest
+
+
+@cache
+def unique_indices(zero_rule: bool) -> NDArray[np.int64]:
+    """Return the lowest official index of each topology, ascending and read-only: (12751,), or (6466,) by the rule."""
+    indices = np.unique(representatives(zero_rule))
+    indices.flags.writeable = False
+    return indices
 
 
 def _term(operation: int, source: str, zero_rule: bool) -> str:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nasbench1shot1 as nb
-from nasbench1shot1.conformance.search_space import SearchSpaceConformance
+from nasbench1shot1.conformance.search_space import CellSpaceConformance, SearchSpaceConformance
 from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.nasbench101.encoding import Encodings
 from nasbench1shot1.nasbench101.numbering import canonical, numberings
@@ -47,7 +47,7 @@ def codes(space: NASBench101Space) -> Encodings:
     return space.encodings()
 
 
-class TestConformance(SearchSpaceConformance):
+class TestConformance(SearchSpaceConformance, CellSpaceConformance):
     @pytest.fixture
     def space(self) -> SearchSpace:
         return nb.search_space("nb101")
@@ -360,7 +360,7 @@ def test_what_needs_a_relaxation_says_which_spaces_have_one(space: NASBench101Sp
     message = "^nb101 has no mixing weights, which a supernet and a one-shot search need: "
     with pytest.raises(nb.InvalidInputError, match=rf"{message}give an nb\.OneShotSpace$"):
         nb.Supernet(space)
-    with pytest.raises(nb.InvalidInputError, match=f"{message}choose s1, s2, s3$"):
+    with pytest.raises(nb.InvalidInputError, match=f"{message}choose s1, s2, s3, nb201$"):
         nb.search("darts", space="nb101", out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
     assert not isinstance(space, nb.OneShotSpace)

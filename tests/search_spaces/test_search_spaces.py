@@ -12,7 +12,11 @@ from numpy.typing import NDArray
 
 import nasbench1shot1 as nb
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.conformance.search_space import OneShotSpaceConformance, SearchSpaceConformance
+from nasbench1shot1.conformance.search_space import (
+    CellSpaceConformance,
+    OneShotSpaceConformance,
+    SearchSpaceConformance,
+)
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.registry import optimizer
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
@@ -41,7 +45,7 @@ def choice_block_space(name: str) -> ChoiceBlockSpace:
     return space
 
 
-class TestConformance(OneShotSpaceConformance):
+class TestConformance(OneShotSpaceConformance, CellSpaceConformance):
     @pytest.fixture(params=NAMES)
     def space(self, request: pytest.FixtureRequest) -> SearchSpace:
         return nb.search_space(request.param)

@@ -1,0 +1,153 @@
+"""NAS-Bench-201's topology space (Dong and Yang 2020, section 2.1): an operation for each edge of a four-node cell."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.nasbench201.architecture import SPACE_NAME, EdgeArchitecture
+from nasbench1shot1.nasbench201.numbering import N_ARCHITECTURES, all_operations, index_of
+from nasbench1shot1.nasbench201.operations import EDGE_NAMES, EDGES, OPERATIONS
+from nasbench1shot1.nasbench201.topology import unique_indices
+from nasbench1shot1.search_spaces.configurations import chosen
+from nasbench1shot1.space import Choice, Numbers, OneShotSpace, Weights
+
+if TYPE_CHECKING:
+    from ConfigSpace import Configuration, ConfigurationSpace
+
+N_EDGES, N_OPERATIONS = len(EDGES), len(OPERATIONS)
+_ZERO_RULE = {"unique_skip_connect": False, "unique": True}
+
+
+class NASBench201Space(OneShotSpace):
+    """All 15,625 choices of an operation for each of six edges; also known as the topology space of NATS-Bench.
+
+    Numbers are the official indices: `space[i]` is architecture i of NAS-Bench-201. The three kinds of architectures:
+        "all": every architecture; NAS-Bench-201 trained each of them, isomorphic ones too;
+        "unique_skip_connect": one architecture for each topology if skip connections are simplified, 12,751;
+        "unique": one architecture for each topology if zeroized edges are simplified, too, 6,466.
+
+    The last two kinds have the lowest official index of each class of `nasbench201.topology`. No architecture counts
+    as one with loose ends.
+    """
+
+    name = SPACE_NAME
+    id = "nb201-v1"
+    kinds = ("all", *_ZERO_RULE)
+    cell_kind = "nasbench201"
+
+    def __repr__(self) -> str:
+        return "NASBench201Space()"
+
+    # Numbers ---------------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return N_ARCHITECTURES
+
+    def __getitem__(self, index: int) -> EdgeArchitecture:
+        return self._architecture(tuple(all_operations()[self.checked_number(index)].tolist()))
+
+    def index(self, arch: Architecture) -> int:
+        """Return the official index of an architecture; raises InvalidInputError if it belongs to another space."""
+        return index_of(self._operations(arch))
+
+    def _architecture(self, operations: tuple[int, ...]) -> EdgeArchitecture:
+        return EdgeArchitecture.unchecked(self.name, operations)
+
+    def _operations(self, arch: Architecture) -> tuple[int, ...]:
+        self.check_architecture(arch)
+        if isinstance(arch, EdgeArchitecture) and arch.space == self.name:
+            return arch.operations
+        raise InvalidInputError(
+            f"'{arch}' is not in {self.name}, whose architectures are written {self.name}:|operation~source|+…"
+        )
+
+    # Counting --------------------------------------------------------------------------------------------------
+
+    def count(self, kind: str, rule: str | None = None) -> int:
+        """Return the number of architectures of a kind: 15,625, 12,751 or 6,466.
+
+        Raises InvalidInputError for an unknown kind, or for any rule: each kind is counted in one way only.
+        """
+        self.check_kind(kind)
+        if rule is not None:
+            raise InvalidInputError(f"'{kind}' is counted in one way only, not by '{rule}': leave out the rule")
+        return len(self.numbers(kind))
+
+    def numbers(self, kind: str) -> Numbers:
+        """Return the official indices of all architectures of a kind, ascending, (count(kind),)."""
+        self.check_kind(kind)
+        return unique_indices(_ZERO_RULE[kind]) if kind in _ZERO_RULE else range(len(self))
+
+    # Sampling and moving ---------------------------------------------------------------------------------------
+
+    def sample(self, rng: np.random.Generator, loose_ends: bool = True) -> EdgeArchitecture:
+        """Draw an architecture uniformly from "all"; `loose_ends` has no effect."""
+        return self[int(rng.integers(len(self)))]
+
+    def neighbours(self, arch: Architecture) -> list[EdgeArchitecture]:
+        """Return the 24 architectures that differ in the operation of one edge, edge by edge."""
+        now = self._operations(arch)
+        return [
+            self._architecture((*now[:edge], operation, *now[edge + 1 :]))
+            for edge in range(N_EDGES)
+            for operation in range(N_OPERATIONS)
+            if operation != now[edge]
+        ]
+
+    # Mixing weights --------------------------------------------------------------------------------------------
+
+    def mixing_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return `operations`: (6, 5), a row for each edge and a column for each operation."""
+        return {self.operation_key: (N_EDGES, N_OPERATIONS)}
+
+    def choices(self) -> tuple[Choice, ...]:
+        """Return the choice of an operation for each edge, node by node."""
+        return tuple(Choice(self.operation_key, edge, N_OPERATIONS, 1) for edge in range(N_EDGES))
+
+    def discretise(self, mixing: Weights) -> EdgeArchitecture:
+        """Select the best operation of each edge; ties go to the lowest index. "none" can be selected.
+
+        Args:
+            mixing: an array or tensor of `mixing_shapes()`; weights or raw parameters, because only their order
+                matters.
+
+        Raises:
+            InvalidInputError: keys or shapes are wrong, or a value is NaN.
+        """
+        return self._architecture(tuple(self.checked_mixing(mixing)[self.operation_key].argmax(axis=1).tolist()))
+
+    def one_hot(self, arch: Architecture) -> dict[str, NDArray[np.float32]]:
+        """Return mixing weights that compute exactly this architecture: 1 for chosen operations, 0 for all others."""
+        return {self.operation_key: np.eye(N_OPERATIONS, dtype=np.float32)[list(self._operations(arch))]}
+
+    # ConfigSpace -----------------------------------------------------------------------------------------------
+
+    def configuration_space(self) -> "ConfigurationSpace":
+        """Return a categorical for each edge, named as in NAS-Bench-201's BOHB: `1<-0`, `2<-0`, …, `3<-2`."""
+        from ConfigSpace import Categorical, ConfigurationSpace
+
+        configurations = ConfigurationSpace(name=self.id)
+        configurations.add(Categorical(edge, OPERATIONS) for edge in EDGE_NAMES)
+        return configurations
+
+    def from_configuration(self, configuration: "Configuration | Mapping[str, Any]") -> EdgeArchitecture:
+        """Return the architecture of a configuration of `configuration_space()`, or of a mapping with its keys.
+
+        Raises InvalidInputError if a value is missing or unknown.
+        """
+        values = dict(configuration)
+        return self._architecture(tuple(OPERATIONS.index(chosen(values, edge, OPERATIONS)) for edge in EDGE_NAMES))
+
+    def to_configuration(self, arch: Architecture) -> "Configuration":
+        """Return the configuration of an architecture; raises InvalidInputError if it is not in this space."""
+        from ConfigSpace import Configuration
+
+        names = (OPERATIONS[operation] for operation in self._operations(arch))
+        return Configuration(self.configuration_space(), values=dict(zip(EDGE_NAMES, names, strict=True)))
+
+
+SPACE = NASBench201Space()
