@@ -76,6 +76,17 @@ class ENAS(SamplingOptimizer):
         "controller_operation_bias": 0.25,
     }
     quick_defaults = {**SamplingOptimizer.quick_defaults, "controller_steps": 30}  # noqa: RUF012
+    family_defaults = {  # noqa: RUF012
+        "nasbench201": {
+            "epochs": 250,
+            "batch_size": 128,
+            "candidate_batches": 2,
+            "finalists": 1,
+            "controller_hidden": 32,
+            "controller_learning_rate": 1e-3,
+            "controller_operation_tanh_reduction": 1.0,
+        }
+    }
     hyperparameters: ENASHyperparameters
 
     def __init__(

@@ -32,3 +32,4 @@ class GDAS(GradientOptimizer):
         "draws": 9,
         "evaluation_noise": True,
     }
+    family_defaults = {"nasbench201": {"epochs": 250}}  # noqa: RUF012

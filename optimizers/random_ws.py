@@ -14,6 +14,7 @@ class RandomWS(SamplingOptimizer):
     """Every step trains one architecture, drawn uniformly, loose ends and all; nothing learns what to draw."""
 
     defaults = {"batch_size": 64, "grad_clip": 0.25}  # noqa: RUF012
+    family_defaults = {"nasbench201": {"epochs": 250, "candidates": 100, "candidate_batches": 4, "finalists": 1}}  # noqa: RUF012
 
     def sample(self) -> Architecture:
         """One architecture, uniformly over the space's encodings."""

@@ -37,7 +37,16 @@ class NASBench201Space(OneShotSpace):
     name = SPACE_NAME
     id = "nb201-v1"
     kinds = ("all", *_ZERO_RULE)
-    cell_kind = "nasbench201"
+    table = "nb201"
+    cell_kind = skeleton = family = "nasbench201"
+    split = "nasbench201"
+    search_defaults: Mapping[str, Any] = {  # NAS-Bench-201, section 4 and appendix
+        "cells": 15,
+        "batch_size": 64,
+        "weight_decay": 5e-4,
+        "nesterov": True,
+        "grad_clip": 5.0,
+    }
 
     def __repr__(self) -> str:
         return "NASBench201Space()"
