@@ -28,6 +28,7 @@ PAGES = (
     "docs/darts_second_order.md",
     "docs/gdas.md",
     "docs/jobs.md",
+    "docs/nasbench201_space.md",
     "docs/pc_darts.md",
     "docs/random_ws.md",
     "docs/ranking.md",

@@ -1,18 +1,26 @@
 """`nb1shot1 space`."""
 
 from dataclasses import dataclass
+from typing import Annotated
+
+import tyro
 
 
 @dataclass(frozen=True)
 class Space:
-    """Print the sizes of the search spaces under consistent counting rules, and compare them with the paper's."""
+    """Print the sizes of search spaces under consistent counting rules, and compare them with the papers'."""
+
+    names: Annotated[
+        tyro.conf.Positional[tuple[str, ...]],
+        tyro.conf.arg(metavar="[SPACE …]", help_behavior_hint="(default: all of this package)"),
+    ] = ()
+    """Names of the spaces, such as s1 or nb201."""
 
     def run(self) -> None:
-        """Count and print."""
+        """Count and print; raises InvalidInputError for an unknown name."""
         from rich.console import Console
 
-        from nasbench1shot1.experiments.nasbench101_counts import nasbench101_counts, render_nasbench101
-        from nasbench1shot1.experiments.space_counts import render, space_counts
+        from nasbench1shot1.experiments.kind_counts import render_sizes
 
-        Console().print(render(space_counts()))
-        Console().print(render_nasbench101(nasbench101_counts()))
+        for sizes in render_sizes(self.names):
+            Console().print(sizes)

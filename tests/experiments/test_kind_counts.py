@@ -1,0 +1,71 @@
+"""`nb1shot1 space` for any selection of spaces, and nb201's counts against papers.md, section 3.1."""
+
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+import nasbench1shot1 as nb
+from nasbench1shot1.commands.space import Space
+from nasbench1shot1.experiments import kind_counts as counts
+from nasbench1shot1.search_spaces.nasbench201 import NASBench201Space
+
+
+def lines_of(*names: str) -> list[str]:
+    console = Console(width=80, file=StringIO())
+    with console.capture() as captured:
+        console.print(*counts.render_sizes(names), sep="\n")
+    return captured.get().splitlines()
+
+
+def test_nb201_is_counted_by_kind() -> None:
+    space = nb.search_space("nb201")
+    assert counts.kind_counts(space) == {"all": 15_625, "unique_skip_connect": 12_751, "unique": 6_466}
+    assert set(counts.DESCRIPTIONS["nb201"]) == set(space.kinds)
+    rows = [line.replace("│", " ").split() for line in lines_of("nb201") if line.startswith("│")]
+    assert [(row[0], row[-1]) for row in rows] == [
+        ("all", "15,625"),
+        ("unique_skip_connect", "12,751"),
+        ("unique", "6,466"),
+    ]
+    assert all(row[1:-1] for row in rows)  # every kind is described
+
+
+def test_choice_block_spaces_share_a_table_before_the_others() -> None:
+    printed = lines_of("s1", "nb201", "s2", "s1")
+    titles = [line.strip() for line in printed if line.strip().startswith(("Sizes of", "NAS-Bench-101"))]
+    assert titles == ["Sizes of the search spaces", "Sizes of nb201"]
+    assert any("s1 and s2 0; together 10,458 distinct cells." in line for line in printed)
+    assert all(len(line) <= 80 for line in printed)
+
+
+def test_no_names_select_every_space_of_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    selected: list[str] = []
+    monkeypatch.setattr(counts, "render", lambda frame: selected.extend(frame))
+    monkeypatch.setattr(counts, "space_counts", list)
+    monkeypatch.setattr(counts, "_render_other", lambda space: selected.append(space.name))
+    counts.render_sizes()
+    assert selected == ["s1", "s2", "s3", "nb101", "nb201"]
+
+
+def test_a_space_of_another_package_is_counted_without_descriptions(monkeypatch: pytest.MonkeyPatch) -> None:
+    other = NASBench201Space()
+    monkeypatch.setattr(other, "name", "mine")
+    monkeypatch.setattr(counts.registry, "search_space", lambda name: other)
+    printed = "\n".join(lines_of("mine"))
+    assert "Sizes of mine" in printed
+    assert "Dong" not in printed
+    assert "6,466" in printed
+
+
+def test_an_unknown_space_is_refused_before_anything_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(nb.InvalidInputError, match="unknown search space 'nb20'; did you mean 'nb201'"):
+        Space(names=("nb201", "nb20")).run()
+    assert capsys.readouterr().out == ""
+
+
+def test_the_command_prints_the_spaces_that_it_is_given(capsys: pytest.CaptureFixture[str]) -> None:
+    Space(names=("nb201",)).run()
+    printed = capsys.readouterr().out
+    assert "12,751" in printed
+    assert "Sizes of the search spaces" not in printed
