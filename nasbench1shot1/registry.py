@@ -102,6 +102,11 @@ def is_at_hand(group: str, name: str) -> bool:
     return module in sys.modules if colon else name in names(group)
 
 
+def table_of(space: str) -> str | None:
+    """Return the name of a space's own table; None if it has none, or if using the space would import a module."""
+    return search_space(space).table if is_at_hand("search_spaces", space) else None
+
+
 def check_at_hand(group: str, kind: str, name: str, where: object, allowed: str | None = None) -> None:
     """Refuse to import a module because a file names it.
 

@@ -85,21 +85,21 @@ class Supernet(nn.Module):
         if channels < 1 or cells < 1:
             raise InvalidInputError(f"a supernet needs at least 1 channel and 1 cell, not {channels} and {cells}")
         self.space, self.preset = as_one_shot(space), as_preset(preset)
-        self._skeleton = skeleton_class(self.space)(channels, cells, self.preset)
+        self.skeleton = skeleton_class(self.space)(channels, cells, self.preset)
         self._mixing_shapes = self.space.mixing_shapes()
         self._cell_class = cell_class(self.space)
-        self.stem = self._skeleton.stem()
+        self.stem = self.skeleton.stem()
         self.cells, self.reductions = nn.ModuleList(), nn.ModuleDict()
         width = channels
         for i in range(cells):
-            if i in self._skeleton.starts:
+            if i in self.skeleton.starts:
                 channels *= 2
-                self.reductions[str(i)] = self._skeleton.reduction(width, channels)
-                width = self._skeleton.reduced(width, channels)
+                self.reductions[str(i)] = self.skeleton.reduction(width, channels)
+                width = self.skeleton.reduced(width, channels)
             cell = self._cell_class(space, width, channels, self.preset, partial_channels)
             self.cells.append(cell)
             width = cell.out_channels
-        for name, layer in self._skeleton.head(width, channels, classes).items():
+        for name, layer in self.skeleton.head(width, channels, classes).items():
             self.add_module(name, layer)
         if generator is not None:
             initialise(self, generator)
@@ -141,7 +141,7 @@ class Supernet(nn.Module):
         x = self.stem(images)
         for i, cell in enumerate(self.cells):
             x = cell(self.halved(x, i), *of_cells[i % len(of_cells)])
-        logits: Tensor = self._skeleton.classify(self, x)
+        logits: Tensor = self.skeleton.classify(self, x)
         return logits
 
     def halved(self, x: Tensor, cell: int) -> Tensor:

@@ -30,7 +30,7 @@ from nasbench1shot1.one_shot_search.folder import WEIGHTS
 from nasbench1shot1.one_shot_search.kept_weights import some_kept_epochs
 from nasbench1shot1.one_shot_search.record import Run, load_run
 from nasbench1shot1.one_shot_search.state import load_halves
-from nasbench1shot1.registry import check_at_hand, one_shot, search_space
+from nasbench1shot1.registry import check_at_hand, one_shot, search_space, table_of
 from nasbench1shot1.runs.compute import cpu_threads
 from nasbench1shot1.runs.description import COMMON, description, updated
 from nasbench1shot1.runs.environment import environment
@@ -98,7 +98,8 @@ def rank(
         raise InvalidInputError("no run is given to rank: give the folder of a search")
     searched = run if isinstance(run, Run) else load_run(run)
     folder = as_path(out, "--out") if out is not None else searched.folder / "ranking"
-    wanted = ranking_options(options)
+    given = {name: value for name, value in options.items() if value is not None}
+    wanted = ranking_options({"table": table_of(searched.config["space"]), **given})
     chosen_epochs(wanted.epochs, some_kept_epochs(searched), searched.folder)
     chosen_budgets(wanted.budgets, load_table(wanted.table).epochs)
     if (folder / CONFIG).is_file():
@@ -125,7 +126,8 @@ def _check_table(state: RankingState, table: Table) -> None:
     """Raise OutOfDomainError, before anything is evaluated, where a table lacks an architecture or all accuracies."""
     numbers = np.unique(np.concatenate([state.numbers(epoch) for epoch in state.epochs]))
     architectures = state.architectures(numbers)
-    truths(table, architectures, chosen_budgets(state.options.budgets, table.epochs))
+    budgets = chosen_budgets(state.options.budgets, table.epochs)
+    truths(table, architectures, budgets, state.run.config.get("dataset"))
 
 
 def _resume(folder: Path, console: "Console | None", run: Run | None = None) -> Ranking:

@@ -76,7 +76,9 @@ def _compared(ranking: Ranking, table: Table, scores: EpochScores, epoch: int) -
         parameters = {key: of[epoch] for key, of in run.architecture_parameters.items()}
         values["probability"] = -log_probabilities(space, parameters, [space[int(n)] for n in scores.numbers])
     predictions = Predictions(epoch, values, table.rows(architectures), _subsets(ranking, table, scores, epoch))
-    return by_copies(predictions, truths(table, architectures, budgets), ranking.options.copies)
+    return by_copies(
+        predictions, truths(table, architectures, budgets, run.config.get("dataset")), ranking.options.copies
+    )
 
 
 def _subsets(ranking: Ranking, table: Table, scores: EpochScores, epoch: int) -> Scopes:

@@ -44,22 +44,30 @@ class Truth:
         return ~np.isnan(self.measurements)
 
 
-def truths(table: Table, architectures: Sequence[Architecture], budgets: Sequence[int]) -> list[Truth]:
+def truths(
+    table: Table, architectures: Sequence[Architecture], budgets: Sequence[int], dataset: str | None = None
+) -> list[Truth]:
     """Return the true errors of architectures at every budget, on both splits.
 
     Combinations of budget and split without any value are left out.
 
+    Args:
+        table: the table in use.
+        architectures: A architectures.
+        budgets: training budgets in epochs.
+        dataset: one of the table's objectives by its data set. Default: the first.
+
     Raises:
         OutOfDomainError: the table lacks one of the architectures, or has no value for any of them.
     """
-    rows = table.rows(architectures)
+    rows, objective = table.rows(architectures), table.objective(dataset)
     found = []
     for budget in budgets:
         for split in SPLITS:
-            name = f"{split}_accuracy"
-            errors = 1 - _mean(table.values(name, budget)[rows])
+            training = (f"{split}_accuracy", budget, getattr(objective, split))
+            errors = 1 - _mean(table.values(*training)[rows])
             if not np.isnan(errors).all():
-                found.append(Truth(budget, split, errors, 1 - _mean(table.measured(name, budget)[rows])))
+                found.append(Truth(budget, split, errors, 1 - _mean(table.measured(*training)[rows])))
     if not found:
         raise OutOfDomainError(f"the table {table.id} has no accuracy of these architectures: give another --table")
     return found

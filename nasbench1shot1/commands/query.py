@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import tyro
 
+from nasbench1shot1.tables.description import METRICS, OTHER_METRICS
+
 if TYPE_CHECKING:
-    from nasbench1shot1.tables.table import Table
+    from nasbench1shot1.tables.table import Metrics, Table
 
 
 @dataclass(frozen=True)
@@ -16,44 +18,56 @@ class Query:
 
     what: tyro.conf.Positional[str]
     """An architecture such as "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3", or a hash."""
-    epochs: int = 108
-    """Training budget in epochs: 4, 12, 36 or 108."""
+    epochs: int | None = None
+    """Training budget in epochs. Default: the full one (NAS-Bench-101: 108, NAS-Bench-201: 200)."""
+    dataset: str | None = None
+    """Training, by its data set, for tables with several: cifar10-valid, cifar10, cifar100, ImageNet16-120."""
     table: str | None = None
-    """Folder or name of the table. Default: the table in use."""
+    """Folder or name of the table. Default: the table in use, or the architecture's own (nb201)."""
 
     def run(self) -> None:
         """Print a row for every column."""
         from rich.table import Table as Screen
 
         from nasbench1shot1.architecture import Architecture
-        from nasbench1shot1.registry import search_space
+        from nasbench1shot1.registry import search_space, table_of
         from nasbench1shot1.tables.table import load_table
         from nasbench1shot1.wording import counted, literal_console
 
-        table = load_table(self.table)
-        item: Any = Architecture.parse(self.what) if ":" in self.what else self.what
+        item: Any = Architecture.parse(self.what) if {":", "|"} & set(self.what) else self.what
         if isinstance(item, Architecture):
             search_space(item.space).index(item)
-        metrics = table.query(item, epochs=self.epochs)
-        title = f"{metrics.hash} after {counted(self.epochs, 'epoch')}\ntable {table.id}"
-        screen = Screen(title=title, title_justify="left")
-        for heading in ("column", "value", "source"):
-            screen.add_column(heading)
-        names = ("validation_accuracy", "test_accuracy", "train_accuracy", "training_time", "trainable_parameters")
-        columns = table.info()["columns"]
-        for name in names:
-            is_estimate = columns.get(name, {}).get("fidelity") != "measured"
-            shown = _value_and_source(name, getattr(metrics, name), metrics.is_measured(name), is_estimate)
-            screen.add_row(name, *shown)
-        for row in _regrets(table, item, self.epochs):
-            screen.add_row(*row)
+        table = load_table(self.table or (table_of(item.space) if isinstance(item, Architecture) else None))
         console = literal_console()
-        console.print(screen)
-        if metrics.fidelity:
-            console.print(metrics.fidelity, soft_wrap=True)
+        for dataset in [self.dataset] if self.dataset else table.datasets:
+            metrics = table.query(item, self.epochs, dataset=dataset)
+            trained = f" on {dataset}" if len(table.datasets) > 1 else ""
+            title = f"{metrics.hash} after {counted(metrics.epochs, 'epoch')}{trained}\ntable {table.id}"
+            screen = Screen(title=title, title_justify="left")
+            for heading in ("column", "value", "source"):
+                screen.add_column(heading)
+            for row in (*_values(table, metrics), *_regrets(table, item, metrics)):
+                screen.add_row(*row)
+            console.print(screen)
+            if metrics.fidelity:
+                console.print(metrics.fidelity, soft_wrap=True)
 
 
-def _regrets(table: "Table", item: Any, epochs: int) -> list[tuple[str, str, str]]:
+def _values(table: "Table", metrics: "Metrics") -> list[tuple[str, str, str]]:
+    """Return a row for each column that tables usually have, and for others that this table knows."""
+    rows = []
+    for name in (*METRICS, *OTHER_METRICS, "trainable_parameters", "flops"):
+        value = getattr(metrics, name)
+        if math.isnan(value) and name not in METRICS:
+            continue
+        exact = name in ("trainable_parameters", "flops")
+        measured = exact or metrics.is_measured(name)
+        is_estimate = not exact and not table.is_measured(name, metrics.dataset, metrics.epochs)
+        rows.append((name, *_value_and_source(name, value, measured, is_estimate)))
+    return rows
+
+
+def _regrets(table: "Table", item: Any, metrics: "Metrics") -> list[tuple[str, str, str]]:
     """Return a row for the regret in every space that has the cell, on the splits that the table has."""
     from nasbench1shot1.errors import OutOfDomainError
     from nasbench1shot1.wording import percent
@@ -62,10 +76,10 @@ def _regrets(table: "Table", item: Any, epochs: int) -> list[tuple[str, str, str
     for space in (space for space in table.spaces if int(table.rows(item)) in table.members(space)):
         for split in splits:
             try:
-                regret = table.regret(item, space, split, epochs)  # type: ignore[arg-type]
+                regret = table.regret(item, space, split, metrics.epochs, metrics.dataset)  # type: ignore[arg-type]
             except OutOfDomainError:
                 continue
-            measured = table.info()["columns"][f"{split}_accuracy"].get("fidelity") == "measured"
+            measured = table.is_measured(f"{split}_accuracy", metrics.dataset, metrics.epochs)
             rows.append((f"{split} regret in {space}", percent(regret), "measured" if measured else "predicted"))
     return rows
 
@@ -73,8 +87,9 @@ def _regrets(table: "Table", item: Any, epochs: int) -> list[tuple[str, str, str
 def _value_and_source(name: str, value: float, measured: bool, is_estimate: bool) -> tuple[str, str]:
     if math.isnan(value):
         return "–", "not in this table"
-    text = {"training_time": f"{value:,.0f} s", "trainable_parameters": f"{value:,}"}.get(name, f"{value:.4f}")
-    if name == "trainable_parameters":
+    text = f"{value:,.0f} s" if name.endswith("time") else f"{value:.4f}"
+    if name in ("trainable_parameters", "flops"):
+        text = f"{value:,.0f}"
         return text, "exact"
     if not is_estimate:
         return text, "measured"

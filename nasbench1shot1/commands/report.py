@@ -28,6 +28,7 @@ class Report:
         from nasbench1shot1.experiments.rescoring import write_group_report, write_report
         from nasbench1shot1.one_shot_search.record import FIGURE, SEEDS, Run, load_run
         from nasbench1shot1.one_shot_search.seeds import recorded_seeds
+        from nasbench1shot1.registry import table_of
         from nasbench1shot1.runs.description import read_description
         from nasbench1shot1.runs.folder import CONFIG
         from nasbench1shot1.tables.table import load_table
@@ -37,7 +38,8 @@ class Report:
             return
         several = (self.folder / SEEDS).is_file()
         folders = [self.folder / f"seed-{seed}" for seed in recorded_seeds(self.folder)] if several else [self.folder]
-        runs, table = [load_run(folder) for folder in folders], load_table(self.table)
+        runs = [load_run(folder) for folder in folders]
+        table = load_table(self.table or table_of(runs[0].config["space"]))
         _ = [run.summary for run in runs]  # a run that is not finished says so here
         out = self.out or self.folder / f"report-{table.id}"
         summaries = write_group_report(runs, table, out) if several else [write_report(runs[0], table, out)]
@@ -51,13 +53,15 @@ class Report:
         from nasbench1shot1.experiments.correlation.record import Ranking
         from nasbench1shot1.experiments.correlation.screen import show
         from nasbench1shot1.experiments.rescoring import write_ranking_report, write_study_report
+        from nasbench1shot1.registry import table_of
         from nasbench1shot1.runs.opening import open_run
         from nasbench1shot1.tables.table import load_table
         from nasbench1shot1.tuning.record import Study
         from nasbench1shot1.tuning.screen import conclude
         from nasbench1shot1.wording import literal_console
 
-        run, table = open_run(self.folder), load_table(self.table)
+        run = open_run(self.folder)
+        table = load_table(self.table or table_of(run.config["space"]))
         out = self.out or self.folder / f"report-{table.id}"
         if isinstance(run, Ranking):
             summary, tell = write_ranking_report(run, table, out), show

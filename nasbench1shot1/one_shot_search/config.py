@@ -4,7 +4,7 @@ An optimizer adds its own options (`OneShotOptimizer.Hyperparameters`); the modu
 """
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.registry import search_space
@@ -12,6 +12,12 @@ from nasbench1shot1.runs.compute import MOST_THREADS, default_threads, resolve_d
 from nasbench1shot1.runs.options import MOST_EPOCHS, Range, absolute_file, check_ranges
 from nasbench1shot1.supernets.presets import PRESETS, BatchNormMode
 from nasbench1shot1.tables.names import as_recorded
+
+if TYPE_CHECKING:
+    from nasbench1shot1.images.image_set import ImageSet
+    from nasbench1shot1.images.splits import Split
+    from nasbench1shot1.space import SearchSpace
+    from nasbench1shot1.tables.table import Table
 
 SCALES: dict[str, dict[str, Any]] = {
     "full": {},
@@ -30,6 +36,14 @@ FACTS = {
     "dataset": str,
 }
 """Fields of config.json besides the options, with their types: the data that the run used."""
+LATER_FACTS = ("dataset",)
+"""Facts that earlier versions did not record."""
+
+
+def data_facts(space: "SearchSpace", table: "Table", images: "ImageSet", halves: "Split") -> dict[str, Any]:
+    """Return the values of `FACTS`."""
+    sizes = (len(halves.weights), len(halves.architecture))
+    return dict(zip(FACTS, (space.id, table.id, images.sha256, *sizes, images.dataset), strict=True))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.files import read_npz, replacing
 from nasbench1shot1.ground.paths import as_path
-from nasbench1shot1.one_shot_search.config import FACTS, SearchConfig
+from nasbench1shot1.one_shot_search.config import FACTS, LATER_FACTS, SearchConfig
 from nasbench1shot1.one_shot_search.folder import FIGURE as FIGURE
 from nasbench1shot1.one_shot_search.folder import PARAMETERS as PARAMETERS
 from nasbench1shot1.one_shot_search.folder import SEEDS as SEEDS
@@ -68,7 +68,7 @@ class Run(RunRecord):
     """
 
     KIND, COMMAND, FIELDS, OPTIONS, FACTS = "search", "search", FIELDS, SearchConfig, FACTS
-    LATER = ("other_datasets", "dataset")
+    LATER = ("other_datasets", *LATER_FACTS)
 
     def __repr__(self) -> str:
         config = self.config

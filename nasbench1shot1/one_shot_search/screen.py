@@ -75,7 +75,10 @@ def conclude(run: Run, table: Table, console: Console) -> None:
         )
     value = percent(summary["test_regret"]) + ("" if summary["test_measured"] else " (predicted)")
     say(f"Final architecture: {summary['architecture']}")
-    say(f"Test regret: {value}{_mean_regret(table, run.config['space'])}")
+    say(f"Test regret: {value}{_mean_regret(table, run.config['space'], run.config.get('dataset'))}")
+    for dataset, found in summary.get("other_datasets", {}).items():
+        if found["test_regret"] is not None:
+            say(f"Test regret on {dataset}: {percent(found['test_regret'])}")
     say(f"Picture: {run.folder / FIGURE}")
     if kept := kept_epochs(run):
         say(f"Supernet weights of {counted(len(kept), 'epoch')}: {run.folder / WEIGHTS}")
@@ -93,9 +96,10 @@ def conclude_group(runs: list[Run], folder: Path, console: Console | None) -> No
     say(f"Picture of all: {folder / FIGURE}")
 
 
-def _mean_regret(table: Table, space: str) -> str:
+def _mean_regret(table: Table, space: str, dataset: str | None) -> str:
     try:
-        mean = float(np.mean(table.regret(table.hashes(table.members(space)), space)))
+        training = table.objective(dataset).test
+        mean = float(np.mean(table.regret(table.hashes(table.members(space)), space, dataset=training)))
     except UserError:  # a table without test accuracy, or of another space
         return ""
-    return f"; the mean over all cells of {space} is {percent(mean)}"
+    return f"; the mean over all {table.keys.NETWORKS} of {space} is {percent(mean)}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.files import save_figure, write_json
 from nasbench1shot1.ground.paths import as_path
-from nasbench1shot1.one_shot_search.config import FACTS
+from nasbench1shot1.one_shot_search.config import data_facts
 from nasbench1shot1.one_shot_search.options import SearchOptions, recorded_search, search_options
 from nasbench1shot1.one_shot_search.record import FIGURE, Run, SearchWriter, load_run
 from nasbench1shot1.registry import check_at_hand, one_shot, search_space
@@ -165,9 +165,7 @@ def check_covers(table: "Table", name: str) -> None:
 
 def _facts(state: "SearchState", table: "Table") -> dict[str, Any]:
     """Return the data of a run: fields of config.json besides the options."""
-    halves = (len(state.split.weights), len(state.split.architecture))
-    of_images = (state.images.sha256, *halves, state.images.dataset)
-    return dict(zip(FACTS, (state.net.space.id, table.id, *of_images), strict=True))
+    return data_facts(state.net.space, table, state.images, state.split)
 
 
 def _finish(state: "SearchState", table: "Table", writer: SearchWriter, console: "Console | None") -> Run:

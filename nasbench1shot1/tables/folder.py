@@ -54,6 +54,7 @@ from nasbench1shot1.tables.description import (
     content_sha256,
     fault,
     is_as_written,
+    is_measured,
     keyed_by,
 )
 from nasbench1shot1.tables.description import HALFWAY as HALFWAY
@@ -117,7 +118,7 @@ class TableFolder:
 
     def measurement(self, name: str, rows: Rows, epochs: int, repeat: Repeat) -> Floats:
         """What was measured of a column: its own values, or the raw single repeat beside an estimate; else NaN."""
-        if self.meta["columns"].get(name, {}).get("fidelity") == "measured":
+        if is_measured(self.meta["columns"].get(name, {}), epochs):
             return self.values(name, rows, epochs, repeat)
         return self.values(MEASURED + name, rows, epochs, "all" if is_run(repeat, "all") else 0)
 

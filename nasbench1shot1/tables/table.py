@@ -14,6 +14,7 @@ from nasbench1shot1.tables.description import (
     HALFWAY,
     METRICS,
     fidelity,
+    is_measured,
     stored_name,
 )
 from nasbench1shot1.tables.folder import (
@@ -131,10 +132,13 @@ class Table(TableRows):
         """
         return self._folder.values(self._stored(metric, dataset), np.arange(len(self)), self._budget(epochs), "all")
 
-    def is_measured(self, metric: str, dataset: str | None = None) -> bool:
-        """Are the values of this metric measurements, and not estimates in which measurements may be drawn in?"""
+    def is_measured(self, metric: str, dataset: str | None = None, epochs: int | None = None) -> bool:
+        """Return whether all values of a metric, or those at a budget, are measurements and not estimates.
+
+        Estimates may be combined with measurements.
+        """
         stored = stored_name(self._folder.meta, self._dataset(dataset), metric)
-        return bool(self._folder.meta["columns"].get(stored, {}).get("fidelity") == "measured")
+        return is_measured(self._folder.meta["columns"].get(stored, {}), epochs)
 
     def _stored(self, metric: str, dataset: str | None) -> str:
         if metric not in ALL_METRICS:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.files import write_json
 from nasbench1shot1.ground.paths import as_path
-from nasbench1shot1.one_shot_search.config import FACTS
+from nasbench1shot1.one_shot_search.config import data_facts
 from nasbench1shot1.one_shot_search.memory import check_fits
 from nasbench1shot1.one_shot_search.options import SearchOptions
 from nasbench1shot1.one_shot_search.searching import check_covers
@@ -33,10 +33,8 @@ from nasbench1shot1.tuning.running import run_session
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from nasbench1shot1.images.image_set import ImageSet
     from nasbench1shot1.images.splits import Split
     from nasbench1shot1.optimizer import OneShotOptimizer
-    from nasbench1shot1.tables.table import Table
 
 MAY_GROW = ("iterations",)
 
@@ -113,7 +111,7 @@ def _start(options: StudyOptions, out: str | Path | None, console: "Console | No
     check_is_new(folder)
     with new_run(folder, StudyWriter, Study) as writer:
         sections = {COMMON: vars(tuning), SEARCH_OPTIONS: options.shared(space)}
-        facts = _facts(tuning.space, table, images, halves)
+        facts = data_facts(search_space(tuning.space), table, images, halves)
         write_config_space(space, folder / CONFIG_SPACE)
         packages = ("hpbandster", "Pyro4", *(["scikit-learn", "smac"] if tuning.tuner == "smac" else []))
         versions = {package: version(package) for package in packages}
@@ -131,11 +129,6 @@ def _check_search(options: SearchOptions, halves: "Split") -> None:
 
 def _default_folder(tuning: TuningOptions) -> Path:
     return Path("runs") / f"tune-{tuning.optimizer.rpartition(':')[2]}-{tuning.space}-{tuning.tuner}-{tuning.seed}"
-
-
-def _facts(space: str, table: "Table", images: "ImageSet", halves: "Split") -> dict[str, Any]:
-    sizes = (len(halves.weights), len(halves.architecture))
-    return dict(zip(FACTS, (search_space(space).id, table.id, images.sha256, *sizes), strict=True))
 
 
 def _update(folder: Path, given: Mapping[str, Any], allow_module: str | None) -> None:

@@ -15,6 +15,7 @@ from nasbench1shot1.layers import BatchNorm2d
 from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.supernet import Supernet
 from nasbench1shot1.supernets.choice_blocks import ChoiceBlockCell
+from nasbench1shot1.supernets.skeletons import CellStacks
 from nasbench1shot1.weight_sharing.first_cell import FirstCell
 from nasbench1shot1.weight_sharing.path_layers import Affine, FoldedLayers, MeasuredLayers, PathLayers, running_affine
 from nasbench1shot1.weight_sharing.path_operations import cell_output
@@ -24,8 +25,8 @@ IMAGES_AT_ONCE = 128  # with fixed batch-norm statistics; larger feature maps do
 
 
 def is_known(net: Supernet) -> bool:
-    """Return whether all cells of a supernet are exactly this package's choice-block cells, not a subclass."""
-    return all(type(cell) is ChoiceBlockCell for cell in net.cells)
+    """Return whether skeleton and cells of a supernet are exactly this package's, not subclasses."""
+    return type(net.skeleton) is CellStacks and all(type(cell) is ChoiceBlockCell for cell in net.cells)
 
 
 class ChoiceBlockPaths:
