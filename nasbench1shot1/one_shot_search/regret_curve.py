@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas
 
 from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.one_shot_search.operation_counts import draw_operation_counts, operation_counts
 from nasbench1shot1.one_shot_search.options import non_default_options
 from nasbench1shot1.one_shot_search.record import Run
 from nasbench1shot1.runs.options import flag
@@ -26,6 +27,9 @@ _STYLE = {
     "valid_regret": ("validation regret", "#e07b39", "-", 1.3),
     "one_shot_valid_error": ("one-shot validation error", "#6b6b6b", "--", 1.5),
 }
+ELSEWHERE = "_test_regret"
+"""End of the names of the columns with test regrets on other data sets (`Run.as_frame`)."""
+_ELSEWHERE_COLOURS = ("#2a9d6f", "#8e5ea2", "#b8860b")
 
 
 def anytime_regret(frames: Sequence[pandas.DataFrame]) -> pandas.DataFrame:
@@ -36,7 +40,8 @@ def anytime_regret(frames: Sequence[pandas.DataFrame]) -> pandas.DataFrame:
 
     Returns:
         Indexed by epoch; for each of `CURVES` the columns `<curve>_mean` and `<curve>_std` (of a sample, n - 1; 0 for
-        one run), fractions; for both regrets `<curve>_measured`, the share of runs with a measured value behind it.
+        one run), fractions; for both regrets `<curve>_measured`, the share of runs with a measured value behind it;
+        for every other data set `<data set>_test_regret_mean`.
     """
     if not frames:
         raise InvalidInputError("there is no run to draw: give at least one")
@@ -47,9 +52,16 @@ def anytime_regret(frames: Sequence[pandas.DataFrame]) -> pandas.DataFrame:
     for curve in CURVES:
         columns[f"{curve}_mean"] = by_epoch[curve].mean()
         columns[f"{curve}_std"] = by_epoch[curve].std(ddof=1).fillna(0.0)
+    for name in other_regrets(stacked):
+        columns[f"{name}_mean"] = by_epoch[name].mean()
     columns["test_regret_measured"] = by_epoch["test_measured"].mean()
     columns["valid_regret_measured"] = by_epoch["valid_measured"].mean()
     return pandas.DataFrame(columns)
+
+
+def other_regrets(frame: pandas.DataFrame) -> list[str]:
+    """Return the columns with test regrets on other data sets than the search's."""
+    return [name for name in frame.columns if name.endswith(ELSEWHERE)]
 
 
 def draw_anytime_regret(frame: pandas.DataFrame, axes: "Axes", runs: int = 1) -> "Axes":
@@ -58,6 +70,9 @@ def draw_anytime_regret(frame: pandas.DataFrame, axes: "Axes", runs: int = 1) ->
 
     right = axes.twinx()
     drawn = [_draw(frame, curve, right if curve == "one_shot_valid_error" else axes, runs) for curve in CURVES]
+    for name, colour in zip(_others(frame), _ELSEWHERE_COLOURS, strict=False):
+        label = f"test regret on {name.removesuffix(f'{ELSEWHERE}_mean')}"
+        drawn += axes.plot(frame.index, 100 * frame[name], color=colour, linewidth=1.3, label=label)
     axes.set_xlabel("search epoch (0: before training)")
     axes.set_ylabel("regret [%]")
     axes.set_ylim(bottom=0)
@@ -66,6 +81,11 @@ def draw_anytime_regret(frame: pandas.DataFrame, axes: "Axes", runs: int = 1) ->
     right.set_ylabel("one-shot validation error [%]", color=_STYLE["one_shot_valid_error"][1])
     axes.legend(handles=drawn, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, frameon=False, fontsize=8)
     return axes
+
+
+def _others(by_epoch: pandas.DataFrame) -> list[str]:
+    """Return the columns of `anytime_regret` with test regrets on other data sets."""
+    return [name for name in by_epoch.columns if name.endswith(f"{ELSEWHERE}_mean") and name != "test_regret_mean"]
 
 
 def regret_figure(
@@ -82,10 +102,14 @@ def regret_figure(
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7.2, 4.8), layout="constrained", dpi=150)
-    FigureCanvasAgg(figure)
     by_epoch, config = anytime_regret(frames), runs[0].config
-    axes = draw_anytime_regret(by_epoch, figure.add_subplot(), len(runs))
+    counts = operation_counts([frame["architecture"] for frame in frames])
+    figure = Figure(figsize=(7.2, 4.8 if counts is None else 6.6), layout="constrained", dpi=150)
+    FigureCanvasAgg(figure)
+    grid = figure.subplots(1 if counts is None else 2, squeeze=False, height_ratios=None if counts is None else [3, 1])
+    axes = draw_anytime_regret(by_epoch, grid[0, 0], len(runs))
+    if counts is not None:
+        draw_operation_counts(counts.loc[by_epoch.index], grid[1, 0])
     seeds = f"seed {config['seed']}"
     if len(runs) > 1:
         seeds = f"{len(runs)} seeds, mean ± standard deviation (validation: dotted)"
