@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from itertools import permutations
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.encoded_probability import log_probability_of_picks, log_softmax
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
 
 Floats = NDArray[np.float64]
@@ -32,9 +32,9 @@ def log_probabilities(
     @cache
     def of_parents(node: int, parents: tuple[int, ...]) -> float:
         key = space.mixing_key(node)
-        return 0.0 if key is None else _log_probability_of_set(np.asarray(parameters[key], np.float64), parents)
+        return 0.0 if key is None else log_probability_of_picks(np.asarray(parameters[key], np.float64), parents)
 
-    operations = _log_softmax(np.asarray(parameters[space.operation_key], np.float64))
+    operations = log_softmax(np.asarray(parameters[space.operation_key], np.float64))
 
     def of_architecture(arch: Architecture) -> float:
         nodes = (*arch.live_blocks, len(arch.parents))
@@ -42,26 +42,3 @@ def log_probabilities(
         return edges + sum(float(operations[block - 1, arch.operations[block - 1]]) for block in arch.live_blocks)
 
     return np.array([of_architecture(arch) for arch in architectures])
-
-
-def _log_probability_of_set(logits: Floats, taken: tuple[int, ...]) -> float:
-    """Return the log-probability of drawing these entries without replacement, in any order."""
-    from scipy.special import logsumexp
-
-    return float(logsumexp([_log_probability_of_order(logits, order) for order in permutations(taken)]))
-
-
-def _log_probability_of_order(logits: Floats, order: tuple[int, ...]) -> float:
-    """Return the log-probability of drawing these entries one after another, each from the remaining entries."""
-    left, total = np.ones(len(logits), np.bool_), 0.0
-    for entry in order:
-        total += float(_log_softmax(np.where(left, logits, -np.inf))[entry])
-        left[entry] = False
-    return total
-
-
-def _log_softmax(logits: Floats) -> Floats:
-    from scipy.special import log_softmax
-
-    values: Floats = log_softmax(logits, axis=-1)
-    return values
