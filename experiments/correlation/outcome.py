@@ -72,7 +72,7 @@ def _compared(ranking: Ranking, table: Table, scores: EpochScores, epoch: int) -
     space, run, budgets = ranking.space, ranking.run, chosen_budgets(ranking.options.budgets, table.epochs)
     architectures = [space[int(number)] for number in scores.numbers]
     values = {"error": scores.errors.astype(np.float64), "loss": scores.losses.astype(np.float64)}
-    if untrained_method(run).is_relaxed and isinstance(space, ChoiceBlockSpace):
+    if untrained_method(run).learns_parameters and isinstance(space, ChoiceBlockSpace):
         parameters = {key: of[epoch] for key, of in run.architecture_parameters.items()}
         values["probability"] = -log_probabilities(space, parameters, architectures)
     predictions = Predictions(epoch, values, table.rows(architectures), _subsets(ranking, table, scores, epoch))

@@ -29,7 +29,7 @@ class SearchConfig:
     """The options of every search. `resolved` replaces None by the value that preset, data or machine decide."""
 
     optimizer: str = "darts"
-    """One-shot optimizer: darts, darts-second-order, gdas, pc-darts, snas, random-ws, enas, or module:Class."""
+    """One-shot optimizer: darts, darts-second-order, gdas, pc-darts, snas, random-ws, enas, setn, or module:Class."""
     space: str = "s1"
     """Search space: s1, s2 or s3."""
     scale: Literal["full", "quick"] = "full"
