@@ -83,7 +83,7 @@ def most_probable(space: OneShotSpace, parameters: Weights) -> Iterator[tuple[Ar
         picks = [decision[rank][1] for decision, rank in zip(decisions, ranks, strict=True)]
         network = space.without_loose_ends(space.from_picks(picks[::-1]))
         if network in found:
-            continue  # and so is all that follows from it, which differs in the same loose end
+            continue  # this and all that follows from it only add a worse pick in a loose end
         found.add(network)
         yield network, -cost
         for following in _following(ranks, decisions):
