@@ -99,9 +99,17 @@ class OneShotOptimizer(ABC):
         self.generator = generator
 
     @property
-    def is_relaxed(self) -> bool:
-        """Whether mixing weights are a function of Λ; otherwise, Λ only marks the architecture that was chosen."""
+    def learns_parameters(self) -> bool:
+        """Whether Λ is learned, so that it encodes a probability of every architecture.
+
+        Otherwise, Λ only marks the architecture that was chosen.
+        """
         return any(value.requires_grad for value in self.parameters.values())
+
+    @property
+    def is_relaxed(self) -> bool:
+        """Whether the weights train under mixing weights that are a function of Λ, instead of single paths."""
+        return self.learns_parameters
 
     @property
     def is_annealed(self) -> bool:

@@ -31,6 +31,7 @@ BUILT_IN = {
         "snas": "nasbench1shot1.optimizers.snas:SNAS",
         "random-ws": "nasbench1shot1.optimizers.random_ws:RandomWS",
         "enas": "nasbench1shot1.optimizers.enas:ENAS",
+        "setn": "nasbench1shot1.optimizers.setn:SETN",
     },
 }
 

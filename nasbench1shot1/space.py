@@ -188,7 +188,8 @@ class OneShotSpace(SearchSpace):
     def choices(self) -> tuple[Choice, ...]:
         """Return all decisions of an architecture, in the order in which a controller makes them: node by node.
 
-        An architecture takes exactly `picks` entries of each decision; `one_hot` marks them.
+        An architecture takes exactly `picks` entries of each decision; `one_hot` marks them. A loose end has no path to
+        the output, so only later decisions can make a decision part of one (`without_loose_ends`).
         """
 
     @abstractmethod
@@ -198,6 +199,14 @@ class OneShotSpace(SearchSpace):
     @abstractmethod
     def one_hot(self, arch: Architecture) -> dict[str, NDArray[np.float32]]:
         """Return the mixing weights that compute exactly this architecture."""
+
+    def from_picks(self, picks: Sequence[Sequence[int]]) -> Architecture:
+        """Return the architecture that takes the given entries of each decision, in the order of `choices()`."""
+        indicators = {key: np.zeros(shape, np.float32) for key, shape in self.mixing_shapes().items()}
+        for choice, taken in zip(self.choices(), picks, strict=True):
+            vector = indicators[choice.key] if choice.row is None else indicators[choice.key][choice.row]
+            vector[list(taken)] = 1
+        return self.discretise(indicators)
 
     def checked_mixing(self, mixing: Weights) -> dict[str, NDArray[np.float64]]:
         """Return mixing weights as arrays with the expected keys and shapes.

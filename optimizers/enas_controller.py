@@ -176,12 +176,4 @@ def _entropy(log_probabilities: Tensor, probabilities: Tensor) -> Tensor:
 def architectures(space: OneShotSpace, decisions: Decisions) -> tuple[Architecture, ...]:
     """The architectures that decisions stand for, one for each of their N rows."""
     per_architecture = zip(*(picks.tolist() for picks in decisions), strict=True)
-    return tuple(_architecture(space, taken) for taken in per_architecture)
-
-
-def _architecture(space: OneShotSpace, taken: Sequence[list[int]]) -> Architecture:
-    indicators = {key: np.zeros(shape, np.float32) for key, shape in space.mixing_shapes().items()}
-    for choice, entries in zip(space.choices(), taken, strict=True):
-        vector = indicators[choice.key] if choice.row is None else indicators[choice.key][choice.row]
-        vector[entries] = 1
-    return space.discretise(indicators)
+    return tuple(space.from_picks(taken) for taken in per_architecture)

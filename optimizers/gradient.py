@@ -2,15 +2,14 @@
 
 import math
 from collections.abc import Mapping
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 import torch
-from torch import Tensor
 
 from nasbench1shot1.errors import InvalidInputError, unknown_name
-from nasbench1shot1.optimizer import Hyperparameters, Mixing, OneShotOptimizer, SearchStep
+from nasbench1shot1.optimizer import Mixing, SearchStep
+from nasbench1shot1.optimizers.adam import AdamHyperparameters, AdamOptimizer
 from nasbench1shot1.optimizers.relaxation import RELAXATIONS
 from nasbench1shot1.optimizers.updates import UPDATES
 from nasbench1shot1.runs.options import Range
@@ -18,15 +17,9 @@ from nasbench1shot1.space import OneShotSpace
 
 
 @dataclass(frozen=True, kw_only=True)
-class GradientHyperparameters(Hyperparameters):
+class GradientHyperparameters(AdamHyperparameters):
     """Options of all gradient methods; each method sets its own defaults."""
 
-    architecture_learning_rate: Annotated[float, Range(0)] = 3e-4
-    """Learning rate of Λ (Adam)."""
-    architecture_weight_decay: Annotated[float, Range(0)] = 1e-3
-    """Weight decay of Λ (Adam)."""
-    architecture_grad_clip: Annotated[float, Range(0)] = 0.0
-    """Maximum norm of Λ's gradient; 0 disables clipping."""
     relaxation: str = "softmax"
     """Relaxation, from Λ to mixing weights: softmax, gumbel, gumbel-operations or single-path."""
     temperature_max: float = 1.0
@@ -58,8 +51,8 @@ class GradientHyperparameters(Hyperparameters):
             raise InvalidInputError(f"a {self.relaxation} {why}: give --draws 1")
 
 
-class GradientOptimizer(OneShotOptimizer):
-    """A one-shot method whose Λ follows a gradient; Adam as in DARTS (Liu et al. 2019, section 3)."""
+class GradientOptimizer(AdamOptimizer):
+    """A one-shot method that trains the weights under a relaxation of Λ; Λ follows the gradient through it."""
 
     Hyperparameters = GradientHyperparameters
     hyperparameters: GradientHyperparameters
@@ -69,12 +62,6 @@ class GradientOptimizer(OneShotOptimizer):
     ) -> None:
         super().__init__(space, hyperparameters, generator, device)
         self.temperature = self.hyperparameters.temperature_max
-        self.adam = torch.optim.Adam(
-            self.parameters.values(),
-            lr=self.hyperparameters.architecture_learning_rate,
-            betas=(0.5, 0.999),
-            weight_decay=self.hyperparameters.architecture_weight_decay,
-        )
 
     @property
     def is_annealed(self) -> bool:
@@ -118,27 +105,11 @@ class GradientOptimizer(OneShotOptimizer):
         parameters = list(self.parameters.values())
         self.descend(torch.autograd.grad(tensors, parameters, of_mixing, allow_unused=True))
 
-    def descend(self, gradients: tuple[Tensor | None, ...]) -> None:
-        """One step of Adam, given ∂loss/∂Λ for every tensor of Λ."""
-        for value, gradient in zip(self.parameters.values(), gradients, strict=True):
-            value.grad = gradient
-        if self.hyperparameters.architecture_grad_clip:
-            torch.nn.utils.clip_grad_norm_(self.parameters.values(), self.hyperparameters.architecture_grad_clip)
-        self.adam.step()
-        self.adam.zero_grad()
-
     def state_dict(self) -> dict[str, Any]:
         """Λ, Adam's moments and the temperature."""
-        return {
-            "parameters": {key: value.detach().clone() for key, value in self.parameters.items()},
-            "adam": deepcopy(self.adam.state_dict()),  # else its moments would go on moving
-            "temperature": self.temperature,
-        }
+        return {**super().state_dict(), "temperature": self.temperature}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take up what `state_dict` gave."""
-        with torch.no_grad():
-            for key, value in self.parameters.items():
-                value.copy_(state["parameters"][key])
-        self.adam.load_state_dict(state["adam"])
+        super().load_state_dict(state)
         self.temperature = state["temperature"]

@@ -3,11 +3,8 @@
 See docs/random_ws.md.
 """
 
-import numpy as np
-import torch
-
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.optimizers.sampling import SamplingOptimizer
+from nasbench1shot1.optimizers.sampling import SamplingOptimizer, draw_uniformly
 
 
 class RandomWS(SamplingOptimizer):
@@ -18,5 +15,4 @@ class RandomWS(SamplingOptimizer):
 
     def sample(self) -> Architecture:
         """One architecture, uniformly over the space's encodings."""
-        seed = int(torch.randint(2**62, (), generator=self.generator))
-        return self.space.sample(np.random.default_rng(seed))
+        return draw_uniformly(self.space, self.generator)

@@ -1,7 +1,7 @@
 """Methods that train one sampled architecture per step and select the result with the shared weights."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -70,13 +70,9 @@ class SamplingOptimizer(OneShotOptimizer):
         return Mixing(path=self.chosen)
 
     def choose(self, shared: "SharedWeights") -> None:
-        """Two stages (NAS-Bench-1Shot1, algorithm 4): many candidates on few images, the best of them on all."""
-        settings = self.hyperparameters
-        drawn = list(dict.fromkeys(self.sample() for _ in range(settings.candidates)))
-        rows = shared.rows(settings.candidate_batches * shared.batch_size, self.generator)
-        best = np.argsort(shared.errors(drawn, rows), kind="stable")[: settings.finalists]
-        finalists = [drawn[i] for i in best]
-        self.chosen = finalists[0] if len(finalists) == 1 else finalists[int(shared.errors(finalists).argmin())]
+        """Draw candidates and select the best."""
+        drawn = list(dict.fromkeys(self.sample() for _ in range(self.hyperparameters.candidates)))
+        self.chosen = select(drawn, shared, self.hyperparameters, self.generator)
         self.parameters = to_tensors(self.space.one_hot(self.chosen), self.device)
 
     def architecture(self) -> Architecture:
@@ -85,9 +81,7 @@ class SamplingOptimizer(OneShotOptimizer):
 
     def scorings(self, batch_size: int, architecture_images: int) -> list[tuple[int, int]]:
         """Candidates on some batches, finalists on the whole architecture half."""
-        settings = self.hyperparameters
-        candidates = (settings.candidates, min(settings.candidate_batches * batch_size, architecture_images))
-        return [candidates, (settings.finalists, architecture_images)] if settings.finalists > 1 else [candidates]
+        return selection_scorings(self.hyperparameters, batch_size, architecture_images)
 
     def state_dict(self) -> dict[str, Any]:
         """The architecture that was chosen last."""
@@ -97,3 +91,34 @@ class SamplingOptimizer(OneShotOptimizer):
         """Take up what `state_dict` gave."""
         self.chosen = Architecture.parse(state["chosen"])
         self.parameters = to_tensors(self.space.one_hot(self.chosen), self.device)
+
+
+def draw_uniformly(space: OneShotSpace, generator: torch.Generator) -> Architecture:
+    """Draw one architecture, uniformly over the space's encodings."""
+    seed = int(torch.randint(2**62, (), generator=generator))
+    return space.sample(np.random.default_rng(seed))
+
+
+def select(
+    candidates: Sequence[Architecture],
+    shared: "SharedWeights",
+    settings: SamplingHyperparameters,
+    generator: torch.Generator,
+) -> Architecture:
+    """Select the best of distinct candidates by the shared weights, in two stages (NAS-Bench-1Shot1, algorithm 4).
+
+    All candidates are scored on the same few images of the architecture half, the best of them on the whole half. Ties
+    of the first stage go to the earlier candidate, of the second stage to the better of the first.
+    """
+    rows = shared.rows(settings.candidate_batches * shared.batch_size, generator)
+    best = np.argsort(shared.errors(candidates, rows), kind="stable")[: settings.finalists]
+    finalists = [candidates[int(i)] for i in best]
+    return finalists[0] if len(finalists) == 1 else finalists[int(shared.errors(finalists).argmin())]
+
+
+def selection_scorings(
+    settings: SamplingHyperparameters, batch_size: int, architecture_images: int
+) -> list[tuple[int, int]]:
+    """Return what `select` scores at most, as `OneShotOptimizer.scorings` does."""
+    candidates = (settings.candidates, min(settings.candidate_batches * batch_size, architecture_images))
+    return [candidates, (settings.finalists, architecture_images)] if settings.finalists > 1 else [candidates]

@@ -35,6 +35,7 @@ PAGES = (
     "docs/ranking_criteria.md",
     "docs/reproduce.md",
     "docs/reproduced.md",
+    "docs/setn.md",
     "docs/snas.md",
     "docs/space_statistics.md",
     "docs/training.md",

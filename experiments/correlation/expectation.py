@@ -40,13 +40,13 @@ class Expectation:
 def expected_seconds(state: RankingState, table: Table, left: int) -> Expectation:
     """Estimate the remaining seconds of a ranking; `left` is the number of evaluations that are left, in all epochs."""
     architectures = state.architectures(state.numbers(state.epochs[-1]))
-    statistics = statistics_seconds(architectures, table, state.options, state.is_relaxed)
+    statistics = statistics_seconds(architectures, table, state.options, state.learns_parameters)
     evaluation = left * _seconds_per_architecture(state, architectures) if left else 0.0
     return Expectation(evaluation, len(state.epochs) * statistics)
 
 
 def statistics_seconds(
-    architectures: Sequence[Architecture], table: Table, options: RankingOptions, is_relaxed: bool
+    architectures: Sequence[Architecture], table: Table, options: RankingOptions, learns_parameters: bool
 ) -> float:
     """Estimate the seconds for all criteria and confidence intervals of one epoch.
 
@@ -56,7 +56,7 @@ def statistics_seconds(
         architectures: the ranked architectures.
         table: the table with their true errors.
         options: resolved options, which decide on budgets, copies and the number of resamples.
-        is_relaxed: whether the probability is a predictor, beside error and loss.
+        learns_parameters: whether the probability is a predictor, beside error and loss.
     """
     values = {"error": np.random.default_rng(0).random(len(architectures)).round(3)}
     predictions = Predictions(0, values, table.rows(architectures), {})
@@ -65,7 +65,7 @@ def statistics_seconds(
     compare(parts[-1], 0, 1)  # not timed, because it imports scipy
     one, several = (_seconds_to_compare(parts, resamples) for resamples in (1, few))
     each = max(several - one, 0.0) / (few - 1)
-    return (one + each * (options.resamples - 1)) * (2 + PROBABILITY * is_relaxed)
+    return (one + each * (options.resamples - 1)) * (2 + PROBABILITY * learns_parameters)
 
 
 def _seconds_to_compare(parts: Sequence[Pairing], resamples: int) -> float:

@@ -27,7 +27,6 @@ from nasbench1shot1.experiments.correlation.selection import controller_draws
 from nasbench1shot1.experiments.correlation.truth import Truth, headline, provenance, source_text, truths
 from nasbench1shot1.files import replacing, save_figure
 from nasbench1shot1.one_shot_search.kept_weights import untrained_method
-from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
 from nasbench1shot1.tables.table import Table
 
 Scopes = dict[str, np.ndarray]
@@ -72,13 +71,12 @@ def _compared(ranking: Ranking, table: Table, scores: EpochScores, epoch: int) -
     space, run, budgets = ranking.space, ranking.run, chosen_budgets(ranking.options.budgets, table.epochs)
     architectures = [space[int(number)] for number in scores.numbers]
     values = {"error": scores.errors.astype(np.float64), "loss": scores.losses.astype(np.float64)}
-    if untrained_method(run).is_relaxed and isinstance(space, ChoiceBlockSpace):
+    if untrained_method(run).learns_parameters:
         parameters = {key: of[epoch] for key, of in run.architecture_parameters.items()}
-        values["probability"] = -log_probabilities(space, parameters, [space[int(n)] for n in scores.numbers])
+        values["probability"] = -log_probabilities(space, parameters, architectures)
     predictions = Predictions(epoch, values, table.rows(architectures), _subsets(ranking, table, scores, epoch))
-    return by_copies(
-        predictions, truths(table, architectures, budgets, run.config.get("dataset")), ranking.options.copies
-    )
+    found = truths(table, architectures, budgets, run.config.get("dataset"))
+    return by_copies(predictions, found, ranking.options.copies)
 
 
 def _subsets(ranking: Ranking, table: Table, scores: EpochScores, epoch: int) -> Scopes:

@@ -2,39 +2,63 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from itertools import permutations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.encoded_probability import log_probability_of_picks, log_softmax
 from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
+from nasbench1shot1.space import OneShotSpace
 
 Floats = NDArray[np.float64]
 
 
-def log_probabilities(
-    space: ChoiceBlockSpace, parameters: Mapping[str, NDArray[np.floating]], architectures: Sequence[CellArchitecture]
-) -> Floats:
+Parameters = Mapping[str, NDArray[np.floating]]
+
+
+def log_probabilities(space: OneShotSpace, parameters: Parameters, architectures: Sequence[Architecture]) -> Floats:
     """Return the log-probabilities (A,) of sub-networks, in nats.
 
-    A node's operation is drawn from the softmax of its row of Λ. The k parents of a node are drawn without replacement
+    A single entry of a vector of Λ is drawn from its softmax. The k parents of a node are drawn without replacement
     from the softmax over the remaining entries, in any order (Plackett-Luce; Gumbel-top-k samples from this model).
-    Only blocks with a path to the output count, so the result is the total probability of all architectures with this
-    live part.
+    In choice-block spaces, only blocks with a path to the output count, so the result is the total probability of all
+    architectures with this live part.
 
     Args:
         space: the space of the architectures.
         parameters: raw Λ, an array for every key of `space.mixing_shapes()`.
         architectures: A architectures.
     """
+    if isinstance(space, ChoiceBlockSpace):
+        return _of_live_parts(space, parameters, [arch for arch in architectures if isinstance(arch, CellArchitecture)])
+    return _of_all_choices(space, parameters, architectures)
+
+
+def _of_all_choices(space: OneShotSpace, parameters: Parameters, architectures: Sequence[Architecture]) -> Floats:
+    """Return the sums over all decisions (A,)."""
+    one_hot = [space.one_hot(arch) for arch in architectures]
+    total = np.zeros(len(architectures))
+    for choice in space.choices():
+        place = () if choice.row is None else choice.row
+        logits = np.asarray(parameters[choice.key], np.float64)[place]
+        of_picks = cache(lambda picks, logits=logits: log_probability_of_picks(logits, picks))
+        total += [of_picks(tuple(np.flatnonzero(weights[choice.key][place]).tolist())) for weights in one_hot]
+    return total
+
+
+def _of_live_parts(
+    space: ChoiceBlockSpace, parameters: Parameters, architectures: Sequence[CellArchitecture]
+) -> Floats:
+    """Return the sums over the nodes with a path to the output (A,)."""
 
     @cache
     def of_parents(node: int, parents: tuple[int, ...]) -> float:
         key = space.mixing_key(node)
-        return 0.0 if key is None else _log_probability_of_set(np.asarray(parameters[key], np.float64), parents)
+        return 0.0 if key is None else log_probability_of_picks(np.asarray(parameters[key], np.float64), parents)
 
-    operations = _log_softmax(np.asarray(parameters[space.operation_key], np.float64))
+    operations = log_softmax(np.asarray(parameters[space.operation_key], np.float64))
 
     def of_architecture(arch: CellArchitecture) -> float:
         nodes = (*arch.live_blocks, len(arch.parents))
@@ -42,26 +66,3 @@ def log_probabilities(
         return edges + sum(float(operations[block - 1, arch.operations[block - 1]]) for block in arch.live_blocks)
 
     return np.array([of_architecture(arch) for arch in architectures])
-
-
-def _log_probability_of_set(logits: Floats, taken: tuple[int, ...]) -> float:
-    """Return the log-probability of drawing these entries without replacement, in any order."""
-    from scipy.special import logsumexp
-
-    return float(logsumexp([_log_probability_of_order(logits, order) for order in permutations(taken)]))
-
-
-def _log_probability_of_order(logits: Floats, order: tuple[int, ...]) -> float:
-    """Return the log-probability of drawing these entries one after another, each from the remaining entries."""
-    left, total = np.ones(len(logits), np.bool_), 0.0
-    for entry in order:
-        total += float(_log_softmax(np.where(left, logits, -np.inf))[entry])
-        left[entry] = False
-    return total
-
-
-def _log_softmax(logits: Floats) -> Floats:
-    from scipy.special import log_softmax
-
-    values: Floats = log_softmax(logits, axis=-1)
-    return values

@@ -96,6 +96,11 @@ class RankingState:
         """Return whether the search trained mixtures (DARTS, GDAS, PC-DARTS, SNAS)."""
         return untrained_method(self.run).is_relaxed
 
+    @cached_property
+    def learns_parameters(self) -> bool:
+        """Return whether the search learned Λ, so that the probability is a predictor."""
+        return untrained_method(self.run).learns_parameters
+
     def numbers(self, epoch: int) -> Indices:
         """Return what `selected` does for an epoch; it is computed once, or once per epoch for a controller's samples.
 

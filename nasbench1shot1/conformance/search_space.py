@@ -3,7 +3,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from itertools import islice
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -216,11 +216,16 @@ class OneShotSpaceConformance(SearchSpaceConformance):
         vectors = {(key, row) for key, shape in shapes.items() for row in (range(shape[0]) if shape[1:] else [None])}
         assert {(choice.key, choice.row) for choice in choices} == vectors
         assert len(choices) == len(vectors)
-        for weights in (space.one_hot(arch) for arch in drawn):
-            for choice in choices:
-                vector = weights[choice.key] if choice.row is None else weights[choice.key][choice.row]
-                assert vector.shape == (choice.entries,)
-                assert vector.sum() == choice.picks
+        for arch in drawn:
+            assert [len(picks) for picks in _picks(space, arch)] == [choice.picks for choice in choices]
+            assert space.from_picks(_picks(space, arch)) == arch
+
+    def test_only_later_choices_make_a_choice_a_loose_end(self, space: OneShotSpace, drawn: list[Architecture]) -> None:
+        for one, other in pairwise(_picks(space, arch) for arch in drawn[:50]):
+            for i in range(len(one)):
+                pairs = [(early + one[i:], early + other[i : i + 1] + one[i + 1 :]) for early in (one[:i], other[:i])]
+                networks = [{space.without_loose_ends(space.from_picks(picks)) for picks in pair} for pair in pairs]
+                assert len(networks[0]) == len(networks[1]), space.choices()[i]
 
     def test_discretise_gives_the_same_for_parameters_and_their_softmax(self, space: OneShotSpace) -> None:
         rng = np.random.default_rng(5)
@@ -286,6 +291,14 @@ def _chi_square(drawn: NDArray[np.int64], size: int) -> float:
     expected = np.diff(edges) / size * len(drawn)
     observed, _ = np.histogram(drawn, bins=edges - 0.5)
     return float(((observed - expected) ** 2 / expected).sum())
+
+
+def _picks(space: OneShotSpace, arch: Architecture) -> list[list[int]]:
+    """The entries that an architecture takes of each choice."""
+    weights, choices = space.one_hot(arch), space.choices()
+    vectors = [weights[choice.key] if choice.row is None else weights[choice.key][choice.row] for choice in choices]
+    assert [vector.shape for vector in vectors] == [(choice.entries,) for choice in choices]
+    return [np.flatnonzero(vector).tolist() for vector in vectors]
 
 
 def _random_mixing(space: OneShotSpace, rng: np.random.Generator) -> dict[str, NDArray[np.float64]]:

@@ -51,7 +51,7 @@ class SearchConfig:
     """The options of every search. `resolved` replaces None by the value that preset, data or machine decide."""
 
     optimizer: str = "darts"
-    """One-shot optimizer: darts, darts-second-order, gdas, pc-darts, snas, random-ws, enas, or module:Class."""
+    """One-shot optimizer: darts, darts-second-order, gdas, pc-darts, snas, random-ws, enas, setn, or module:Class."""
     space: str = "s1"
     """Search space: s1, s2, s3 or nb201, or module:object."""
     scale: Literal["full", "quick"] = "full"

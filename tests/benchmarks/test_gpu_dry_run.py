@@ -50,7 +50,7 @@ def test_bytes_are_each_input_read_and_each_output_written():
         assert not counter.reset().kernels
 
 
-@pytest.mark.parametrize("optimizer", gpu_dry_run.OPTIMIZERS)
+@pytest.mark.parametrize("optimizer", [*gpu_dry_run.OPTIMIZERS, "setn"])
 def test_no_step_waits_for_the_device(optimizer):
     check_steps(optimizer, "s3", TINY)
 

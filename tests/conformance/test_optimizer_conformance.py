@@ -31,12 +31,14 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "snas": {},
     "random-ws": SELECTION,
     "enas": {**SELECTION, "controller_steps": 3},
+    "setn": SELECTION,
 }
 MIXTURES: dict[str, dict[str, Any]] = {
     "single paths, second order": {"optimizer": "gdas", "relaxation": "single-path", "update": "second-order"},
     "GDAS as published: a draw for each cell": {"optimizer": "gdas", "preset": "original"},
     "GDAS on partial channels": {"optimizer": "gdas", "partial_channels": 4, "channels": 8},
     "ENAS as published": {"optimizer": "enas", "preset": "original", **OPTIONS["enas"]},
+    "SETN as published, but on few images": {"optimizer": "setn", "preset": "original", "candidate_batches": 1},
 }
 
 

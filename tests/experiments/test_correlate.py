@@ -26,7 +26,7 @@ from nasbench1shot1.one_shot_search.state import load_halves
 from nasbench1shot1.registry import BUILT_IN
 
 FEW = {"candidates": 3, "candidate_batches": 1, "finalists": 2}
-OWN = {"random-ws": FEW, "enas": {**FEW, "controller_steps": 2}, "pc-darts": {"channels": 4}}
+OWN = {"random-ws": FEW, "enas": {**FEW, "controller_steps": 2}, "setn": FEW, "pc-darts": {"channels": 4}}
 RANKING = {"architectures": 12, "images": 40, "resamples": 5, "threads": 1, "device": "cpu", "budgets": (12, 108)}
 
 

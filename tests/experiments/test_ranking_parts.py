@@ -251,7 +251,7 @@ def test_the_statistics_take_what_a_few_resamples_take(monkeypatch):
     monkeypatch.setattr(expectation.time, "perf_counter", lambda: clock[0])
     architectures = [space[int(number)] for number in space.numbers("unique")]
     options = ranking_options({"resamples": 100})
-    found = expectation.statistics_seconds(architectures, nb.load_table(), options, is_relaxed=True)
+    found = expectation.statistics_seconds(architectures, nb.load_table(), options, learns_parameters=True)
     assert found == pytest.approx(9 * (1 + 2 * 100) * 2.7)
 
 

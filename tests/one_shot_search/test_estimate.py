@@ -11,6 +11,9 @@ from nasbench1shot1.conformance.tiny_search import same
 from nasbench1shot1.one_shot_search import estimate, hessian, loop
 from nasbench1shot1.one_shot_search.hessian import MOST_ITERATIONS
 from nasbench1shot1.one_shot_search.shared_weights import shared_weights
+from nasbench1shot1.registry import BUILT_IN
+
+SELECTING = ("random-ws", "enas", "setn")
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +25,13 @@ def a_tick_a_look(monkeypatch):
 @pytest.mark.parametrize("batch_norm", ["batch", "recalibrated"])
 @pytest.mark.parametrize(
     ("optimizer", "options"),
-    [("random-ws", {}), ("random-ws", {"finalists": 1}), ("enas", {"controller_steps": 7}), ("darts", {})],
+    [
+        ("random-ws", {}),
+        ("random-ws", {"finalists": 1}),
+        ("enas", {"controller_steps": 7}),
+        ("setn", {}),
+        ("darts", {}),
+    ],
 )
 def test_the_images_that_a_selection_passes_are_counted_each_at_the_price_of_one(optimizer, options, batch_norm):
     state = tiny_state(optimizer=optimizer, evaluation_batch_norm=batch_norm, **options)
@@ -65,9 +74,9 @@ def test_fewer_iterations_of_the_eigenvalue_are_fewer(monkeypatch):
     assert sum(products) == 2
 
 
-@pytest.mark.parametrize("optimizer", ["darts", "darts-second-order", "gdas", "pc-darts", "snas", "random-ws", "enas"])
+@pytest.mark.parametrize("optimizer", BUILT_IN["optimizers"])
 def test_every_method_gets_an_estimate_and_nothing_is_searched(optimizer):
-    options = {"candidates": 3, "finalists": 2} if optimizer in ("random-ws", "enas") else {"hessian_eigenvalue": True}
+    options = {"candidates": 3, "finalists": 2} if optimizer in SELECTING else {"hessian_eigenvalue": True}
     partial = {"channels": 4} if optimizer == "pc-darts" else {}
     config = tiny_state(optimizer=optimizer, **options, **partial).options
     assert 0 < estimate.seconds_per_epoch(config) < float("inf")
@@ -82,13 +91,13 @@ def searched_on(state, epoch: int):
     return deepcopy(moved), [outcome.one_shot_error, str(outcome.architecture), outcome.parameters, training]
 
 
-@pytest.mark.parametrize("optimizer", ["darts", "darts-second-order", "gdas", "pc-darts", "snas", "random-ws", "enas"])
+@pytest.mark.parametrize("optimizer", BUILT_IN["optimizers"])
 @pytest.mark.parametrize("begun", [False, True])
 def test_a_search_that_was_estimated_is_one_that_was_not_bit_for_bit(optimizer, begun):
     """Before its first epoch, and between two."""
     few = {"candidates": 3, "finalists": 2, "controller_steps": 2}
     options = {name: value for name, value in few.items() if optimizer == "enas" or name != "controller_steps"}
-    options = options if optimizer in ("random-ws", "enas") else {"hessian_eigenvalue": True}
+    options = options if optimizer in SELECTING else {"hessian_eigenvalue": True}
     partial = {"channels": 4} if optimizer == "pc-darts" else {}
     found = []
     for estimates in (False, True):

@@ -15,7 +15,7 @@ from nasbench1shot1.registry import BUILT_IN
 from nasbench1shot1.runs.checkpoints import load_checkpoint, save_checkpoint
 
 FEW = {"candidates": 3, "candidate_batches": 1, "finalists": 2}
-OPTIONS = {"random-ws": FEW, "enas": {**FEW, "controller_steps": 2}, "pc-darts": {"channels": 4}}
+OPTIONS = {"random-ws": FEW, "enas": {**FEW, "controller_steps": 2}, "setn": FEW, "pc-darts": {"channels": 4}}
 
 
 @pytest.mark.parametrize("optimizer", BUILT_IN["optimizers"])

@@ -12,7 +12,8 @@ from nasbench1shot1.one_shot_search.options import check_method, search_options
 from nasbench1shot1.optimizer import Hyperparameters
 from nasbench1shot1.optimizers.darts import DARTS
 
-OPTIMIZERS = ("darts", "darts-second-order", "gdas", "pc-darts", "snas", "random-ws", "enas")
+OPTIMIZERS = ("darts", "darts-second-order", "gdas", "pc-darts", "snas", "random-ws", "enas", "setn")
+SELECTING = ("random-ws", "enas", "setn")
 
 COMMON = {
     "epochs": 50,
@@ -33,10 +34,9 @@ COMMON = {
     "early_stopping": False,
     "images": "cifar10",
 }
+ADAM = {"architecture_learning_rate": 3e-4, "architecture_weight_decay": 1e-3, "architecture_grad_clip": 0.0}
 GRADIENT = {
-    "architecture_learning_rate": 3e-4,
-    "architecture_weight_decay": 1e-3,
-    "architecture_grad_clip": 0.0,
+    **ADAM,
     "relaxation": "softmax",
     "temperature_max": 1.0,
     "temperature_min": 1.0,
@@ -58,6 +58,7 @@ CORRECTED = {
     "snas": {**GRADIENT, "relaxation": "gumbel", "temperature_max": 1.0, "temperature_min": 0.03},
     "random-ws": SAMPLING,
     "enas": {**SAMPLING, "weight_decay": 1e-4, "candidates": 100, "controller_steps": 300},
+    "setn": {**ADAM, **SAMPLING, "grad_clip": 5.0, "candidates": 100},
 }
 """What the paper's scripts set, 50 epochs everywhere, GDAS's temperature as in its own paper."""
 
@@ -71,10 +72,11 @@ ORIGINAL = {
     },
     "pc-darts": {"epochs": 100},
     "enas": {"candidates": 1000, "candidate_batches": 1, "controller_average_parents": True},
+    "setn": {"epochs": 250, "weight_decay": 5e-4, "candidate_batches": 8, "finalists": 1},
 }
 """In what the published code differs."""
 
-QUICK_OWN = {"random-ws": FEW, "enas": {**FEW, "controller_steps": 30}}
+QUICK_OWN = {"random-ws": FEW, "enas": {**FEW, "controller_steps": 30}, "setn": FEW}
 
 
 def expected(optimizer: str, preset: str, scale: str) -> dict:
@@ -102,7 +104,7 @@ def test_the_table_is_of_all_built_in_methods():
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_what_a_user_gives_beats_every_layer(optimizer):
     given = {"epochs": 7, "batch_size": 11, "channels": 12, "grad_clip": 1.5, "partial_channels": 2}
-    own = {"candidates": 77, "finalists": 3} if optimizer in ("random-ws", "enas") else {"temperature_min": 0.7}
+    own = {"candidates": 77, "finalists": 3} if optimizer in SELECTING else {"temperature_min": 0.7}
     for preset in ("corrected", "original"):
         config = search_options({"optimizer": optimizer, "preset": preset, "scale": "quick", **given, **own})
         assert {name: config.as_dict()[name] for name in (*given, *own)} == {**given, **own}
@@ -270,7 +272,7 @@ def test_what_is_no_optimizer_is_named_in_a_sentence(reference, sentence):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("optimizer", ["random-ws", "enas"])
+@pytest.mark.parametrize("optimizer", SELECTING)
 @pytest.mark.parametrize(
     ("option", "value"), [("hessian_eigenvalue", True), ("perturbation", "random"), ("perturbation", "adversarial")]
 )

@@ -5,6 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 import torch
+from judge import HALF, Judge
 from scipy import stats
 from tiny_search import SMALL_SPACE, generator, search
 
@@ -12,27 +13,6 @@ import nasbench1shot1 as nb
 from nasbench1shot1.optimizer import Mixing
 from nasbench1shot1.optimizers.random_ws import RandomWS
 from nasbench1shot1.optimizers.sampling import SamplingHyperparameters
-
-HALF = 640
-
-
-class Judge:
-    """Stands in for the shared weights: errors are known, on a few images others than on the whole half."""
-
-    batch_size = 8
-
-    def __init__(self, space) -> None:
-        self.space, self.asked = space, []
-        rng = np.random.default_rng(0)
-        self.on_few, self.on_all = rng.permutation(len(space)), rng.permutation(len(space))
-
-    def rows(self, images: int, drawn: torch.Generator) -> torch.Tensor:
-        return torch.randperm(HALF, generator=drawn)[: min(images, HALF)]
-
-    def errors(self, architectures, rows=None) -> np.ndarray:
-        self.asked.append((list(architectures), rows))
-        known = self.on_all if rows is None else self.on_few
-        return np.array([known[self.space.index(arch)] / len(self.space) for arch in architectures])
 
 
 def method(space=SMALL_SPACE, seed: int = 0, **hyperparameters) -> RandomWS:

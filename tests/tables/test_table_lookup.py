@@ -164,7 +164,7 @@ def test_tables_by_name(tmp_path: Path, measured_table: Table, monkeypatch: pyte
     assert load_table("embedded").id == load_table(PACKAGE_DATA / "table").id
     measured_table.save(tmp_path / "tables" / "mine")
     assert load_table("mine").id == measured_table.id
-    with pytest.raises(InvalidInputError, match="embedded, nb101-sample, mine"):
+    with pytest.raises(InvalidInputError, match="embedded, nb101-sample, nb201, mine"):
         load_table("another")
     monkeypatch.setenv("NB1SHOT1_TABLE", "mine")
     assert load_table().id == measured_table.id

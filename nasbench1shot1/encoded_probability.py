@@ -1,0 +1,110 @@
+"""The probability that Λ gives to architectures, and the most probable ones (NAS-Bench-201, Table 7).
+
+Λ encodes independent decisions (`OneShotSpace.choices`). A single entry is drawn from the softmax of its vector.
+Several entries are drawn from the softmax one after another, each from the remaining entries; their order does not
+matter (Plackett-Luce; Gumbel-top-k samples from this model).
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from heapq import heappop, heappush
+from itertools import combinations, permutations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.space import OneShotSpace, Weights
+
+Floats = NDArray[np.float64]
+Picks = tuple[int, ...]
+"""The entries that a decision takes, ascending."""
+
+
+def log_softmax(logits: Floats) -> Floats:
+    """Return the logarithm of the softmax along the last axis."""
+    from scipy.special import log_softmax
+
+    values: Floats = log_softmax(logits, axis=-1)
+    return values
+
+
+def log_probability_of_picks(logits: Floats, picks: Sequence[int]) -> float:
+    """Return the log-probability, in nats, that a decision takes these entries.
+
+    Args:
+        logits: the decision's vector of raw Λ, (entries,).
+        picks: the entries, without repetition.
+    """
+    from scipy.special import logsumexp
+
+    return float(logsumexp([_log_probability_of_order(logits, order) for order in permutations(picks)]))
+
+
+def _log_probability_of_order(logits: Floats, order: Sequence[int]) -> float:
+    """Return the log-probability of drawing these entries one after another, each from the remaining entries."""
+    left, total = np.ones(len(logits), np.bool_), 0.0
+    for entry in order:
+        total += float(log_softmax(np.where(left, logits, -np.inf))[entry])
+        left[entry] = False
+    return total
+
+
+def most_probable(space: OneShotSpace, parameters: Weights) -> Iterator[tuple[Architecture, float]]:
+    """Yield the networks of a space, most probable first, each with the log-probability of its encoding in nats.
+
+    An encoding takes entries of every decision, and its probability is the product over all of them. Several encodings
+    can be the same network, because they differ only in loose ends. A network is yielded once, with its most probable
+    encoding, as the architecture without loose ends. Ties have a fixed order.
+
+    The search is lazy and exact: a heap holds the encodings that are next in one decision to those already found. It
+    needs memory for the networks that were yielded, not for the whole space.
+
+    Args:
+        space: a space whose decisions are listed node by node, so that only later decisions can make a decision part of
+            a loose end.
+        parameters: raw Λ, an array or tensor for every key of `space.mixing_shapes()`.
+
+    Raises:
+        InvalidInputError: keys or shapes are wrong, or a value is NaN.
+    """
+    decisions = _decisions(space, parameters)
+    heap: list[tuple[float, tuple[int, ...]]] = []
+
+    def push(ranks: tuple[int, ...]) -> None:
+        # fsum rounds once, so that the cost never falls when one of its terms grows
+        cost = -math.fsum(decision[rank][0] for decision, rank in zip(decisions, ranks, strict=True))
+        heappush(heap, (cost, ranks))
+
+    found = set()
+    push((0,) * len(decisions))
+    while heap:
+        cost, ranks = heappop(heap)
+        picks = [decision[rank][1] for decision, rank in zip(decisions, ranks, strict=True)]
+        network = space.without_loose_ends(space.from_picks(picks[::-1]))
+        if network in found:
+            continue  # this and all that follows from it only add a worse pick in a loose end
+        found.add(network)
+        yield network, -cost
+        for following in _following(ranks, decisions):
+            push(following)
+
+
+def _decisions(space: OneShotSpace, parameters: Weights) -> list[list[tuple[float, Picks]]]:
+    """Return the log-probabilities and entries of all picks of each decision, best first; the last decision first."""
+    arrays = space.checked_mixing(parameters)
+    decisions = []
+    for choice in reversed(space.choices()):
+        logits = arrays[choice.key] if choice.row is None else arrays[choice.key][choice.row]
+        picks = combinations(range(choice.entries), choice.picks)
+        scored = [(log_probability_of_picks(logits, taken), taken) for taken in picks]
+        decisions.append(sorted(scored, key=lambda pair: -pair[0]))  # stable: ties go to the lowest entries
+    return decisions
+
+
+def _following(ranks: tuple[int, ...], decisions: Sequence[Sequence[object]]) -> Iterator[tuple[int, ...]]:
+    """Yield the ranks that are worse by one in one decision, so that every tuple of ranks follows from one other."""
+    last = max((i for i, rank in enumerate(ranks) if rank), default=0)
+    for i in range(last, len(ranks)):
+        if ranks[i] + 1 < len(decisions[i]):
+            yield (*ranks[:i], ranks[i] + 1, *ranks[i + 1 :])

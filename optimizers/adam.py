@@ -1,0 +1,68 @@
+"""The methods whose Λ is learned by Adam, as in DARTS (Liu, Simonyan, Yang: DARTS, ICLR 2019, section 3)."""
+
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import torch
+from torch import Tensor
+
+from nasbench1shot1.optimizer import Hyperparameters, OneShotOptimizer
+from nasbench1shot1.runs.options import Range
+from nasbench1shot1.space import OneShotSpace
+
+BETAS = (0.5, 0.999)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdamHyperparameters(Hyperparameters):
+    """Options of Λ's optimizer."""
+
+    architecture_learning_rate: Annotated[float, Range(0)] = 3e-4
+    """Learning rate of Λ (Adam)."""
+    architecture_weight_decay: Annotated[float, Range(0)] = 1e-3
+    """Weight decay of Λ (Adam)."""
+    architecture_grad_clip: Annotated[float, Range(0)] = 0.0
+    """Maximum norm of Λ's gradient; 0 disables clipping."""
+
+
+class AdamOptimizer(OneShotOptimizer):
+    """A one-shot method whose Λ is learned by Adam; a subclass gives Adam the gradient."""
+
+    Hyperparameters = AdamHyperparameters
+    hyperparameters: AdamHyperparameters
+
+    def __init__(
+        self, space: OneShotSpace, hyperparameters: Any, generator: torch.Generator, device: torch.device
+    ) -> None:
+        super().__init__(space, hyperparameters, generator, device)
+        self.adam = torch.optim.Adam(
+            self.parameters.values(),
+            lr=self.hyperparameters.architecture_learning_rate,
+            betas=BETAS,
+            weight_decay=self.hyperparameters.architecture_weight_decay,
+        )
+
+    def descend(self, gradients: tuple[Tensor | None, ...]) -> None:
+        """One step of Adam, given ∂loss/∂Λ for every tensor of Λ."""
+        for value, gradient in zip(self.parameters.values(), gradients, strict=True):
+            value.grad = gradient
+        if self.hyperparameters.architecture_grad_clip:
+            torch.nn.utils.clip_grad_norm_(self.parameters.values(), self.hyperparameters.architecture_grad_clip)
+        self.adam.step()
+        self.adam.zero_grad()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return Λ and Adam's moments."""
+        return {
+            "parameters": {key: value.detach().clone() for key, value in self.parameters.items()},
+            "adam": deepcopy(self.adam.state_dict()),  # else its moments would go on moving
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore the state that `state_dict` returned."""
+        with torch.no_grad():
+            for key, value in self.parameters.items():
+                value.copy_(state["parameters"][key])
+        self.adam.load_state_dict(state["adam"])

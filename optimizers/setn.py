@@ -1,0 +1,94 @@
+"""SETN (Dong and Yang: One-Shot Neural Architecture Search via Self-Evaluated Template Network, ICCV 2019), as run in
+NAS-Bench-201 (Dong and Yang, ICLR 2020). See docs/setn.md.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated, Any
+
+import torch
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.encoded_probability import most_probable
+from nasbench1shot1.optimizer import Mixing, SearchStep
+from nasbench1shot1.optimizers.adam import AdamHyperparameters, AdamOptimizer
+from nasbench1shot1.optimizers.relaxation import softmax
+from nasbench1shot1.optimizers.sampling import SamplingHyperparameters, draw_uniformly, select, selection_scorings
+from nasbench1shot1.runs.divergence import check_finite
+from nasbench1shot1.runs.options import Range
+from nasbench1shot1.space import OneShotSpace
+
+if TYPE_CHECKING:
+    from nasbench1shot1.weight_sharing.shared_weights import SharedWeights
+
+
+@dataclass(frozen=True, kw_only=True)
+class SETNHyperparameters(AdamHyperparameters, SamplingHyperparameters):
+    """Options of Λ's optimizer, and options for selecting the architecture of an epoch."""
+
+    candidates: Annotated[int, Range(1)] = 100
+    """Number of networks, the most probable under Λ, that the shared weights score after every epoch."""
+
+
+class SETN(AdamOptimizer):
+    """Train uniformly drawn architectures; learn Λ, which decides which architectures are candidates."""
+
+    Hyperparameters = SETNHyperparameters
+    defaults = {"batch_size": 64}  # noqa: RUF012
+    original_defaults = {"epochs": 250, "weight_decay": 5e-4, "candidate_batches": 8, "finalists": 1}  # noqa: RUF012
+    family_defaults = {"nasbench201": {"epochs": 250, "candidate_batches": 4, "finalists": 1}}  # noqa: RUF012
+    quick_defaults = {"candidate_batches": 2}  # noqa: RUF012
+    hyperparameters: SETNHyperparameters
+
+    def __init__(
+        self, space: OneShotSpace, hyperparameters: Any, generator: torch.Generator, device: torch.device
+    ) -> None:
+        super().__init__(space, hyperparameters, generator, device)
+        self.chosen = self.space.discretise(self.parameters)
+
+    @property
+    def is_relaxed(self) -> bool:
+        """Return False, because the weights train along single paths."""
+        return False
+
+    def mixing(self) -> Mixing:
+        """Return one architecture, drawn uniformly over the space's encodings."""
+        return Mixing(path=draw_uniformly(self.space, self.generator))
+
+    def architecture_step(self, step: SearchStep) -> None:
+        """Move Λ by one step of Adam, along the validation loss's gradient under the softmax of Λ."""
+        loss = step.loss(softmax(self.space, self.parameters, 1.0, None), step.architecture_batch)
+        self.descend(torch.autograd.grad(loss, list(self.parameters.values()), allow_unused=True))
+
+    def choose(self, shared: "SharedWeights") -> None:
+        """Score the most probable networks with the shared weights, and choose the best.
+
+        Raises DivergedError if Λ has diverged.
+        """
+        advice = "while it was learned: search again with a lower --architecture-learning-rate"
+        check_finite(self.parameters.values(), "an architecture parameter", advice)
+        probable = islice(most_probable(self.space, self.parameters), self.hyperparameters.candidates)
+        candidates = [architecture for architecture, _ in probable]
+        self.chosen = select(candidates, shared, self.hyperparameters, self.generator)
+
+    def evaluation_mixing(self) -> Mixing:
+        """Return the architecture that was chosen last."""
+        return Mixing(path=self.chosen)
+
+    def architecture(self) -> Architecture:
+        """Return the architecture that was chosen last."""
+        return self.chosen
+
+    def scorings(self, batch_size: int, architecture_images: int) -> list[tuple[int, int]]:
+        """Return the candidates on some batches, and the finalists on the whole architecture half."""
+        return selection_scorings(self.hyperparameters, batch_size, architecture_images)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return Λ, Adam's moments and the architecture that was chosen last."""
+        return {**super().state_dict(), "chosen": str(self.chosen)}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore the state that `state_dict` returned."""
+        super().load_state_dict(state)
+        self.chosen = Architecture.parse(state["chosen"])
