@@ -40,7 +40,8 @@ DEV = [
     "setuptools>=77",
 ]
 
-DATA = ["data", "data.config_spaces", "data.sources", "data.table"]  # to setuptools, folders of data are packages
+# To setuptools, folders of data are packages.
+DATA = ["data", "data.config_spaces", "data.sources", "data.splits", "data.table"]
 
 setup(
     packages=[
