@@ -40,14 +40,9 @@ DEV = [
     "setuptools>=77",
 ]
 
-DATA = [
-    "data",
-    "data.config_spaces",
-    "data.nb201",
-    "data.nb201.table",
-    "data.sources",
-    "data.table",
-]  # packages, to setuptools
+_FOLDERS = ("config_spaces", "nb201", "nb201.table", "sources", "splits", "table")
+# To setuptools, folders of data are packages.
+DATA = ["data", *(f"data.{folder}" for folder in _FOLDERS)]
 
 setup(
     packages=[

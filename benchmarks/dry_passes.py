@@ -82,7 +82,8 @@ def perturbed_pass(state, batch):
 def augmented(state, rows):
     """Rows of the image set with every augmentation, cutout too."""
     pixels, _ = state.images.batch(rows)
-    return Augmentation(cutout_probability=0.5)(pixels, state.generator("augmentation", 1))
+    augmentation = Augmentation.of(state.images, cutout_probability=0.5)
+    return augmentation(pixels, state.generator("augmentation", 1))
 
 
 def select(state):

@@ -43,8 +43,8 @@ COMMANDS = {
     "table download": Command("download and import NAS-Bench-101 (499 MB or 1.95 GB)", "table:Download"),
     "table build": Command("rebuild the bundled table of estimates from the real samples", "table:Build"),
     "data info": Command("list the installed image sets", "data:Info"),
-    "data download": Command("download the official CIFAR-10 (170 MB)", "data:Download"),
-    "data import": Command("import CIFAR-10 from a file or folder, or images from an .npz", "data:Import"),
+    "data download": Command("download the official CIFAR-10 (170 MB) or CIFAR-100", "data:Download"),
+    "data import": Command("import a data set from a file or folder, or images from an .npz", "data:Import"),
 }
 
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from small_official import small_table
 from nasbench1shot1 import api
 from nasbench1shot1.files import PACKAGE_DATA
 from nasbench1shot1.images import image_set, sample
+from nasbench1shot1.images.data_sets import CIFAR10, DATA_SETS
 from nasbench1shot1.tables.folder import write_table
 from nasbench1shot1.tables.table import Table
 
@@ -77,7 +79,7 @@ def server(tmp_path: Path) -> Iterator[str]:
 @pytest.fixture
 def small_archives(monkeypatch: pytest.MonkeyPatch) -> None:
     """CIFAR-10's archives are of 12 images a batch instead of 10,000."""
-    monkeypatch.setattr("nasbench1shot1.images.archives.ROWS_PER_BATCH", ROWS)
+    monkeypatch.setitem(DATA_SETS, "cifar10", replace(CIFAR10, training_images=5 * ROWS, test_images=ROWS))
 
 
 @pytest.fixture(scope="session")

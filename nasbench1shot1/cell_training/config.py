@@ -35,7 +35,7 @@ class TrainingConfig:
     seed: Annotated[int, Range(0)] = 0
     """Random seed of initial weights, image order, crops and flips."""
     images: str = "cifar10"
-    """Image set: cifar10, cifar10-sample, the name of an imported set, or an .npz file."""
+    """Image set: cifar10, cifar100, ImageNet16-120, cifar10-sample, the name of an imported set, or an .npz file."""
     stem_channels: Annotated[int, Range(1)] = 128
     """Number of channels of the stem and the first stack; each further stack doubles it (quick scale: 16)."""
     stacks: Annotated[int, Range(1, 6)] = 3

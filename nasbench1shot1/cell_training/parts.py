@@ -7,15 +7,14 @@ import torch
 from torch import Tensor
 
 from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.images.data_sets import CIFAR10, OTHER, data_set
 from nasbench1shot1.images.image_set import ImageSet
-from nasbench1shot1.images.splits import VALIDATION_START
-from nasbench1shot1.images.store import TRAINING_IMAGES
+from nasbench1shot1.images.splits import VALIDATION_START, is_whole
 
 TRAIN_EVALUATION_IMAGES = 10_000
 """The first so many training images measure the training accuracy (the first of the published training files)."""
 HELD_OUT = 7
 """Of an image set that is not CIFAR-10 whole, every class gives one part in so many for validation."""
-TEST_IMAGES = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,10 +80,11 @@ def parts_of(images: ImageSet) -> Parts:
     tests = _tests(images)
     if tests is None:
         train, test, validation = _cut(images, order, 2)
-        words = "the last two sevenths of every class test and validate: no test images of CIFAR-10"
+        of = "" if images.dataset == OTHER else f" of {data_set(images.dataset).title}"
+        words = f"the last two sevenths of every class test and validate: no test images{of}"
         return _parts(images, train, validation, Part(images, test), words)
-    if len(tests) == TEST_IMAGES and np.array_equal(images.index.numpy()[order], np.arange(TRAINING_IMAGES)):
-        train, validation = torch.from_numpy(order).split([VALIDATION_START, TRAINING_IMAGES - VALIDATION_START])
+    if images.dataset == CIFAR10.name and len(tests) == CIFAR10.test_images and is_whole(images):
+        train, validation = torch.from_numpy(order).split([VALIDATION_START, len(order) - VALIDATION_START])
         return _parts(images, train, validation, tests, "the images that NAS-Bench-101 took", is_official=True)
     train, validation = _cut(images, order, 1)
     return _parts(images, train, validation, tests, "the last seventh of every class validates")

@@ -116,7 +116,8 @@ def _remaining_work(state: TrainingState) -> int:
 def _seconds_per_batch(state: TrainingState) -> float:
     """How long an evaluated batch takes, from timed passes of an eighth of a batch that change nothing."""
     size = max(state.config.batch_size // 8, 2)
-    images = torch.zeros(size, 3, 32, 32, device=state.device)
+    side = state.parts.train.images.side
+    images = torch.zeros(size, 3, side, side, device=state.device)
     labels = torch.zeros(size, dtype=torch.int64, device=state.device)
     state.net.eval()  # running statistics stay as they are
     for _ in range(2):  # the first also prepares

@@ -1,6 +1,6 @@
 """A training between two steps: the network, its optimizer, the images, and what a checkpoint holds of them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,8 @@ from nasbench1shot1.cell_training.schedule import Stop, learning_rate, stops
 from nasbench1shot1.cell_training.stream import ShuffledStream
 from nasbench1shot1.images.augment import Augmentation
 from nasbench1shot1.images.batches import epoch_generator
+from nasbench1shot1.images.data_sets import CIFAR10
 from nasbench1shot1.images.image_set import ImageSet, load_images
-from nasbench1shot1.images.store import CIFAR10_MEAN
 from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.nasbench101.network import CellNetwork, build_network
 from nasbench1shot1.runs.checkpoints import taking_up
@@ -112,7 +112,7 @@ def begin(cell: Cell, config: TrainingConfig) -> TrainingState:
     parts, size = parts_of(images.to(device)), config.batch_size
     parts.check_batch(size)
     every_stop = stops(config.epochs, len(parts.train), size)
-    check_fits(config, cell, images.classes)
+    check_fits(config, cell, images.classes, images.side)
     net = _network(cell, config, images.classes).to(device)
     return TrainingState(
         config=config,
@@ -154,7 +154,6 @@ def _optimizer(net: CellNetwork, config: TrainingConfig) -> TensorFlowRMSProp:
 
 
 def _augmentation(images: ImageSet) -> Augmentation:
-    """Four pixels of black border, a random crop, a flip; no cutout."""
-    is_cifar10 = images.mean == CIFAR10_MEAN
-    mean, std = (MEAN, STD) if is_cifar10 else (images.mean, images.std)
-    return Augmentation(crop=4, flip=0.5, cutout_probability=0.0, mean=mean, std=std)
+    """A black border, a random crop, a flip; no cutout."""
+    own = Augmentation.of(images)
+    return replace(own, mean=MEAN, std=STD) if images.mean == CIFAR10.mean else own

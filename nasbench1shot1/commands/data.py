@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import tyro
 
@@ -17,10 +18,13 @@ class Info:
         """Print a paragraph for each."""
         import textwrap
 
+        from nasbench1shot1.images.data_sets import DATA_SETS
         from nasbench1shot1.images.image_set import describe_images
 
         for row in describe_images(self.verify):
             print(f"{row['name']}: {row['training_images']:,} training images, {row['test_images']:,} test images")
+            of = DATA_SETS[row["dataset"]].title if row["dataset"] in DATA_SETS else "an own data set"
+            print(f"  of {of}: {row['classes']} classes, {row['side']} x {row['side']} pixels")
             print(f"  in {row['path']}")
             source = f"{row['source']}{' (an official archive, by its SHA-256)' if row['official'] is True else ''}"
             print(textwrap.fill(source, 100, initial_indent="  from ", subsequent_indent="  "))
@@ -28,32 +32,38 @@ class Info:
 
 @dataclass(frozen=True)
 class Download:
-    """Download the official CIFAR-10 (170 MB), verify its SHA-256, and import it as "cifar10"."""
+    """Download the official CIFAR-10 (170 MB) or CIFAR-100 (169 MB), verify its SHA-256, and import it."""
 
+    dataset: tyro.conf.Positional[Literal["cifar10", "cifar100", "ImageNet16-120"]] = "cifar10"
+    """Data set, and the name of its image set. ImageNet16-120 needs an account: the error says where it is."""
     mirror: str | None = None
-    """URL of an official archive, or of a folder that has cifar-10-python.tar.gz. Default: the official URL."""
+    """URL of an official archive, or of a folder that has the archive of the python version. Default: the official
+    URL."""
 
     def run(self) -> None:
         """Download, import, and say where it lies."""
         from rich.console import Console
 
         from nasbench1shot1.ground.download_bar import DownloadBar
-        from nasbench1shot1.images.sources import download_images
+        from nasbench1shot1.images.data_sets import data_set
+        from nasbench1shot1.images.sources import download_images, published
 
-        print("downloading CIFAR-10 (170 MB), then checking and importing it", flush=True)
-        with DownloadBar("CIFAR-10", Console()) as bar:
-            folder = download_images(self.mirror, bar)
-        print(f"CIFAR-10 is in {folder}")
+        title, size = data_set(self.dataset).title, published(self.dataset).megabytes
+        print(f"downloading {title} ({size} MB), then checking and importing it", flush=True)
+        with DownloadBar(title, Console()) as bar:
+            folder = download_images(self.mirror, bar, self.dataset)
+        print(f"{title} is in {folder}")
 
 
 @dataclass(frozen=True)
 class Import:
-    """Import the official CIFAR-10 from a .tar.gz file or its folder, or any images and labels from an .npz file."""
+    """Import CIFAR-10, CIFAR-100 or ImageNet16-120 from a .tar.gz or folder, or any images and labels from an .npz."""
 
     path: tyro.conf.Positional[Path]
     """Path of the archive, the folder or the .npz file."""
     name: str | None = None
-    """Name of the image set, for --images. Default: cifar10 for the official set, the file's stem for an .npz."""
+    """Name of the image set, for --images. Default: the data set's name (cifar10, cifar100 or ImageNet16-120), the
+    file's stem for an .npz."""
 
     def run(self) -> None:
         """Import, and say where it lies."""
@@ -61,6 +71,6 @@ class Import:
         from nasbench1shot1.images.sources import import_images
 
         if as_path(self.path, "path").exists():
-            print(f"importing {self.path} (the whole of CIFAR-10 takes some seconds)", flush=True)
+            print(f"importing {self.path} (the whole of a data set takes some seconds)", flush=True)
         folder = import_images(self.path, self.name)
         print(f"imported as {folder.name} into {folder}")

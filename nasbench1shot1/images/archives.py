@@ -1,84 +1,107 @@
-"""The official CIFAR-10, python or binary version, as a .tar(.gz) or as the folder that it unpacks to.
+"""Official data sets as a .tar(.gz) or as the folder that it unpacks to; `formats` knows their files.
 
 Archives are read as a stream: nothing is unpacked to the disk, so no path in them matters. They are read to their end,
-where gzip, bzip2 and xz have their checksums, but never further than CIFAR-10 is long. A plain .tar and a folder have
-no checksum of their own.
-Format: https://www.cs.toronto.edu/~kriz/cifar.html. Canonical order: data_batch_1 to data_batch_5, then test_batch.
+where gzip, bzip2 and xz have their checksums, but never further than the largest data set is long. A plain .tar and a
+folder have no checksum of their own.
 """
 
+import hashlib
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import IO, TypeVar, cast
-
-import numpy as np
+from typing import IO, NamedTuple, TypeVar, cast
 
 from nasbench1shot1.errors import DamagedFileError, UserError
-from nasbench1shot1.images.pickles import PIXELS, read_python_batch
+from nasbench1shot1.images.data_sets import DataSet
+from nasbench1shot1.images.formats import BINARY, FORMATS, Batch, OfficialFormat
 
-BATCHES = (*(f"data_batch_{i}" for i in range(1, 6)), "test_batch")
-ROWS_PER_BATCH = 10_000
-CLASSES = 10
-_LARGEST = 64 * 2**20  # bytes; a batch has 31 MB, and a header may claim anything
+_LARGEST = 192 * 2**20  # bytes; CIFAR-100's training images have 155 MB, and a header may claim anything
 _LARGEST_DESCRIPTION = 2**20  # bytes of a long name or a PAX header, which tarfile reads into memory
-_LARGEST_ARCHIVE = 256 * 2**20  # bytes when unpacked; CIFAR-10 has 186 MB
-_MOST_MEMBERS = 1_000  # CIFAR-10 has nine
+_LARGEST_ARCHIVE = 1280 * 2**20  # bytes when unpacked; ImageNet16 has 1,030 MB, CIFAR-10 186 MB
+_MOST_MEMBERS = 1_000  # ImageNet16 has eleven
 _CHUNK = 2**20
 _PLAIN = (tarfile.REGTYPE, tarfile.AREGTYPE)
 
-Batch = tuple[np.ndarray, np.ndarray]
+_GIVE = "give the archive of a data set, its folder or an .npz"
 _T = TypeVar("_T")
 
 
-def read_official(path: Path) -> list[Batch]:
-    """The six batches of the official CIFAR-10 in canonical order, the test batch last.
+class Official(NamedTuple):
+    """What an official archive or folder holds.
 
-    Each is images uint8 (10000, 32, 32, 3), RGB, and labels int64 (10000,). `path` is an archive or a folder
-    (cifar-10-batches-py or cifar-10-batches-bin, or the folder around it).
-    Raises DamagedFileError where a batch is missing, cut short or not what it should be.
+    Attributes:
+        data_set: which data set it is.
+        batches: images uint8 (N, side, side, 3), RGB, and labels int64 (N,) of each file in canonical order, the test
+            images last.
+        is_verified: whether every file has its published MD5; False for a data set without published MD5s of files.
     """
+
+    data_set: DataSet
+    batches: list[Batch]
+    is_verified: bool
+
+
+def read_official(path: Path) -> list[Batch]:
+    """Return the `batches` of `read_data_set`, which also raises."""
+    return read_data_set(path).batches
+
+
+def read_data_set(path: Path, name: str | None = None) -> Official:
+    """Read an official data set from an archive, from the folder that it unpacks to, or from the folder around that.
+
+    `name` is the data set to look for; by default, the first known one that has a file there.
+    Raises DamagedFileError where a file is missing, cut short or not what it should be.
+    """
+    forms = tuple(form for form in FORMATS if name in (None, form.name))
     found: dict[str, Batch] = {}
-    for name, content in _folder(path) if path.is_dir() else _archive(path):
-        stem = name.removesuffix(".bin")
-        read = read_binary_batch if name.endswith(".bin") else read_python_batch
-        found.setdefault(stem, _checked(*read(content, f"{path} ({name})"), f"{path} ({name})"))
-    if missing := [name for name in BATCHES if name not in found]:
-        raise DamagedFileError(f"{path} is not the whole of CIFAR-10 ({missing[0]} is missing): download it again")
-    return [found[name] for name in BATCHES]
+    sums: dict[str, str] = {}
+    form = None
+    for form, file, content in (_folder if path.is_dir() else _archive)(path, forms):
+        stem = file.removesuffix(BINARY)
+        found.setdefault(stem, form.read(file, content, f"{path} ({file})"))
+        if form.md5:
+            sums.setdefault(stem, hashlib.md5(content, usedforsecurity=False).hexdigest())
+    if form is None:
+        raise _nothing_found(path, forms)
+    batches = _complete(path, form, found)
+    return Official(form.data_set, batches, bool(form.md5) and sums == form.md5)
 
 
-def read_binary_batch(content: bytes, where: str) -> Batch:
-    """The planar pixels uint8 (N, 3072) and labels int64 (N,) of one binary batch: rows of a label and its pixels."""
-    if not content or len(content) % (PIXELS + 1):
-        raise DamagedFileError(f"{where} is cut short ({len(content):,} bytes): download or copy it again")
-    rows = np.frombuffer(content, dtype=np.uint8).reshape(-1, PIXELS + 1)
-    return rows[:, 1:], rows[:, 0].astype(np.int64)
+def _complete(path: Path, form: OfficialFormat, found: Mapping[str, Batch]) -> list[Batch]:
+    """The batches in canonical order; raises DamagedFileError if they are not the whole data set."""
+    title = form.data_set.title
+    if missing := [name for name in form.files if name not in found]:
+        raise DamagedFileError(f"{path} is not the whole of {title} ({missing[0]} is missing): download it again")
+    batches = [found[name] for name in form.files]
+    counts = [len(labels) for _, labels in batches]
+    expected = (form.data_set.training_images, form.data_set.test_images)
+    if (sum(counts[:-1]), counts[-1]) != expected:
+        has = f"{sum(counts[:-1]):,} training and {counts[-1]:,} test images, not {expected[0]:,} and {expected[1]:,}"
+        raise DamagedFileError(f"{path} is not the whole of {title} (it has {has}): download it again")
+    return batches
 
 
-def _checked(pixels: np.ndarray, labels: np.ndarray, where: str) -> Batch:
-    if len(labels) != ROWS_PER_BATCH:
-        raise DamagedFileError(f"{where} has {len(labels):,} images, not {ROWS_PER_BATCH:,}: download it again")
-    if labels.max() >= CLASSES:
-        raise DamagedFileError(f"{where} has a label {labels.max()}, but CIFAR-10's are 0 to 9: download it again")
-    return np.ascontiguousarray(pixels.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)), labels
+def _nothing_found(path: Path, forms: Sequence[OfficialFormat]) -> DamagedFileError:
+    *others, last = [f"{form.data_set.title} ({form.files[0]} is missing)" for form in forms]
+    listed = f"{', '.join(others)} or {last}" if others else last
+    return DamagedFileError(f"{path} does not hold {listed}: give another path, or download it again")
 
 
-def _wanted(name: str) -> bool:
-    return name.removesuffix(".bin") in BATCHES
+def _folder(path: Path, forms: Sequence[OfficialFormat]) -> Iterator[tuple[OfficialFormat, str, bytes]]:
+    for form in forms:
+        candidates = sorted([*path.glob("*"), *path.glob(f"{form.folder}/*")])
+        if files := [file for file in candidates if form.has(file.name) and file.is_file()]:
+            for file in files:
+                if file.stat().st_size > _LARGEST:
+                    raise _too_large(path, file.name)
+                yield form, file.name, _guarded(path, file.read_bytes)
+            return
 
 
-def _folder(path: Path) -> Iterator[tuple[str, bytes]]:
-    for file in sorted([*path.glob("*_batch*"), *path.glob("cifar-10-batches-*/*_batch*")]):
-        if _wanted(file.name) and file.is_file():
-            if file.stat().st_size > _LARGEST:
-                raise _too_large(path, file.name)
-            yield file.name, _guarded(path, file.read_bytes)
-
-
-def _archive(path: Path) -> Iterator[tuple[str, bytes]]:
+def _archive(path: Path, forms: Sequence[OfficialFormat]) -> Iterator[tuple[OfficialFormat, str, bytes]]:
     if not path.is_file():
-        raise DamagedFileError(f"{path} is not a file or a folder: give CIFAR-10's .tar.gz, its folder or an .npz")
+        raise DamagedFileError(f"{path} is not a file or a folder: {_GIVE}")
     with _guarded(path, partial(_Unpacked, path)) as unpacked:
         tar = _guarded(path, partial(_opened, unpacked))
         for _ in range(_MOST_MEMBERS):
@@ -87,15 +110,16 @@ def _archive(path: Path) -> Iterator[tuple[str, bytes]]:
             name = PurePosixPath(member.name).name
             if not 0 <= member.size <= _LARGEST:  # a PAX header may have changed it, and to skip so much takes for ever
                 raise _too_large(path, name)
-            if _wanted(name) and member.isfile():
-                yield name, _guarded(path, partial(_content, tar, member))
+            if (form := next((form for form in forms if form.has(name)), None)) and member.isfile():
+                forms = (form,)  # its first file tells which data set it is
+                yield form, name, _guarded(path, partial(_content, tar, member))
         else:
             raise _too_large(path, f"more than {_MOST_MEMBERS:,} files")
         _guarded(path, unpacked.read_to_end)
 
 
 class _Unpacked:
-    """The bytes of a .tar, .tar.gz, .tar.bz2 or .tar.xz without its compression, as far as CIFAR-10 may reach."""
+    """The bytes of a .tar, .tar.gz, .tar.bz2 or .tar.xz without its compression, as far as any data set may reach."""
 
     def __init__(self, path: Path) -> None:
         self._file, self._left = _decompressed(path), _LARGEST_ARCHIVE
@@ -135,11 +159,11 @@ def _decompressed(path: Path) -> IO[bytes]:
 
 
 class _Member(tarfile.TarInfo):
-    """A member whose header claims at most as many bytes as the largest file of CIFAR-10 has."""
+    """A member whose header claims at most as many bytes as the largest file of a data set has."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "_Member":
-        """Parse a header; raises tarfile.ReadError if its size is impossible for a file of CIFAR-10."""
+        """Parse a header; raises tarfile.ReadError if its size is impossible for a file of a data set."""
         member = super().frombuf(buf, encoding, errors)
         if not 0 <= member.size <= (_LARGEST if member.type in _PLAIN else _LARGEST_DESCRIPTION):
             raise tarfile.ReadError(f"a member of {member.size} bytes")
@@ -157,7 +181,7 @@ def _content(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
 
 
 def _too_large(path: Path, what: str) -> DamagedFileError:
-    return DamagedFileError(f"{path} ({what}) is too large for CIFAR-10: download it again")
+    return DamagedFileError(f"{path} ({what}) is too large for a data set: download it again")
 
 
 def _guarded(path: Path, read: Callable[[], _T]) -> _T:
@@ -167,5 +191,5 @@ def _guarded(path: Path, read: Callable[[], _T]) -> _T:
         raise
     except Exception as error:  # on damaged headers tarfile raises ValueError, IndexError, RecursionError and others
         why = getattr(error, "strerror", None) or "it is not a .tar.gz, or is cut short or damaged"
-        what = "give CIFAR-10's .tar.gz, its folder or an .npz, or download it again"
+        what = f"{_GIVE}, or download it again"
         raise DamagedFileError(f"{path} cannot be read as a whole archive ({why}): {what}") from error

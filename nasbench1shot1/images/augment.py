@@ -6,20 +6,27 @@ device sees the same draws.
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.images.store import CIFAR10_MEAN, CIFAR10_STD
+from nasbench1shot1.images.data_sets import CIFAR10
+
+if TYPE_CHECKING:
+    from nasbench1shot1.images.image_set import ImageSet
 
 
 @dataclass(frozen=True)
 class Augmentation:
-    """What is done to a training image; raises InvalidInputError for values out of range."""
+    """What is done to a training image; raises InvalidInputError for values out of range.
 
-    crop: int = 4
+    `Augmentation.of` takes from an image set what belongs to its data set; the defaults are CIFAR-10's.
+    """
+
+    crop: int = CIFAR10.crop
     """Pixels of black border before a random crop back to the image's size."""
     flip: float = 0.5
     """Probability of a horizontal flip."""
@@ -27,8 +34,21 @@ class Augmentation:
     """Side in pixels of the square that cutout sets to zero after normalising."""
     cutout_probability: float = 0.0
     """Probability of cutout; `dataclasses.replace` gives another one for the next epoch."""
-    mean: tuple[float, float, float] = CIFAR10_MEAN
-    std: tuple[float, float, float] = CIFAR10_STD
+    mean: tuple[float, float, float] = CIFAR10.mean
+    """Of the red, green and blue values, as parts of 255."""
+    std: tuple[float, float, float] = CIFAR10.std
+    """Standard deviation of the red, green and blue values, as parts of 255."""
+
+    @classmethod
+    def of(cls, images: "ImageSet", cutout_length: int = 16, cutout_probability: float = 0.0) -> "Augmentation":
+        """Return the augmentation of an image set: its border, mean and standard deviation, and the given cutout."""
+        return cls(
+            crop=images.crop,
+            cutout_length=cutout_length,
+            cutout_probability=cutout_probability,
+            mean=images.mean,
+            std=images.std,
+        )
 
     def __post_init__(self) -> None:
         for name in ("flip", "cutout_probability"):

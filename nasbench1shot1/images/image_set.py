@@ -1,18 +1,18 @@
 """Image sets as tensors that stay on the device as uint8, by name or from a file."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.errors import UserError, unknown_name
 from nasbench1shot1.files import read_json
 from nasbench1shot1.ground.paths import as_path
-from nasbench1shot1.images.archives import CLASSES
+from nasbench1shot1.images.data_sets import CIFAR10, DATA_SETS, DataSet, data_set
+from nasbench1shot1.images.npz import read_images
 from nasbench1shot1.images.sample import SAMPLE, read_sample
-from nasbench1shot1.images.sources import OFFICIAL_NAME, SAMPLE_NAME, read_images
+from nasbench1shot1.images.sources import SAMPLE_NAME, how_to_install
 from nasbench1shot1.images.store import (
-    CIFAR10_MEAN,
-    CIFAR10_STD,
     Columns,
     content_sha256,
     images_folder,
@@ -27,12 +27,21 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
+_AS_DATA_SET: Any = None
+"""The default of what the data set decides."""
+
+
 @dataclass(frozen=True, eq=False)
 class ImageSet:
-    """Labelled images, CIFAR-10 or a part of it; RGB, uint8 (N, H, W, 3): the memory order of channels_last."""
+    """Labelled images, a data set or a part of it; RGB, uint8 (N, side, side, 3): the memory order of channels_last.
+
+    Training images have the rows 0 to N − 1; test images follow, from row N.
+    Raises InvalidInputError where `dataset` is unknown and `classes`, `mean`, `std` or `crop` is not given.
+    """
 
     name: str
     images: "Tensor"
+    """The training images."""
     labels: "Tensor"
     """int64 (N,), 0 to `classes` − 1."""
     index: "Tensor"
@@ -41,15 +50,28 @@ class ImageSet:
     """Of the content, the same whichever file format it came from."""
     test_images: "Tensor | None" = None
     test_labels: "Tensor | None" = None
-    dataset: str = OFFICIAL_NAME
-    """In whose canonical order `index` counts; `images.splits.split` knows what it may take of it."""
-    classes: int = CLASSES
-    mean: tuple[float, float, float] = CIFAR10_MEAN
+    dataset: str = CIFAR10.name
+    """In whose canonical order `index` counts; `images.splits.split` knows what it may take of it. "other" has none."""
+    classes: int = _AS_DATA_SET
+    """The data set's if not given, as all that follows."""
+    mean: tuple[float, float, float] = _AS_DATA_SET
     """Of the red, green and blue values, as parts of 255; with `std`, what normalising takes."""
-    std: tuple[float, float, float] = CIFAR10_STD
+    std: tuple[float, float, float] = _AS_DATA_SET
+    crop: int = _AS_DATA_SET
+    """Pixels of black border that a random crop adds to a training image."""
+
+    def __post_init__(self) -> None:
+        for name in ("classes", "mean", "std", "crop"):
+            if getattr(self, name) is _AS_DATA_SET:
+                object.__setattr__(self, name, getattr(data_set(self.dataset), name))
 
     def __len__(self) -> int:
         return len(self.images)
+
+    @property
+    def side(self) -> int:
+        """Height and width of an image in pixels."""
+        return int(self.images.shape[1])
 
     def to(self, device: "torch.device | str") -> "ImageSet":
         """The same set with its images and labels on a device."""
@@ -58,59 +80,85 @@ class ImageSet:
         return replace(self, **parts)
 
     def batch(self, rows: "Tensor") -> "tuple[Tensor, Tensor]":
-        """The images uint8 (B, 32, 32, 3) and labels int64 (B,) at rows int64 (B,), on the set's device."""
+        """The images uint8 (B, side, side, 3) and labels int64 (B,) at rows int64 (B,), on the set's device.
+
+        Rows from `len(self)` on are test images.
+        """
+        is_test = rows >= len(self)
+        if self.test_images is not None and self.test_labels is not None and is_test.any():
+            return self._mixed_batch(rows, is_test, self.test_images, self.test_labels)
         rows = rows.to(self.images.device, non_blocking=True)
         return self.images.index_select(0, rows), self.labels.index_select(0, rows)
 
+    def _mixed_batch(
+        self, rows: "Tensor", is_test: "Tensor", test_images: "Tensor", test_labels: "Tensor"
+    ) -> "tuple[Tensor, Tensor]":
+        """The batch at rows of which those where `is_test` bool (B,) holds are test images."""
+        import torch
+
+        sorted_places = is_test.long().argsort(stable=True)  # of the training images, then of the test images
+        found = (rows[~is_test], rows[is_test] - len(self), sorted_places.argsort())
+        train, test, places = (at.to(self.images.device, non_blocking=True) for at in found)
+        images = torch.cat([self.images.index_select(0, train), test_images.index_select(0, test)])
+        labels = torch.cat([self.labels.index_select(0, train), test_labels.index_select(0, test)])
+        return images.index_select(0, places), labels.index_select(0, places)
+
 
 def load_images(name_or_path: str | Path, verify: bool = True) -> ImageSet:
-    """The image set of that name ("cifar10", "cifar10-sample", or as imported), or in that .npz.
+    """The image set of that name (an official one, "cifar10-sample", or as imported), or in that .npz.
 
     An imported set is compared with its recorded SHA-256 unless `verify` is False; the sample always is.
-    Raises UserError where the official CIFAR-10 was not downloaded yet, InvalidInputError for an unknown name, and
+    Raises UserError where an official data set was not imported yet, InvalidInputError for an unknown name, and
     DamagedFileError for a damaged file.
     """
     name = str(name_or_path)
     if name == SAMPLE_NAME:
-        return _image_set(name, *read_sample())
+        columns, digest = read_sample()
+        return _image_set(name, columns, CIFAR10, digest)
     if is_imported(name):
-        columns, meta = read_columns(folder := images_folder() / name)
+        columns, of, meta = read_columns(folder := images_folder() / name)
         if verify:
             verify_columns(folder, columns, meta)
-        return _image_set(name, columns, meta["sha256"])
-    if name == OFFICIAL_NAME:
-        raise UserError(
-            "CIFAR-10 is not installed: run `nb1shot1 data download`, or use the bundled sample with --scale quick"
-        )
+        return _image_set(name, columns, of, meta["sha256"])
+    if name in DATA_SETS:
+        raise UserError(f"{DATA_SETS[name].title} is not installed: {how_to_install(name)}")
     path = as_path(name, "images")
     if path.suffix == ".npz" and path.is_file():
-        columns = read_images(path)
-        return _image_set(path.stem, columns, content_sha256(columns))
-    raise unknown_name("image set", name, {SAMPLE_NAME, OFFICIAL_NAME, *imported_names()})
+        columns, of = read_images(path)
+        return _image_set(path.stem, columns, of, content_sha256(columns))
+    raise unknown_name("image set", name, {SAMPLE_NAME, *DATA_SETS, *imported_names()})
 
 
 def describe_images(verify: bool = False) -> list[dict[str, Any]]:
-    """What image sets there are: name, training_images, test_images, official, source, sha256 and path of each.
+    """What image sets there are, a dictionary for each.
+
+    Its keys: name, training_images, test_images, dataset, classes, side, official, source, sha256 and path.
 
     With `verify`, every image is read and compared with the recorded SHA-256.
     Raises DamagedFileError for a set that is damaged.
     """
     sample, fixed = read_json(SAMPLE.with_suffix(".json")), {"test_images": 0, "official": False}
-    rows = [{"name": SAMPLE_NAME, **fixed, **sample, "path": str(SAMPLE)}]
+    rows = [{"name": SAMPLE_NAME, **fixed, **sample, **_described(CIFAR10), "path": str(SAMPLE)}]
     if verify:
         read_sample()
     for name in imported_names():
-        columns, meta = read_columns(folder := images_folder() / name)
+        columns, of, meta = read_columns(folder := images_folder() / name)
         if verify:
             verify_columns(folder, columns, meta)
-        rows.append({**meta, "path": str(folder)})
-    keys = ("name", "training_images", "test_images", "official", "source", "sha256", "path")
+        rows.append({**meta, **_described(of), "path": str(folder)})
+    counts, content = ("training_images", "test_images"), ("dataset", "classes", "side")
+    keys = ("name", *counts, *content, "official", "source", "sha256", "path")
     return [{key: row.get(key) for key in keys} for row in rows]
 
 
-def _image_set(name: str, columns: Columns, digest: str) -> ImageSet:
+def _described(of: DataSet) -> dict[str, Any]:
+    return {"dataset": of.name, "classes": of.classes, "side": of.side}
+
+
+def _image_set(name: str, columns: Columns, of: DataSet, digest: str) -> ImageSet:
     import torch
 
     images, labels, index, test_images, test_labels = map(torch.from_numpy, columns)
     tests = (test_images, test_labels) if len(test_images) else (None, None)
-    return ImageSet(name, images, labels, index, digest, *tests)
+    set_of_data_set = partial(ImageSet, dataset=of.name, classes=of.classes, mean=of.mean, std=of.std, crop=of.crop)
+    return set_of_data_set(name, images, labels, index, digest, *tests)

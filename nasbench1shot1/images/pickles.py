@@ -1,8 +1,9 @@
-"""Reading a batch of the "python version" of CIFAR-10 without unpickling it.
+"""Reading pickled batches of CIFAR-10, CIFAR-100 and ImageNet16 without unpickling them.
 
 The official files are pickles, and unpickling a file from elsewhere runs whatever it says. `pickletools.genops`
 only splits the stream into opcodes. What is wanted, one long string and one list of integers, can be taken from
-those, whichever Python and numpy wrote the file. Format: https://www.cs.toronto.edu/~kriz/cifar.html.
+those, whichever Python and numpy wrote the file. Formats: https://www.cs.toronto.edu/~kriz/cifar.html and
+image2numpy_imagenet_train.py of github.com/PatrykChrabaszcz/Imagenet32_Scripts.
 """
 
 import pickletools
@@ -14,11 +15,46 @@ import numpy as np
 
 from nasbench1shot1.errors import DamagedFileError
 
-PIXELS = 3 * 32 * 32
-_MOST_OPCODES = 300_000  # a batch has some 50,000
+_MOST_OPCODES = 300_000  # a batch of CIFAR-100 has some 200,000
 _INTEGERS = {"INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4"}
 _FLAGS = {"NEWTRUE", "NEWFALSE", *_INTEGERS}
-_BOOKKEEPING = {"MARK", "APPEND", "APPENDS", "FRAME", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT"}
+_PUT, _GET = {"PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"}, {"GET", "BINGET", "LONG_BINGET"}
+_BOOKKEEPING = {"MARK", "APPEND", "APPENDS", "FRAME"}
+_STRINGS = {"STRING", "BINSTRING", "SHORT_BINSTRING", "UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8"}
+_BYTES = {"BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BYTEARRAY8"}
+_CONTAINERS = {"EMPTY_DICT", "DICT", "SETITEM", "SETITEMS", "EMPTY_LIST", "LIST"}
+_TUPLES = {"EMPTY_TUPLE", "TUPLE", "TUPLE1", "TUPLE2", "TUPLE3"}
+_BUILDING = {"PROTO", "NONE", "GLOBAL", "STACK_GLOBAL", "REDUCE", "BUILD", "STOP"}
+_ALLOWED = {*_FLAGS, *_GET, *_STRINGS, *_BYTES, *_CONTAINERS, *_TUPLES, *_BUILDING}
+_ALLOWED_GLOBALS = {
+    *(f"numpy.{core}.multiarray _reconstruct" for core in ("core", "_core")),
+    *(f"numpy.{core}.numeric _frombuffer" for core in ("core", "_core")),
+    *("numpy ndarray", "numpy dtype", "_codecs encode"),
+}
+
+
+class BatchFormat(NamedTuple):
+    """What one pickled batch of a data set holds: a dictionary with the array "data" and a list of labels.
+
+    Attributes:
+        title: what a batch is called in messages.
+        labels: key of the list of labels.
+        pixels: bytes of an image.
+        lowest: the smallest label that can be.
+        highest: the largest label that can be.
+        is_strict: whether a batch is refused that names or does more than a dictionary of arrays and lists needs. In
+            CIFAR-10's, other objects were always passed over; none is ever built.
+    """
+
+    title: str
+    labels: bytes
+    pixels: int
+    lowest: int
+    highest: int
+    is_strict: bool = True
+
+
+CIFAR10_BATCH = BatchFormat("a CIFAR-10 batch", b"labels", 3 * 32 * 32, 0, 255, is_strict=False)
 
 
 class _Token(NamedTuple):
@@ -28,48 +64,79 @@ class _Token(NamedTuple):
     value: Any
 
 
-def read_python_batch(content: bytes, where: str) -> tuple[np.ndarray, np.ndarray]:
-    """The planar pixels uint8 (N, 3072) and the labels int64 (N,) of one pickled batch; nothing in it is executed.
+def read_python_batch(content: bytes, where: str, form: BatchFormat = CIFAR10_BATCH) -> tuple[np.ndarray, np.ndarray]:
+    """The planar pixels uint8 (N, pixels) and the labels int64 (N,) of one pickled batch; nothing in it is executed.
 
-    `where` names the file in errors. Raises DamagedFileError where the stream is cut or holds something else.
+    `where` names the file in errors; `form` is the data set's format. Raises DamagedFileError where the stream is cut,
+    holds something else, or names what a batch of images does not need.
     """
     try:
         tokens = list(_tokens(content))
     except (ValueError, IndexError, struct.error, OverflowError, MemoryError) as error:
         raise DamagedFileError(f"{where} is not a whole pickle: download or copy it again") from error
-    labels = _labels(tokens)
-    pixels = _pixels(tokens, len(labels))
+    if form.is_strict and (foreign := _foreign(tokens)):
+        raise DamagedFileError(f"{where} has {foreign}, which a batch of images does not need: download it again")
+    labels = _labels(tokens, form)
+    pixels = _pixels(tokens, len(labels), form.pixels)
     if pixels is None:
-        raise DamagedFileError(f"{where} is not a CIFAR-10 batch (no 'labels' with as many images): check the file")
+        wanted = f"no '{form.labels.decode()}' with as many images"
+        raise DamagedFileError(f"{where} is not {form.title} ({wanted}): check the file")
     return pixels, labels
 
 
 def _tokens(content: bytes) -> Iterator[_Token]:
+    """The opcodes that carry something; where one repeats a string from the memo, that string's."""
+    memo: dict[Any, _Token] = {}  # by place, a number
+    last = _Token("PROTO", None)
     for number, (opcode, value, _) in enumerate(pickletools.genops(content)):
         if number == _MOST_OPCODES:  # 64 MB of them would take a minute and 5 GB
             raise ValueError(f"more than {_MOST_OPCODES} opcodes")
-        if opcode.name not in _BOOKKEEPING:
-            yield _Token(opcode.name, value)
+        if opcode.name in _PUT:
+            place = len(memo) if value is None else value
+            memo[place] = last if isinstance(last.value, str) and last.name in _STRINGS else _Token("GET", None)
+        elif opcode.name not in _BOOKKEEPING:
+            last = memo.get(value, _Token("GET", None)) if opcode.name in _GET else _Token(opcode.name, value)
+            yield last
 
 
-def _labels(tokens: list[_Token]) -> np.ndarray:
-    """The run of integers after the key 'labels'; empty where there is none, or one is out of 0..255."""
+def _foreign(tokens: list[_Token]) -> str | None:
+    """The first opcode or name that no dictionary of numpy arrays and lists needs."""
+    for at, token in enumerate(tokens):
+        if token.name not in _ALLOWED:
+            return f"the opcode {token.name}"
+        if token.name in ("GLOBAL", "STACK_GLOBAL"):
+            words = [str(t.value) for t in tokens[max(at - 2, 0) : at]]
+            name = str(token.value) if token.name == "GLOBAL" else " ".join(words)
+            if name not in _ALLOWED_GLOBALS:
+                return f"the name '{name.replace(' ', '.')}'"
+    return None
+
+
+def _labels(tokens: list[_Token], form: BatchFormat) -> np.ndarray:
+    """The run of integers after the labels' key; empty where there is none, or one is out of range."""
     end = len(tokens)
-    key = next((i for i in range(end) if _text(tokens[i]) == b"labels"), end)
+    key = next((i for i in range(end) if _is_key(tokens[i], form.labels)), end)
     start = next((i for i in range(key, end) if tokens[i].name in _INTEGERS), end)
     stop = next((i for i in range(start, end) if tokens[i].name not in _INTEGERS), end)
     values = [int(token.value) for token in tokens[start:stop]]
-    return np.array(values if all(0 <= value <= 255 for value in values) else [], dtype=np.int64)
+    in_range = all(form.lowest <= value <= form.highest for value in values)
+    return np.array(values if in_range else [], dtype=np.int64)
 
 
-def _pixels(tokens: list[_Token], rows: int) -> np.ndarray | None:
-    """The one string of rows × 3072 bytes as an array (rows, 3072); None where there is none."""
-    for at, token in enumerate(tokens):
+def _pixels(tokens: list[_Token], rows: int, pixels: int) -> np.ndarray | None:
+    """The first string of rows × pixels bytes after the key "data" as an array (rows, pixels); None without one."""
+    key = next((i for i, token in enumerate(tokens) if _is_key(token, b"data")), len(tokens))
+    for at, token in enumerate(tokens[key:], start=key):
         text = _text(token)
-        if text is not None and len(text) == rows * PIXELS > 0:
+        if text is not None and len(text) == rows * pixels > 0:
             array = np.frombuffer(text, dtype=np.uint8)
-            return array.reshape(PIXELS, rows).T if _by_columns(tokens, at) else array.reshape(rows, PIXELS)
+            return array.reshape(pixels, rows).T if _by_columns(tokens, at) else array.reshape(rows, pixels)
     return None
+
+
+def _is_key(token: _Token, key: bytes) -> bool:
+    is_as_long = isinstance(token.value, str | bytes | bytearray) and len(token.value) == len(key)
+    return is_as_long and _text(token) == key
 
 
 def _text(token: _Token) -> bytes | None:

@@ -2,84 +2,169 @@
 
 Of CIFAR-10's 50,000 training images in canonical order, NAS-Bench-101 validated on the last 10,000
 (generate_cifar10_tfrecords.py takes data_batch_5). A search that trains on them has seen what its result is scored
-on: the scheme "20k/20k" never does as far as indices are known, "25k/25k" does, as the published search did.
+on: the scheme "20k/20k" never does as far as indices are known, "25k/25k" does, as the published search did. The
+scheme "nasbench201" is the official split of NAS-Bench-201.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from nasbench1shot1.errors import InvalidInputError, unknown_name
-from nasbench1shot1.images.store import TRAINING_IMAGES
+from nasbench1shot1.images.data_sets import CIFAR10, CIFAR100, IMAGENET16_120, OTHER, data_set
+from nasbench1shot1.images.nasbench201_halves import official_halves
 
 if TYPE_CHECKING:
     from nasbench1shot1.images.image_set import ImageSet
 
 VALIDATION_START = 40_000
-
-
-class _Canon(NamedTuple):
-    """The canonical order of a data set's training images: where validation begins, and what each scheme takes."""
-
-    training_images: int
-    validation_start: int
-    ranges: dict[str, tuple[int, int]]
-    """By scheme: weights from 0 to the first, architecture from there to the second."""
-
-
-_CANONS = {  # by ImageSet.dataset
-    "cifar10": _Canon(
-        TRAINING_IMAGES,
-        VALIDATION_START,
-        {"20k/20k": (20_000, VALIDATION_START), "25k/25k": (25_000, TRAINING_IMAGES)},
-    ),
+NASBENCH201 = "nasbench201"
+_RANGES = {"20k/20k": (20_000, VALIDATION_START), "25k/25k": (25_000, CIFAR10.training_images)}
+"""By scheme, in CIFAR-10's canonical order: weights from 0 to the first, architecture from there to the second."""
+_SCHEMES = {  # by ImageSet.dataset
+    CIFAR10.name: (*_RANGES, NASBENCH201),
+    CIFAR100.name: (NASBENCH201,),
+    IMAGENET16_120.name: (NASBENCH201,),
+    OTHER: (*_RANGES, NASBENCH201),
 }
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """The rows of an image set for each half, int64, disjoint, in ascending order."""
+    """The rows of an image set for each half, int64, disjoint, in ascending order.
+
+    Rows from the number of training images on are test images, as in `ImageSet.batch`.
+    """
 
     weights: np.ndarray
     architecture: np.ndarray
     validation_images: int
     """How many of NAS-Bench-101's validation images are known to be among them: 0 under "20k/20k"."""
     unknown_images: int
-    """How many have an unknown canonical index (−1); any of these may be a validation image, under "20k/20k" too."""
+    """How many of CIFAR-10 have an unknown canonical index (−1); any of these may be a validation image of
+    NAS-Bench-101, under "20k/20k" too."""
 
 
 def split(image_set: "ImageSet", scheme: str, rng: np.random.Generator, images_per_half: int | None = None) -> Split:
-    """Split an image set's training images into two halves.
+    """Split an image set into two halves.
 
     All of CIFAR-10, "20k/20k": canonical 0–19,999 for the weights, 20,000–39,999 for the architecture;
-    "25k/25k": 0–24,999 and 25,000–49,999. With `images_per_half`, that many of each range, class-balanced (counts
-    differ by one at most; `rng` decides). A part of CIFAR-10: class-balanced halves, which `rng` draws, as large as
-    the rarest class allows unless `images_per_half` says less; under "20k/20k" without canonical 40,000–49,999.
-    Rows whose canonical index is unknown (−1) are taken as they are, and counted in `unknown_images`.
+    "25k/25k": 0–24,999 and 25,000–49,999; "nasbench201": the official halves of 25,000. With `images_per_half`, that
+    many of each, class-balanced (counts differ by one at most; `rng` decides). A part of CIFAR-10: class-balanced
+    halves, which `rng` draws, as large as the rarest class allows unless `images_per_half` says less; under "20k/20k"
+    without canonical 40,000–49,999. Under "nasbench201", an image of known index stays in its official half, and
+    images of unknown index even out the halves. Rows whose canonical index is unknown (−1) are taken as they are, and
+    counted in `unknown_images`.
 
-    Raises InvalidInputError for a scheme or data set that is unknown, or where some class has too few images.
+    CIFAR-100 and ImageNet16-120, "nasbench201": all training images for the weights, the official half of the test
+    images for the architecture. With `images_per_half`, that many of each, class-balanced. If the set has only a part
+    of the test images, `rng` draws a class-balanced half of them.
+
+    Of an own data set ("other"), `rng` draws class-balanced halves of the training images under every scheme.
+
+    Raises InvalidInputError for a scheme or data set that is unknown, for a scheme that is not the data set's, where
+    some class has too few images, or where test images are missing.
     """
-    if image_set.dataset not in _CANONS:
-        raise unknown_name("data set", image_set.dataset, _CANONS)
-    canon = _CANONS[image_set.dataset]
-    if scheme not in canon.ranges:
-        raise unknown_name("split", scheme, canon.ranges)
-    if images_per_half is not None and images_per_half < 1:
-        raise InvalidInputError(f"each half needs at least one image, not {images_per_half}")
+    _check(image_set, scheme, images_per_half)
     labels, index = image_set.labels.cpu().numpy(), image_set.index.numpy()
-    middle, end = canon.ranges[scheme]
-    if np.array_equal(np.sort(index), np.arange(canon.training_images)):
-        order = np.argsort(index)
-        halves = [order[:middle], order[middle:end]]
+    if image_set.dataset == OTHER:
+        halves = _draw(np.arange(len(labels)), labels, image_set.classes, images_per_half, 2, rng)
+    elif image_set.dataset != CIFAR10.name:
+        halves = _with_tests(image_set, labels, images_per_half, rng)
+    elif is_whole(image_set):
+        halves = _of_whole(np.argsort(index), scheme)
         if images_per_half is not None:
             halves = [_draw(half, labels, image_set.classes, images_per_half, 1, rng)[0] for half in halves]
+    elif scheme == NASBENCH201:
+        halves = _of_official_halves(index, labels, image_set.classes, images_per_half, rng)
     else:
-        halves = _draw(np.flatnonzero(index < end), labels, image_set.classes, images_per_half, 2, rng)
+        halves = _draw(np.flatnonzero(index < _RANGES[scheme][1]), labels, image_set.classes, images_per_half, 2, rng)
     weights, architecture = (np.sort(half).astype(np.int64) for half in halves)
+    if image_set.dataset != CIFAR10.name:
+        return Split(weights, architecture, 0, 0)
     chosen = index[np.concatenate([weights, architecture])]
-    touched, unknown = int((chosen >= canon.validation_start).sum()), int((chosen < 0).sum())
-    return Split(weights, architecture, touched, unknown)
+    return Split(weights, architecture, int((chosen >= VALIDATION_START).sum()), int((chosen < 0).sum()))
+
+
+def scheme_for(image_set: "ImageSet", preferred: str) -> str:
+    """Return the preferred scheme where an image set's data set has it, else the first that the data set has.
+
+    A preset names a scheme of CIFAR-10; CIFAR-100 and ImageNet16-120 only have "nasbench201".
+    """
+    known = _SCHEMES.get(image_set.dataset, ())
+    return preferred if preferred in known or not known else known[0]
+
+
+def is_whole(image_set: "ImageSet") -> bool:
+    """Return whether an image set has all training images of its data set, in any order."""
+    if image_set.dataset == OTHER:
+        return False
+    return np.array_equal(np.sort(image_set.index.numpy()), np.arange(data_set(image_set.dataset).training_images))
+
+
+def _check(image_set: "ImageSet", scheme: str, images_per_half: int | None) -> None:
+    if image_set.dataset not in _SCHEMES:
+        raise unknown_name("data set", image_set.dataset, _SCHEMES)
+    known = _SCHEMES[image_set.dataset]
+    if scheme in _RANGES and scheme not in known:
+        title = data_set(image_set.dataset).title
+        raise InvalidInputError(f"the split '{scheme}' is CIFAR-10's, not {title}'s: use '{known[0]}'")
+    if scheme not in known:
+        raise unknown_name("split", scheme, known)
+    if images_per_half is not None and images_per_half < 1:
+        raise InvalidInputError(f"each half needs at least one image, not {images_per_half}")
+
+
+def _of_whole(order: np.ndarray, scheme: str) -> list[np.ndarray]:
+    """The rows of each half of all of CIFAR-10; `order` (50,000,) are its rows in canonical order."""
+    if scheme == NASBENCH201:
+        is_architecture = official_halves(CIFAR10.name).is_architecture
+        return [order[~is_architecture], order[is_architecture]]
+    middle, end = _RANGES[scheme]
+    return [order[:middle], order[middle:end]]
+
+
+def _of_official_halves(
+    index: np.ndarray, labels: np.ndarray, classes: int, size: int | None, rng: np.random.Generator
+) -> list[np.ndarray]:
+    """Class-balanced halves of a part of CIFAR-10; only rows of unknown index can be in either half."""
+    is_architecture = official_halves(CIFAR10.name).is_architecture
+    pools: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
+    for c in range(classes):
+        rows = rng.permutation(np.flatnonzero(labels == c))
+        unknown, known = rows[index[rows] < 0], rows[index[rows] >= 0]
+        official = [known[is_architecture[index[known]] == half] for half in (False, True)]
+        lacking = (len(unknown) + len(official[1]) - len(official[0])) // 2  # unknown rows that even out the halves
+        to_weights = min(max(lacking, 0), len(unknown))
+        for pool, rows, more in zip(pools, official, (unknown[:to_weights], unknown[to_weights:]), strict=True):
+            pool.append(np.concatenate([rows, more]))
+    wanted = _per_class([min(len(a), len(b)) for a, b in zip(*pools, strict=True)], size, 1, rng)
+    return [np.concatenate([rng.permutation(r)[:n] for r, n in zip(pool, wanted, strict=True)]) for pool in pools]
+
+
+def _with_tests(
+    image_set: "ImageSet", labels: np.ndarray, size: int | None, rng: np.random.Generator
+) -> list[np.ndarray]:
+    """The halves of a data set whose architecture half is in the test images."""
+    title = data_set(image_set.dataset).title
+    if image_set.test_labels is None:
+        raise InvalidInputError(
+            f"NAS-Bench-201 takes {title}'s architecture half from the test images, and '{image_set.name}' has none: "
+            f"import the whole of {title}"
+        )
+    tests, official = image_set.test_labels.cpu().numpy(), official_halves(image_set.dataset).is_architecture
+    weights = np.arange(len(labels))
+    if size is not None:
+        weights = _draw(weights, labels, image_set.classes, size, 1, rng)[0]
+    if len(tests) != len(official):
+        architecture = _draw(np.arange(len(tests)), tests, image_set.classes, size, 2, rng)[0]
+    elif size is None:
+        architecture = np.flatnonzero(official)
+    else:
+        architecture = _draw(np.flatnonzero(official), tests, image_set.classes, size, 1, rng)[0]
+    return [weights, len(labels) + architecture]
 
 
 def _draw(
@@ -87,20 +172,25 @@ def _draw(
 ) -> list[np.ndarray]:
     """Draw disjoint, class-balanced halves of `size` rows (as many as there can be where None)."""
     by_class = [rng.permutation(rows[labels[rows] == c]) for c in range(classes)]
-    rarest = min(range(classes), key=lambda c: len(by_class[c]))
-    available = len(by_class[rarest]) // halves * classes
-    if available == 0 or (size or 1) > available:
-        raise InvalidInputError(
-            f"the images give class-balanced halves of at most {available:,}, not {size or classes:,} "
-            f"(class {rarest} has only {len(by_class[rarest]):,}): ask for fewer or import more"
-        )
-    wanted = _per_class(available if size is None else size, classes, rng)
+    wanted = _per_class([len(r) for r in by_class], size, halves, rng)
     parts = range(halves)
     return [np.concatenate([r[h * n : (h + 1) * n] for r, n in zip(by_class, wanted, strict=True)]) for h in parts]
 
 
-def _per_class(size: int, classes: int, rng: np.random.Generator) -> list[int]:
-    """How many of each class make `size`, as evenly as it goes; `rng` says which classes get one more."""
+def _per_class(available: Sequence[int], size: int | None, halves: int, rng: np.random.Generator) -> list[int]:
+    """How many rows of each class make a half of `size`, or the largest half, as evenly as it goes.
+
+    `available` are the rows of each class that the halves share; `rng` says which classes get one more. Raises
+    InvalidInputError where a class has too few.
+    """
+    classes, fewest = len(available), min(available)
+    most = fewest // halves * classes
+    if most == 0 or (size or 1) > most:
+        raise InvalidInputError(
+            f"the images give class-balanced halves of at most {most:,}, not {size or classes:,} "
+            f"(class {available.index(fewest)} has only {fewest:,}): ask for fewer or import more"
+        )
+    size = most if size is None else size
     counts = np.full(classes, size // classes)
     counts[rng.permutation(classes)[: size % classes]] += 1
     return [int(n) for n in counts]

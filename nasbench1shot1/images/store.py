@@ -14,31 +14,29 @@ import numpy as np
 from nasbench1shot1.errors import DamagedFileError
 from nasbench1shot1.files import data_folder, read_json, read_npy_header, replacing, replacing_folder, write_json
 from nasbench1shot1.ground.folder_swap import read_steadily
-from nasbench1shot1.images.archives import CLASSES
+from nasbench1shot1.images.data_sets import CIFAR10, OTHER, DataSet, data_set, other_data_set
 
 META = "meta.json"
-TRAINING_IMAGES = 50_000
-CIFAR10_MEAN = (0.49139968, 0.48215827, 0.44653124)
-CIFAR10_STD = (0.24703233, 0.24348505, 0.26158768)
+_OWN_FIELDS = ("classes", "side", "mean", "std")
+"""What meta.json holds of a data set that is not in `DATA_SETS`, besides the name "other"."""
 
 
 class Columns(NamedTuple):
-    """One image set as arrays; images are RGB, uint8 (N, 32, 32, 3)."""
+    """One image set as arrays; images are RGB, uint8 (N, side, side, 3)."""
 
     images: np.ndarray
     labels: np.ndarray
-    """int64 (N,), 0 to 9."""
+    """int64 (N,), 0 to the data set's number of classes − 1."""
     train_index: np.ndarray
-    """int64 (N,): position among CIFAR-10's 50,000 training images in canonical order, −1 where unknown."""
+    """int64 (N,): position among the data set's training images in canonical order, −1 where unknown."""
     test_images: np.ndarray
-    """uint8 (M, 32, 32, 3); M = 0 where the source has no test images."""
+    """uint8 (M, side, side, 3); M = 0 where the source has no test images."""
     test_labels: np.ndarray
-    """int64 (M,), 0 to 9."""
+    """int64 (M,), in the same range as `labels`."""
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether these are all 50,000 training images in canonical order."""
-        return np.array_equal(self.train_index, np.arange(TRAINING_IMAGES))
+    def is_whole(self, of: DataSet) -> bool:
+        """Return whether these are all training images of a data set, in canonical order."""
+        return np.array_equal(self.train_index, np.arange(of.training_images))
 
 
 def content_sha256(columns: Columns) -> str:
@@ -69,8 +67,10 @@ def imported_names() -> list[str]:
     return sorted(meta.parent.name for meta in images_folder().glob(f"[!.]*/{META}"))
 
 
-def write_columns(name: str, columns: Columns, source: str, official: bool, file_sha256: str | None = None) -> Path:
-    """Keep an image set under a name, in place of one of that name; returns its folder.
+def write_columns(
+    name: str, columns: Columns, of: DataSet, source: str, official: bool, file_sha256: str | None = None
+) -> Path:
+    """Keep an image set of a data set under a name, in place of one of that name; returns its folder.
 
     `source`, `official` (is it a known archive, by checksum?) and `file_sha256` (of the file that the images came
     from; None for a folder) are written into meta.json.
@@ -82,13 +82,13 @@ def write_columns(name: str, columns: Columns, source: str, official: bool, file
             _write_array(beside / f"{column_name}.npy", column)
         meta = {"name": name, "source": source, "official": official, "file_sha256": file_sha256}
         counts = {"training_images": len(columns.images), "test_images": len(columns.test_images)}
-        content = {**counts, "whole": columns.is_whole, "sha256": content_sha256(columns)}
-        write_json(beside / META, {"format": 1, **meta, **content})
+        content = {**counts, "whole": columns.is_whole(of), "sha256": content_sha256(columns)}
+        write_json(beside / META, {"format": 1, **meta, **_described(of), **content})
     return folder
 
 
-def read_columns(folder: Path) -> tuple[Columns, dict[str, Any]]:
-    """An image set's columns, memory-mapped (copy on write), and its meta.json.
+def read_columns(folder: Path) -> tuple[Columns, DataSet, dict[str, Any]]:
+    """An image set's columns, memory-mapped (copy on write), its data set, and its meta.json.
 
     A set that another process replaces meanwhile is read as it was before or as it is after.
     Raises DamagedFileError where a column is missing, cut short or of another shape than meta.json says, or a label
@@ -97,10 +97,11 @@ def read_columns(folder: Path) -> tuple[Columns, dict[str, Any]]:
     return read_steadily(folder, _read)
 
 
-def _read(folder: Path) -> tuple[Columns, dict[str, Any]]:
+def _read(folder: Path) -> tuple[Columns, DataSet, dict[str, Any]]:
     meta = read_json(folder / META)
     try:
-        expected = _layout(meta["training_images"], meta["test_images"])
+        of = _data_set_of(meta)
+        expected = _layout(meta["training_images"], meta["test_images"], of.side)
         found = [_layout_of(folder / f"{name}.npy") for name in Columns._fields]
         meta["sha256"].encode()
         if found != expected:
@@ -109,9 +110,9 @@ def _read(folder: Path) -> tuple[Columns, dict[str, Any]]:
     except Exception as error:  # on damaged headers numpy raises SyntaxError, TokenError, MemoryError and others
         raise damaged(folder) from error
     labels = np.concatenate([columns.labels, columns.test_labels])
-    if ((labels < 0) | (labels >= CLASSES)).any():
+    if ((labels < 0) | (labels >= of.classes)).any():
         raise damaged(folder)
-    return columns, meta
+    return columns, of, meta
 
 
 def verify_columns(folder: Path, columns: Columns, meta: dict[str, Any]) -> None:
@@ -125,8 +126,21 @@ def damaged(folder: Path) -> DamagedFileError:
     return DamagedFileError(f"the images in {folder} are damaged: run `nb1shot1 data download` or `data import` again")
 
 
-def _layout(train: int, test: int) -> list[tuple[int, tuple[int, ...], str]]:
-    pixels = (32, 32, 3)
+def _described(of: DataSet) -> dict[str, Any]:
+    """What meta.json holds of a data set."""
+    own = {name: getattr(of, name) for name in _OWN_FIELDS} if of.name == OTHER else {}
+    return {"dataset": of.name, **own}
+
+
+def _data_set_of(meta: dict[str, Any]) -> DataSet:
+    """The data set that meta.json describes; raises if it does not. Without a name: CIFAR-10, once the only one."""
+    if (name := meta.get("dataset", CIFAR10.name)) != OTHER:
+        return data_set(name)
+    return other_data_set(*(meta[field] for field in _OWN_FIELDS))
+
+
+def _layout(train: int, test: int, side: int) -> list[tuple[int, tuple[int, ...], str]]:
+    pixels = (side, side, 3)
     return [(train, pixels, "|u1"), (train, (), "<i8"), (train, (), "<i8"), (test, pixels, "|u1"), (test, (), "<i8")]
 
 

@@ -63,7 +63,7 @@ class SearchConfig:
     epochs: Annotated[int, Range(1, MOST_EPOCHS)] = 50
     """Number of search epochs (quick scale: 15)."""
     images: str = "cifar10"
-    """Image set: cifar10, cifar10-sample, the name of an imported set, or an .npz file."""
+    """Image set: cifar10, cifar100, ImageNet16-120, cifar10-sample, the name of an imported set, or an .npz file."""
     images_per_half: Annotated[int | None, Range(2)] = None
     """Number of images in each half (one half trains the weights, the other Λ). Default: all."""
     channels: Annotated[int, Range(1)] = 16

@@ -10,8 +10,8 @@ COPIES = 3  # weights, gradients and momentum; the checkpoint needs as much agai
 MOST_CHANNELS = 10**6  # more are not counted exactly: no memory holds so many
 
 
-def check_fits(config: SearchConfig, space: OneShotSpace) -> None:
-    """Check that a supernet can be trained in the memory of its device.
+def check_fits(config: SearchConfig, space: OneShotSpace, classes: int = 10, side: int = 32) -> None:
+    """Check that a supernet for images of some classes and side (in pixels) can be trained in its device's memory.
 
     The estimate includes only what every method keeps: weights, gradients, momentum and the feature maps for
     backpropagation. So a search that passes may still run out of memory.
@@ -21,7 +21,7 @@ def check_fits(config: SearchConfig, space: OneShotSpace) -> None:
     """
     k = config.partial_channels
     channels = config.channels if config.channels % k else min(config.channels, max(MOST_CHANNELS // k, 1) * k)
-    size = supernet_size(space, channels, config.cells, PRESETS[config.preset], partial_channels=k)
+    size = supernet_size(space, channels, config.cells, PRESETS[config.preset], classes, k, side)
     numbers = 2 if config.precision == "bfloat16" else 4  # bytes of an activation; all else is float32
     needed = 4 * COPIES * size.parameters + numbers * config.batch_size * size.activations
     at_least = "" if channels == config.channels else "at least "

@@ -8,7 +8,7 @@ import numpy as np
 from rich.console import Console
 
 from nasbench1shot1.errors import UserError
-from nasbench1shot1.images.store import TRAINING_IMAGES
+from nasbench1shot1.images.data_sets import CIFAR10
 from nasbench1shot1.one_shot_search.early_stopping import returned_epoch
 from nasbench1shot1.one_shot_search.estimate import expected_seconds
 from nasbench1shot1.one_shot_search.folder import WEIGHTS
@@ -44,7 +44,7 @@ def announce(state: SearchState, table: Table, folder: Path, console: Console | 
     where = f"{config.device} with {threads}" if config.device == "cpu" else config.device
     size = f"{counted(config.channels, 'channel')} × {counted(config.cells, 'cell')}"
     say(f"{config.scale} scale: {size}, on {where}; preset {config.preset}")
-    carried = f" (bundled; CIFAR-10 has {TRAINING_IMAGES:,})" if config.images == "cifar10-sample" else ""
+    carried = f" (bundled; CIFAR-10 has {CIFAR10.training_images:,})" if config.images == "cifar10-sample" else ""
     say(f"Images: {len(halves.weights):,} + {len(halves.architecture):,} of {state.images.name}{carried}")
     if halves.validation_images:
         say(f"Preset {config.preset} searches on {halves.validation_images:,} images that NAS-Bench-101 validates on.")

@@ -11,8 +11,6 @@ from nasbench1shot1.space import OneShotSpace
 from nasbench1shot1.supernet import cell_class
 from nasbench1shot1.supernets.presets import Preset
 
-IMAGE_SIDE = 32  # CIFAR-10's
-
 
 class SupernetSize(NamedTuple):
     """The size of a supernet.
@@ -35,15 +33,23 @@ class _Cells(NamedTuple):
 
 
 def supernet_size(
-    space: OneShotSpace, channels: int, cells: int, preset: Preset, classes: int = 10, partial_channels: int = 1
+    space: OneShotSpace,
+    channels: int,
+    cells: int,
+    preset: Preset,
+    classes: int = 10,
+    partial_channels: int = 1,
+    side: int = 32,
 ) -> SupernetSize:
     """Return the size of `Supernet` with these arguments, in a time that does not depend on the size.
+
+    `side` is the height and width of an image in pixels.
 
     Raises InvalidInputError where the cell does: channels that cannot be divided by `partial_channels`.
     """
     parameters = sum(of.numel() for of in ConvBNReLU(3, 1, 3, 0.1).parameters()) * channels
     activations, width = 0, channels
-    for alike in _alike(space, channels, cells, preset, partial_channels):
+    for alike in _alike(space, channels, cells, preset, partial_channels, side):
         cell = _cell(space, alike, preset, partial_channels)
         parameters += alike.number * sum(of.numel() for of in cell.parameters())
         activations += alike.number * alike.in_channels * alike.side**2
@@ -52,9 +58,11 @@ def supernet_size(
     return SupernetSize(parameters, activations)
 
 
-def _alike(space: OneShotSpace, channels: int, cells: int, preset: Preset, partial_channels: int) -> Iterator[_Cells]:
+def _alike(
+    space: OneShotSpace, channels: int, cells: int, preset: Preset, partial_channels: int, side: int
+) -> Iterator[_Cells]:
     """The first cell of every stack, and the others of it."""
-    width, side = channels, IMAGE_SIDE
+    width = channels
     starts = sorted({0, cells // 3, 2 * cells // 3})
     for number, (start, end) in enumerate(pairwise([*starts, cells])):
         if number:

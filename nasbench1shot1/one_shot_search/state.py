@@ -15,7 +15,7 @@ from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.images.augment import Augmentation
 from nasbench1shot1.images.batches import epoch_generator
 from nasbench1shot1.images.image_set import ImageSet, load_images
-from nasbench1shot1.images.splits import Split, split
+from nasbench1shot1.images.splits import Split, scheme_for, split
 from nasbench1shot1.layers import other_buffers, unchanged_statistics
 from nasbench1shot1.one_shot_search.config import SearchConfig
 from nasbench1shot1.one_shot_search.memory import check_fits
@@ -97,12 +97,7 @@ class SearchState:
         probability, schedule = self.config.cutout_probability, self.config.cutout_schedule
         if self.preset.cutout_ramp if schedule is None else schedule == "linear":
             probability *= (epoch - 1) / max(self.config.epochs - 1, 1)
-        return Augmentation(
-            cutout_length=self.config.cutout_length,
-            cutout_probability=probability,
-            mean=self.images.mean,
-            std=self.images.std,
-        )
+        return Augmentation.of(self.images, self.config.cutout_length, probability)
 
     def images_of(self, rows: Tensor, augment: Augmentation, drawn: torch.Generator | None) -> Batch:
         """Images of those rows (n,) with their labels; augmented where a generator is given, else only normalised."""
@@ -158,8 +153,8 @@ def begin(options: SearchOptions) -> SearchState:
             f"--preset original reproduces the published code of NAS-Bench-1Shot1, which does not have {space.name}: "
             "use --preset corrected"
         )
-    check_fits(config, space)
     images, halves = load_halves(config)
+    check_fits(config, space, images.classes, images.side)
     check_batch(config, halves)
     net = Supernet(
         space,
@@ -195,7 +190,8 @@ def begin(options: SearchOptions) -> SearchState:
 def load_halves(config: SearchConfig) -> tuple[ImageSet, Split]:
     """Load a search's images and split them into its two halves; raises as `load_images` and `split` do."""
     images, rng = load_images(config.images), np.random.default_rng(config.seed)
-    scheme = registry.one_shot(registry.search_space(config.space)).split or PRESETS[config.preset].split
+    own = registry.one_shot(registry.search_space(config.space)).split
+    scheme = scheme_for(images, own or PRESETS[config.preset].split)
     return images, split(images, scheme, rng, config.images_per_half)
 
 

@@ -42,7 +42,7 @@ class ProxyConfig:
     epochs: Annotated[int, Range(1, MOST_EPOCHS)] = 50
     """Number of training epochs (quick scale: 8)."""
     images: str = "cifar10"
-    """Image set: cifar10, cifar10-sample, the name of an imported set, or an .npz file."""
+    """Image set: cifar10, cifar100, ImageNet16-120, cifar10-sample, the name of an imported set, or an .npz file."""
     images_per_half: Annotated[int | None, Range(2)] = None
     """Number of images in each half, one for training and one for validation (quick scale: 320). Default: all."""
     channels: Annotated[int, Range(1, 4096)] = 16

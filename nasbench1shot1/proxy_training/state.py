@@ -13,7 +13,7 @@ from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.images.augment import Augmentation
 from nasbench1shot1.images.batches import epoch_generator
 from nasbench1shot1.images.image_set import ImageSet, load_images
-from nasbench1shot1.images.splits import Split, split
+from nasbench1shot1.images.splits import Split, scheme_for, split
 from nasbench1shot1.proxy_training.config import ProxyConfig
 from nasbench1shot1.runs.checkpoints import taking_up
 from nasbench1shot1.space import OneShotSpace
@@ -44,7 +44,7 @@ class ProxyState:
     @property
     def augmentation(self) -> Augmentation:
         """Return the augmentation of training images: crop and flip, as in a search."""
-        return Augmentation(mean=self.images.mean, std=self.images.std)
+        return Augmentation.of(self.images)
 
     def generator(self, number: int, stream: str, epoch: int) -> torch.Generator:
         """Return the generator for one purpose (`stream`) in one epoch of an architecture's training."""
@@ -88,7 +88,7 @@ def begin(config: ProxyConfig) -> ProxyState:
     """
     space = registry.one_shot(registry.search_space(config.space))
     images = load_images(config.images)
-    scheme = PRESETS[config.preset].split
+    scheme = scheme_for(images, PRESETS[config.preset].split)
     halves = split(images, scheme, np.random.default_rng(config.seed), config.images_per_half)
     if config.batch_size > len(halves.weights):
         raise InvalidInputError(

@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.table import Table as Screen
 from rich.text import Text
 
-from nasbench1shot1.images.store import TRAINING_IMAGES
+from nasbench1shot1.images.data_sets import CIFAR10
 from nasbench1shot1.tuning.config_spaces import as_content
 from nasbench1shot1.tuning.engine.brackets import Brackets
 from nasbench1shot1.tuning.engine.interfaces import LOOPBACK, TUNERS, BracketState, Progress, WorkerState
@@ -162,7 +162,7 @@ def announce(study: Study, table: "Table", brackets: Brackets, done: int, consol
         say(f"{who} can join{only_here}: nb1shot1 tune-worker {study.folder}")
     size = f"{counted(shared['channels'], 'channel')} × {counted(shared['cells'], 'cell')}"
     halves = f"{config['weight_images']:,} + {config['architecture_images']:,} of {shared['images']}"
-    bundled = f" (bundled; CIFAR-10 has {TRAINING_IMAGES:,})" if shared["images"] == "cifar10-sample" else ""
+    bundled = f" (bundled; CIFAR-10 has {CIFAR10.training_images:,})" if shared["images"] == "cifar10-sample" else ""
     say(f"{shared['scale']} scale: {size}; preset {shared['preset']}; images: {halves}{bundled}")
     say(f"Objective: validation error in the table {table.id}, {_repeat(config['repeat'])}")
     if table.name == "nb101-embedded":

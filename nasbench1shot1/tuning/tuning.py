@@ -33,6 +33,7 @@ from nasbench1shot1.tuning.running import run_session
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from nasbench1shot1.images.image_set import ImageSet
     from nasbench1shot1.images.splits import Split
     from nasbench1shot1.optimizer import OneShotOptimizer
 
@@ -105,7 +106,7 @@ def _start(options: StudyOptions, out: str | Path | None, console: "Console | No
     check_covers(table, tuning.space)
     check_has_objective(table, tuning.space)
     images, halves = load_halves(common)
-    check_searches(tuning.config_space, space, options.fixed, lambda found: _check_search(found, halves))
+    check_searches(tuning.config_space, space, options.fixed, lambda found: _check_search(found, images, halves))
     make_proposer(tuning.tuner, space, tuning.brackets, tuning.seed)  # refuses what the tuner does not support
     folder = as_path(out, "--out") if out else _default_folder(tuning)
     check_is_new(folder)
@@ -119,11 +120,11 @@ def _start(options: StudyOptions, out: str | Path | None, console: "Console | No
     return run_session(folder, console)
 
 
-def _check_search(options: SearchOptions, halves: "Split") -> None:
+def _check_search(options: SearchOptions, images: "ImageSet", halves: "Split") -> None:
     """Raise UserError for a search that needs more memory than this machine has, or more images than a half has."""
     from nasbench1shot1.one_shot_search.state import check_batch
 
-    check_fits(options.common, one_shot(search_space(options.common.space)))
+    check_fits(options.common, one_shot(search_space(options.common.space)), images.classes, images.side)
     check_batch(options.common, halves)
 
 

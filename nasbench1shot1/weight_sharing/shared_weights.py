@@ -100,7 +100,7 @@ class SharedWeights:
             raise unknown_name("evaluation batch-norm", batch_norm, BATCH_NORMS)
         self.net, self.batch_norm, self.batch_size = net, batch_norm, batch_size
         self._images, self._split, self._precision = images, split, precision
-        self._augmentation = augmentation or Augmentation(mean=images.mean, std=images.std)
+        self._augmentation = augmentation or Augmentation.of(images)
         self._drawn = epoch_generator(seed, "scoring", epoch) if augments else None
         self._of_reference = epoch_generator(seed, "recalibration", epoch)
 

@@ -1,6 +1,7 @@
 """The protocol of NAS-Bench-101's trainings, part by part: schedule, optimizer, images."""
 
 import copy
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -18,6 +19,8 @@ from nasbench1shot1.cell_training.rmsprop import TensorFlowRMSProp
 from nasbench1shot1.cell_training.schedule import learning_rate, stops
 from nasbench1shot1.cell_training.state import begin
 from nasbench1shot1.cell_training.stream import ShuffledStream
+from nasbench1shot1.images.augment import Augmentation
+from nasbench1shot1.images.data_sets import IMAGENET16_120
 from nasbench1shot1.images.image_set import ImageSet, load_images
 from nasbench1shot1.wording import counted
 
@@ -168,6 +171,24 @@ def test_a_set_with_test_images_of_its_own_is_tested_on_them():
     parts = parts_of(ImageSet("mine", black, labels, -torch.ones(100).long(), "", black[:30], labels[:30]))
     assert (len(parts.train), len(parts.validation), len(parts.test)) == (90, 10, 30)
     assert not parts.is_official
+
+
+def test_only_cifar10_is_divided_as_nasbench101_did():
+    images = whole_cifar10()
+    parts = parts_of(replace(images, dataset="cifar100", classes=None, labels=images.index % 100))
+    assert not parts.is_official
+    assert (len(parts.train), len(parts.validation), len(parts.test)) == (42_900, 7_100, 10_000)
+
+
+def test_images_of_another_data_set_are_normalised_and_cropped_as_it_is(tmp_path):
+    shape = (7 * 120, 16, 16, 3)
+    path, labels = tmp_path / "mine.npz", np.arange(shape[0]) % 120
+    np.savez(path, images=np.zeros(shape, np.uint8), labels=labels, is_test=labels < 0, dataset="ImageNet16-120")
+    state = begin(nb.Architecture.parse(CELL).cell, training_config({**TINY, "images": str(path)}))
+    assert state.augmentation == Augmentation(2, 0.5, 16, 0.0, IMAGENET16_120.mean, IMAGENET16_120.std)
+    assert state.net.classifier.out_features == 120
+    pixels, _ = state.batch()
+    assert pixels.shape == (20, 3, 16, 16)
 
 
 def test_too_few_images_of_a_class_are_one_sentence():

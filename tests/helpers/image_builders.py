@@ -1,6 +1,7 @@
-"""Making files in the formats of CIFAR-10, for tests."""
+"""Making files in the formats of CIFAR-10, CIFAR-100 and ImageNet16, for tests."""
 
 import io
+import math
 import pickle
 import struct
 import tarfile
@@ -12,18 +13,18 @@ ROWS = 12
 """Images in a batch of the tests' archives, in the place of 10,000."""
 
 
-def made_images(rows: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Images uint8 (rows, 32, 32, 3), every one different, and labels int64 (rows,)."""
+def made_images(rows: int, seed: int = 0, side: int = 32, classes: int = 10) -> tuple[np.ndarray, np.ndarray]:
+    """Images uint8 (rows, side, side, 3), every one different, and labels int64 (rows,)."""
     rng = np.random.default_rng(seed)
-    return rng.integers(0, 256, (rows, 32, 32, 3), dtype=np.uint8), rng.integers(0, 10, rows)
+    return rng.integers(0, 256, (rows, side, side, 3), dtype=np.uint8), rng.integers(0, classes, rows)
 
 
 def planar(images: np.ndarray) -> np.ndarray:
-    """As CIFAR-10 stores them: (rows, 3072), first all red values, then green, then blue."""
-    return np.ascontiguousarray(images.transpose(0, 3, 1, 2)).reshape(-1, 3072)
+    """As the official files store them: (rows, 3 · side²), first all red values, then green, then blue."""
+    return np.ascontiguousarray(images.transpose(0, 3, 1, 2)).reshape(len(images), math.prod(images.shape[1:]))
 
 
-def python2_batch(images: np.ndarray, labels: np.ndarray) -> bytes:
+def python2_batch(images: np.ndarray, labels: np.ndarray, key: bytes = b"labels") -> bytes:
     """The bytes that Python 2's cPickle (protocol 2) and numpy of 2009 write: those of the official files."""
 
     def string(text: bytes) -> bytes:
@@ -40,7 +41,7 @@ def python2_batch(images: np.ndarray, labels: np.ndarray) -> bytes:
     )  # fmt: skip
     head = b"\x80\x02}q\x01(" + string(b"batch_label") + b"q\x02" + string(b"training batch 1 of 5") + b"q\x03"
     names = b"".join(string(b"toad_%d.png" % i) for i in range(3))
-    body = string(b"labels") + b"q\x04]q\x05" + numbers + string(b"data") + b"q\x06" + array
+    body = string(key) + b"q\x04]q\x05" + numbers + string(b"data") + b"q\x06" + array
     return head + body + string(b"filenames") + b"q\x10]q\x11(" + names + b"eu."
 
 
@@ -88,3 +89,45 @@ def official_files(kind: str, rows: int) -> tuple[dict[str, bytes], list[tuple[n
         **dict(reversed(files.items())),
         f"{folder}/batches.meta": b"(dp1",
     }, batches
+
+
+CIFAR100_NAMES = ("train", "test")
+
+
+def cifar100_files(kind: str, rows: int) -> tuple[dict[str, bytes], list[tuple[np.ndarray, np.ndarray]]]:
+    """The files of an archive of CIFAR-100, `rows` training and test images each, and what they hold."""
+    batches = [made_images(rows, seed, classes=100) for seed in range(2)]
+    if kind == "python":
+        contents = [python2_batch(images, labels, b"fine_labels") for images, labels in batches]
+    else:
+        contents = [_binary_with_superclass(images, labels) for images, labels in batches]
+    folder, suffix = ("cifar-100-python", "") if kind == "python" else ("cifar-100-binary", ".bin")
+    files = {f"{folder}/{name}{suffix}": text for name, text in zip(CIFAR100_NAMES, contents, strict=True)}
+    return {f"{folder}/meta": b"(dp1", **files}, batches
+
+
+def _binary_with_superclass(images: np.ndarray, labels: np.ndarray) -> bytes:
+    both = np.stack([labels // 5, labels], axis=1).astype(np.uint8)
+    return np.concatenate([both, planar(images)], axis=1).tobytes()
+
+
+IMAGENET16_NAMES = (*(f"train_data_batch_{i}" for i in range(1, 11)), "val_data")
+
+
+def imagenet16_batch(images: np.ndarray, labels: np.ndarray, protocol: int = 3) -> bytes:
+    """A pickled batch as image2numpy_imagenet_train.py writes it; labels are 1 to 1000."""
+    data = planar(images)
+    return pickle.dumps({"data": data, "labels": labels.tolist(), "mean": data.mean(axis=0)}, protocol)
+
+
+def imagenet16_files(protocol: int = 3) -> tuple[dict[str, bytes], list[tuple[np.ndarray, np.ndarray]]]:
+    """The eleven files, in an order that is not canonical, and the images and labels 1 to 1000 that they hold.
+
+    Each has eight images: as many bytes of pixels as its mean has, which is eight times as wide.
+    """
+    batches = []
+    for seed in range(11):
+        images, labels = made_images(8, seed, side=16, classes=1_000)
+        batches.append((images, np.concatenate([[1 + seed, 120, 121, 1_000], 1 + labels[4:]])))
+    files = {name: imagenet16_batch(*of, protocol) for name, of in zip(IMAGENET16_NAMES, batches, strict=True)}
+    return dict(reversed(files.items())), batches

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.images.augment import Augmentation
-from nasbench1shot1.images.store import CIFAR10_MEAN, CIFAR10_STD
+from nasbench1shot1.images.data_sets import CIFAR10
 
 
 def random_images(batch: int, seed: int = 0) -> torch.Tensor:
@@ -22,7 +22,7 @@ def generator(seed: int = 0) -> torch.Generator:
 
 
 def plain_normalise(image: np.ndarray) -> np.ndarray:
-    return (image / 255 - np.array(CIFAR10_MEAN)) / np.array(CIFAR10_STD)
+    return (image / 255 - np.array(CIFAR10.mean)) / np.array(CIFAR10.std)
 
 
 def plain_augment(image: np.ndarray, draws: list[int], aug: Augmentation) -> np.ndarray:

@@ -13,10 +13,11 @@ from image_builders import made_images
 
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError
 from nasbench1shot1.images import sample
+from nasbench1shot1.images.data_sets import CIFAR10
 from nasbench1shot1.images.image_set import describe_images, load_images
 from nasbench1shot1.images.sample import SAMPLE, read_sample, write_sample
 from nasbench1shot1.images.sources import import_images
-from nasbench1shot1.images.store import CIFAR10_MEAN, CIFAR10_STD, Columns, content_sha256
+from nasbench1shot1.images.store import Columns, content_sha256
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -103,7 +104,7 @@ def test_missing_cifar10_names_both_ways_out() -> None:
 
 
 def test_unknown_names_suggest_a_known_one(imported: Path) -> None:
-    with pytest.raises(InvalidInputError, match=r"did you mean 'mine'.*cifar10, cifar10-sample, mine"):
+    with pytest.raises(InvalidInputError, match=r"did you mean 'mine'.*cifar10, cifar10-sample, cifar100, mine"):
         load_images("min")
     with pytest.raises(InvalidInputError, match="unknown image set"):
         load_images("no/such/file.npz")
@@ -123,7 +124,7 @@ def test_batches_and_devices(imported: Path) -> None:
 
 def test_what_a_set_says_of_itself_goes_with_it_to_a_device(imported: Path) -> None:
     loaded = load_images("mine")
-    assert (loaded.dataset, loaded.classes, loaded.mean, loaded.std) == ("cifar10", 10, CIFAR10_MEAN, CIFAR10_STD)
+    assert (loaded.dataset, loaded.classes, loaded.mean, loaded.std) == ("cifar10", 10, CIFAR10.mean, CIFAR10.std)
     said = {"dataset": "cifar100", "classes": 100, "mean": (0.5, 0.4, 0.3), "std": (0.3, 0.2, 0.1)}
     elsewhere = dataclasses.replace(loaded, **said).to("meta")
     assert {name: getattr(elsewhere, name) for name in said} == said

@@ -119,6 +119,7 @@ def test_headers_in_a_chain_without_end(tmp_path: Path) -> None:
         read_official(tmp_path / "chain.tar")
 
 
+@pytest.mark.usefixtures("small_archives")
 @pytest.mark.parametrize("limit", ["_LARGEST_ARCHIVE", "_LARGEST", "_LARGEST_DESCRIPTION", "_MOST_MEMBERS"])
 def test_archives_larger_than_cifar10_are_not_read_on(
     limit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -131,7 +132,6 @@ def test_archives_larger_than_cifar10_are_not_read_on(
         "_MOST_MEMBERS": unpacked_tar([(tarfile.TarInfo(str(i)), b"") for i in range(200)]),
     }
     monkeypatch.setattr(archives, limit, {"_MOST_MEMBERS": 100}.get(limit, 2**20))
-    monkeypatch.setattr("nasbench1shot1.images.archives.ROWS_PER_BATCH", ROWS)
     (tmp_path / "bomb.tar.gz").write_bytes(gzip.compress(contents[limit], 1))
     with pytest.raises(DamagedFileError, match=r"bomb\.tar\.gz"):
         read_official(tmp_path / "bomb.tar.gz")

@@ -30,7 +30,6 @@ def test_download_checks_and_imports(
         download_images(address)
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()
     monkeypatch.setitem(sources.CHECKSUMS, archive.name, digest)
-    monkeypatch.setattr("nasbench1shot1.images.store.TRAINING_IMAGES", 5 * ROWS)
     assert download_images(address) == home / "images" / "cifar10"
     assert len(load_images("cifar10")) == 5 * ROWS
     assert [p.name for p in home.rglob("*") if p.is_file() and "images" not in p.parts] == []
@@ -49,7 +48,6 @@ def served(server: str, tmp_path: Path, small_archives: None, monkeypatch: pytes
     archive = write_tar(tmp_path / "served" / "cifar-10-python.tar.gz", official_files("python", ROWS)[0])
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()
     monkeypatch.setitem(sources.CHECKSUMS, archive.name, digest)
-    monkeypatch.setattr("nasbench1shot1.images.store.TRAINING_IMAGES", 5 * ROWS)
     return server, archive.stat().st_size
 
 

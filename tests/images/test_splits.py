@@ -125,8 +125,8 @@ def test_halves_are_balanced_over_the_sets_own_classes(classes: int) -> None:
 
 
 def test_a_data_set_without_ranges_is_refused(whole: ImageSet) -> None:
-    with pytest.raises(InvalidInputError, match="unknown data set 'cifar100'"):
-        split(replace(whole, dataset="cifar100"), "20k/20k", rng())
+    with pytest.raises(InvalidInputError, match="unknown data set 'mnist'"):
+        split(replace(whole, dataset="mnist"), "20k/20k", rng())
 
 
 @pytest.mark.parametrize("size", [0, -1, 1_751])

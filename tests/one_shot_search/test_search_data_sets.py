@@ -1,0 +1,78 @@
+"""Searches and scores on images of other sizes and classes than CIFAR-10's."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tiny_search import TINY, search
+
+import nasbench1shot1 as nb
+from nasbench1shot1.one_shot_search.memory import check_fits
+from nasbench1shot1.one_shot_search.options import search_options
+from nasbench1shot1.one_shot_search.shared_weights import shared_weights
+from nasbench1shot1.one_shot_search.sizes import supernet_size
+from nasbench1shot1.one_shot_search.state import begin
+from nasbench1shot1.runs import memory as machine
+from nasbench1shot1.supernets.presets import PRESETS
+
+
+def write_images(path: Path, classes: int, side: int, **arrays: object) -> Path:
+    """Three images of every class, of which the last two are test images."""
+    labels = np.arange(3 * classes) % classes
+    images = np.random.default_rng(0).integers(0, 256, (len(labels), side, side, 3), np.uint8)
+    np.savez(path, images=images, labels=labels, is_test=np.arange(len(labels)) >= classes, **arrays)
+    return path
+
+
+def test_a_search_on_imagenet16_takes_its_architecture_half_from_the_test_images(tmp_path):
+    images = write_images(tmp_path / "mine.npz", 120, 16, dataset="ImageNet16-120")
+    options = {"images": str(images), "images_per_half": None, "channels": 4, "epochs": 1}
+    run = search(tmp_path / "run", optimizer="darts", keep_weights_every=1, **options)
+    net, _ = run.supernet(1)
+    assert net.classifier.out_features == 120
+    state = begin(search_options({**TINY, **options}))
+    assert (len(state.split.weights), len(state.split.architecture)) == (120, 120)
+    assert state.split.architecture.min() == 120
+    augmentation = state.augmentation(1)
+    assert (augmentation.crop, augmentation.mean) == (2, state.images.mean)
+    batch = state.images_of(torch.from_numpy(state.split.architecture), augmentation, None)
+    expected = torch.from_numpy(np.load(images)["images"])[state.split.architecture]
+    torch.testing.assert_close(batch.images, augmentation.normalise(expected))
+    assert batch.images.shape[1:] == (3, 16, 16)
+    scores = shared_weights(state, 0).scores([state.net.space[0]])
+    assert 0 <= scores.errors[0] <= 1
+
+
+def test_a_search_on_an_own_data_set(tmp_path):
+    images = write_images(tmp_path / "mine.npz", 3, 24)
+    with np.load(images) as file:
+        np.savez(images, **{name: np.tile(file[name], (20,) + (1,) * (file[name].ndim - 1)) for name in file})
+    state = begin(search_options({**TINY, "images": str(images), "images_per_half": 21}))
+    assert state.net.classifier.out_features == 3
+    assert state.images.side == 24
+    assert state.augmentation(1).crop == 3
+
+
+@pytest.mark.parametrize("side", [16, 32, 64])
+def test_sizes_count_the_images_side(side):
+    preset, space = PRESETS["corrected"], nb.search_space("s1")
+    net, given = nb.Supernet(space, 4, 4, preset, classes=120), []
+    for cell in net.cells:
+        cell.register_forward_pre_hook(lambda cell, inputs: given.append(inputs[0].numel()))
+    with torch.no_grad():
+        net.eval()(torch.zeros(1, 3, side, side), space[0])
+    size = supernet_size(space, 4, 4, preset, classes=120, side=side)
+    assert size == (sum(parameter.numel() for parameter in net.parameters()), sum(given))
+
+
+def test_the_boundary_of_memory_depends_on_classes_and_side(monkeypatch):
+    config = search_options({**TINY, "batch_size": 8}).common
+    space = nb.search_space("s1")
+    size = supernet_size(space, 2, 1, PRESETS["corrected"], classes=120, side=16)
+    needed = 12 * size.parameters + 4 * 8 * size.activations
+    monkeypatch.setattr(machine, "memory_of", lambda device: needed)
+    check_fits(config, space, classes=120, side=16)
+    for more in ({"classes": 121, "side": 16}, {"classes": 120, "side": 17}):
+        with pytest.raises(nb.InvalidInputError, match="lower --channels"):
+            check_fits(config, space, **more)
