@@ -1,4 +1,4 @@
-"""Every tuner's promise: a study that was stopped proposes what an uninterrupted one does.
+"""Every tuner's promise: the default comes first, and a stopped study proposes what an uninterrupted one does.
 
 Each session proposes in a process of its own, because Python's hashes of strings differ between processes. The sessions
 of all tuners share a process.
@@ -11,6 +11,7 @@ import sys
 from typing import Any, get_args
 
 import pytest
+from toy_study import toy_space
 
 from nasbench1shot1.tuning.engine.interfaces import Tuner
 
@@ -52,6 +53,13 @@ def proposals(recorded: Sessions, seed_of_hashes: int) -> Sessions:
 @pytest.fixture(scope="module")
 def whole() -> Sessions:
     return proposals({tuner: [] for tuner in get_args(Tuner)}, seed_of_hashes=1)
+
+
+@pytest.mark.parametrize("tuner", get_args(Tuner))
+def test_the_first_configuration_is_the_default(whole: Sessions, tuner: Tuner) -> None:
+    default, epochs = dict(toy_space().get_default_configuration()), 2 if tuner == "random" else 1
+    assert whole[tuner][0] == [[0, 0, 0], default, epochs, False]
+    assert all(configuration != default for identity, configuration, *_ in whole[tuner] if identity != [0, 0, 0])
 
 
 def test_a_stopped_study_proposes_what_an_uninterrupted_one_does(whole: Sessions) -> None:

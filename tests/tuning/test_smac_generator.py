@@ -15,10 +15,9 @@ def told(space, observations, seed=0, random_fraction=0.0):
     return generator
 
 
-def test_the_first_configuration_is_the_default_and_the_next_ones_are_random():
+def test_configurations_are_random_until_a_budget_has_enough_observations():
     space = continuous_space()
     generator = told(space, [job(found, 0.5) for found in space.sample_configuration(7)])
-    assert generator.get_config(1, (0, 0, 0)) == (dict(space.get_default_configuration()), {"model_based_pick": False})
     assert generator.get_config(1, (0, 0, 1))[1] == {"model_based_pick": False}
     assert generator.get_config(1, (0, 0, 1)) == SmacGenerator(space, 0).get_config(4, (0, 0, 1))
     assert generator.get_config(1, (0, 0, 1)) != SmacGenerator(space, 1).get_config(1, (0, 0, 1))

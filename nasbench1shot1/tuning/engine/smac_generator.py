@@ -34,11 +34,9 @@ from smac.random_design import ProbabilityRandomDesign
 from smac.runhistory import StatusType, TrialInfo, TrialValue
 
 from nasbench1shot1.tuning.engine.generator import (
-    FIRST,
     MODEL_BASED,
     Configured,
     Proposed,
-    default_configuration,
     random_configuration,
     random_state,
 )
@@ -72,9 +70,7 @@ class SmacGenerator:
     def get_config(
         self, budget: int, configuration_id: ConfigurationId, pending: Sequence[Configured] = ()
     ) -> Proposed:
-        """Return the configuration with an identity; the first one is the space's default. SMAC avoids pending ones."""
-        if configuration_id == FIRST:
-            return default_configuration(self.configspace)
+        """Return the configuration with an identity. SMAC avoids pending ones."""
         rng = random_state(self.seed, *configuration_id)
         enough = max(map(len, self.observed.values()), default=0) >= self.min_points_in_model
         if not enough or rng.rand() < self.random_fraction:
