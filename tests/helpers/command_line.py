@@ -22,9 +22,10 @@ def new_process(
     cwd: Path | None = None,
     environment: Mapping[str, str] | None = None,
     redirected: str = "",
+    code: str = CODE,
 ) -> subprocess.CompletedProcess[str]:
     """Run it in a new interpreter; `redirected` is what a shell does with its output, such as ">&-" or "| head -1"."""
-    line = [sys.executable, "-c", CODE, *arguments]
+    line = [sys.executable, "-c", code, *arguments]
     if redirected:
         line = ["bash", "-c", f'set -o pipefail; "$@" {redirected}', "bash", *line]
     whole = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **WIDTH, **(environment or {})}

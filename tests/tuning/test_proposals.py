@@ -1,6 +1,7 @@
-"""Every tuner's promise: a study that was stopped proposes what an uninterrupted one does.
+"""Every tuner's promise: the default comes first, and a stopped study proposes what an uninterrupted one does.
 
-Each session proposes in a process of its own, because Python's hashes of strings differ between processes.
+Each session proposes in a process of its own, because Python's hashes of strings differ between processes. The sessions
+of all tuners share a process.
 """
 
 import json
@@ -10,6 +11,7 @@ import sys
 from typing import Any, get_args
 
 import pytest
+from toy_study import toy_space
 
 from nasbench1shot1.tuning.engine.interfaces import Tuner
 
@@ -21,32 +23,45 @@ from toy_study import toy_space
 from nasbench1shot1.tuning.engine.brackets import Brackets
 from nasbench1shot1.tuning.engine.proposer import Proposal, make_proposer
 
-tuner, iterations, recorded = json.loads(sys.argv[1])
-proposer = make_proposer(tuner, toy_space(), Brackets(1, 2, 2, iterations, only_maximum=tuner == "random"), 0)
-lines = []
-while not proposer.is_finished:
-    if len(lines) < len(recorded):
-        identity, *rest = recorded[len(lines)]
-        proposal = proposer.repeat(Proposal(tuple(identity), *rest))
-    else:
-        proposal = proposer.propose()
-    lines.append([proposal.configuration_id, proposal.configuration, proposal.epochs, proposal.model_based])
-    proposer.observe(proposal.configuration_id, proposal.epochs, loss_of(proposal.configuration, proposal.epochs))
-print(json.dumps(lines))
+def proposals(tuner, recorded):
+    proposer = make_proposer(tuner, toy_space(), Brackets(1, 2, 2, 8, only_maximum=tuner == "random"), 0)
+    while not proposer.is_finished:
+        if recorded:
+            identity, *rest = recorded.pop(0)
+            proposal = proposer.repeat(Proposal(tuple(identity), *rest))
+        else:
+            proposal = proposer.propose()
+        yield proposal.configuration_id, proposal.configuration, proposal.epochs, proposal.model_based
+        proposer.observe(proposal.configuration_id, proposal.epochs, loss_of(proposal.configuration, proposal.epochs))
+
+print(json.dumps({tuner: list(proposals(tuner, recorded)) for tuner, recorded in json.loads(sys.argv[1]).items()}))
 """
+Sessions = dict[str, list[Any]]
+"""Of every tuner, the proposals of a study."""
 
 
-def proposals(tuner: str, iterations: int, seed_of_hashes: int, recorded: list[Any] | None = None) -> list[Any]:
+def proposals(recorded: Sessions, seed_of_hashes: int) -> Sessions:
+    """The studies of all tuners, each continued after the proposals that were recorded."""
     environment = {**os.environ, "PYTHONHASHSEED": str(seed_of_hashes), "PYTHONPATH": os.pathsep.join(sys.path)}
-    arguments = [sys.executable, "-c", CODE, json.dumps([tuner, iterations, recorded or []])]
+    arguments = [sys.executable, "-c", CODE, json.dumps(recorded)]
     done = subprocess.run(arguments, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
-    found: list[Any] = json.loads(done.stdout.splitlines()[-1])
+    found: Sessions = json.loads(done.stdout.splitlines()[-1])
     return found
 
 
+@pytest.fixture(scope="module")
+def whole() -> Sessions:
+    return proposals({tuner: [] for tuner in get_args(Tuner)}, seed_of_hashes=1)
+
+
 @pytest.mark.parametrize("tuner", get_args(Tuner))
-def test_a_stopped_study_proposes_what_an_uninterrupted_one_does(tuner: str) -> None:
-    whole = proposals(tuner, 9, seed_of_hashes=1)
-    assert tuner == "random" or any(model_based for *_, model_based in whole)
-    assert proposals(tuner, 9, seed_of_hashes=2, recorded=whole[:12]) == whole
+def test_the_first_configuration_is_the_default(whole: Sessions, tuner: Tuner) -> None:
+    default, epochs = dict(toy_space().get_default_configuration()), 2 if tuner == "random" else 1
+    assert whole[tuner][0] == [[0, 0, 0], default, epochs, False]
+    assert all(configuration != default for identity, configuration, *_ in whole[tuner] if identity != [0, 0, 0])
+
+
+def test_a_stopped_study_proposes_what_an_uninterrupted_one_does(whole: Sessions) -> None:
+    assert [tuner for tuner in whole if any(model_based for *_, model_based in whole[tuner])] == ["bohb", "smac"]
+    assert proposals({tuner: lines[:12] for tuner, lines in whole.items()}, seed_of_hashes=2) == whole

@@ -3,7 +3,9 @@
 import numpy as np
 from ConfigSpace import Categorical, Configuration, ConfigurationSpace, ForbiddenEqualsClause, OrdinalHyperparameter
 from configurations_of_tests import continuous_space, job, mixed_space
+from smac import MultiFidelityFacade
 
+from nasbench1shot1.tuning.engine import smac_generator
 from nasbench1shot1.tuning.engine.smac_generator import SmacGenerator
 
 
@@ -15,10 +17,9 @@ def told(space, observations, seed=0, random_fraction=0.0):
     return generator
 
 
-def test_the_first_configuration_is_the_default_and_the_next_ones_are_random():
+def test_configurations_are_random_until_a_budget_has_enough_observations():
     space = continuous_space()
     generator = told(space, [job(found, 0.5) for found in space.sample_configuration(7)])
-    assert generator.get_config(1, (0, 0, 0)) == (dict(space.get_default_configuration()), {"model_based_pick": False})
     assert generator.get_config(1, (0, 0, 1))[1] == {"model_based_pick": False}
     assert generator.get_config(1, (0, 0, 1)) == SmacGenerator(space, 0).get_config(4, (0, 0, 1))
     assert generator.get_config(1, (0, 0, 1)) != SmacGenerator(space, 1).get_config(1, (0, 0, 1))
@@ -37,6 +38,17 @@ def test_seed_identity_and_observations_determine_a_proposal(tmp_path, monkeypat
     assert told(space, observations, seed=1).get_config(1, (1, 0, 1)) != proposed[1]
     assert (np.random.get_state()[1] == before).all()  # noqa: NPY002
     assert not list(tmp_path.iterdir())  # SMAC writes its own files elsewhere, and they are gone
+
+
+def test_proposals_are_those_of_smacs_default_forest(monkeypatch):
+    space = mixed_space()
+    generator = told(space, [job(one, one["rate"]) for one in space.sample_configuration(30)])
+    proposed = generator.get_config(1, (1, 0, 0))
+    monkeypatch.setattr(
+        smac_generator, "forest", lambda scenario, observations: MultiFidelityFacade.get_model(scenario)
+    )
+    assert generator.get_config(1, (1, 0, 0)) == proposed
+    assert proposed[1] == {"model_based_pick": True}
 
 
 def test_the_model_of_the_largest_budget_with_enough_observations_proposes():

@@ -34,11 +34,9 @@ from hpbandster.optimizers.config_generators.bohb import BOHB
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.tuning.engine.density import Density, log_acquisition
 from nasbench1shot1.tuning.engine.generator import (
-    FIRST,
     MODEL_BASED,
     Configured,
     Proposed,
-    default_configuration,
     random_configuration,
     random_state,
 )
@@ -79,9 +77,7 @@ class BohbGenerator(BOHB):  # type: ignore[misc]
     def get_config(
         self, budget: int, configuration_id: ConfigurationId, pending: Sequence[Configured] = ()
     ) -> Proposed:
-        """Return the configuration with an identity; the first one is the space's default. `pending` is not used."""
-        if configuration_id == FIRST:
-            return default_configuration(self.configspace)
+        """Return the configuration with an identity. `pending` is not used."""
         rng = random_state(self.seed, *configuration_id)
         if not self.kde_models or rng.rand() < self.random_fraction:
             return random_configuration(self.configspace, rng)

@@ -1,4 +1,4 @@
-"""The interface of configuration generators, and what all of them share: the default, random draws and seeds."""
+"""The interface of configuration generators, and what all of them share: random draws and seeds."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
@@ -16,8 +16,6 @@ Configured = dict[str, Scalar]
 Proposed = tuple[Configured, dict[str, bool]]
 """A configuration, and hpbandster's information about it."""
 
-FIRST: ConfigurationId = (0, 0, 0)
-"""Identity of the first configuration, which is the space's default."""
 MODEL_BASED = "model_based_pick"
 
 
@@ -27,7 +25,7 @@ class ConfigurationGenerator(Protocol):
     def get_config(
         self, budget: int, configuration_id: ConfigurationId, pending: Sequence[Configured] = ()
     ) -> Proposed:
-        """Return the configuration with an identity; the first one is the space's default.
+        """Return the configuration with an identity.
 
         Args:
             budget: the epochs of the configuration's first trial.
@@ -42,11 +40,6 @@ class ConfigurationGenerator(Protocol):
 def random_state(*numbers: int) -> np.random.RandomState:
     """Return a generator seeded by non-negative integers; hpbandster and scipy need this legacy type."""
     return np.random.RandomState(np.random.MT19937(np.random.SeedSequence(numbers)))
-
-
-def default_configuration(space: "ConfigurationSpace") -> Proposed:
-    """Return a space's default configuration."""
-    return plain(dict(space.get_default_configuration())), {MODEL_BASED: False}
 
 
 def random_configuration(space: "ConfigurationSpace", rng: np.random.RandomState) -> Proposed:

@@ -15,15 +15,17 @@ from hpbandster.optimizers.iterations import SuccessiveHalving
 from nasbench1shot1.tuning.engine.bohb_generator import BohbGenerator
 from nasbench1shot1.tuning.engine.brackets import Brackets
 from nasbench1shot1.tuning.engine.extra import require_extra
-from nasbench1shot1.tuning.engine.generator import MODEL_BASED, ConfigurationGenerator, Proposed
+from nasbench1shot1.tuning.engine.generator import MODEL_BASED, ConfigurationGenerator, Configured, Proposed
 from nasbench1shot1.tuning.engine.interfaces import BracketState, Tuner
 from nasbench1shot1.tuning.engine.random_generator import RandomGenerator
-from nasbench1shot1.tuning.engine.trial import ConfigurationId, Scalar
+from nasbench1shot1.tuning.engine.trial import ConfigurationId, Scalar, plain
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
     from numpy.typing import NDArray
 
+FIRST: ConfigurationId = (0, 0, 0)
+"""Identity of the first configuration, which is the space's default with every tuner."""
 RUNNING = "RUNNING"
 """hpbandster's status of a configuration whose trial has not ended."""
 
@@ -93,10 +95,15 @@ class BracketProposer(BOHB):  # type: ignore[misc]
 
     hpbandster's `Master.__init__` starts a dispatcher's threads, and its `run` waits on conditions without a time
     limit: both are left out. Budgets and numbers of configurations come from `Brackets`.
+
+    Args:
+        brackets: the plan of the study.
+        generator: proposes every configuration but the first.
+        default: the first configuration.
     """
 
-    def __init__(self, brackets: Brackets, generator: ConfigurationGenerator) -> None:
-        self.brackets, self.config_generator = brackets, generator
+    def __init__(self, brackets: Brackets, generator: ConfigurationGenerator, default: Configured) -> None:
+        self.brackets, self.config_generator, self._default = brackets, generator, default
         self.logger = logging.getLogger(__name__)
         self.iterations: list[Bracket] = []
         self._observed = 0
@@ -115,6 +122,8 @@ class BracketProposer(BOHB):  # type: ignore[misc]
     def _draw(self, budget: int, identity: ConfigurationId) -> Proposed:
         if self._recorded is not None:
             return self._recorded.configuration, {MODEL_BASED: self._recorded.model_based}
+        if identity == FIRST:
+            return self._default, {MODEL_BASED: False}
         data = [datum for bracket in self.iterations for datum in bracket.data.values()]
         pending = [datum.config for datum in data if datum.status == RUNNING]
         proposed: Proposed = self.config_generator.get_config(budget, identity, pending)
@@ -156,13 +165,14 @@ class BracketProposer(BOHB):  # type: ignore[misc]
 
 
 def make_proposer(tuner: Tuner, space: "ConfigurationSpace", brackets: Brackets, seed: int) -> Proposer:
-    """Return the proposer of a study.
+    """Return the proposer of a study; the first configuration that it proposes is the space's default.
 
     Raises:
         InvalidInputError: the tuner does not support the space.
         UserError: a package that the tuner needs is not installed.
     """
-    return BracketProposer(brackets, _generator(tuner, space, seed))
+    default = plain(dict(space.get_default_configuration()))
+    return BracketProposer(brackets, _generator(tuner, space, seed), default)
 
 
 def _generator(tuner: Tuner, space: "ConfigurationSpace", seed: int) -> ConfigurationGenerator:

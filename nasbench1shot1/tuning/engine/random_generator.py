@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING
 from hpbandster.core.dispatcher import Job
 from hpbandster.optimizers.config_generators.random_sampling import RandomSampling
 
-from nasbench1shot1.tuning.engine.generator import (
-    FIRST,
-    Configured,
-    Proposed,
-    default_configuration,
-    random_configuration,
-    random_state,
-)
+from nasbench1shot1.tuning.engine.generator import Configured, Proposed, random_configuration, random_state
 from nasbench1shot1.tuning.engine.trial import ConfigurationId
 
 if TYPE_CHECKING:
@@ -37,9 +30,7 @@ class RandomGenerator(RandomSampling):  # type: ignore[misc]
     def get_config(
         self, budget: int, configuration_id: ConfigurationId, pending: Sequence[Configured] = ()
     ) -> Proposed:
-        """Return the configuration with an identity; the first one is the space's default."""
-        if configuration_id == FIRST:
-            return default_configuration(self.configspace)
+        """Return the configuration with an identity."""
         return random_configuration(self.configspace, random_state(self.seed, *configuration_id))
 
     def new_result(self, job: Job, update_model: bool = True) -> None:
