@@ -62,7 +62,7 @@ def _values(table: "Table", metrics: "Metrics") -> list[tuple[str, str, str]]:
             continue
         exact = name in ("trainable_parameters", "flops")
         measured = exact or metrics.is_measured(name)
-        is_estimate = not exact and not table.is_measured(name, metrics.dataset, metrics.epochs)
+        is_estimate = not exact and not table.is_measured(name, metrics.dataset)
         rows.append((name, *_value_and_source(name, value, measured, is_estimate)))
     return rows
 
@@ -79,7 +79,7 @@ def _regrets(table: "Table", item: Any, metrics: "Metrics") -> list[tuple[str, s
                 regret = table.regret(item, space, split, metrics.epochs, metrics.dataset)  # type: ignore[arg-type]
             except OutOfDomainError:
                 continue
-            measured = table.is_measured(f"{split}_accuracy", metrics.dataset, metrics.epochs)
+            measured = table.is_measured(f"{split}_accuracy", metrics.dataset)
             rows.append((f"{split} regret in {space}", percent(regret), "measured" if measured else "predicted"))
     return rows
 

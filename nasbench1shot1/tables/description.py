@@ -147,7 +147,6 @@ def _describes_column(about: Any, epochs: list[int]) -> bool:
     own, images = about.get("epochs", []), about.get("images")
     return (
         (own == [] or (_is_budgets(own) and set(own) <= set(epochs)))
-        and ("measured_epochs" not in about or _is_budgets(about["measured_epochs"]))
         and (images is None or (_is_count(images) and images <= _MOST_IMAGES))
         and about.get("rounded") in (None, "float32")
         and (images is not None or about.get("rounded") is None)
@@ -155,14 +154,9 @@ def _describes_column(about: Any, epochs: list[int]) -> bool:
     )
 
 
-def is_measured(about: Mapping[str, Any], epochs: int | None = None) -> bool:
-    """Return whether a column's values, all of them or those at a budget, are measurements and not estimates.
-
-    Args:
-        about: the description of the column.
-        epochs: a budget. Default: all.
-    """
-    return about.get("fidelity") == "measured" or epochs in about.get("measured_epochs", ())
+def is_measured(about: Mapping[str, Any]) -> bool:
+    """Return whether a column's values, by its description, are measurements and not estimates."""
+    return bool(about.get("fidelity") == "measured")
 
 
 def fidelity(meta: dict[str, Any], dataset: str, epochs: int) -> str:
@@ -182,7 +176,7 @@ def fidelity(meta: dict[str, Any], dataset: str, epochs: int) -> str:
 
 def _is_predicted(meta: dict[str, Any], column: str, epochs: int) -> bool:
     about = meta["columns"].get(column, {})
-    return epochs in about.get("epochs", []) and not is_measured(about, epochs)
+    return epochs in about.get("epochs", []) and not is_measured(about)
 
 
 def _spearman(meta: dict[str, Any], epochs: int) -> float | None:

@@ -56,6 +56,7 @@ from nasbench1shot1.tables.description import (
     is_as_written,
     is_measured,
     keyed_by,
+    stored_name,
 )
 from nasbench1shot1.tables.description import HALFWAY as HALFWAY
 from nasbench1shot1.tables.description import METRICS as METRICS
@@ -116,9 +117,15 @@ class TableFolder:
             return self.metrics[name].values(rows, epochs, repeat)
         return np.full((*rows.shape, self.meta["repeats"]) if is_run(repeat, "all") else rows.shape, np.nan)
 
+    def trained(self, dataset: str, rows: Rows, epochs: int) -> NDArray[np.bool_]:
+        """Return which repeats of some rows have a training: those with an accuracy, (*rows.shape, K)."""
+        accuracies = [stored_name(self.meta, dataset, name) for name in METRICS if name.endswith("accuracy")]
+        known = [~np.isnan(self.values(name, rows, epochs, "all")) for name in accuracies]
+        return np.asarray(np.any(known, axis=0))
+
     def measurement(self, name: str, rows: Rows, epochs: int, repeat: Repeat) -> Floats:
         """What was measured of a column: its own values, or the raw single repeat beside an estimate; else NaN."""
-        if is_measured(self.meta["columns"].get(name, {}), epochs):
+        if is_measured(self.meta["columns"].get(name, {})):
             return self.values(name, rows, epochs, repeat)
         return self.values(MEASURED + name, rows, epochs, "all" if is_run(repeat, "all") else 0)
 

@@ -1,5 +1,6 @@
 """A column of accuracies or seconds: how its numbers are stored, and reading one or many of them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -149,12 +150,16 @@ def choose_repeat(
     shape: tuple[int, ...],
     rng: np.random.Generator | None,
     seeds: tuple[int, ...] = (),
+    trained: Callable[[], NDArray[np.bool_]] | None = None,
 ) -> Repeat:
-    """Check `run` of `Table.query`; "random" becomes one repeat drawn for each item, and a seed its repeat."""
+    """Check `run` of `Table.query`; "random" becomes one repeat drawn for each item, and a seed its repeat.
+
+    `trained` tells which repeats each item has, (*shape, repeats), if some may lack a few; only those are drawn.
+    """
     if isinstance(run, str):
         if run not in ("mean", "random", "all"):
             raise unknown_name("run", run, ("mean", "random", "all"))
-        return _drawn(repeats, shape, rng) if run == "random" else run
+        return _drawn(repeats, shape, rng, trained) if run == "random" else run
     number = whole_number("run", run, "'mean', 'random', 'all' or the number of a repeat")
     if number in seeds:
         return seeds.index(number)
@@ -172,8 +177,20 @@ def whole_number(name: str, value: Any, wanted: str) -> int:
     return int(value)
 
 
-def _drawn(repeats: int, shape: tuple[int, ...], rng: np.random.Generator | None) -> Repeat:
+def _drawn(
+    repeats: int,
+    shape: tuple[int, ...],
+    rng: np.random.Generator | None,
+    trained: Callable[[], NDArray[np.bool_]] | None,
+) -> Repeat:
     if not isinstance(rng, np.random.Generator):
         raise InvalidInputError("run='random' draws a repeat: give rng, a numpy Generator")
-    drawn = rng.integers(repeats, size=shape)
+    drawn = rng.integers(repeats, size=shape) if trained is None else _drawn_among(trained(), rng)
     return np.asarray(drawn, np.int64) if shape else int(drawn)
+
+
+def _drawn_among(trained: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.int64]:
+    """Draw one of the repeats (..., K) that each item has; 0 for an item without any."""
+    drawn = rng.integers(np.maximum(trained.sum(axis=-1), 1))
+    first_trained = np.argsort(~trained, axis=-1, kind="stable")
+    return np.take_along_axis(first_trained, np.asarray(drawn)[..., None], axis=-1)[..., 0]

@@ -1,8 +1,8 @@
 """The table: measured or estimated truth about every network, looked up in microseconds."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,15 +22,12 @@ from nasbench1shot1.tables.folder import (
     open_folder,
 )
 from nasbench1shot1.tables.items import Item, listed
-from nasbench1shot1.tables.metric_column import Run, choose_repeat, whole_number
+from nasbench1shot1.tables.metric_column import Rows, Run, choose_repeat, whole_number
 from nasbench1shot1.tables.metrics import Metrics as Metrics
 from nasbench1shot1.tables.metrics import answer, plain
 from nasbench1shot1.tables.names import named_table
 from nasbench1shot1.tables.rows import TableRows
 from nasbench1shot1.wording import counted
-
-if TYPE_CHECKING:
-    pass
 
 
 def load_table(path: str | Path | None = None) -> "Table":
@@ -74,8 +71,9 @@ class Table(TableRows):
         Args:
             x: what to look up.
             epochs: the budget that it was trained for. Default: the full budget.
-            run: "mean" over the repeats; "random", one drawn for each item; "all", on a last axis; or the number or
-                the seed of a repeat.
+            run: "mean" over the repeats; "random", one drawn for each item among those that it has; "all", on a last
+                axis; or the number or the seed of a repeat. Where only some items have a repeat, its values are NaN
+                for the others, and means leave it out.
             rng: where "random" draws from.
             halfway: the values half-way through that training instead of at its end.
             dataset: the training, one of `datasets`; required if the table has several.
@@ -89,7 +87,9 @@ class Table(TableRows):
         training = self._dataset(dataset), self._budget(epochs)
         if halfway:
             self._check_halfway(training[0])
-        repeat = choose_repeat(self.id, self.repeats, run, np.shape(rows), rng, self.seeds)
+        repeat = choose_repeat(
+            self.id, self.repeats, run, np.shape(rows), rng, self.seeds, self._trained(rows, training)
+        )
         return answer(self.id, self._folder, self.keys, rows, training, repeat, halfway)
 
     def value(
@@ -132,13 +132,14 @@ class Table(TableRows):
         """
         return self._folder.values(self._stored(metric, dataset), np.arange(len(self)), self._budget(epochs), "all")
 
-    def is_measured(self, metric: str, dataset: str | None = None, epochs: int | None = None) -> bool:
-        """Return whether all values of a metric, or those at a budget, are measurements and not estimates.
-
-        Estimates may be combined with measurements.
-        """
+    def is_measured(self, metric: str, dataset: str | None = None) -> bool:
+        """Return whether the values of a metric are measurements, and not estimates combined with measurements."""
         stored = stored_name(self._folder.meta, self._dataset(dataset), metric)
-        return is_measured(self._folder.meta["columns"].get(stored, {}), epochs)
+        return is_measured(self._folder.meta["columns"].get(stored, {}))
+
+    def _trained(self, rows: int | Rows, training: tuple[str, int]) -> Callable[[], NDArray[np.bool_]] | None:
+        """A function that tells which repeats rows have; None where all have all: repeats with seeds may be missing."""
+        return (lambda: self._folder.trained(training[0], np.asarray(rows), training[1])) if self.seeds else None
 
     def _stored(self, metric: str, dataset: str | None) -> str:
         if metric not in ALL_METRICS:
