@@ -46,9 +46,10 @@ def announce(state: SearchState, table: Table, folder: Path, console: Console | 
     say(f"{config.scale} scale: {size}, on {where}; preset {config.preset}")
     carried = f" (bundled; CIFAR-10 has {CIFAR10.training_images:,})" if config.images == "cifar10-sample" else ""
     say(f"Images: {len(halves.weights):,} + {len(halves.architecture):,} of {state.images.name}{carried}")
-    if halves.validation_images:
+    of_nasbench101 = state.net.space.family == "nasbench101"
+    if halves.validation_images and of_nasbench101:
         say(f"Preset {config.preset} searches on {halves.validation_images:,} images that NAS-Bench-101 validates on.")
-    if halves.unknown_images:
+    if halves.unknown_images and of_nasbench101:
         say(f"Of {halves.unknown_images:,} images nobody knows whether NAS-Bench-101 validates on them.")
     say(f"Table {table.id}")
     if table.name == "nb101-embedded":
