@@ -149,9 +149,14 @@ _IN_WORDS = {"estimated": "predicted, drawn towards the measurement where there 
 def _verify_hashes(table: "Table") -> None:
     from rich.console import Console
 
+    from nasbench1shot1.errors import InvalidInputError
     from nasbench1shot1.table_import.identity import verify_hashes
     from nasbench1shot1.table_import.progress import ImportBar
 
+    if table.keyed_by != "nasbench101":
+        raise InvalidInputError(
+            f"the table {table.id} has no hashes of cells, only NAS-Bench-101's have: omit --hashes"
+        )
     with ImportBar(Console()) as bar:
         verify_hashes(table, bar.show)
     print(f"{table.id}: the hash of each of its {len(table):,} cells is that of its graph, and no cell has two")
@@ -180,16 +185,19 @@ def _show(info: dict[str, Any]) -> None:
 
     console = literal_console(soft_wrap=True)
     epochs = ", ".join(map(str, info["epochs"]))
-    cells, repeats = counted(info["rows"], "cell"), counted(info["repeats"], "repeat")
-    console.print(f"Table {info['id']}: {cells}, budgets of {epochs} epochs, {repeats} of each")
+    network = "architecture" if info.get("keyed_by") == "nasbench201" else "cell"
+    rows, repeats = counted(info["rows"], network), counted(info["repeats"], "repeat")
+    console.print(f"Table {info['id']}: {rows}, budgets of {epochs} epochs, {repeats} of each")
     if info["spaces"]:
-        console.print("; ".join(f"{space}: {count:,} cells" for space, count in info["spaces"].items()))
+        console.print("; ".join(f"{space}: {counted(n, network)}" for space, n in info["spaces"].items()))
     console.print(f"In {info['folder']}")
     screen = Screen("column", "epochs", "what it is")
+    screen.columns[0].overflow = "fold"
     for name, about in info["columns"].items():
         if "fidelity" in about:
             fidelity = _IN_WORDS.get(about["fidelity"], about["fidelity"])
-            screen.add_row(name, ", ".join(map(str, about.get("epochs", ()))), fidelity)
+            partly = [f"; only {n:,} rows at {e} epochs" for e, n in about.get("known", {}).items() if n < info["rows"]]
+            screen.add_row(name, ", ".join(map(str, about.get("epochs", ()))), fidelity + "".join(partly))
     console.print(screen)
     for column, about in info.get("fidelity", {}).items():
         figures = about.get("108", about) if isinstance(about, dict) else {}
