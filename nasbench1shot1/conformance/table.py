@@ -1,17 +1,20 @@
-"""What every table must do, measured or estimated, however many budgets and repeats it has."""
+"""What every table must do, measured or estimated, whatever its data sets, budgets and repeats."""
 # ruff: noqa: D102  a test's name says what it checks
 
+from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
 import pytest
 
 from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
+from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.tables.table import Table
 
 N_DRAWN = 50
 SPLITS: tuple[Literal["validation", "test"], ...] = ("validation", "test")
-METRICS = ("validation_accuracy", "test_accuracy", "train_accuracy", "training_time", "trainable_parameters")
+ACCURACIES = ("validation_accuracy", "test_accuracy", "train_accuracy")
+METRICS = (*ACCURACIES, "training_time", "trainable_parameters")
 
 
 class TableConformance:
@@ -23,74 +26,110 @@ class TableConformance:
         raise NotImplementedError("give a fixture 'table' that returns the table")
 
     @pytest.fixture
-    def hashes(self, table: Table) -> list[str]:
-        """Hashes spread over the table, the first and the last among them."""
+    def names(self, table: Table) -> list[str]:
+        """Identifiers of rows spread over the table, the first and the last among them."""
         rows = np.random.default_rng(0).integers(len(table), size=N_DRAWN)
         return table.hashes([0, len(table) - 1, *rows.tolist()])
 
-    def test_rows_are_distinct_and_sorted_by_hash(self, table: Table) -> None:
-        hashes = table.hashes(np.arange(len(table)))
-        assert hashes == sorted(set(hashes))
+    def test_rows_are_distinct_and_sorted(self, table: Table) -> None:
+        names = table.hashes(np.arange(len(table)))
+        assert len(set(names)) == len(names)
+        assert table.rows(names).tolist() == list(range(len(table)))
+        if table.keyed_by == "nasbench101":
+            assert names == sorted(names)
 
-    def test_a_rows_cell_has_the_rows_hash(self, table: Table, hashes: list[str]) -> None:
-        cells = [table.cell(int(row)) for row in table.rows(hashes)]
-        assert [cell.hash for cell in cells] == hashes
+    def test_a_rows_network_is_found_in_its_row(self, table: Table, names: list[str]) -> None:
+        networks = [table.network(int(row)) for row in table.rows(names)]
+        assert table.rows(networks).tolist() == table.rows(names).tolist()
+        cells = [network for network in networks if isinstance(network, Cell)]
+        assert [cell.hash for cell in cells] == (names if cells else [])
         assert all(cell.is_valid for cell in cells)
-        assert table.rows(cells).tolist() == table.rows(hashes).tolist()
 
-    def test_a_sequence_is_answered_as_its_items(self, table: Table, hashes: list[str]) -> None:
-        for epochs in table.epochs:
-            together = table.query(hashes, epochs=epochs)
-            for i, hash_ in enumerate(hashes[:10]):
-                alone = table.query(hash_, epochs=epochs)
+    def test_a_sequence_is_answered_as_its_items(self, table: Table, names: list[str]) -> None:
+        for dataset, epochs in ((dataset, epochs) for dataset in table.datasets for epochs in table.epochs):
+            together = table.query(names, epochs, dataset=dataset)
+            for i, name in enumerate(names[:10]):
+                alone = table.query(name, epochs, dataset=dataset)
                 for metric in METRICS:
                     np.testing.assert_equal(getattr(together, metric)[i], getattr(alone, metric))
                     assert together.is_measured(metric)[i] == alone.is_measured(metric)
 
-    def test_the_mean_is_that_of_all_repeats(self, table: Table, hashes: list[str]) -> None:
-        every, mean = table.query(hashes, run="all"), table.query(hashes, run="mean")
-        assert every.validation_accuracy.shape == (len(hashes), table.repeats)
-        np.testing.assert_allclose(every.validation_accuracy.mean(axis=-1), mean.validation_accuracy, rtol=1e-12)
-        for repeat in range(table.repeats):
-            one = table.query(hashes, run=repeat)
-            np.testing.assert_array_equal(one.validation_accuracy, every.validation_accuracy[:, repeat])
+    def test_the_mean_is_that_of_all_repeats(self, table: Table, names: list[str]) -> None:
+        for dataset in table.datasets:
+            every, mean = (table.query(names, run=run, dataset=dataset) for run in ("all", "mean"))
+            assert every.validation_accuracy.shape == (len(names), table.repeats)
+            of_row = [_mean(values) for values in every.validation_accuracy]
+            np.testing.assert_allclose(of_row, mean.validation_accuracy, rtol=1e-12)
+            for repeat in range(table.repeats):
+                one = table.query(names, run=repeat, dataset=dataset)
+                np.testing.assert_array_equal(one.validation_accuracy, every.validation_accuracy[:, repeat])
 
-    def test_a_random_repeat_is_one_of_them_and_comes_from_the_generator(self, table: Table, hashes: list[str]) -> None:
-        drawn = [table.query(hashes, run="random", rng=np.random.default_rng(1)).validation_accuracy for _ in range(2)]
+    def test_a_random_repeat_is_one_of_them_and_comes_from_the_generator(self, table: Table, names: list[str]) -> None:
+        of = table.datasets[0]
+        drawn = [
+            table.query(names, run="random", rng=np.random.default_rng(1), dataset=of).validation_accuracy
+            for _ in range(2)
+        ]
         np.testing.assert_array_equal(*drawn)
-        every = table.query(hashes, run="all").validation_accuracy
-        assert (drawn[0][:, None] == every).any(axis=1).all()
+        every = table.query(names, run="all", dataset=of).validation_accuracy
+        assert ((drawn[0][:, None] == every).any(axis=1) | np.isnan(every).all(axis=1)).all()
         with pytest.raises(InvalidInputError, match="rng"):
-            table.query(hashes, run="random")
+            table.query(names, run="random", dataset=of)
 
-    def test_fractions_are_fractions_and_seconds_positive(self, table: Table, hashes: list[str]) -> None:
-        metrics = table.query(hashes)
-        for metric in METRICS[:3]:
-            values = getattr(metrics, metric)
-            assert ((values >= 0) & (values <= 1) | np.isnan(values)).all()
-        assert (metrics.training_time > 0).all()
-        assert (metrics.trainable_parameters > 0).all()
+    def test_fractions_are_fractions_and_seconds_positive(self, table: Table, names: list[str]) -> None:
+        for dataset in table.datasets:
+            metrics = table.query(names, dataset=dataset)
+            for metric in ACCURACIES:
+                values = getattr(metrics, metric)
+                assert ((values >= 0) & (values <= 1) | np.isnan(values)).all()
+            assert ((metrics.training_time > 0) | np.isnan(metrics.training_time)).all()
+            assert (metrics.trainable_parameters > 0).all()
 
     def test_regret_is_never_negative_and_zero_for_the_best(self, table: Table) -> None:
-        for reference in (*table.spaces, "nb101"):
-            hashes = table.hashes(table.members(reference))
-            for split in SPLITS:
-                assert table.regret(hashes, reference, split).min() == 0
-                cell, metrics = table.best(reference, split)
-                assert table.regret(cell, reference, split) == 0
-                assert metrics.hash == cell.hash
+        tested = 0
+        for reference in dict.fromkeys((*table.spaces, table.keys.WHOLE)):
+            names = table.hashes(table.members(reference))
+            for dataset, split in _known(table, reference):
+                tested += 1
+                assert table.regret(names, reference, split, dataset=dataset).min() == 0
+                network, metrics = table.best(reference, split, dataset=dataset)
+                assert table.regret(network, reference, split, dataset=dataset) == 0
+                assert metrics.hash == table.hashes(table.rows(network))[0]
+        assert tested
 
-    def test_what_the_table_lacks_is_refused(self, table: Table, hashes: list[str]) -> None:
+    def test_objectives_name_data_sets_of_the_table(self, table: Table) -> None:
+        for objective in table.objectives:
+            assert {objective.validation, objective.test} <= set(table.datasets)
+            assert table.objective(objective.dataset) == objective
+
+    def test_what_the_table_lacks_is_refused(self, table: Table, names: list[str]) -> None:
+        of = table.datasets[0]
+        with pytest.raises((OutOfDomainError, InvalidInputError)):
+            table.query("0" * 32, dataset=of)
         with pytest.raises(OutOfDomainError):
-            table.query("0" * 32)
-        with pytest.raises(OutOfDomainError):
-            table.query(hashes[0], epochs=max(table.epochs) + 1)
+            table.query(names[0], epochs=max(table.epochs) + 1, dataset=of)
         for repeat in (table.repeats, -1):
             with pytest.raises(OutOfDomainError):
-                table.query(hashes[0], run=repeat)
+                table.query(names[0], run=repeat, dataset=of)
         with pytest.raises(InvalidInputError):
-            table.regret(hashes[0], reference="no-such-space")
+            table.query(names[0], dataset="no-such-data-set")
+        with pytest.raises(InvalidInputError):
+            table.regret(names[0], reference="no-such-space", dataset=of)
 
     def test_the_id_names_table_version_and_content(self, table: Table) -> None:
         assert table.id.startswith(f"{table.name}-v{table.version}-")
         table.verify()
+
+
+def _known(table: Table, reference: str) -> Iterator[tuple[str, Literal["validation", "test"]]]:
+    """Yield the data sets and splits that all networks of a reference have values of, at the full budget."""
+    for dataset in table.datasets:
+        for split in SPLITS:
+            values = table.values(f"{split}_accuracy", dataset=dataset)[table.members(reference)]
+            if not np.isnan(values).all(axis=1).any():
+                yield dataset, split
+
+
+def _mean(values: np.ndarray) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else float("nan")

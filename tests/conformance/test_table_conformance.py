@@ -16,3 +16,9 @@ class TestMeasured(TableConformance):
     @pytest.fixture
     def table(self, measured_table: nb.Table) -> nb.Table:
         return measured_table
+
+
+class TestNASBench201(TableConformance):
+    @pytest.fixture
+    def table(self) -> nb.Table:
+        return nb.load_table("nb201")
