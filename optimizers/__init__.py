@@ -2,6 +2,6 @@
 
 Methods: darts (first and second order), gdas, pc_darts, snas, random_ws, enas, setn. Shared by those that learn Λ: adam
 (their base). By those that train the weights under a relaxation of Λ: gradient (their base), relaxation (Λ to mixing
-weights), updates (first and second order). By those that score candidates: sampling (the base of those that draw them, and
-the selection). ENAS alone has enas_controller.
+weights), updates (first and second order). By those that score candidates: sampling (the selection, and the base of
+those that draw candidates). ENAS alone has enas_controller.
 """
