@@ -1,12 +1,11 @@
-"""All analyses by name, with their figures' panels and their result in a line, as `nb1shot1 statistics` runs them."""
+"""The analyses of each benchmark by name, as `nb1shot1 statistics` runs them; here those of NAS-Bench-101."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
-import pandas
 
+from nasbench1shot1.errors import InvalidInputError, unknown_name
+from nasbench1shot1.experiments.space_statistics.analysis import Analysis, Frame
 from nasbench1shot1.experiments.space_statistics.autocorrelation import autocorrelation, plot_autocorrelation
 from nasbench1shot1.experiments.space_statistics.budget_correlation import budget_correlation, plot_budget_correlation
 from nasbench1shot1.experiments.space_statistics.cost import cost, plot_cost
@@ -20,6 +19,7 @@ from nasbench1shot1.experiments.space_statistics.distributions import (
 from nasbench1shot1.experiments.space_statistics.error_distribution import error_distribution, plot_error_distribution
 from nasbench1shot1.experiments.space_statistics.fitness_distance import fitness_distance, plot_fitness_distance
 from nasbench1shot1.experiments.space_statistics.isomorphic_copies import isomorphic_copies, plot_isomorphic_copies
+from nasbench1shot1.experiments.space_statistics.nasbench201.catalogue import ANALYSES as NASBENCH201_ANALYSES
 from nasbench1shot1.experiments.space_statistics.operation_replacement import (
     operation_replacement,
     plot_accuracy_change,
@@ -28,34 +28,6 @@ from nasbench1shot1.experiments.space_statistics.operation_replacement import (
 from nasbench1shot1.experiments.space_statistics.top_volume import plot_top_volume, top_volume
 from nasbench1shot1.tables.table import Table
 from nasbench1shot1.wording import counted
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-Frame = pandas.DataFrame
-
-
-@dataclass(frozen=True)
-class Analysis:
-    """A question: the function that answers it, its panels, its result in words.
-
-    Attributes:
-        ask: (table, ...) → frame; it takes `predicted`, and whichever of the options in `takes`.
-        panels: functions (frame, axes), side by side in the figure.
-        headline: what came out, in a line.
-        split: the split that the paper asked about; None where there is nothing to choose.
-        takes: further options: "split", "rng", "space".
-    """
-
-    ask: Callable[..., Frame]
-    panels: "tuple[Callable[[Frame, Axes | None], Axes], ...]"
-    headline: Callable[[Frame], str]
-    split: str | None = None
-    takes: tuple[str, ...] = ("split",)
-
-    def run(self, table: Table, options: dict[str, Any]) -> Frame:
-        """The frame for a table, under those of the options that the analysis takes; raises what it does."""
-        return self.ask(table, **{name: options[name] for name in ("predicted", *self.takes)})
 
 
 def _errors(frame: Frame) -> str:
@@ -119,7 +91,9 @@ def _volume(frame: Frame) -> str:
 
 ANALYSES = {
     "error-distribution": Analysis(error_distribution, (plot_error_distribution,), _errors, "test"),
-    "accuracy-distribution": Analysis(accuracy_distribution, (plot_accuracy_distribution,), _medians, takes=()),
+    "accuracy-distribution": Analysis(
+        accuracy_distribution, (plot_accuracy_distribution,), _medians, takes=("predicted",)
+    ),
     "noise-distribution": Analysis(noise_distribution, (plot_noise_distribution,), _medians, "test"),
     "cost": Analysis(cost, (plot_cost,), _costs, "validation"),
     "operation-replacement": Analysis(
@@ -128,9 +102,50 @@ ANALYSES = {
     "depth-and-width": Analysis(depth_and_width, (plot_by_depth, plot_by_width), _best_groups, "validation"),
     "budget-correlation": Analysis(budget_correlation, (plot_budget_correlation,), _budgets, "validation"),
     "autocorrelation": Analysis(
-        autocorrelation, (plot_autocorrelation,), _walk, "test", takes=("split", "rng", "space")
+        autocorrelation, (plot_autocorrelation,), _walk, "test", takes=("predicted", "split", "rng", "space")
     ),
     "fitness-distance": Analysis(fitness_distance, (plot_fitness_distance,), _distance, "test"),
     "isomorphic-copies": Analysis(isomorphic_copies, (plot_isomorphic_copies,), _copies, "test"),
-    "top-volume": Analysis(top_volume, (plot_top_volume,), _volume, "test", takes=("split", "rng")),
+    "top-volume": Analysis(top_volume, (plot_top_volume,), _volume, "test", takes=("predicted", "split", "rng")),
 }
+"""The analyses of NAS-Bench-101 and NAS-Bench-1Shot1."""
+
+CATALOGUES: dict[str, tuple[str, Mapping[str, Analysis]]] = {
+    "nasbench101": ("NAS-Bench-101", ANALYSES),
+    "nasbench201": ("NAS-Bench-201", NASBENCH201_ANALYSES),
+}
+"""The name and the analyses of the benchmark by `Table.keyed_by`."""
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Raise InvalidInputError for a name that is not an analysis of any benchmark."""
+    known = [name for _, analyses in CATALOGUES.values() for name in analyses]
+    if unknown := [name for name in names if name not in known]:
+        raise unknown_name("analysis", unknown[0], known)
+
+
+def analyses_of(table: Table, names: Sequence[str] = ()) -> dict[str, Analysis]:
+    """Return analyses by name; none selects all of the table's benchmark.
+
+    Raises InvalidInputError for an unknown analysis, or one of another benchmark.
+    """
+    check_names(names)
+    benchmark, analyses = CATALOGUES[table.keyed_by]
+    if others := [name for name in names if name not in analyses]:
+        raise InvalidInputError(
+            f"'{others[0]}' does not apply to the table {table.id} of {benchmark}: choose from {', '.join(analyses)}"
+        )
+    return {name: analyses[name] for name in names or analyses}
+
+
+def check_options(table: Table, given: Mapping[str, bool]) -> None:
+    """Raise InvalidInputError for an option that no analysis of the table's benchmark takes.
+
+    Args:
+        table: any.
+        given: names of options of `Analysis.takes`, and whether the user gave a value.
+    """
+    benchmark, analyses = CATALOGUES[table.keyed_by]
+    takes = {name for analysis in analyses.values() for name in analysis.takes}
+    if refused := [name for name, is_given in given.items() if is_given and name not in takes]:
+        raise InvalidInputError(f"--{refused[0]} does not apply to the analyses of {benchmark}: remove it")

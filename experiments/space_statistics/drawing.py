@@ -54,14 +54,31 @@ def finish(axes: "Axes", frame: pandas.DataFrame, title: str) -> "Axes":
     return axes
 
 
-def figure_of(panels: "tuple[Any, ...]", frame: pandas.DataFrame) -> "Figure":
-    """One figure of all panels of a frame, each a function (frame, axes), with one line about the data."""
-    figure = new_figure(len(panels))
-    for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+def figure_of(
+    panels: "tuple[Any, ...]",
+    frame: pandas.DataFrame,
+    columns: int | None = None,
+    panel_inches: tuple[float, float] | None = None,
+) -> "Figure":
+    """One figure of all panels of a frame, each a function (frame, axes), with one line about the data.
+
+    Args:
+        panels: drawn row by row.
+        frame: what they draw.
+        columns: panels in a row. Default: all.
+        panel_inches: width and height of a panel.
+    """
+    columns = columns or len(panels)
+    figure, rows = new_figure(columns), -(-len(panels) // columns)
+    width = 100 * columns
+    if panel_inches:
+        figure.set_size_inches(panel_inches[0] * columns, panel_inches[1] * rows)
+        width = int(19 * panel_inches[0]) * columns
+    for axes, panel in zip(figure.subplots(rows, columns, squeeze=False).flat, panels, strict=True):
         panel(frame, axes)
         for text in [text for text in axes.texts if text.get_gid() == _CAPTION]:
             text.remove()
-    figure.supxlabel(_wrapped(frame.attrs, 100 * len(panels)), fontsize=7, color=GREY)
+    figure.supxlabel(_wrapped(frame.attrs, width), fontsize=7, color=GREY)
     return figure
 
 

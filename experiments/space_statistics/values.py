@@ -61,7 +61,8 @@ def caption(attributes: Mapping[Any, Any]) -> str:
     """The line under a figure: how many rows stand behind it, whether they are measured, and the table's id."""
     rows, total = attributes["rows"], attributes["rows"] + attributes["dropped"]
     kind = "PREDICTED, not measured:" if attributes["predicted"] else "measured:"
-    said = f"{attributes['quantity']}, {kind} {rows:,} of {total:,} rows of table {attributes['table']}"
+    unit = attributes.get("unit", "rows")
+    said = f"{attributes['quantity']}, {kind} {rows:,} of {total:,} {unit} of table {attributes['table']}"
     if attributes["predicted"]:
         said += f"; {attributes['measured_rows']:,} of them with a measurement drawn in"
     return "\n".join([said, *attributes.get("notes", ())])

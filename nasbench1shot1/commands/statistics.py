@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 
 if TYPE_CHECKING:
-    from nasbench1shot1.experiments.space_statistics.catalogue import Analysis
+    from nasbench1shot1.experiments.space_statistics.analysis import Analysis
     from nasbench1shot1.tables.table import Table
 
 SUMMARY = "summary.json"
@@ -16,11 +16,13 @@ SUMMARY = "summary.json"
 
 @dataclass(frozen=True)
 class Statistics:
-    """Run the analyses of NAS-Bench-101 and NAS-Bench-1Shot1 on a table. Each writes a CSV file and a picture.
+    """Run the analyses of a table's benchmark on it. Each writes a CSV file and a picture.
 
-    error-distribution, accuracy-distribution, noise-distribution, cost, operation-replacement, depth-and-width,
-    budget-correlation, autocorrelation, fitness-distance, isomorphic-copies, top-volume. Only measurements are used,
-    unless --predicted is given.
+    NAS-Bench-101 and NAS-Bench-1Shot1: error-distribution, accuracy-distribution, noise-distribution, cost,
+    operation-replacement, depth-and-width, budget-correlation, autocorrelation, fitness-distance, isomorphic-copies,
+    top-volume. NAS-Bench-201: accuracy-by-parameters, accuracy-by-flops, dataset-ranks, correlation-matrix,
+    short-training-ranks, known-cells, schedule-correlation, pareto-fronts. Only measurements are used, unless
+    --predicted is given.
     """
 
     names: Annotated[
@@ -29,13 +31,15 @@ class Statistics:
     ] = ()
     """Names of the analyses."""
     table: str | None = None
-    """Folder or name of the table ("nb101-sample": the real sample). Default: the table in use."""
+    """Folder or name of the table ("nb101-sample": a sample, "nb201": NAS-Bench-201). Default: the table in use."""
     out: Path | None = None
     """Folder of the results. Default: statistics/TABLE."""
     split: Literal["test", "validation"] | None = None
-    """Accuracy to analyse. Default: the paper's choice if the table has it measured, else validation."""
+    """Accuracy to analyse (NAS-Bench-101). Default: the paper's choice if it is measured, else validation."""
     space: str | None = None
     """Choice-block space of the random walk of autocorrelation. Default: all encodings."""
+    kind: Literal["all", "unique_skip_connect", "unique"] | None = None
+    """Architectures that count (NAS-Bench-201): all, or one for each topology. Default: all."""
     predicted: bool = False
     """Use the table's estimates where measurements are missing; every figure then states this."""
     seed: int = 0
@@ -43,28 +47,32 @@ class Statistics:
 
     def run(self) -> None:
         """Run the analyses, write and print; raises UserError where none could be answered."""
-        from nasbench1shot1.errors import UserError, unknown_name
-        from nasbench1shot1.experiments.space_statistics.catalogue import ANALYSES
+        from nasbench1shot1.errors import UserError
+        from nasbench1shot1.experiments.space_statistics.catalogue import analyses_of, check_names, check_options
         from nasbench1shot1.files import check_writable, write_json
         from nasbench1shot1.tables.table import load_table
 
-        if unknown := [name for name in self.names if name not in ANALYSES]:
-            raise unknown_name("analysis", unknown[0], ANALYSES)
+        check_names(self.names)
         table = load_table(self.table)
+        analyses, asked = analyses_of(table, self.names), self._asked()
+        check_options(table, {name: value not in (None, False) for name, value in asked.items()})
         out = self.out or Path("statistics") / table.id
         check_writable(out)
         answers, refusals = {}, {}
-        for name in self.names or ANALYSES:
+        for name, analysis in analyses.items():
             try:
-                answers[name] = self._answer(name, ANALYSES[name], table, out)
+                answers[name] = self._answer(name, analysis, table, out)
             except UserError as refusal:
                 refusals[name] = str(refusal)
         if not answers:
             raise UserError("; ".join(dict.fromkeys(refusals.values())))
-        asked = {"split": self.split, "space": self.space, "predicted": self.predicted, "seed": self.seed}
-        summary = {"table": table.id, "asked": asked, "answers": answers, "refusals": refusals}
+        summary = {"table": table.id, "asked": {**asked, "seed": self.seed}, "answers": answers, "refusals": refusals}
         write_json(out / SUMMARY, _without_nan(summary))
         _show(table, answers, refusals, out)
+
+    def _asked(self) -> dict[str, Any]:
+        """The options that only some analyses take."""
+        return {"split": self.split, "space": self.space, "kind": self.kind, "predicted": self.predicted}
 
     def _answer(self, name: str, analysis: "Analysis", table: "Table", out: Path) -> dict[str, Any]:
         """Ask, write CSV and PNG, and return what is to be said of it."""
@@ -78,11 +86,13 @@ class Statistics:
             "predicted": self.predicted,
             "rng": np.random.default_rng(self.seed),
             "space": self.space,
+            "kind": self.kind or "all",
         }
         frame = analysis.run(table, options)
         with replacing(out / f"{name}.csv") as file:
             file.write(frame.to_csv(index=False).encode())
-        save_figure(figure_of(analysis.panels, frame), out / f"{name}.png")
+        figure = figure_of(analysis.panels, frame, analysis.columns, analysis.panel_inches)
+        save_figure(figure, out / f"{name}.png")
         return {"headline": analysis.headline(frame), **{str(name): value for name, value in frame.attrs.items()}}
 
     def _split(self, analysis: "Analysis", table: "Table") -> str | None:
@@ -105,7 +115,8 @@ def _show(table: "Table", answers: dict[str, dict[str, Any]], refusals: dict[str
     screen.add_column("result")
     for name, answer in answers.items():
         kind = "predicted" if answer["predicted"] else "measured"
-        screen.add_row(name, f"{answer['headline']}\n{answer['rows']:,} {kind} rows, {answer['quantity']}")
+        rows = f"{answer['rows']:,} {kind} {answer.get('unit', 'rows')}, {answer['quantity']}"
+        screen.add_row(name, f"{answer['headline']}\n{rows}")
     console = literal_console()
     console.print(screen)
     for name, sentence in refusals.items():

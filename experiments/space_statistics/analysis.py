@@ -1,0 +1,41 @@
+"""What an analysis of a table is: a function that answers a question, its figure's panels, its result in a line."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pandas
+
+from nasbench1shot1.tables.table import Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Frame = pandas.DataFrame
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """A question: the function that answers it, its panels, its result in words.
+
+    Attributes:
+        ask: (table, ...) → frame; it takes the options in `takes`.
+        panels: functions (frame, axes), row by row in the figure.
+        headline: what came out, in a line.
+        split: the split that the paper asked about; None where there is nothing to choose.
+        takes: options of the command line: "predicted", "split", "rng", "space", "kind".
+        columns: panels in a row of the figure. Default: all.
+        panel_inches: width and height of a panel. Default: the size that `drawing.new_figure` chooses.
+    """
+
+    ask: Callable[..., Frame]
+    panels: "tuple[Callable[[Frame, Axes | None], Axes], ...]"
+    headline: Callable[[Frame], str]
+    split: str | None = None
+    takes: tuple[str, ...] = ("predicted", "split")
+    columns: int | None = None
+    panel_inches: tuple[float, float] | None = None
+
+    def run(self, table: Table, options: dict[str, Any]) -> Frame:
+        """The frame for a table, under those of the options that the analysis takes; raises what it does."""
+        return self.ask(table, **{name: options[name] for name in self.takes})

@@ -1,0 +1,104 @@
+"""Accuracy of every architecture by index and by cost: NAS-Bench-201's figure 2 and NATS-Bench's figure 3."""
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import pandas
+
+from nasbench1shot1.experiments.space_statistics.drawing import COLOURS, GREY, axes_or_new, finish
+from nasbench1shot1.experiments.space_statistics.nasbench201.measurements import (
+    DATASETS,
+    RESNET,
+    SPLITS,
+    Column,
+    Measurements,
+)
+from nasbench1shot1.tables.table import Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Cost = Literal["trainable_parameters", "flops"]
+AXES = {"trainable_parameters": "parameters [millions]", "flops": "FLOPs [millions]", "index": "official index"}
+
+
+def accuracy_by_cost(table: Table, cost: Cost = "trainable_parameters", kind: str = "all") -> pandas.DataFrame:
+    """Training, validation and test accuracy of every architecture at the full budget, and what it costs.
+
+    Args:
+        table: a table of NAS-Bench-201.
+        cost: "trainable_parameters", or "flops" of a forward pass on one image.
+        kind: architectures that count, a kind of the space nb201.
+
+    Returns:
+        `index` (official), `dataset`, `split`, `accuracy` (fraction, mean over seeds), the cost, and `n`, the number of
+        architectures with this data set and split. `attrs["resnet"]` compares the ResNet cell with the best test
+        accuracy of each data set, among all architectures and among those that cost as much.
+
+    Raises:
+        InvalidInputError: the table is of another benchmark, or the kind is unknown.
+        OutOfDomainError: the table has none of the values.
+    """
+    found = Measurements(table, kind)
+    columns = found.columns(("train", *SPLITS))
+    words = f"accuracy at {found.full_budget} epochs and {AXES[cost].split()[0]}"
+    attributes = found.attributes(words, columns, "star: the ResNet cell", cost=cost)
+    frame = pandas.concat([_long(found, column, cost) for column in columns if column.n], ignore_index=True)
+    place = found.place(RESNET)
+    star = None if place is None else int(found.indices[place])
+    frame.attrs = {**attributes, "resnet_index": star, "resnet": _compared(frame, star, cost)}
+    return frame
+
+
+def plot_accuracy(
+    frame: pandas.DataFrame, ax: "Axes | None" = None, *, dataset: str, split: str = "test", against: str
+) -> "Axes":
+    """Draw accuracies of a data set and split against "index", "trainable_parameters" or "flops"."""
+    axes = axes_or_new(ax)
+    shown = frame[(frame["dataset"] == dataset) & (frame["split"] == split)]
+    scale = 1 if against == "index" else 1e6
+    axes.scatter(
+        shown[against] / scale,
+        100 * shown["accuracy"],
+        s=3,
+        alpha=0.35,
+        linewidths=0,
+        color=COLOURS[0],
+        rasterized=True,
+    )
+    star = shown[shown["index"] == frame.attrs["resnet_index"]]
+    axes.scatter(
+        star[against] / scale, 100 * star["accuracy"], marker="*", s=170, color=COLOURS[4], edgecolors="black", zorder=3
+    )
+    axes.locator_params(axis="x", nbins=5)
+    axes.set_xlabel(AXES[against])
+    axes.set_ylabel(f"{split} accuracy [%]")
+    if shown.empty:
+        axes.text(0.5, 0.5, "not in this table", transform=axes.transAxes, ha="center", color=GREY)
+        axes.set_xticks([])
+        axes.set_yticks([])
+    return finish(axes, frame, f"{DATASETS[dataset]}, {split}: n = {len(shown):,}")
+
+
+def _long(found: Measurements, column: Column, cost: Cost) -> pandas.DataFrame:
+    """The architectures that have a value of a column."""
+    parts = {
+        "index": found.indices,
+        "dataset": column.dataset,
+        "split": column.split,
+        "accuracy": column.accuracy,
+        cost: found.cost(column.dataset, cost),
+        "n": column.n,
+    }
+    return pandas.DataFrame(parts)[column.known]
+
+
+def _compared(frame: pandas.DataFrame, star: int | None, cost: Cost) -> list[dict[str, Any]]:
+    """Test accuracy of the ResNet cell beside the best of each data set."""
+    compared = []
+    for dataset, tested in frame[frame["split"] == "test"].groupby("dataset", sort=False):
+        for resnet in tested[tested["index"] == star].to_dict("records"):
+            equal = tested.loc[tested[cost] == resnet[cost], "accuracy"].max()
+            best = tested["accuracy"].max()
+            of_best = {"best": float(best), "best_of_equal_cost": float(equal)}
+            compared.append({"dataset": dataset, "accuracy": resnet["accuracy"], **of_best})
+    return compared

@@ -1,0 +1,200 @@
+"""What a table of NAS-Bench-201 has measured, column by column, and the words about it that every figure carries."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
+from nasbench1shot1.experiments.space_statistics.values import Floats, check_enough
+from nasbench1shot1.search_spaces.nasbench201 import SPACE
+from nasbench1shot1.tables.table import Table
+
+DATASETS = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100", "ImageNet16-120": "ImageNet16-120"}
+"""The data sets of NAS-Bench-201 and their names in figures."""
+REFERENCE = "cifar10"
+"""The data set by whose test accuracy the papers rank."""
+SPLITS = ("validation", "test")
+SHORT = 12
+"""Epochs of the short schedule, H‡ of NAS-Bench-201's section 4; its learning rate ends at 0, too."""
+RESNET = "|nor_conv_3x3~0|+|none~0|nor_conv_3x3~1|+|skip_connect~0|none~1|skip_connect~2|"
+"""The residual block, which NAS-Bench-201's figure 2 marks with a star."""
+ALL_SKIP = "|skip_connect~0|+|skip_connect~0|skip_connect~1|+|skip_connect~0|skip_connect~1|skip_connect~2|"
+"""The cell that DARTS finds in NAS-Bench-201's table 5."""
+
+
+class Column(NamedTuple):
+    """Accuracies of a data set, for each architecture the mean over its repeats.
+
+    Attributes:
+        dataset: one of `DATASETS`.
+        split: "train", "validation" or "test".
+        epochs: budget.
+        accuracy: (N,) fractions, NaN where there is no measurement.
+    """
+
+    dataset: str
+    split: str
+    epochs: int
+    accuracy: Floats
+
+    @property
+    def name(self) -> str:
+        """Data set and split in words, "CIFAR-10 test" for example."""
+        return f"{DATASETS.get(self.dataset, self.dataset)} {self.split}"
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """(N,) which architectures have a measurement."""
+        known: NDArray[np.bool_] = ~np.isnan(self.accuracy)
+        return known
+
+    @property
+    def n(self) -> int:
+        """Number of architectures that have a measurement."""
+        return int(self.known.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Measurements:
+    """The measurements of N architectures of a table; estimates are left out.
+
+    Attributes:
+        table: a table of NAS-Bench-201.
+        kind: which architectures of the space count: "all", "unique_skip_connect" or "unique".
+
+    Raises InvalidInputError for a table of another benchmark or an unknown kind.
+    """
+
+    table: Table
+    kind: str = "all"
+
+    def __post_init__(self) -> None:
+        if self.table.keyed_by != "nasbench201":
+            raise InvalidInputError(
+                f"the table {self.table.id} is not of NAS-Bench-201: open one that is, 'nb201' for example"
+            )
+        SPACE.check_kind(self.kind)
+
+    @cached_property
+    def rows(self) -> NDArray[np.int64]:
+        """(N,) the rows of the architectures, ascending."""
+        return np.flatnonzero(np.isin(np.asarray(self.table.column("index")), np.asarray(SPACE.numbers(self.kind))))
+
+    @cached_property
+    def indices(self) -> NDArray[np.int64]:
+        """(N,) their official indices."""
+        return np.asarray(self.table.column("index")[self.rows], np.int64)
+
+    @cached_property
+    def datasets(self) -> list[str]:
+        """The data sets that the table has values for."""
+        return [objective.dataset for objective in self.table.objectives]
+
+    @property
+    def full_budget(self) -> int:
+        """Epochs of the long schedule, 200."""
+        return self.table.full_budget
+
+    def column(self, dataset: str, split: str, epochs: int | None = None) -> Column:
+        """Return a column, all NaN where the table has none.
+
+        Validation and training accuracy on CIFAR-10 belong to a training on 25,000 images, test accuracy to one on
+        50,000. Raises OutOfDomainError for an unknown budget or data set.
+        """
+        if dataset not in self.datasets:
+            raise OutOfDomainError(f"the table {self.table.id} has no values of {dataset}: open another table")
+        objective = self.table.objective(dataset)
+        training = objective.test if split == "test" else objective.validation
+        epochs = self.full_budget if epochs is None else epochs
+        repeats = self.table.measured(f"{split}_accuracy", epochs, training)[self.rows]
+        mean = np.ma.masked_invalid(repeats).mean(axis=1)
+        return Column(dataset, split, epochs, np.ma.filled(mean.astype(float), np.nan))
+
+    def columns(self, splits: Iterable[str] = SPLITS, epochs: int | None = None) -> list[Column]:
+        """Return the columns of all data sets, in the order of the papers' tables."""
+        splits = tuple(splits)
+        return [self.column(dataset, split, epochs) for dataset in self.datasets for split in splits]
+
+    def cost(self, dataset: str, name: str) -> NDArray[np.int64]:
+        """(N,) "trainable_parameters" or "flops", which depend on the number of classes and on the image size."""
+        training = self.table.objective(dataset).test
+        stored = name if len(self.table.datasets) == 1 else f"{training}.{name}"
+        return np.asarray(self.table.column(stored)[self.rows], np.int64)
+
+    def place(self, architecture: str) -> int | None:
+        """The place of an architecture among the N by its official string; None if it is not among them."""
+        try:
+            found = np.flatnonzero(self.rows == self.table.row_of(architecture))
+        except OutOfDomainError:
+            return None
+        return int(found[0]) if len(found) else None
+
+    def reference(self) -> Column:
+        """CIFAR-10 test accuracy, by which the papers rank; raises OutOfDomainError if fewer than three have it."""
+        column = self.column(REFERENCE, "test")
+        check_enough(column.n, 3, f"architectures with {column.name} accuracy at {column.epochs} epochs", self.table)
+        return column
+
+    def attributes(self, quantity: str, columns: Iterable[Column], *notes: str, **more: Any) -> dict[Any, Any]:
+        """What a frame keeps in `attrs`: table, quantity, number of architectures, what is missing.
+
+        Args:
+            quantity: what the frame has, in words.
+            columns: all columns that the question asks for, missing ones too.
+            notes: further lines of the caption.
+            more: further attributes.
+
+        Raises OutOfDomainError if none of the columns has a value.
+        """
+        columns = list(columns)
+        known = np.any([column.known for column in columns], axis=0)
+        if not known.any():
+            asked = ", ".join(column.name for column in columns)
+            raise OutOfDomainError(f"the table {self.table.id} has no measured accuracy of {asked}: open another table")
+        kind = () if self.kind == "all" else (f"one architecture for each topology (kind {self.kind})",)
+        n, missing = int(known.sum()), missing_columns(columns)
+        return {
+            "table": self.table.id,
+            "quantity": quantity,
+            "predicted": False,
+            "unit": "architectures",
+            "rows": n,
+            "measured_rows": n,
+            "dropped": len(self.rows) - n,
+            "kind": self.kind,
+            "missing": missing,
+            "notes": [*kind, *missing, *self._trainings(columns), *notes],
+            **more,
+        }
+
+    def _trainings(self, columns: list[Column]) -> list[str]:
+        """A line for the caption if two trainings stand behind the values of a data set."""
+        splits = {dataset: [c.split for c in columns if c.dataset == dataset] for dataset in self.datasets}
+        objectives = [o for o in self.table.objectives if o.validation != o.test and "test" in splits[o.dataset]]
+        return [
+            f"{DATASETS.get(o.dataset, o.dataset)}: test accuracy of training {o.test}, all else of {o.validation}"
+            for o in objectives
+            if set(splits[o.dataset]) > {"test"}
+        ]
+
+
+def missing_columns(columns: Iterable[Column]) -> list[str]:
+    """Return a line about columns without a value, and one about columns that only some architectures have."""
+    columns = list(columns)
+    absent = [f"{column.name} at {column.epochs} epochs" for column in columns if column.n == 0]
+    partial = [
+        f"{column.name} at {column.epochs} epochs ({column.n:,} of {len(column.accuracy):,})"
+        for column in columns
+        if 0 < column.n < len(column.accuracy)
+    ]
+    lines = [f"not in this table: {', '.join(absent)}"] if absent else []
+    return lines + ([f"known for a biased subset of the architectures only: {', '.join(partial)}"] if partial else [])
+
+
+def tick_label(dataset: str, split: str) -> str:
+    """Return the name of a column on narrow lines, for ticks."""
+    return f"{DATASETS.get(dataset, dataset)} {split}".replace("ImageNet16", "ImageNet 16").replace(" ", "\n")
