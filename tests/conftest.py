@@ -4,10 +4,12 @@ import os
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
+from multiprocessing import forkserver
 from pathlib import Path
 
 import numpy as np
 import pytest
+import warm_process
 from hypothesis import settings
 from image_builders import ROWS
 from local_server import serving
@@ -58,6 +60,14 @@ def images_decoded_once() -> Iterator[None]:
     """Searches share the bundled images, which each would decode anew; tests of the decoder call it themselves."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(image_set, "read_sample", cache(sample.read_sample))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_fork_server() -> Iterator[None]:
+    """Python has one fork server, and who starts it decides what it imports: so nobody does but warm_process.py."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(forkserver, "set_forkserver_preload", lambda names: warm_process.context())
         yield
 
 

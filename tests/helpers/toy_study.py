@@ -1,13 +1,10 @@
 """A study of the toy objective, and a recorder that keeps what a study needs."""
 
 import json
-import multiprocessing
-import os
-import sys
 import time
 from functools import partial
 
-import pytest
+import warm_process
 from ConfigSpace import CategoricalHyperparameter, ConfigurationSpace, EqualsCondition, Float, Integer
 
 from nasbench1shot1.runs.folder import as_json_line, read_lines
@@ -103,12 +100,8 @@ def observed(folder):
 
 def in_fork(target, *arguments, **options):
     """Start a function in a new process that need not import hpbandster again."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["toy_study"])
-    process = context.Process(target=target, args=arguments, kwargs=options)
-    with pytest.MonkeyPatch.context() as patch:  # Python 3.11's fork server looks for modules only there
-        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
-        process.start()
+    process = warm_process.context().Process(target=target, args=arguments, kwargs=options)
+    process.start()
     return process
 
 

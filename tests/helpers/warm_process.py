@@ -1,4 +1,4 @@
-"""Processes of their own that start at once: forked from a server that has imported PyTorch and the package.
+"""Processes of their own that start at once: forked from a server that has imported what tests need.
 
 Importing takes several times as long as a test's small run. Nothing else is shared: a process has its own memory,
 arguments, environment, working folder and standard streams, and dies of a signal like any other. What is tested of the
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import cache
 from multiprocessing import get_context
 from multiprocessing.context import ForkServerContext
-from multiprocessing.forkserver import ensure_running
+from multiprocessing.forkserver import ensure_running, set_forkserver_preload
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
@@ -28,16 +28,19 @@ PRELOADED = [
     "pytest",
     "nasbench1shot1.cli",
     "nasbench1shot1.cell_training",
+    "nasbench1shot1.conformance.tiny_search",
     "nasbench1shot1.one_shot_search.searching",
     "nasbench1shot1.proxy_training",
+    "toy_study",
 ]
-"""What small runs spend most of their time importing."""
+"""What small runs and studies spend most of their time importing."""
 
 
 @cache
-def _context() -> ForkServerContext:
+def context() -> ForkServerContext:
+    """Processes of the fork server, of which Python has only one: it must have imported what any test needs."""
     context = get_context("forkserver")
-    context.set_forkserver_preload(PRELOADED)
+    set_forkserver_preload(PRELOADED)
     with patch.dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path)):  # Python 3.11 preloads before it sets sys.path
         ensure_running()
     return context
@@ -51,7 +54,7 @@ def python(
     with TemporaryDirectory() as folder:
         streams = [Path(folder) / "out", Path(folder) / "err"]
         place = (str(cwd or Path.cwd()), {**os.environ, **(environment or {})})
-        process = _context().Process(target=_execute, args=(code, line, *place, streams))
+        process = context().Process(target=_execute, args=(code, line, *place, streams))
         process.start()
         process.join()
         out, err = (path.read_text(encoding="utf-8") if path.exists() else "" for path in streams)
