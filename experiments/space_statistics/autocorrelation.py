@@ -35,7 +35,7 @@ def autocorrelation(
     rng: np.random.Generator,
     space: str | ChoiceBlockSpace | None = None,
     split: str = "test",
-    epochs: int = 108,
+    epochs: int | None = None,
     steps: int = 100_000,
     shifts: int = 100,
     predicted: bool = False,

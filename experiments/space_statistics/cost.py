@@ -20,7 +20,11 @@ COLUMNS = ("training_time", "trainable_parameters", "accuracy")
 
 
 def cost(
-    table: Table, cell: Cell | None = None, split: str = "validation", epochs: int = 108, predicted: bool = False
+    table: Table,
+    cell: Cell | None = None,
+    split: str = "validation",
+    epochs: int | None = None,
+    predicted: bool = False,
 ) -> pandas.DataFrame:
     """Training time, parameters and accuracy of every cell of which both measurements are known.
 
@@ -28,7 +32,7 @@ def cost(
         table: any.
         cell: its neighbours are marked, if one is given; it need not be in the table.
         split: of which the accuracy is.
-        epochs: budget.
+        epochs: budget. Default: the full one of the table.
         predicted: take estimates where nothing is measured.
 
     Returns:
@@ -38,6 +42,7 @@ def cost(
 
     Raises OutOfDomainError where fewer than three cells have both.
     """
+    epochs = table.full_budget if epochs is None else epochs
     values = known_values(table, accuracy(split), epochs, predicted)
     seconds = known_values(table, "training_time", epochs, predicted)
     rows = np.intersect1d(values.rows, seconds.rows)

@@ -19,7 +19,7 @@ MEASURES = ("depth", "width")
 
 
 def depth_and_width(
-    table: Table, split: str = "validation", epochs: int = 108, predicted: bool = False
+    table: Table, split: str = "validation", epochs: int | None = None, predicted: bool = False
 ) -> pandas.DataFrame:
     """Mean accuracy and time of the cells of each depth and of each width.
 

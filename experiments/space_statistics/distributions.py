@@ -23,7 +23,7 @@ _STEPS = 2000
 """More steps than pixels: a curve is thinned to so many."""
 
 
-def accuracy_distribution(table: Table, epochs: int = 108, predicted: bool = False) -> pandas.DataFrame:
+def accuracy_distribution(table: Table, epochs: int | None = None, predicted: bool = False) -> pandas.DataFrame:
     """Empirical distribution functions of training, validation and test accuracy, means over the repeats.
 
     Returns:
@@ -32,6 +32,7 @@ def accuracy_distribution(table: Table, epochs: int = 108, predicted: bool = Fal
 
     Raises OutOfDomainError where no split is known.
     """
+    epochs = table.full_budget if epochs is None else epochs
     known = {split: values_or_nan(table, accuracy(split), epochs, predicted) for split in SPLITS}
     present = {split: values for split, values in known.items() if len(values.rows)}
     if not present:

@@ -28,7 +28,7 @@ def error_distribution(
     table: Table,
     spaces: Sequence[str | ChoiceBlockSpace] = SPACES,
     split: str = "test",
-    epochs: int = 108,
+    epochs: int | None = None,
     predicted: bool = False,
 ) -> pandas.DataFrame:
     """The error of every distinct cell of some spaces, and how many architectures of each kind have that cell.
@@ -37,7 +37,7 @@ def error_distribution(
         table: any; cells without a value are dropped.
         spaces: names or spaces, made of choice blocks.
         split: "test", "validation" or "train".
-        epochs: budget.
+        epochs: budget. Default: the full one of the table.
         predicted: take estimates where nothing is measured.
 
     Returns:

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def fitness_distance(table: Table, split: str = "test", epochs: int = 108, predicted: bool = False) -> pandas.DataFrame:
+def fitness_distance(
+    table: Table, split: str = "test", epochs: int | None = None, predicted: bool = False
+) -> pandas.DataFrame:
     """Accuracy of the known cells by their edit distance from the best known one.
 
     Returns:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def isomorphic_copies(
     table: Table,
     split: str = "test",
-    epochs: int = 108,
+    epochs: int | None = None,
     top: int | None = None,
     vertices: int | None = None,
     rule: str = "pruned",
@@ -30,7 +30,7 @@ def isomorphic_copies(
     Args:
         table: any.
         split: of which the accuracy is.
-        epochs: budget.
+        epochs: budget. Default: the full one of the table.
         top: how many cells; if not given, those within two standard errors of the best, or without repeats the 12 best.
         vertices: of an encoding, those of the table's largest cells if not given; 7 in NAS-Bench-101, which has
             2²¹ · 3⁵ = 509,607,936 encodings.

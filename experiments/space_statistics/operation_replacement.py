@@ -25,7 +25,7 @@ NAMES = ("3×3 convolution", "1×1 convolution", "3×3 max-pooling")
 
 
 def operation_replacement(
-    table: Table, split: str = "validation", epochs: int = 108, predicted: bool = False
+    table: Table, split: str = "validation", epochs: int | None = None, predicted: bool = False
 ) -> pandas.DataFrame:
     """Mean effect of replacing one operation, over every vertex of every cell whose changed cell is known as well.
 

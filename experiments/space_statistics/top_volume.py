@@ -30,7 +30,7 @@ def top_volume(
     table: Table,
     rng: np.random.Generator,
     split: str = "test",
-    epochs: int = 108,
+    epochs: int | None = None,
     top: int | None = None,
     samples: int = 20_000,
     vertices: int | None = None,

@@ -68,27 +68,29 @@ def caption(attributes: Mapping[Any, Any]) -> str:
     return "\n".join([said, *attributes.get("notes", ())])
 
 
-def known_values(table: Table, metric: str, epochs: int = 108, predicted: bool = False) -> Values:
+def known_values(table: Table, metric: str, epochs: int | None = None, predicted: bool = False) -> Values:
     """A metric of a whole table: measurements, or with `predicted` the table's own values, estimates among them.
 
     Args:
         table: any.
         metric: "validation_accuracy", "test_accuracy", "train_accuracy" or "training_time".
-        epochs: budget.
+        epochs: budget. Default: the full one of the table.
         predicted: take estimates where the table's column is not measured.
 
     Raises:
         OutOfDomainError: the table has no such budget, or no row has a value; the sentence says what would help.
         InvalidInputError: unknown metric.
     """
+    epochs = table.full_budget if epochs is None else epochs
     found = values_or_nan(table, metric, epochs, predicted)
     if len(found.rows) == 0:
         raise OutOfDomainError(_refusal(table, metric, epochs, predicted))
     return found
 
 
-def values_or_nan(table: Table, metric: str, epochs: int = 108, predicted: bool = False) -> Values:
+def values_or_nan(table: Table, metric: str, epochs: int | None = None, predicted: bool = False) -> Values:
     """`known_values` of a metric that an analysis can do without: NaN where the table knows nothing."""
+    epochs = table.full_budget if epochs is None else epochs
     is_estimate = predicted and not table.is_measured(metric)
     measured = table.measured(metric, epochs)
     n_measured = int((~np.isnan(measured).any(axis=1)).sum())
