@@ -3,7 +3,7 @@
 Every convolution has padding that keeps the image's size, and no bias; batch-norm has PyTorch's default momentum.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -68,6 +68,16 @@ def stem(channels: int) -> nn.Sequential:
 def average_pool_3x3(x: Tensor) -> Tensor:
     """3×3 average pooling with stride 1; size kept, and padding does not count."""
     return F.avg_pool2d(x, kernel_size=3, stride=1, padding=1, count_include_pad=False)
+
+
+def node_value(outputs: Sequence[Tensor], like: Tensor) -> Tensor:
+    """Return the value of a node, the sum of its incoming edges' outputs (N, C, H, W); zeros as `like` without any."""
+    if not outputs:
+        return torch.zeros_like(like)
+    total = outputs[0]
+    for output in outputs[1:]:
+        total = total + output  # a sum over a stack of them would not keep channels_last
+    return total
 
 
 def edge_operation(name: str, channels: int, affine: bool) -> Callable[[Tensor], Tensor]:

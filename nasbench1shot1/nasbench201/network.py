@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.layers import initialise
 from nasbench1shot1.nasbench201.architecture import EdgeArchitecture
-from nasbench1shot1.nasbench201.layers import ResidualBlock, batch_norm, edge_operation, stem
+from nasbench1shot1.nasbench201.layers import ResidualBlock, batch_norm, edge_operation, node_value, stem
 from nasbench1shot1.nasbench201.operations import EDGES, N_NODES, OPERATIONS
 
 STAGES = 3
@@ -17,12 +17,17 @@ _AREAS = {"nor_conv_1x1": 1, "nor_conv_3x3": 9}
 
 
 class NetworkCell(nn.Module):
-    """A cell of four nodes, (N, C, H, W) → (N, C, H, W); each node is the sum of its incoming edges."""
+    """A cell of four nodes, (N, C, H, W) → (N, C, H, W); each node is the sum of its incoming edges.
+
+    As published, every edge is computed, even if its target does not reach the output. A convolution on a node without
+    inputs is computed, too: it returns the shift of its batch-norm.
+    """
 
     def __init__(self, operations: Sequence[int], channels: int) -> None:
         super().__init__()
-        self._names = [OPERATIONS[operation] for operation in operations]
-        built = {str(e): edge_operation(name, channels, affine=True) for e, name in enumerate(self._names)}
+        names = [OPERATIONS[operation] for operation in operations]
+        self._edges = [(e, *EDGES[e]) for e, name in enumerate(names) if name != "none"]
+        built = {str(e): edge_operation(names[e], channels, affine=True) for e, _, _ in self._edges}
         self._plain = {e: compute for e, compute in built.items() if not isinstance(compute, nn.Module)}
         self.edges = nn.ModuleDict({e: layer for e, layer in built.items() if isinstance(layer, nn.Module)})
 
@@ -30,9 +35,9 @@ class NetworkCell(nn.Module):
         """Compute all edges, in the order of `EDGES`."""
         nodes: list[Tensor] = [x]
         for target in range(1, N_NODES):
-            incoming = [(str(e), source) for e, (to, source) in enumerate(EDGES) if to == target]
+            incoming = [(str(e), source) for e, to, source in self._edges if to == target]
             outputs = [(self.edges[e] if e in self.edges else self._plain[e])(nodes[source]) for e, source in incoming]
-            nodes.append(torch.stack(outputs).sum(dim=0))
+            nodes.append(node_value(outputs, x))
         return nodes[-1]
 
 
@@ -83,7 +88,7 @@ def build_edge_network(
         generator: draws the initial weights from PyTorch's default distributions. Default: a generator with seed 0.
 
     Raises:
-        InvalidInputError: something that is not an `EdgeArchitecture`, or a number less than 1.
+        InvalidInputError: something that is not an `EdgeArchitecture`, or a number that is not whole or less than 1.
     """
     if not isinstance(architecture, EdgeArchitecture):
         raise InvalidInputError(
@@ -120,6 +125,7 @@ def multiply_adds(
 ) -> int:
     """Return the multiply-adds of convolutions and the classifier for one image of `side` × `side` pixels.
 
+    `side` is a multiple of 4, because the image is halved twice.
     By default 7,783,040 + 3,932,160 n₁ + 35,389,440 n₃. The FLOPs of NAS-Bench-201's table count batch-norm and
     pooling, too.
     """
@@ -147,5 +153,5 @@ def _conv(in_channels: int, out_channels: int, area: int) -> int:
 
 def _check_size(channels: int, cells_per_stage: int, classes: int) -> None:
     for name, value in (("channels", channels), ("cells_per_stage", cells_per_stage), ("classes", classes)):
-        if value < 1:
-            raise InvalidInputError(f"{name} must be at least 1, not {value}")
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise InvalidInputError(f"{name} must be a whole number of at least 1, not {value!r}")

@@ -12,7 +12,14 @@ from torch import Tensor, nn
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.layers import broadcastable, check_partial, on_part, weighted_sum
 from nasbench1shot1.nasbench201.architecture import EdgeArchitecture
-from nasbench1shot1.nasbench201.layers import ReLUConvBN, ResidualBlock, average_pool_3x3, batch_norm, stem
+from nasbench1shot1.nasbench201.layers import (
+    ReLUConvBN,
+    ResidualBlock,
+    average_pool_3x3,
+    batch_norm,
+    node_value,
+    stem,
+)
 from nasbench1shot1.nasbench201.operations import EDGES, N_NODES, OPERATIONS
 from nasbench1shot1.supernets.presets import Preset
 from nasbench1shot1.supernets.skeletons import stack_starts
@@ -67,7 +74,7 @@ class EdgeCell(nn.Module):
                 "skeleton 'nasbench201'"
             )
         check_partial(channels, partial_channels)
-        self.out_channels = channels
+        self.out_channels, self._partial = channels, partial_channels
         self.edges = nn.ModuleList(MixedEdge(channels, self.affine, partial_channels) for _ in EDGES)
 
     def forward(
@@ -79,16 +86,28 @@ class EdgeCell(nn.Module):
     ) -> Tensor:
         """(N, C, H, W) → (N, C, H, W); arguments as those of `Supernet.forward`, checked."""
         chosen = operations if path is None else path.operations
-        needed = set(range(len(EDGES))) if path is None else live_edges(path.operations)
-        nodes: list[Tensor | None] = [x, *[None] * (N_NODES - 1)]
-        for e, (target, source) in enumerate(EDGES):
-            value = nodes[source]
-            if e not in needed or value is None:
-                continue
-            of_edge = None if mixing is None else mixing["operations"][..., e, :]
-            output = self.edges[e](value, of_edge, None if chosen is None else chosen[e])
-            nodes[target] = output if nodes[target] is None else nodes[target] + output
-        return torch.zeros_like(x) if nodes[-1] is None else nodes[-1]
+        needed = set(range(len(EDGES))) if path is None else self._needed(path)
+        nodes = [x]
+        for target in range(1, N_NODES):
+            incoming = [(e, nodes[source]) for e, (to, source) in enumerate(EDGES) if to == target and e in needed]
+            outputs = [self._edge(e, value, mixing, chosen) for e, value in incoming]
+            nodes.append(node_value(outputs, x))
+        return nodes[-1]
+
+    def _edge(
+        self, e: int, x: Tensor, mixing: Mapping[str, Tensor] | None, operations: Sequence[int] | None
+    ) -> Tensor:
+        weights = None if mixing is None else mixing["operations"][..., e, :]
+        output: Tensor = self.edges[e](x, weights, None if operations is None else operations[e])
+        return output
+
+    def _needed(self, path: EdgeArchitecture) -> set[int]:
+        """Return the edges whose outputs reach the output of the cell.
+
+        Zeroised edges are not among them, unless channels bypass their operation. Edges from a node without inputs are:
+        batch-norm maps zeros to its shift.
+        """
+        return live_edges(path.operations) if self._partial == 1 else set(range(len(EDGES)))
 
     def check_operations(self, operations: Sequence[int]) -> None:
         """Raise InvalidInputError unless this is the number of an operation for every edge."""

@@ -1,0 +1,42 @@
+"""What tests of networks need of a space of NAS-Bench-201's architectures: numbers, and the one-hot mixing weights."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import nasbench1shot1 as nb
+from nasbench1shot1.nasbench201.numbering import all_operations, index_of
+
+
+class EdgeSpace(nb.OneShotSpace):
+    """All 15,625 architectures, by official index."""
+
+    name, id, kinds = "nb201", "edges-of-tests", ("all",)
+    skeleton, family = "nasbench201", "nasbench201"
+
+    def __init__(self, cell_kind: str = "nasbench201") -> None:
+        self.cell_kind = cell_kind
+
+    def __len__(self) -> int:
+        return 5**6
+
+    def __getitem__(self, index: int) -> nb.EdgeArchitecture:
+        return nb.EdgeArchitecture("nb201", all_operations()[self.checked_number(index)].tolist())
+
+    def index(self, arch: nb.Architecture) -> int:
+        if not isinstance(arch, nb.EdgeArchitecture):
+            raise nb.InvalidInputError(f"{arch} is not in nb201")
+        return index_of(arch.operations)
+
+    def mixing_shapes(self) -> dict[str, tuple[int, ...]]:
+        return {"operations": (6, 5)}
+
+    def one_hot(self, arch: nb.EdgeArchitecture) -> dict[str, NDArray[np.float32]]:
+        return {"operations": np.eye(5, dtype=np.float32)[list(arch.operations)]}
+
+    def _unused(self, *arguments: Any, **named: Any) -> Any:
+        raise NotImplementedError
+
+    count = numbers = sample = neighbours = configuration_space = from_configuration = to_configuration = _unused
+    choices = discretise = _unused

@@ -1,0 +1,144 @@
+"""NAS-Bench-201's stand-alone networks: their cost in closed form, their initial weights, bad input."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from naive_supernet import batch_norm
+from torch import nn
+from torch.nn import functional as F
+
+import nasbench1shot1 as nb
+from nasbench1shot1.nasbench201.network import build_edge_network, edge_parameter_count, multiply_adds
+from nasbench1shot1.nasbench201.numbering import all_operations
+
+PAIRS = [(n3, n1) for n3 in range(7) for n1 in range(7 - n3)]
+"""All 28 numbers of edges with 3×3 and 1×1 convolutions."""
+
+
+def with_convolutions(n3: int, n1: int) -> nb.EdgeArchitecture:
+    others = [1, 4, 0, 1, 4, 0][: 6 - n3 - n1]
+    order = np.random.default_rng(10 * n3 + n1).permutation(6)
+    return nb.EdgeArchitecture("nb201", np.array([3] * n3 + [2] * n1 + others)[order].tolist())
+
+
+def parameters(net: nn.Module) -> int:
+    return sum(p.numel() for p in net.parameters())
+
+
+@torch.no_grad()
+def counted_multiply_adds(net: nn.Module, side: int) -> int:
+    """Of convolutions and the classifier, as the layers are called."""
+    counts: list[int] = []
+
+    def count(layer: Any, _: Any, output: torch.Tensor) -> None:
+        counts.append(output.numel() * layer.weight[0].numel())
+
+    hooks = [layer.register_forward_hook(count) for layer in net.modules() if isinstance(layer, nn.Conv2d | nn.Linear)]
+    net.eval()(torch.zeros(1, 3, side, side))
+    for hook in hooks:
+        hook.remove()
+    return sum(counts)
+
+
+@pytest.mark.parametrize(("n3", "n1"), PAIRS)
+def test_the_published_network_has_the_counted_cost(n3: int, n1: int) -> None:
+    arch = with_convolutions(n3, n1)
+    net = build_edge_network(arch)
+    assert parameters(net) == edge_parameter_count(arch.operations) == 73_306 + 243_040 * n3 + 28_000 * n1
+    wanted = multiply_adds(arch.operations)
+    assert counted_multiply_adds(net, 32) == wanted == 7_783_040 + 35_389_440 * n3 + 3_932_160 * n1
+    assert counted_multiply_adds(net, 16) == multiply_adds(arch.operations, side=16)
+
+
+def test_random_architectures_of_any_size_have_the_counted_cost() -> None:
+    rng = np.random.default_rng(0)
+    for number, operations in enumerate(all_operations()[rng.choice(15_625, 100, replace=False)].tolist()):
+        channels, cells, classes = (int(n) for n in rng.integers((1, 1, 1), (33, 4, 121)))
+        with torch.device("meta" if number % 5 else "cpu"):
+            arch = nb.EdgeArchitecture("nb201", operations)
+            net = build_edge_network(arch, channels=channels, cells_per_stage=cells, classes=classes)
+        assert parameters(net) == edge_parameter_count(operations, channels, cells, classes)
+        if number % 5 == 0:
+            assert counted_multiply_adds(net, 16) == multiply_adds(operations, channels, cells, classes, side=16)
+
+
+def test_the_table_has_the_parameters_of_the_networks() -> None:
+    table = nb.load_table("nb201")
+    for row in (0, 6111, 9930, 15_624):
+        arch = table.network(row)
+        metrics = table.query(arch, dataset="cifar10-valid")
+        assert metrics.trainable_parameters == edge_parameter_count(arch.operations)
+
+
+def test_the_cells_are_the_naive_ones() -> None:
+    """Written down edge by edge, with an edge that leads nowhere and a convolution on a node without inputs."""
+    arch = nb.EdgeArchitecture.parse(
+        "|none~0|+|nor_conv_3x3~0|nor_conv_1x1~1|+|avg_pool_3x3~0|skip_connect~1|skip_connect~2|"
+    )
+    net = build_edge_network(arch, channels=4, cells_per_stage=1).double()
+    generator = torch.Generator().manual_seed(0)
+    for layer in net.modules():
+        if isinstance(layer, nn.BatchNorm2d):
+            layer.bias.data.normal_(0, 1, generator=generator)
+    x, state = torch.randn(5, 4, 8, 8, dtype=torch.float64, generator=generator), dict(net.state_dict())
+
+    def convolution(edge: int, of: torch.Tensor, padding: int) -> torch.Tensor:
+        name = f"cells.0.edges.{edge}"
+        return batch_norm(
+            state, f"{name}.bn", F.conv2d(F.relu(of), state[f"{name}.conv.weight"], padding=padding), True
+        )
+
+    node_2 = convolution(1, x, 1) + convolution(2, torch.zeros_like(x), 0)
+    wanted = F.avg_pool2d(x, 3, 1, 1, count_include_pad=False) + node_2
+    torch.testing.assert_close(net.cells[0](x), wanted, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("operations", [(3, 3, 3, 1, 3, 3), (0, 1, 2, 4, 3, 0), (0, 0, 0, 0, 0, 0)])
+@pytest.mark.parametrize("side", [32, 16])
+def test_the_forward_pass_keeps_channels_last_and_differentiates(operations: tuple[int, ...], side: int) -> None:
+    net, seen = build_edge_network(nb.EdgeArchitecture("nb201", operations), channels=4, cells_per_stage=2), []
+
+    def look(_: nn.Module, given: tuple[torch.Tensor]) -> None:
+        seen.append(given[0].is_contiguous(memory_format=torch.channels_last))
+
+    for layer in net.modules():
+        if isinstance(layer, nn.Conv2d | nn.BatchNorm2d):
+            layer.register_forward_pre_hook(look)
+    logits = net(torch.randn(2, 3, side, side).contiguous(memory_format=torch.channels_last))
+    assert logits.shape == (2, 10)
+    assert all(seen)
+    logits.sum().backward()
+    assert net.classifier.bias.grad.abs().sum() > 0
+
+
+def test_initial_weights_are_those_of_pytorch_and_of_the_generator() -> None:
+    arch = nb.EdgeArchitecture("nb201", (3, 2, 3, 1, 3, 4))
+    first, again, other = (
+        build_edge_network(arch, channels=8, cells_per_stage=1, generator=torch.Generator().manual_seed(seed))
+        for seed in (0, 0, 1)
+    )
+    assert all(torch.equal(a, b) for a, b in zip(first.parameters(), again.parameters(), strict=True))
+    assert not torch.equal(first.stem[0].weight, other.stem[0].weight)
+    default = build_edge_network(arch, channels=8, cells_per_stage=1)
+    assert torch.equal(default.stem[0].weight, first.stem[0].weight)
+    for layer in first.modules():
+        if isinstance(layer, nn.Conv2d | nn.Linear):
+            bound = layer.weight[0].numel() ** -0.5
+            assert 0.9 * bound < layer.weight.abs().max() <= bound or layer.weight.numel() < 100
+
+
+@pytest.mark.parametrize(
+    ("given", "size", "sentence"),
+    [
+        ("|none~0|", {}, "is not an architecture of nb201"),
+        (nb.Architecture("s1", ((0,), (0,)), (0,)), {}, "is not an architecture of nb201"),
+        (with_convolutions(1, 1), {"channels": 0}, "channels must be a whole number of at least 1, not 0"),
+        (with_convolutions(1, 1), {"cells_per_stage": 2.5}, "cells_per_stage must be a whole number"),
+        (with_convolutions(1, 1), {"classes": True}, "classes must be a whole number"),
+    ],
+)
+def test_bad_input_is_refused(given: Any, size: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(nb.InvalidInputError, match=sentence):
+        build_edge_network(given, **size)
