@@ -139,7 +139,8 @@ def _write_lines(lines: list[dict[str, Any]], summary: dict[str, Any], folder: P
 def _study_lines(study: Study, table: Table) -> tuple[list[dict[str, Any]], list[dict[str, bool]]]:
     """Return a study's lines with the values of a table, and for each line whether its values were measured."""
     texts = {line["architecture"] for line in study.lines} - {None}
-    scores = {text: score(Architecture.parse(text), table) for text in texts}
+    dataset = study.config.get("dataset")
+    scores = {text: score(Architecture.parse(text), table, dataset) for text in texts}
     lines, flags = [], []
     for line in study.lines:
         found = scores[line["architecture"]].fields(line["search_seconds"]) if line["architecture"] else {}

@@ -80,6 +80,9 @@ class ENAS(SamplingOptimizer):
         "nasbench201": {
             "epochs": 250,
             "batch_size": 128,
+            "learning_rate": 0.05,
+            "learning_rate_min": 5e-4,
+            "weight_decay": 2.5e-4,
             "candidate_batches": 2,
             "finalists": 1,
             "controller_hidden": 32,

@@ -36,7 +36,6 @@ class SETN(AdamOptimizer):
 
     Hyperparameters = SETNHyperparameters
     defaults = {"batch_size": 64}  # noqa: RUF012
-    original_defaults = {"epochs": 250, "weight_decay": 5e-4, "candidate_batches": 8, "finalists": 1}  # noqa: RUF012
     family_defaults = {"nasbench201": {"epochs": 250, "candidate_batches": 4, "finalists": 1}}  # noqa: RUF012
     quick_defaults = {"candidate_batches": 2}  # noqa: RUF012
     hyperparameters: SETNHyperparameters

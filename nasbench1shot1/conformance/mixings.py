@@ -11,6 +11,9 @@ from nasbench1shot1.optimizer import Batch, Mixing
 from nasbench1shot1.space import Choice, OneShotSpace
 from nasbench1shot1.supernet import to_tensors
 
+BEFORE_THE_HEAD = ("stem", "cells", "reductions")
+"""The parts of a supernet up to its last cell."""
+
 OfCells = Sequence[Mapping[str, Tensor]]
 """Mixing weights of the cells in turns."""
 
@@ -62,8 +65,12 @@ def per_image(space: OneShotSpace, mixings: Sequence[Mixing], images: int) -> Mi
 
 
 def computed_weights(state: SearchState, mixing: Mixing, batch: Batch) -> set[str]:
-    """The names of the supernet's weights that its output depends on, found by a pass that computes everything."""
+    """The names of the supernet's weights that its output depends on, found by a pass that computes everything.
+
+    Those after the cells are always computed, even if the cells give zero, so that their gradient is zero.
+    """
     names, weights = zip(*state.net.named_parameters(), strict=True)
     loss = state.loss(Mixing(tuple(dense(state.net.space, mixing))), batch)
     gradients = torch.autograd.grad(loss, weights, allow_unused=True)
-    return {name for name, gradient in zip(names, gradients, strict=True) if gradient is not None and gradient.any()}
+    computed = {name for name, found in zip(names, gradients, strict=True) if found is not None and found.any()}
+    return computed | {name for name in names if name.partition(".")[0] not in BEFORE_THE_HEAD}

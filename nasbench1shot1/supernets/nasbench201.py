@@ -86,7 +86,7 @@ class EdgeCell(nn.Module):
     ) -> Tensor:
         """(N, C, H, W) → (N, C, H, W); arguments as those of `Supernet.forward`, checked."""
         chosen = operations if path is None else path.operations
-        needed = set(range(len(EDGES))) if path is None else self._needed(path)
+        needed = self._needed(chosen, path is not None)
         nodes = [x]
         for target in range(1, N_NODES):
             incoming = [(e, nodes[source]) for e, (to, source) in enumerate(EDGES) if to == target and e in needed]
@@ -99,13 +99,18 @@ class EdgeCell(nn.Module):
         output: Tensor = self.edges[e](x, weights, None if operations is None else operations[e])
         return output
 
-    def _needed(self, path: EdgeArchitecture) -> set[int]:
-        """Return the edges whose outputs reach the output of the cell.
+    def _needed(self, chosen: Sequence[int] | None, is_path: bool) -> set[int]:
+        """Return the edges to compute, given the operations of all edges, if they are chosen.
 
-        Zeroised edges are not among them, unless channels bypass their operation. Edges from a node without inputs are:
-        batch-norm maps zeros to its shift.
+        A path leaves out zeroised edges and those that do not reach the output. With partial channels, every edge is
+        needed, because channels bypass its operation. Edges from a node without inputs are only left out in training
+        without a shift, where they give zero: weight decay moves every weight that is computed. Otherwise batch-norm
+        maps zeros to its shift, or with running statistics to other values.
         """
-        return live_edges(path.operations) if self._partial == 1 else set(range(len(EDGES)))
+        if chosen is None or self._partial > 1:
+            return set(range(len(EDGES)))
+        needed = live_edges(chosen) if is_path else set(range(len(EDGES)))
+        return needed & fed_edges(chosen) if self.training and not self.affine else needed
 
     def check_operations(self, operations: Sequence[int]) -> None:
         """Raise InvalidInputError unless this is the number of an operation for every edge."""
@@ -165,3 +170,13 @@ def live_edges(operations: Sequence[int]) -> set[int]:
             live.add(e)
             reached.add(source)
     return live
+
+
+def fed_edges(operations: Sequence[int]) -> set[int]:
+    """Return the edges whose source has a path from the input."""
+    reached, fed = {0}, set()
+    for e, (target, source) in enumerate(EDGES):  # edges of earlier targets come first
+        if source in reached:
+            fed.add(e)
+            reached |= {target} if operations[e] != NONE else set()
+    return fed

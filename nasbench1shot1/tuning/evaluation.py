@@ -93,7 +93,7 @@ class Evaluation:
     def _outcome(self, trial: Trial, run: Run) -> Outcome:
         config, summary = self._study.config, run.summary
         arch = Architecture.parse(summary["architecture"])
-        loss = objective(arch, self._table, config["repeat"], config["seed"], trial)
+        loss = objective(arch, self._table, config["repeat"], config["seed"], trial, config.get("dataset"))
         return Outcome(loss, values={"architecture": summary["architecture"], "search_seconds": search_seconds(run)})
 
 

@@ -16,7 +16,14 @@ from nasbench1shot1.tables.table import Table
 from nasbench1shot1.tuning.engine.trial import Trial
 
 
-def objective(arch: Architecture, table: Table, repeat: Literal["mean", "random"], seed: int, trial: Trial) -> float:
+def objective(
+    arch: Architecture,
+    table: Table,
+    repeat: Literal["mean", "random"],
+    seed: int,
+    trial: Trial,
+    dataset: str | None = None,
+) -> float:
     """Return the validation error of an architecture after the table's full training, a fraction.
 
     Args:
@@ -26,19 +33,23 @@ def objective(arch: Architecture, table: Table, repeat: Literal["mean", "random"
             and the trial, so that a resumed study gets it again.
         seed: the seed of the study.
         trial: the evaluated configuration and its epochs.
+        dataset: the data set of the search, one of the table's objectives. Default: the first.
 
     Raises:
-        OutOfDomainError: the table has no row for the architecture.
+        OutOfDomainError: the table has no row for the architecture, or no such objective.
     """
     rng = np.random.default_rng((seed, *trial.configuration_id, trial.epochs)) if repeat == "random" else None
-    training = table.objective().validation
+    training = table.objective(dataset).validation
     return 1 - float(table.query(arch, run=repeat, rng=rng, dataset=training).validation_accuracy)
 
 
-def check_has_objective(table: Table, space: str) -> None:
-    """Raise InvalidInputError if a table has no validation accuracy for a sampled architecture of a space."""
+def check_has_objective(table: Table, space: str, dataset: str | None = None) -> None:
+    """Raise InvalidInputError if a table has no validation accuracy for a sampled architecture of a space.
+
+    `dataset` is as in `objective`. Raises OutOfDomainError if the table has no such objective.
+    """
     arch = one_shot(search_space(space)).sample(np.random.default_rng(0))
-    if math.isnan(table.query(arch, dataset=table.objective().validation).validation_accuracy):
+    if math.isnan(table.query(arch, dataset=table.objective(dataset).validation).validation_accuracy):
         raise InvalidInputError(
             f"the table {table.id} has no validation accuracy after {table.full_budget} epochs, which a study "
             "minimizes: give another --table"

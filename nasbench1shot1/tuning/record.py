@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.one_shot_search.config import FACTS as SEARCH_FACTS
+from nasbench1shot1.one_shot_search.config import LATER_FACTS
 from nasbench1shot1.one_shot_search.record import Run, load_run
 from nasbench1shot1.registry import check_at_hand
 from nasbench1shot1.runs.folder import CONFIG, CONFIG_SPACE, damaged, read_lines
@@ -74,6 +75,7 @@ class Study(RunRecord):
 
     KIND, COMMAND, FIELDS, OPTIONS = "tuning", "tune", FIELDS, TuningOptions
     FACTS = {SEARCH_OPTIONS: dict, **SEARCH_FACTS}  # noqa: RUF012
+    LATER = LATER_FACTS
 
     def __repr__(self) -> str:
         config = self.config

@@ -40,9 +40,10 @@ class StudyRecorder:
 
     def observed(self, observation: Observation) -> None:
         """Append the line of an observation to metrics.jsonl, and bring hpbandster's files up to date."""
-        line = observation_line(observation, self._table)
+        study = Study.open(self._writer.folder)
+        line = observation_line(observation, self._table, study.config.get("dataset"))
         self._writer.append_line(line)
-        write_hpbandster_files(Study.open(self._writer.folder))
+        write_hpbandster_files(study)
         self._screen.observed(line)
 
     def progress(self, state: Progress) -> None:
@@ -60,8 +61,11 @@ def recorded_lines(writer: StudyWriter) -> list[dict[str, Any]]:
     return Study.read_lines(writer.folder)
 
 
-def observation_line(observation: Observation, table: Table) -> dict[str, Any]:
-    """Return the line of metrics.jsonl for an observation; fields as in `record.FIELDS`."""
+def observation_line(observation: Observation, table: Table, dataset: str | None = None) -> dict[str, Any]:
+    """Return the line of metrics.jsonl for an observation; fields as in `record.FIELDS`.
+
+    `dataset` is that of the study's images, one of the table's objectives. Default: the first.
+    """
     trial, outcome = observation.trial, observation.outcome
     return {
         "number": observation.number,
@@ -70,7 +74,7 @@ def observation_line(observation: Observation, table: Table) -> dict[str, Any]:
         "model_based": observation.model_based,
         "loss": outcome.loss,
         "failure": outcome.failure,
-        **_scored(outcome.values, table, observation.finished - observation.started),
+        **_scored(outcome.values, table, dataset, observation.finished - observation.started),
         "submitted": observation.submitted,
         "started": observation.started,
         "finished": observation.finished,
@@ -80,7 +84,7 @@ def observation_line(observation: Observation, table: Table) -> dict[str, Any]:
     }
 
 
-def _scored(values: Mapping[str, Any], table: Table, elapsed: float) -> dict[str, Any]:
+def _scored(values: Mapping[str, Any], table: Table, dataset: str | None, elapsed: float) -> dict[str, Any]:
     """Return the architecture, its values in the table, and the times; a diverged search has only times.
 
     Simulated, a diverged search takes the time that really elapsed, because its last epoch is not recorded.
@@ -88,6 +92,6 @@ def _scored(values: Mapping[str, Any], table: Table, elapsed: float) -> dict[str
     architecture, seconds = values.get("architecture"), values["search_seconds"]
     if architecture is None:
         return {"architecture": None, **dict.fromkeys(SCORED), "search_seconds": seconds, "simulated_seconds": elapsed}
-    found = score(Architecture.parse(architecture), table).fields(seconds)
+    found = score(Architecture.parse(architecture), table, dataset).fields(seconds)
     names = (*SCORED, "search_seconds", "simulated_seconds")
     return {"architecture": architecture, **{name: found[name] for name in names}}

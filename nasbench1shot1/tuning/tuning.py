@@ -104,8 +104,8 @@ def _start(options: StudyOptions, out: str | Path | None, console: "Console | No
     space = config_space(tuning.config_space, options.fixed)
     table = load_table(common.table)
     check_covers(table, tuning.space)
-    check_has_objective(table, tuning.space)
     images, halves = load_halves(common)
+    check_has_objective(table, tuning.space, images.dataset)
     check_searches(tuning.config_space, space, options.fixed, lambda found: _check_search(found, images, halves))
     make_proposer(tuning.tuner, space, tuning.brackets, tuning.seed)  # refuses what the tuner does not support
     folder = as_path(out, "--out") if out else _default_folder(tuning)

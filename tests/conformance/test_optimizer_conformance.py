@@ -38,7 +38,6 @@ MIXTURES: dict[str, dict[str, Any]] = {
     "GDAS as published: a draw for each cell": {"optimizer": "gdas", "preset": "original"},
     "GDAS on partial channels": {"optimizer": "gdas", "partial_channels": 4, "channels": 8},
     "ENAS as published": {"optimizer": "enas", "preset": "original", **OPTIONS["enas"]},
-    "SETN as published, but on few images": {"optimizer": "setn", "preset": "original", "candidate_batches": 1},
 }
 
 

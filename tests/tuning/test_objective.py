@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tiny_studies import tiny_study, trial
+from tiny_studies import evaluate, tiny_study, trial
 
 import nasbench1shot1 as nb
 from nasbench1shot1.errors import DivergedError
@@ -21,6 +21,7 @@ from nasbench1shot1.tuning.record import Study
 from nasbench1shot1.tuning.recording import observation_line
 
 ARCH = nb.Architecture.parse("s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3")
+SELECTION = {"candidates": 3, "candidate_batches": 1, "finalists": 1, "batch_size": 20}
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +35,30 @@ def test_the_mean_is_over_the_tables_repeats_at_108_epochs(measured_table):
     assert objective(ARCH, measured_table, "mean", 0, trial({})) == pytest.approx(1 - np.mean(repeats))
 
 
+def test_on_nasbench201_it_is_that_of_the_data_set_of_the_images():
+    table, arch = nb.load_table("nb201"), nb.search_space("nb201")[1234]
+    expected = 1 - table.query(arch, dataset="cifar10-valid").validation_accuracy
+    assert objective(arch, table, "mean", 0, trial({}), "cifar10") == pytest.approx(expected)
+    check_has_objective(table, "nb201", "cifar10")
+    with pytest.raises(nb.InvalidInputError, match="has no validation accuracy after 200 epochs"):
+        check_has_objective(table, "nb201", "cifar100")  # the table only has test accuracies there
+    with pytest.raises(nb.OutOfDomainError, match="has no values for searches on svhn: choose cifar10"):
+        check_has_objective(table, "nb201", "svhn")
+
+
+def test_a_study_on_nasbench201_records_the_errors_of_its_data_set(tmp_path):
+    study = tiny_study(tmp_path / "study", optimizer="random-ws", space="nb201", config_space="cs1", **SELECTION)
+    assert (study.config["dataset"], study.shared_options["table"]) == ("cifar10", "nb201")
+    asked = trial({}, 1)
+    outcome = evaluate(study, asked)
+    table, arch = nb.load_table("nb201"), nb.Architecture.parse(outcome.values["architecture"])
+    assert outcome.loss == 1 - table.query(arch, dataset="cifar10-valid").validation_accuracy
+    observation = Observation(0, asked, outcome, False, 0.0, 1.0, 5.0, "here.local-0")
+    for of in table.objectives:
+        line = observation_line(observation, table, of.dataset)
+        assert line["table_test_error"] == 1 - table.query(arch, dataset=of.test).test_accuracy
+
+
 def test_a_random_repeat_follows_from_seed_configuration_and_budget(measured_table):
     repeats = 1 - measured_table.query(ARCH, epochs=108, run="all").validation_accuracy
     asked = [(seed, trial({}, epochs, number)) for seed in (0, 1) for epochs in (25, 50) for number in range(10)]
@@ -45,7 +70,12 @@ def test_a_random_repeat_follows_from_seed_configuration_and_budget(measured_tab
 
 def test_a_table_without_validation_accuracy_has_no_objective(measured_table):
     check_has_objective(measured_table, "s1")
-    nothing = SimpleNamespace(id="none", query=lambda arch, epochs: SimpleNamespace(validation_accuracy=float("nan")))
+    nothing = SimpleNamespace(
+        id="none",
+        full_budget=108,
+        objective=lambda dataset: SimpleNamespace(validation=dataset),
+        query=lambda arch, dataset: SimpleNamespace(validation_accuracy=float("nan")),
+    )
     with pytest.raises(nb.InvalidInputError, match="none has no validation accuracy"):
         check_has_objective(nothing, "s1")  # type: ignore[arg-type]
 
@@ -115,7 +145,11 @@ def test_the_tuner_cannot_see_test_values(study, monkeypatch):
     summary = {"architecture": str(ARCH), "table_valid_error": 0.5, "one_shot_valid_error": 0.4}
     run = SimpleNamespace(summary=summary, lines=[{"search_seconds": 2.0}], config={"grown": []})
     answers = SimpleNamespace(validation_accuracy=0.9)  # any other attribute raises
-    table = SimpleNamespace(id=study.config["table_id"], query=lambda arch, epochs, run, rng: answers)
+    table = SimpleNamespace(
+        id=study.config["table_id"],
+        objective=lambda dataset: SimpleNamespace(validation=dataset),
+        query=lambda arch, dataset, run, rng: answers,
+    )
     monkeypatch.setattr(evaluation, "run_in_process", lambda *arguments: None)
     monkeypatch.setattr(evaluation, "load_run", lambda folder: run)
     monkeypatch.setattr(evaluation, "load_table", lambda name: table)

@@ -1,0 +1,55 @@
+"""Every built-in optimizer runs on NAS-Bench-201's space: single steps of all methods, whole searches of two."""
+
+from typing import Any
+
+import pytest
+from test_optimizer_conformance import OPTIONS
+
+from nasbench1shot1.conformance.optimizer import OptimizerConformance
+from nasbench1shot1.conformance.optimizer_steps import OptimizerStepsConformance
+from nasbench1shot1.conformance.tiny_search import random_images, tiny_state
+
+SPACE = "nb201"
+SEARCHED_WHOLE = ("gdas", "setn")  # sampled operations with a temperature; learned Λ with candidates
+
+
+class OnNASBench201:
+    @pytest.fixture(params=OPTIONS)
+    def optimizer(self, request: pytest.FixtureRequest) -> str:
+        return str(request.param)
+
+    @pytest.fixture
+    def options(self, optimizer: str) -> dict[str, Any]:
+        return {**OPTIONS[optimizer], "cells": 1}
+
+    @pytest.fixture
+    def space(self) -> str:
+        return SPACE
+
+    @pytest.fixture
+    def searched_space(self) -> str:
+        return SPACE
+
+
+class TestSteps(OnNASBench201, OptimizerStepsConformance):
+    pass
+
+
+class TestSearches(OnNASBench201, OptimizerConformance):
+    @pytest.fixture(params=SEARCHED_WHOLE)
+    def optimizer(self, request: pytest.FixtureRequest) -> str:
+        return str(request.param)
+
+
+for name in vars(OptimizerStepsConformance):  # TestSteps runs them
+    if name.startswith("test_"):
+        setattr(TestSearches, name, None)
+
+
+@pytest.mark.parametrize("optimizer", ["gdas", "random-ws"])
+def test_a_convolution_of_a_node_without_inputs_does_not_train(tmp_path, optimizer):
+    """Its output is zero whatever its weights are, but weight decay would move them if it were computed."""
+    images = str(random_images(tmp_path))
+    for seed in (1, 2, 6):  # of searches that draw such architectures
+        state = tiny_state({"optimizer": optimizer, "space": SPACE, "images": images, "seed": seed})
+        OptimizerStepsConformance().test_only_the_weights_that_a_pass_computes_move(state)

@@ -1,0 +1,121 @@
+"""Rankings of runs on NAS-Bench-201's space: every batch-norm mode, selections, resumed ones, probabilities."""
+
+from collections import Counter
+from itertools import product
+from math import prod
+
+import numpy as np
+import pytest
+from rich.console import Console
+from tiny_search import search
+
+import nasbench1shot1 as nb
+from nasbench1shot1.experiments.correlation import correlating, evaluation
+from nasbench1shot1.experiments.correlation.correlating import rank
+from nasbench1shot1.experiments.correlation.expectation import Expectation
+from nasbench1shot1.experiments.correlation.options import ranking_options
+from nasbench1shot1.experiments.correlation.probability import log_probabilities
+from nasbench1shot1.experiments.correlation.record import CORRELATIONS, RELIABILITY
+from nasbench1shot1.experiments.correlation.selection import selected
+from nasbench1shot1.supernets.presets import BATCH_NORMS
+
+SPACE = nb.search_space("nb201")
+FEW = {"candidates": 3, "candidate_batches": 1, "finalists": 1}
+RANKING = {"images": 20, "resamples": 2, "threads": 1, "device": "cpu", "console": Console(quiet=True)}
+
+
+def searched(folder, optimizer, **options):
+    return search(folder, space="nb201", optimizer=optimizer, epochs=1, keep_weights_every=1, **options)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return searched(tmp_path_factory.mktemp("search") / "run", "setn", **FEW)
+
+
+@pytest.fixture(scope="module")
+def ranking(run, tmp_path_factory):
+    return rank(run, out=tmp_path_factory.mktemp("ranking") / "ranking", architectures=50, **RANKING)
+
+
+def test_errors_are_those_of_the_data_set_of_the_images(ranking):
+    found = ranking.correlations
+    assert len(ranking.scores(1).numbers) == 50
+    assert set(zip(found["budget"], found["split"], strict=True)) == {
+        (12, "validation"),
+        (200, "validation"),
+        (200, "test"),
+    }
+    assert (ranking.config["table_id"], len(SPACE)) == (nb.load_table("nb201").id, 15625)
+
+
+def test_the_probability_is_that_of_the_learned_lambda(ranking, run):
+    learned = run.architecture_parameters["operations"][1].astype(float)
+    probabilities = np.exp(learned) / np.exp(learned).sum(axis=1, keepdims=True)
+    numbers = ranking.scores(1).numbers
+    given = [prod(probabilities[e, o] for e, o in enumerate(SPACE[int(n)].operations)) for n in numbers]
+    found = log_probabilities(SPACE, {"operations": learned}, [SPACE[int(n)] for n in numbers])
+    np.testing.assert_allclose(found, np.log(given), rtol=1e-9)
+    assert "spearman_probability" in set(ranking.correlations["criterion"])
+
+
+def test_the_probabilities_of_all_architectures_are_those_of_all_draws():
+    """Against every one of the 5 ** 6 draws, whose probabilities are products."""
+    logits = np.random.default_rng(0).normal(0, 2, (6, 5))
+    each = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    expected = Counter()
+    for operations in product(range(5), repeat=6):
+        expected[operations] += prod(each[range(6), operations])
+    architectures = list(SPACE)
+    found = np.exp(log_probabilities(SPACE, {"operations": logits}, architectures))
+    assert found.sum() == pytest.approx(1)
+    np.testing.assert_allclose(found, [expected[arch.operations] for arch in architectures], rtol=1e-9)
+
+
+@pytest.mark.parametrize("batch_norm", [mode for mode in BATCH_NORMS if mode != "recalibrated"])
+def test_every_kind_of_batch_norm_ranks(run, ranking, tmp_path, batch_norm):
+    other = rank(run, out=tmp_path / "ranking", architectures=50, batch_norm=batch_norm, **RANKING)
+    ours, theirs = ranking.scores(1), other.scores(1)
+    np.testing.assert_array_equal(ours.numbers, theirs.numbers)
+    assert np.isfinite(theirs.losses).all()
+    assert (ours.losses != theirs.losses).any()
+
+
+@pytest.mark.parametrize(("optimizer", "learns"), [("gdas", True), ("random-ws", False)])
+def test_only_methods_that_learn_lambda_have_a_probability(tmp_path, optimizer, learns):
+    made = searched(tmp_path / "run", optimizer, **({} if learns else FEW))
+    ranking = rank(made, out=tmp_path / "ranking", architectures=4, **RANKING)
+    assert ("spearman_probability" in set(ranking.correlations["criterion"])) == learns
+
+
+@pytest.mark.parametrize(("copies", "kind", "count"), [("one", "unique", 6466), ("all", "all", 15625)])
+def test_all_architectures_are_those_of_a_kind(run, copies, kind, count):
+    numbers = selected(ranking_options({"architectures": "all", "copies": copies}), SPACE, run, 1)
+    assert len(numbers) == count
+    assert (numbers == np.asarray(SPACE.numbers(kind))).all()
+
+
+def test_the_preset_original_is_refused_in_a_sentence(run, tmp_path):
+    with pytest.raises(nb.InvalidInputError, match="only cells of choice blocks, and nb201 has others: use --preset"):
+        rank(run, out=tmp_path / "ranking", preset="original", **RANKING)
+    assert not (tmp_path / "ranking").exists()
+
+
+def test_stopped_and_resumed_the_files_are_the_same(run, ranking, tmp_path, monkeypatch):
+    monkeypatch.setattr(evaluation, "CHUNK", 20)
+    monkeypatch.setattr(correlating, "expected_seconds", lambda *given: Expectation(0.0, 0.0))
+    real, calls = evaluation.scores_of, []
+
+    def stopping(*given):
+        calls.append(0)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return real(*given)
+
+    monkeypatch.setattr(evaluation, "scores_of", stopping)
+    with pytest.raises(KeyboardInterrupt):
+        rank(run, out=tmp_path / "ranking", architectures=50, **RANKING)
+    rank(resume=tmp_path / "ranking", console=RANKING["console"])
+    assert len(calls) == 4  # the second of three chunks again
+    for name in ("epoch-001.npz", CORRELATIONS, RELIABILITY):
+        assert (tmp_path / "ranking" / name).read_bytes() == (ranking.folder / name).read_bytes(), name
