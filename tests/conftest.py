@@ -14,11 +14,13 @@ from hypothesis import settings
 from image_builders import ROWS
 from local_server import serving
 from small_official import small_table
+from unrendered import save_unrendered
 
 from nasbench1shot1 import api
 from nasbench1shot1.files import PACKAGE_DATA
 from nasbench1shot1.images import image_set, sample
 from nasbench1shot1.images.data_sets import CIFAR10, DATA_SETS
+from nasbench1shot1.one_shot_search import searching
 from nasbench1shot1.tables.folder import write_table
 from nasbench1shot1.tables.table import Table
 
@@ -60,6 +62,14 @@ def images_decoded_once() -> Iterator[None]:
     """Searches share the bundled images, which each would decode anew; tests of the decoder call it themselves."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(image_set, "read_sample", cache(sample.read_sample))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def pictures_of_searches_are_not_rendered() -> Iterator[None]:
+    """A picture takes a third of a tiny search; searches in processes of their own, groups and reports render it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(searching, "save_figure", save_unrendered)
         yield
 
 

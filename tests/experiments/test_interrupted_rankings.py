@@ -7,12 +7,18 @@ import numpy as np
 import pytest
 from rich.console import Console
 from tiny_search import search
+from unrendered import save_unrendered
 
 import nasbench1shot1 as nb
-from nasbench1shot1.experiments.correlation import correlating, evaluation, image_count
+from nasbench1shot1.experiments.correlation import correlating, evaluation, image_count, outcome
 from nasbench1shot1.experiments.correlation.expectation import Expectation
 
 RANKING = {"architectures": 12, "images": 40, "resamples": 5, "threads": 1, "device": "cpu", "budgets": 108}
+
+
+@pytest.fixture(autouse=True)
+def unrendered(monkeypatch):
+    monkeypatch.setattr(outcome, "save_figure", save_unrendered)
 
 
 def correlate(run, out=None, **options):
