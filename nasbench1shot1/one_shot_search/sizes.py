@@ -5,11 +5,12 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import torch
+from torch import nn
 
-from nasbench1shot1.layers import ConvBNReLU
 from nasbench1shot1.space import OneShotSpace
 from nasbench1shot1.supernet import cell_class
 from nasbench1shot1.supernets.presets import Preset
+from nasbench1shot1.supernets.skeletons import skeleton_class
 
 IMAGE_SIDE = 32  # CIFAR-10's
 
@@ -27,13 +28,6 @@ class SupernetSize(NamedTuple):
     activations: int
 
 
-class _Cells(NamedTuple):
-    number: int
-    in_channels: int
-    channels: int
-    side: int
-
-
 def supernet_size(
     space: OneShotSpace, channels: int, cells: int, preset: Preset, classes: int = 10, partial_channels: int = 1
 ) -> SupernetSize:
@@ -41,32 +35,29 @@ def supernet_size(
 
     Raises InvalidInputError where the cell does: channels that cannot be divided by `partial_channels`.
     """
-    parameters = sum(of.numel() for of in ConvBNReLU(3, 1, 3, 0.1).parameters()) * channels
-    activations, width = 0, channels
-    for alike in _alike(space, channels, cells, preset, partial_channels):
-        cell = _cell(space, alike, preset, partial_channels)
-        parameters += alike.number * sum(of.numel() for of in cell.parameters())
-        activations += alike.number * alike.in_channels * alike.side**2
-        width, channels = int(cell.out_channels), alike.channels  # type: ignore[arg-type]
-    parameters += width * channels + channels * classes + classes
-    return SupernetSize(parameters, activations)
-
-
-def _alike(space: OneShotSpace, channels: int, cells: int, preset: Preset, partial_channels: int) -> Iterator[_Cells]:
-    """The first cell of every stack, and the others of it."""
-    width, side = channels, IMAGE_SIDE
-    starts = sorted({0, cells // 3, 2 * cells // 3})
-    for number, (start, end) in enumerate(pairwise([*starts, cells])):
-        if number:
-            channels, side = 2 * channels, side // 2
-        first = _Cells(1, width, channels, side)
-        width = int(_cell(space, first, preset, partial_channels).out_channels)  # type: ignore[arg-type]
-        yield first
-        if end - start > 1:
-            yield _Cells(end - start - 1, width, channels, side)
-
-
-def _cell(space: OneShotSpace, alike: _Cells, preset: Preset, partial_channels: int) -> torch.nn.Module:
     with torch.device("meta"):  # nothing is allocated
-        cell: torch.nn.Module = cell_class(space)(space, alike.in_channels, alike.channels, preset, partial_channels)
-    return cell
+        parts = list(_parts(space, channels, cells, preset, classes, partial_channels))
+    parameters = sum(number * sum(of.numel() for of in layers.parameters()) for number, layers, _ in parts)
+    return SupernetSize(parameters, sum(number * given for number, _, given in parts))
+
+
+def _parts(
+    space: OneShotSpace, channels: int, cells: int, preset: Preset, classes: int, partial_channels: int
+) -> Iterator[tuple[int, nn.Module, int]]:
+    """Yield the number of equal parts of the network, one of them, and for a cell the numbers that it is given.
+
+    In every stack, all cells but the first are equal.
+    """
+    skeleton, width, side = skeleton_class(space)(channels, cells, preset), channels, IMAGE_SIDE
+    yield 1, skeleton.stem(), 0
+    for stack, (start, end) in enumerate(pairwise([0, *skeleton.starts, cells])):
+        if stack:
+            channels, side = 2 * channels, side // 2
+            yield 1, skeleton.reduction(width, channels), 0
+            width = skeleton.reduced(width, channels)
+        for number in (1, end - start - 1):
+            if number:
+                cell = cell_class(space)(space, width, channels, preset, partial_channels)
+                yield number, cell, width * side**2
+                width = cell.out_channels
+    yield 1, nn.ModuleDict(skeleton.head(width, channels, classes)), 0

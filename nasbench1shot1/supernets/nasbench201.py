@@ -94,9 +94,7 @@ class EdgeCell(nn.Module):
             nodes.append(node_value(outputs, x))
         return nodes[-1]
 
-    def _edge(
-        self, e: int, x: Tensor, mixing: Mapping[str, Tensor] | None, operations: Sequence[int] | None
-    ) -> Tensor:
+    def _edge(self, e: int, x: Tensor, mixing: Mapping[str, Tensor] | None, operations: Sequence[int] | None) -> Tensor:
         weights = None if mixing is None else mixing["operations"][..., e, :]
         output: Tensor = self.edges[e](x, weights, None if operations is None else operations[e])
         return output
