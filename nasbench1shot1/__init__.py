@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from nasbench1shot1.experiments.correlation.correlating import correlate as correlate
     from nasbench1shot1.nasbench101.architecture import CellArchitecture as CellArchitecture
     from nasbench1shot1.nasbench101.cell import Cell as Cell
-    from nasbench1shot1.nasbench101.network import build_network as build_network
     from nasbench1shot1.nasbench201.architecture import EdgeArchitecture as EdgeArchitecture
+    from nasbench1shot1.networks import build_network as build_network
     from nasbench1shot1.one_shot_search.record import Run as Run
     from nasbench1shot1.one_shot_search.record import load_run as load_run
     from nasbench1shot1.one_shot_search.searching import search as search
@@ -60,7 +60,7 @@ _HOME = {
     "Table": "tables.table",
     "UserError": "errors",
     "correlate": "experiments.correlation.correlating",
-    "build_network": "nasbench101.network",
+    "build_network": "networks",
     "load_run": "one_shot_search.record",
     "load_table": "tables.table",
     "open_run": "runs.opening",

@@ -13,6 +13,8 @@ CELL_FORM = "nasbench1shot1.nasbench101.architecture:CellArchitecture"
 EDGE_FORM = "nasbench1shot1.nasbench201.architecture:EdgeArchitecture"
 FORMS = (CELL_FORM, EDGE_FORM)
 """The built-in forms as "module:class"; each is imported only when it is used."""
+CELL_NETWORK = "nasbench1shot1.nasbench101.network:build_network"
+EDGE_NETWORK = "nasbench1shot1.nasbench201.network:build_edge_network"
 
 _SPACE = re.compile(r"[\w-]+")
 
@@ -30,6 +32,8 @@ class Architecture:
 
     SYNTAX: ClassVar[str] = ""
     """The form of the text with an example, for messages."""
+    NETWORK: ClassVar[str] = ""
+    """The function that `networks.build_network` calls for an architecture of this form, as "module:function"."""
 
     space: str
 

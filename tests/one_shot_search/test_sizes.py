@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from edge_space import EdgeSpace
 from torch import nn
 
 import nasbench1shot1 as nb
@@ -9,11 +10,11 @@ from nasbench1shot1.one_shot_search.sizes import supernet_size
 from nasbench1shot1.supernets.presets import PRESETS
 
 
-@pytest.mark.parametrize("space", ["s1", "s2", "s3"])
+@pytest.mark.parametrize("space", [*map(nb.search_space, ("s1", "s2", "s3")), EdgeSpace()], ids=lambda s: s.name)
 @pytest.mark.parametrize("cells", [1, 2, 3, 4, 7, 9])
 @pytest.mark.parametrize(("channels", "partial"), [(1, 1), (4, 1), (4, 2)])
 def test_parameters_and_inputs_of_cells_are_counted_as_built(space, cells, channels, partial):
-    preset, space = PRESETS["corrected"], nb.search_space(space)
+    preset = PRESETS["corrected"]
     net = nb.Supernet(space, channels, cells, preset, classes=7, partial_channels=partial)
     given = []
     for cell in net.cells:
@@ -37,7 +38,8 @@ def test_a_step_keeps_at_least_what_is_counted_even_of_a_single_path():
     assert sum(kept.values()) > 4 * 5 * supernet_size(net.space, 4, 9, PRESETS["corrected"]).activations
 
 
-def test_a_million_cells_are_counted_at_once():
-    space, preset = nb.search_space("s1"), PRESETS["corrected"]
+@pytest.mark.parametrize("space", [nb.search_space("s1"), EdgeSpace()], ids=lambda s: s.name)
+def test_a_million_cells_are_counted_at_once(space):
+    preset = PRESETS["corrected"]
     few, more, most = (supernet_size(space, 2, 3 * n, preset).parameters for n in (2, 3, 333_333))
     assert most - few == (333_333 - 2) * (more - few)
