@@ -29,6 +29,7 @@ PAGES = (
     "docs/gdas.md",
     "docs/jobs.md",
     "docs/nasbench201_space.md",
+    "docs/nasbench201_statistics.md",
     "docs/pc_darts.md",
     "docs/random_ws.md",
     "docs/ranking.md",

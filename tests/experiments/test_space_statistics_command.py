@@ -99,6 +99,11 @@ def test_the_pages_example_runs():
         (["isomorphic-copies", "--split", "test"], 'pass split="validation" (--split validation)'),
         (["cost", "--split", "train"], "unknown split 'train'"),
         (["cost", "--table", "nowhere"], "nowhere"),
+        (["pareto-fronts"], "of NAS-Bench-101: choose from error-distribution"),
+        (["cost", "--table", "nb201"], "of NAS-Bench-201: choose from accuracy-by-parameters"),
+        (["--table", "nb201", "--split", "test"], "--split does not apply to the analyses of NAS-Bench-201: remove it"),
+        (["--table", "nb201", "--predicted"], "--predicted does not apply to the analyses of NAS-Bench-201"),
+        (["cost", "--kind", "unique"], "--kind does not apply to the analyses of NAS-Bench-101: remove it"),
         (["cost", "--out", "/proc/statistics"], "cannot write /proc/statistics"),
     ],
 )

@@ -34,7 +34,7 @@ def known_cells(table: Table, kind: str = "all") -> pandas.DataFrame:
     Returns:
         `cell` ("optimal", "ResNet" or "all skip"), `dataset`, `split`, `index` and `architecture` (official),
         `accuracy` (fraction, at the full budget), `published` and `difference` (fractions), and `n`, how many
-        architectures the column knows. An optimum of a column that knows only some architectures can be lower than the
+        architectures the column knows. The optimum of a column that knows only some architectures can be lower than the
         true one.
 
     Raises:

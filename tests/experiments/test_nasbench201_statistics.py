@@ -1,0 +1,187 @@
+"""NAS-Bench-201's analyses of the bundled table, against numbers computed from the gathered columns."""
+
+import numpy as np
+import pytest
+from scipy.stats import kendalltau, pearsonr, spearmanr
+
+import nasbench1shot1 as nb
+from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
+from nasbench1shot1.experiments.space_statistics.drawing import figure_of
+from nasbench1shot1.experiments.space_statistics.nasbench201.accuracy_by_cost import accuracy_by_cost, plot_accuracy
+from nasbench1shot1.experiments.space_statistics.nasbench201.catalogue import ANALYSES
+from nasbench1shot1.experiments.space_statistics.nasbench201.correlation_matrix import correlation_matrix
+from nasbench1shot1.experiments.space_statistics.nasbench201.known_cells import known_cells
+from nasbench1shot1.experiments.space_statistics.nasbench201.measurements import ALL_SKIP, RESNET, Measurements
+from nasbench1shot1.experiments.space_statistics.nasbench201.pareto_fronts import pareto_fronts
+from nasbench1shot1.experiments.space_statistics.nasbench201.ranks import dataset_ranks, short_training_ranks
+from nasbench1shot1.experiments.space_statistics.nasbench201.schedule_correlation import schedule_correlation
+from nasbench1shot1.tables.table import Table, load_table
+
+N = 15_625
+SHORT_NAMES = {"cifar10": "c10", "cifar100": "c100", "ImageNet16-120": "in16"}
+VALIDATION = {"cifar100": 1_374, "ImageNet16-120": 1_405}
+
+
+@pytest.fixture(scope="module")
+def table() -> Table:
+    return load_table("nb201")
+
+
+@pytest.fixture(scope="module")
+def gathered(shared) -> dict[str, np.ndarray]:
+    """The columns that the table was built from, in percent, by official index."""
+    with np.load(shared / "nb201_topology.npz", allow_pickle=False) as columns:
+        return dict(columns)
+
+
+@pytest.fixture(scope="module")
+def without_tests(table) -> Table:
+    """Ten architectures of which only CIFAR-10's validation accuracy at 12 epochs is known."""
+    values = np.linspace(0.1, 0.9, 10, dtype=np.float32).reshape(10, 1, 1)
+    costs = {f"cifar10{tail}.trainable_parameters": np.arange(10, dtype=np.int32) for tail in ("", "-valid")}
+    columns = {"index": np.arange(10, dtype=np.uint16), "cifar10-valid.validation_accuracy": values, **costs}
+    described = {"cifar10-valid.validation_accuracy": {"fidelity": "measured", "epochs": [12]}}
+    objective = {"dataset": "cifar10", "validation": "cifar10-valid", "test": "cifar10"}
+    meta = {"name": "few", "version": "1", "keyed_by": "nasbench201", "datasets": ["cifar10-valid", "cifar10"]}
+    meta |= {"epochs": [12, 200], "repeats": 1, "spaces": [], "columns": described, "objectives": [objective]}
+    return Table.from_columns(columns, meta)
+
+
+# Golden numbers ----------------------------------------------------------------------------------------------------
+
+
+def test_validation_predicts_test_after_200_epochs_better_than_after_12(table, gathered):
+    known = {(c["dataset"], c["epochs"]): c for c in short_training_ranks(table).attrs["correlations"]}
+    assert known["cifar10", 200]["spearman"] == pytest.approx(0.984, abs=5e-4)
+    assert known["cifar10", 12]["spearman"] == pytest.approx(0.772, abs=5e-4)
+    for dataset, short in SHORT_NAMES.items():
+        expected = spearmanr(gathered[f"{short}_valid_e12"], gathered[f"{short}_test_e200"]).statistic
+        assert known[dataset, 12]["spearman"] == pytest.approx(expected, abs=1e-4)
+    assert set(known) == {("cifar10", 12), ("cifar10", 200), ("cifar100", 12), ("ImageNet16-120", 12)}
+
+
+def test_ranks_are_those_of_the_accuracies(table, gathered):
+    frame = dataset_ranks(table).set_index(["dataset", "index"])
+    assert (frame["n"] == N).all()
+    assert frame["x_rank"]["cifar100", 6111] == 1.5, "two architectures are best on CIFAR-10"
+    assert frame["y_rank"]["cifar100", 9930] == 1
+    assert frame["y_rank"]["ImageNet16-120", 857] == 1
+    better = (gathered["c100_test_e200"] > gathered["c100_test_e200"][6111] + 1e-6).sum()
+    assert frame["y_rank"]["cifar100", 6111] == better + 1
+
+
+def test_optima_and_known_cells_are_near_print(table):
+    frame = known_cells(table).set_index(["cell", "dataset", "split"])
+    optima = frame.loc["optimal"]
+    assert optima.loc[("cifar10", "test"), "index"] == optima.loc[("cifar10", "validation"), "index"] == 6111
+    assert optima.loc[("cifar100", "test"), "index"] == optima.loc[("cifar100", "validation"), "index"] == 9930
+    assert optima.loc[("ImageNet16-120", "test"), "index"] == 857
+    assert optima["difference"].abs().drop(("ImageNet16-120", "validation")).max() < 5.1e-5
+    assert optima.loc[("ImageNet16-120", "validation"), "difference"] < -1e-4, "the best may not be among the known"
+    assert [optima.loc[(dataset, "validation"), "n"] for dataset in VALIDATION] == list(VALIDATION.values())
+    assert frame.loc["all skip"]["difference"].abs().max() < 5.1e-5, "DARTS's row of table 5"
+    assert (frame.loc["all skip"]["architecture"] == ALL_SKIP).all()
+    assert frame.loc["ResNet"]["difference"].abs().max() < 0.0061, "print has other seeds"
+
+
+def test_table_6_is_pearsons_coefficient(table, gathered):
+    frame = schedule_correlation(table).set_index(["epochs", "dataset", "split"])
+    first = frame.loc[12]
+    expected = pearsonr(gathered["c10_valid_e12"], gathered["in16_test_e200"]).statistic
+    assert first.loc[("ImageNet16-120", "test"), "pearson"] == pytest.approx(expected, abs=1e-6)
+    whole = frame[frame["n"] == N]
+    assert (whole["pearson"] - whole["published"]).abs().max() < 0.004
+    assert (whole.loc[12]["spearman"] - whole.loc[12]["published"]).abs().min() > 0.07
+    assert frame.loc[(200, "cifar10", "test"), "spearman"] == pytest.approx(0.984, abs=5e-4)
+    assert [6, 12] in frame.attrs["lacking"]
+    assert any("training curves" in note for note in frame.attrs["notes"])
+
+
+def test_correlations_are_those_of_the_best_and_count_what_is_known(table, gathered):
+    frame = correlation_matrix(table).set_index(["share", "a", "b"])
+    test, other = (np.round(gathered[f"{short}_test_e200"], 4) for short in ("c10", "in16"))  # ties differ by 1e-8
+    for share, count in ((1.0, N), (0.2, 3125), (0.05, 781), (0.01, 156)):
+        best = np.argsort(-test, kind="stable")[:count]
+        row = frame.loc[(share, "CIFAR-10 test", "ImageNet16-120 test")]
+        assert row["n"] == row["architectures"] == count
+        assert row["spearman"] == pytest.approx(spearmanr(test[best], other[best]).statistic, abs=1e-4)
+        assert row["kendall"] == pytest.approx(kendalltau(test[best], other[best]).statistic, abs=1e-4)
+    assert frame["n"][1.0, "CIFAR-10 test", "CIFAR-100 validation"] == VALIDATION["cifar100"]
+    assert len(frame.loc[1.0]) == 21
+    assert "biased subset" in frame.attrs["missing"][0]
+
+
+def test_resnet_against_the_best(table, gathered):
+    frame = accuracy_by_cost(table)
+    [star] = [row for row in frame.attrs["resnet"] if row["dataset"] == "cifar100"]
+    params, accuracy = gathered["params_M_c100"], gathered["c100_test_e200"] / 100
+    index = table.row_of(RESNET)
+    equal = accuracy[np.isclose(params, params[index])].max()
+    assert (star["accuracy"], star["best_of_equal_cost"]) == pytest.approx((accuracy[index], equal), abs=1e-6)
+    assert star["best"] == pytest.approx(0.735133, abs=1e-6)
+    counts = frame.groupby(["dataset", "split"])["n"].first()
+    assert counts["cifar10"].to_dict() == {"train": N, "validation": N, "test": N}
+    assert counts["cifar100"].to_dict() == {"validation": 1374, "test": N}
+    assert frame.attrs["missing"][0].startswith("not in this table: CIFAR-100 train")
+
+
+# Properties --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cost", ["trainable_parameters", "flops"])
+@pytest.mark.parametrize("dataset", list(SHORT_NAMES))
+def test_no_architecture_dominates_one_on_the_front_and_all_others_are_dominated(table, gathered, dataset, cost):
+    short, name = SHORT_NAMES[dataset], {"trainable_parameters": "params_M", "flops": "flops_M"}[cost]
+    costs, errors = np.round(gathered[f"{name}_{short}"], 6), np.round(100 - gathered[f"{short}_test_e200"], 4)
+    frame = pareto_fronts(table)
+    part = frame[(frame["dataset"] == dataset) & (frame["cost"] == cost)]
+    assert part["n"].sum() == part["of"].iloc[0] == N
+    front = part.loc[part["on_front"], "index"].to_numpy()
+    by_cost = costs[:, None] <= costs[front]
+    dominates = by_cost & (errors[:, None] <= errors[front])
+    strictly = (costs[:, None] < costs[front]) | (errors[:, None] < errors[front])
+    assert not (dominates & strictly).any()
+    covered = (costs[front] <= costs[:, None]) & (errors[front] <= errors[:, None])
+    assert covered.any(axis=1).all(), "the front is complete"
+
+
+def test_one_architecture_for_each_topology(table):
+    frame = dataset_ranks(table, kind="unique")
+    assert len(frame) == 2 * 6466
+    assert frame["y_rank"].max() <= 6466
+    assert "kind unique" in frame.attrs["notes"][0]
+
+
+# Figures and refusals ----------------------------------------------------------------------------------------------
+
+
+def test_every_figure_has_table_number_and_what_is_missing(table):
+    frame = accuracy_by_cost(table, cost="flops")
+    axes = plot_accuracy(frame, dataset="cifar100", split="train", against="flops")
+    said = " ".join(text.get_text() for text in axes.texts)
+    assert "not in this table" in said
+    assert all(part in said for part in (table.id, "measured: 15,625 of 15,625 architectures", "1,374 of 15,625"))
+    analysis = ANALYSES["known-cells"]
+    figure = figure_of(analysis.panels, analysis.ask(table), analysis.columns, analysis.panel_inches)
+    assert len(figure.axes) == 3
+    assert table.id in figure.get_supxlabel()
+
+
+@pytest.mark.parametrize("name", list(ANALYSES))
+def test_tables_of_the_other_benchmark_are_refused(name):
+    with pytest.raises(InvalidInputError, match="is not of NAS-Bench-201: open one that is"):
+        ANALYSES[name].ask(load_table("nb101-sample"))
+
+
+@pytest.mark.parametrize("name", list(ANALYSES))
+def test_without_values_analyses_refuse_in_a_sentence(name, without_tests):
+    with pytest.raises(OutOfDomainError, match="the table few-v1-"):
+        ANALYSES[name].ask(without_tests)
+
+
+def test_wrong_arguments(table):
+    with pytest.raises(InvalidInputError, match="shares cannot be"):
+        correlation_matrix(table, shares=(0.0,))
+    with pytest.raises(InvalidInputError, match="kind"):
+        Measurements(table, "both")
+    assert Measurements(table).place(nb.search_space("nb201")[6111].official) == 6111

@@ -1,0 +1,68 @@
+"""`nb1shot1 statistics` on the bundled table of NAS-Bench-201, and the page about it."""
+
+import json
+import re
+
+import pandas
+import pytest
+from command_line import command, new_process
+from conftest import CHECKOUT
+
+import nasbench1shot1 as nb
+from nasbench1shot1.experiments.space_statistics.nasbench201.catalogue import ANALYSES
+
+PAGE = CHECKOUT / "docs" / "nasbench201_statistics.md"
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("statistics")
+    done = new_process("statistics", "--table", "nb201", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return folder / "statistics" / nb.load_table("nb201").id, done.stdout
+
+
+def test_all_analyses_of_the_bundled_table(everything):
+    out, screen = everything
+    files = {f"{name}.{kind}" for name in ANALYSES for kind in ("csv", "png")}
+    assert {path.name for path in out.iterdir()} == files | {"summary.json"}
+    assert all((out / f"{name}.png").read_bytes().startswith(b"\x89PNG") for name in ANALYSES)
+    assert "Not answered" not in screen
+    assert "15,625 measured architectures" in " ".join(screen.replace("│", " ").split())
+    summary = json.loads((out / "summary.json").read_text())
+    assert list(summary["answers"]) == list(ANALYSES)
+    assert summary["refusals"] == {}
+    assert not any(answer["predicted"] for answer in summary["answers"].values())
+    assert {answer["rows"] for answer in summary["answers"].values()} == {15_625}
+
+
+@pytest.mark.parametrize("name", list(ANALYSES))
+def test_every_file_counts_its_architectures(everything, name):
+    out, _ = everything
+    counts = pandas.read_csv(out / f"{name}.csv", usecols=["n"])["n"]
+    assert counts.between(1, 15_625).all()
+
+
+def test_one_analysis_of_distinct_topologies(tmp_path):
+    line = ("statistics", "schedule-correlation", "--table", "nb201", "--kind", "unique", "--out", "here")
+    done = command(*line, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    files = {path.name for path in (tmp_path / "here").iterdir()}
+    assert files == {"schedule-correlation.csv", "schedule-correlation.png", "summary.json"}
+    assert pandas.read_csv(tmp_path / "here" / "schedule-correlation.csv")["n"].max() == 6_466
+
+
+def test_the_page_has_a_section_and_a_picture_for_every_analysis():
+    page = PAGE.read_text()
+    sections = {line.removeprefix("## ").split(":")[0] for line in page.splitlines() if line.startswith("## ")}
+    assert set(ANALYSES) <= sections
+    pictures = re.findall(r"\((nasbench201_statistics/[\w-]+\.png)\)", page)
+    assert pictures == [f"nasbench201_statistics/{name}.png" for name in ANALYSES]
+    assert all(15_000 < (CHECKOUT / "docs" / picture).stat().st_size < 250_000 for picture in pictures)
+
+
+def test_the_pages_example_runs():
+    [example] = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    names: dict[str, object] = {}
+    exec(compile(example, PAGE.name, "exec"), names)
+    assert names["table"].id in " ".join(text.get_text() for text in names["axes"].texts)
