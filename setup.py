@@ -27,6 +27,8 @@ CLUSTER = ["distributed>=2025.7"]
 TUNE = ["hpbandster==0.7.4", "optuna>=5", "PyYAML>=6", "scikit-learn>=1.4", "smac>=2.4"]
 # Pairwise interactions of hyperparameters (experiments/tuning/interactions.py).
 INTERACTIONS = ["hypershap>=0.0.6"]
+# Reads, and so unpickles, the archives of NATS-Bench that `nb1shot1 table import` takes.
+NATS = ["nats-bench==1.8"]
 # Only for a test that TensorFlow's reader of the official files and this package's yield the same records.
 TENSORFLOW = ["tensorflow-cpu>=2.16"]
 DEV = [
@@ -90,9 +92,10 @@ setup(
         "cluster": CLUSTER,
         "tune": TUNE,
         "interactions": INTERACTIONS,
+        "nats": NATS,
         "tensorflow": TENSORFLOW,
-        "dev": [*DEV, *TABLE, *CLUSTER, *TUNE],
-        "all": [*TABLE, *CLUSTER, *TUNE, *INTERACTIONS, *TENSORFLOW],
+        "dev": [*DEV, *TABLE, *CLUSTER, *TUNE, *NATS],
+        "all": [*TABLE, *CLUSTER, *TUNE, *INTERACTIONS, *NATS, *TENSORFLOW],
     },
     entry_points={"console_scripts": ["nb1shot1 = nasbench1shot1.cli:main"]},
 )

@@ -59,17 +59,18 @@ class Verify:
 
 @dataclass(frozen=True)
 class Import:
-    """Import a NAS-Bench-101 file, or another file in its format. The imported table opens in milliseconds.
+    """Import an official file of NAS-Bench-101, NAS-Bench-201 or NATS-Bench. The imported table opens in milliseconds.
 
-    Every checksum is verified on the way; a minute or so for nasbench_full.tfrecord. TensorFlow is not needed.
+    NAS-Bench-101's files need a minute, and every checksum in them is verified; TensorFlow is not needed. NATS-Bench's
+    archives need the extra [nats]: the package nats_bench unpickles them, so only import those that you trust.
     """
 
     file: tyro.conf.Positional[Path]
-    """nasbench_only108.tfrecord, nasbench_full.tfrecord, or another file of their format."""
+    """A .tfrecord file of NAS-Bench-101's format, a .pth file of NAS-Bench-201, or a topology archive of NATS-Bench."""
     out: Path | None = None
     """Folder of the table. Default: a folder in the data folder, which --table finds by the file's name."""
     epochs: Annotated[tuple[int, ...], tyro.conf.arg(metavar="INT …", help_behavior_hint="(default: 4 12 36 108)")] = ()
-    """Training budgets, in epochs, that the file may have."""
+    """Budgets, in epochs, that a .tfrecord file may have."""
 
     def run(self) -> None:
         """Import, and say where the table lies and how to use it."""
@@ -77,9 +78,10 @@ class Import:
 
         from nasbench1shot1.table_import.importing import check_own_name, import_table
         from nasbench1shot1.table_import.progress import ImportBar
+        from nasbench1shot1.table_import.source import table_name
         from nasbench1shot1.tables.names import tables_folder
 
-        out = self.out or tables_folder() / self.file.stem
+        out = self.out or tables_folder() / table_name(self.file)
         if self.out is None:
             check_own_name(self.file, out)
         with ImportBar(Console()) as bar:
@@ -170,7 +172,10 @@ def _say_how_to_use(folder: Path) -> None:
     table = load_table(folder)
     *first, last = map(str, table.epochs)
     epochs = f"{', '.join(first)} and {last}" if first else last
-    print(f"{table.id}: {len(table):,} cells; {counted(table.repeats, 'repeat')} each at {epochs} epochs")
+    repeats = f"{counted(table.repeats, 'repeat')} each"
+    if table.seeds:
+        repeats = f"up to {counted(table.repeats, 'repeat')}, seeds {', '.join(map(str, table.seeds))},"
+    print(f"{table.id}: {len(table):,} {table.keys.NETWORKS}; {repeats} at {epochs} epochs")
     print(f"in {folder}")
     named = folder.name if folder.resolve().parent == tables_folder().resolve() else folder
     print(

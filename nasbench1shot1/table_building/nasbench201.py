@@ -18,18 +18,13 @@ from numpy.typing import NDArray
 from nasbench1shot1.files import read_npz
 from nasbench1shot1.nasbench201.network import edge_parameter_count, multiply_adds
 from nasbench1shot1.nasbench201.numbering import all_operations
+from nasbench1shot1.nasbench201.trainings import CLASSES, DATASETS, EPOCHS, IMAGES, OBJECTIVES, SIDES
 from nasbench1shot1.tables.description import MEMBER, PARAMETERS
 from nasbench1shot1.tables.folder import Columns, Meta, write_table
+from nasbench1shot1.tables.metric_column import as_counts, stored_counts
 
-EPOCHS = (12, 200)
 SHORT = {"cifar10-valid": "c10", "cifar10": "c10", "cifar100": "c100", "ImageNet16-120": "in16"}
 """Names of data sets in the source."""
-CLASSES = {"cifar10-valid": 10, "cifar10": 10, "cifar100": 100, "ImageNet16-120": 120}
-SIDES = {"cifar10-valid": 32, "cifar10": 32, "cifar100": 32, "ImageNet16-120": 16}
-"""Width and height of the images in pixels."""
-TRAINING_IMAGES = {"cifar10-valid": 25_000, "cifar10": 50_000, "cifar100": 50_000, "ImageNet16-120": 151_700}
-VALIDATION_IMAGES = {"cifar10-valid": 25_000, "cifar100": 5_000, "ImageNet16-120": 3_000}
-"""The training "cifar10" uses the validation images, too."""
 SEED_MULTIPLES = 6
 """The least common multiple of 1, 2 and 3 seeds."""
 
@@ -52,13 +47,10 @@ class _Builder:
     def accuracy(self, name: str, of_epochs: dict[int, NDArray[np.float64]], images: int, *sources: str) -> None:
         """Add percentages by budget, as counts of `SEED_MULTIPLES` · `images`; NaN needs floats."""
         units = SEED_MULTIPLES * images
-        counts = np.stack(list(of_epochs.values()), axis=1)[:, :, None] * units / 100
-        if np.nanmax(np.abs(counts - np.rint(counts))) > 0.01:
+        counts = as_counts(np.stack(list(of_epochs.values()), axis=1)[:, :, None] / 100, units)
+        if counts is None:
             raise ValueError(f"{name} has values that are not means over 1, 2 or 3 seeds of {images:,} images")
-        if np.isnan(counts).any():
-            stored: NDArray[Any] = (np.rint(counts) / units).astype(np.float32)
-        else:
-            stored = np.rint(counts).astype(np.uint16 if units < 2**16 else np.uint32)
+        stored = stored_counts(counts, units)
         self.add(name, stored, of_epochs, sources, f"mean over 1 to 3 seeds of {images:,} images", units)
 
     def plain(self, name: str, of_epochs: dict[int, NDArray[np.float64]], method: str, *sources: str) -> None:
@@ -118,12 +110,8 @@ _META: Meta = {
     "name": "nb201",
     "version": "1",
     "keyed_by": "nasbench201",
-    "datasets": list(SHORT),
-    "objectives": [
-        {"dataset": "cifar10", "validation": "cifar10-valid", "test": "cifar10"},
-        {"dataset": "cifar100", "validation": "cifar100", "test": "cifar100"},
-        {"dataset": "ImageNet16-120", "validation": "ImageNet16-120", "test": "ImageNet16-120"},
-    ],
+    "datasets": list(DATASETS),
+    "objectives": list(OBJECTIVES),
     "epochs": list(EPOCHS),
     "repeats": 1,
     "spaces": ["nb201"],
@@ -154,16 +142,16 @@ def _add_other(builder: _Builder, found: Source, dataset: str, images: int) -> N
 
 def _add_times(builder: _Builder, found: Source) -> None:
     """Add the seconds of trainings, and of their evaluations on the validation images, as in NATS-Bench's files."""
-    for kind, source, images in (
-        ("training_time", "c10v_train_time_e200", TRAINING_IMAGES),
-        ("evaluation_time", "c10v_valid_time_e200", VALIDATION_IMAGES),
+    for kind, split, source in (
+        ("training_time", "train", "c10v_train_time_e200"),
+        ("evaluation_time", "validation", "c10v_valid_time_e200"),
     ):
-        seconds_per_image = found[source] / (200 * images["cifar10-valid"])
-        for dataset, number in images.items():
+        seconds_per_image = found[source] / (200 * IMAGES["cifar10-valid"][split])
+        for dataset, number in ((dataset, images[split]) for dataset, images in IMAGES.items() if split in images):
             seconds = {epochs: epochs * number * seconds_per_image for epochs in EPOCHS}
             method = f"epochs · {number:,} images · the seconds per image of the training of 12 epochs on cifar10-valid"
             builder.plain(f"{dataset}.{kind}", seconds, method, _CIFAR10)
-            if kind == "training_time" and dataset != "cifar10-valid":
+            if split == "train" and dataset != "cifar10-valid":
                 _check_times(found, dataset, seconds)
 
 

@@ -1,17 +1,17 @@
-"""From a file in the format of NAS-Bench-101 to a table's folder, once."""
+"""From an official file of a benchmark, or another in its format, to a table's folder, once."""
 
-import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError
-from nasbench1shot1.files import one_at_a_time, read_json, sha256
+from nasbench1shot1.files import one_at_a_time, read_json
 from nasbench1shot1.ground.folder_swap import is_there, read_steadily
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.table_import.assembly import EPOCHS, Assembly
 from nasbench1shot1.table_import.records import read_records
+from nasbench1shot1.table_import.source import PBZ2, PTH, TFRECORD, Source, is_source, table_name
+from nasbench1shot1.table_import.source import Progress as Progress
 from nasbench1shot1.tables.folder import META, Columns, Meta, check_target, write_table
 from nasbench1shot1.tables.names import CARRIED, tables_folder
 from nasbench1shot1.tables.table import Table, load_table
@@ -25,8 +25,6 @@ OFFICIAL = {
 VERSION = "1"
 
 Report = Callable[[str], None]
-Progress = Callable[[str, float | None], None]
-"""Is told what is being done, and which fraction of it is done; None where that cannot be said."""
 
 
 def import_table(
@@ -40,9 +38,12 @@ def import_table(
     """Read a file from end to end, check it, and write its table, whole or not at all.
 
     Args:
-        file: `nasbench_only108.tfrecord`, `nasbench_full.tfrecord`, or another in their format.
+        file: `nasbench_only108.tfrecord`, `nasbench_full.tfrecord`, or another in their format; a `.pth` file of
+            NAS-Bench-201 without weights; or NATS-Bench's archive of the topology space, the folder of
+            `NATS-tss-v1_0-3ffb9-simple.tar` or the file `NATS-tss-v1_0-3ffb9.pickle.pbz2`. The package nats_bench
+            reads NATS-Bench's archives, and unpickles them: only give it files from a source that you trust.
         out: folder of the table; a table that is there is replaced when the new one is whole.
-        epochs: the budgets that the file may have; NAS-Bench-101's if not given.
+        epochs: the budgets that a file in NAS-Bench-101's format may have. Default: NAS-Bench-101's.
         report: is told in a line whether the file is an official one, and what is unusual about it.
         progress: is told how far it is.
 
@@ -52,12 +53,12 @@ def import_table(
     Raises:
         InvalidInputError: the file is none of this format, or not whole; `out` holds something that is not a table.
         DamagedFileError: a checksum in the file is wrong, or it ends within a record.
-        UserError: the file cannot be read, or `out` not be written.
+        UserError: the file cannot be read, or `out` not be written; nats_bench is needed and not installed.
     """
     file, out = as_path(file, "file"), as_path(out, "out")
-    source = _Source.of(file)
+    source = Source.of(file)
     check_target(out)
-    columns, meta = _assembled(source, epochs, report, progress)
+    columns, meta = _read(source, epochs, report, progress)
     progress("indexing and writing", None)
     return write_table(out, columns, meta)
 
@@ -70,19 +71,17 @@ def check_own_name(file: Path, out: Path) -> None:
     """
     if out.name in CARRIED or out.name.startswith("."):
         raise InvalidInputError(f"the name {out.name} is taken: give another folder with --out")
-    if not is_there(out) or not (out / META).is_file() or not file.is_file():
+    if not is_there(out) or not (out / META).is_file() or not is_source(file):
         return
-    known, now = read_steadily(out, lambda folder: _recorded_source(read_json(folder / META))), _Source.of(file)
-    if known.get("key") == now.key:  # two gigabytes need not be read to know
-        return
-    if known.get("size") != now.size or known.get("sha256") != sha256(file):
+    recorded = read_steadily(out, lambda folder: _recorded_source(read_json(folder / META)))
+    if not Source.of(file).is_that_of(recorded):
         raise InvalidInputError(
             f"{out} holds the table of another file of that name: remove it, or give another folder with --out"
         )
 
 
 def open_official(path: str | Path, report: Report = to_stderr, progress: Progress | None = None) -> Table:
-    """Open an imported folder, or a file in NAS-Bench-101's format, which is imported when it is first opened.
+    """Open an imported folder, or a file that `import_table` reads, which is imported when it is first opened.
 
     Its table then lies in the data folder and is opened from there ever after, until the file changes (path, size or
     time of last change). Of several processes that open a file for the first time, one imports it, the others wait.
@@ -95,12 +94,12 @@ def open_official(path: str | Path, report: Report = to_stderr, progress: Progre
     Raises as `import_table` and `load_table` do.
     """
     file = as_path(path, "path")
-    if not file.is_file() and file.suffix != ".tfrecord":
+    if not is_source(file) and file.suffix not in (PBZ2, PTH, TFRECORD):
         return load_table(path)
-    source = _Source.of(file)
+    source = Source.of(file)
     if table := _opened(source):
         return table
-    target = tables_folder() / f"{file.stem.lstrip('.')}-{source.key[:8]}"
+    target = tables_folder() / f"{table_name(file).lstrip('.')}-{source.key[:8]}"
     report(f"importing {file} into {target}; from now on it is opened there")
     with one_at_a_time(target.parent / ".locks" / f"{target.name}.lock"):
         if table := _opened(source):  # another process was faster
@@ -109,80 +108,82 @@ def open_official(path: str | Path, report: Report = to_stderr, progress: Progre
     return load_table(target)
 
 
-@dataclass
-class _Source:
-    """A file, and what becomes known of it while it is read."""
-
-    file: Path
-    size: int
-    key: str
-    """Digest of its path, size and time of last change: recognises it without reading it."""
-    read: int = 0
-    digest: Any = field(default_factory=hashlib.sha256)
-
-    @classmethod
-    def of(cls, file: Path) -> "_Source":
-        if not file.is_file():
-            raise InvalidInputError(
-                f"there is no file {file}: give the path of nasbench_only108.tfrecord, nasbench_full.tfrecord or "
-                "another of their format, or run nb1shot1 table download only108"
-            )
-        about = file.stat()
-        known = f"{file.resolve()}|{about.st_size}|{about.st_mtime_ns}"
-        return cls(file, about.st_size, hashlib.sha256(known.encode()).hexdigest()[:16])
-
-    @property
-    def sha256(self) -> str:
-        return str(self.digest.hexdigest())
-
-    @property
-    def official(self) -> str | None:
-        """The stem of the official file that this is."""
-        return next((stem for stem, known in OFFICIAL.items() if known == self.sha256), None)
-
-    def warning(self) -> str | None:
-        """One line where this is not an official file."""
-        if self.official:
-            return None
-        name, found, known = self.file.name, self.sha256[:12], OFFICIAL.get(self.file.stem)
-        if known is None:
-            return f"{name} is none of NAS-Bench-101's own files (SHA-256 {found}…); imported as it is"
-        return (
-            f"{name} is named like NAS-Bench-101's own file but is NOT it (SHA-256 {found}…, not {known[:12]}…): an "
-            "altered copy or somebody else's, whose results are none of NAS-Bench-101; imported as it is"
-        )
+def _official(source: Source) -> str | None:
+    """The stem of the official file that this is, once it was read."""
+    return next((stem for stem, known in OFFICIAL.items() if known == source.sha256), None)
 
 
-def _assembled(
-    source: _Source, epochs: Sequence[int] | None, report: Report, progress: Progress
+def _warning(source: Source) -> str | None:
+    """One line where this is not an official file."""
+    if _official(source):
+        return None
+    name, found, known = source.path.name, str(source.sha256)[:12], OFFICIAL.get(source.path.stem)
+    if known is None:
+        return f"{name} is none of NAS-Bench-101's own files (SHA-256 {found}…); imported as it is"
+    return (
+        f"{name} is named like NAS-Bench-101's own file but is NOT it (SHA-256 {found}…, not {known[:12]}…): an "
+        "altered copy or somebody else's, whose results are none of NAS-Bench-101; imported as it is"
+    )
+
+
+def _read(source: Source, epochs: Sequence[int] | None, report: Report, progress: Progress) -> tuple[Columns, Meta]:
+    """Read a file by its kind: columns and description of its table, which has the file's record in `source`."""
+    if source.is_folder or source.path.suffix in (PBZ2, PTH):
+        return _read_nasbench201(source, epochs, report, progress)
+    return _read_tfrecords(source, epochs, report, progress)
+
+
+def _read_tfrecords(
+    source: Source, epochs: Sequence[int] | None, report: Report, progress: Progress
 ) -> tuple[Columns, Meta]:
     def seen(block: bytes) -> None:
-        source.digest.update(block)
-        source.read += len(block)
+        source.seen(block)
         progress("reading", source.read / source.size if source.size else None)
 
-    assembly = Assembly(EPOCHS if epochs is None else epochs, source.file.name)
-    for record in read_records(source.file, seen):
+    assembly = Assembly(EPOCHS if epochs is None else epochs, source.path.name)
+    for record in read_records(source.path, seen):
         assembly.add(record)
     progress("checking", None)
     columns, meta = assembly.finish()
-    if warning := source.warning():
+    if warning := _warning(source):
         report(warning)
     if assembly.not_halfway:
         budgets = ", ".join(map(str, assembly.not_halfway))
-        report(f"{source.file.name}: at {budgets} epochs what is called half-way is not the middle of the training")
-    about = {
-        "file": source.file.name,
-        "size": source.read,
-        "sha256": source.sha256,
-        "known": source.official is not None,
-        "records": len(assembly),
-        "key": source.key,
-    }
-    return columns, {"name": source.official or source.file.stem, "version": VERSION, **meta, "source": about}
+        report(f"{source.path.name}: at {budgets} epochs what is called half-way is not the middle of the training")
+    official = _official(source)
+    about = _about(source, source.read, official is not None, len(assembly))
+    return columns, {"name": official or source.path.stem, "version": VERSION, **meta, "source": about}
 
 
-def _opened(source: _Source) -> Table | None:
+def _read_nasbench201(
+    source: Source, epochs: Sequence[int] | None, report: Report, progress: Progress
+) -> tuple[Columns, Meta]:
+    if epochs is not None:
+        raise InvalidInputError(
+            f"epochs do not apply to {source.path.name}: files of NAS-Bench-201 have 12 and 200, leave them out"
+        )
+    if source.path.suffix == PTH:
+        from nasbench1shot1.table_import.nasbench201_pth import read_pth
+
+        assembly = read_pth(source, progress)
+    else:
+        from nasbench1shot1.table_import.nats_archive import read_archive
+
+        assembly = read_archive(source, progress)
+    columns, meta = assembly.finish()
+    if assembly.left_out:
+        report(f"{source.path.name}: {assembly.left_out:,} trainings of other budgets than 12 and 200 epochs left out")
+    about = _about(source, source.size, False, len(assembly))
+    return columns, {"name": table_name(source.path), "version": VERSION, **meta, "source": about}
+
+
+def _about(source: Source, size: int, known: bool, records: int) -> dict[str, Any]:
+    """What a table's description says about its file."""
+    digest = {} if source.sha256 is None else {"sha256": source.sha256}
+    return {"file": source.path.name, "size": size, **digest, "known": known, "records": records, "key": source.key}
+
+
+def _opened(source: Source) -> Table | None:
     """The table that was imported from this very file, if there is one and it can be opened."""
     for meta in sorted(tables_folder().glob(f"[!.]*/{META}")):
         try:

@@ -116,6 +116,26 @@ class MetricColumn:
         return number / self.images if self.images and not self.rounded else number
 
 
+def as_counts(accuracies: Floats, images: int) -> Floats | None:
+    """Return how many of `images` images each accuracy stands for, NaN where there is none.
+
+    A source may have computed an accuracy as a mean over batches, which rounds; 0.01 images are tolerated.
+
+    Returns:
+        Whole numbers as float64; None if an accuracy is not a quotient of that many images.
+    """
+    counts = accuracies * images
+    whole = np.rint(counts)
+    return None if np.nanmax(np.abs(counts - whole), initial=0) > 0.01 else whole
+
+
+def stored_counts(counts: Floats, images: int) -> NDArray[Any]:
+    """Return counts as `MetricColumn` stores them: unsigned integers, or rounded quotients if some are NaN."""
+    if np.isnan(counts).any():
+        return (counts / images).astype(np.float32)
+    return counts.astype(np.uint16 if images < 2**16 else np.uint32)
+
+
 def is_run(repeat: Repeat, name: str) -> bool:
     """Return whether `repeat` is the string `name` rather than an array of repeats."""
     return isinstance(repeat, str) and repeat == name

@@ -68,11 +68,16 @@ def named_table(named: str | Path | None) -> "Path | TableFolder":
 
 
 def _folder(path: Path) -> Path:
-    """`path`, unless it is a file: that would have to be imported first."""
+    """`path`, unless it is a file, or an archive of NATS-Bench: that would have to be imported first."""
     if path.is_file():
         raise InvalidInputError(
             f"{path} is a file, and a table is a folder: run `nb1shot1 table import {path}`, then give the table's "
             f"name, {path.stem}"
+        )
+    if (path / "meta.pickle.pbz2").is_file():
+        raise InvalidInputError(
+            f"{path} is an archive of NATS-Bench: run `nb1shot1 table import {path}`, then give the table's name, "
+            f"{path.stem}"
         )
     return path
 

@@ -8,7 +8,7 @@ import official_files as official
 import pytest
 
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError
-from nasbench1shot1.table_import import importing
+from nasbench1shot1.table_import import source
 from nasbench1shot1.table_import.importing import check_own_name, import_table
 
 ANOTHER = "holds the table of another file of that name: remove it, or give another folder with --out"
@@ -31,11 +31,11 @@ def hashed(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The files that were read from end to end."""
     read: list[Path] = []
 
-    def counted(path: Path, real=importing.sha256) -> str:
+    def counted(path: Path, real=source.sha256) -> str:
         read.append(path)
         return real(path)
 
-    monkeypatch.setattr(importing, "sha256", counted)
+    monkeypatch.setattr(source, "sha256", counted)
     return read
 
 

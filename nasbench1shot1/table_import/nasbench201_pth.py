@@ -1,0 +1,91 @@
+"""NAS-Bench-201's own files, NAS-Bench-201-v1_0-e61699.pth and NAS-Bench-201-v1_1-096897.pth.
+
+They hold a dictionary of `meta_archs`, the strings of all architectures, and `arch2infos`: for each index "less", the
+trainings of 12 epochs, and "full", those of 200.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError
+from nasbench1shot1.files import reason
+from nasbench1shot1.table_import.nasbench201_trials import TrialAssembly
+from nasbench1shot1.table_import.source import Progress, Source
+
+_NEEDED = ("meta_archs", "arch2infos")
+
+
+def read_pth(source: Source, progress: Progress) -> TrialAssembly:
+    """Read a `.pth` file with PyTorch's restricted loader, which runs no code from the file.
+
+    Raises:
+        DamagedFileError: the file is truncated or damaged.
+        InvalidInputError: it is another file, or holds objects that such a file does not have.
+        UserError: PyTorch is too old.
+    """
+    source.hash_all(progress)
+    progress("loading", None)
+    return assembled(_loaded(source.path), source.path.name, progress)
+
+
+def assembled(content: Any, source: str, progress: Progress = lambda doing, fraction: None) -> TrialAssembly:
+    """Gather the trainings of a loaded file, or of a dictionary of the same form.
+
+    Args:
+        content: the dictionary. NATS-Bench's has budgets in the place of "less" and "full".
+        source: what messages call it.
+        progress: is told which part of it is gathered.
+
+    Raises InvalidInputError if it has another form.
+    """
+    if not isinstance(content, Mapping) or any(key not in content for key in _NEEDED):
+        raise InvalidInputError(
+            f"{source} is not a file of NAS-Bench-201 (it lacks meta_archs or arch2infos): give one such as "
+            "NAS-Bench-201-v1_1-096897.pth"
+        )
+    assembly, names = TrialAssembly(source), content["meta_archs"]
+    try:
+        for done, (index, of_budgets) in enumerate(content["arch2infos"].items()):
+            for of_budget in of_budgets.values():
+                assembly.add(names[index], of_budget["all_results"])
+            progress("gathering", (done + 1) / len(content["arch2infos"]))
+    except (AttributeError, IndexError, KeyError, TypeError) as error:
+        raise InvalidInputError(
+            f"{source} is not a file of NAS-Bench-201 ({type(error).__name__}: {reason(error)}): give one such as "
+            "NAS-Bench-201-v1_1-096897.pth"
+        ) from error
+    return assembly
+
+
+def _loaded(path: Path) -> Any:
+    """Load a file; the only global names that it may use are those of NumPy's float64 scalars.
+
+    Parameter counts are such scalars in the published files.
+    """
+    import numpy as np
+    import torch
+
+    if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 6):
+        raise UserError(f"reading {path.name} needs PyTorch 2.6 or newer, not {torch.__version__}: update torch")
+    scalar: Any = np.float64(0).__reduce__()[0]
+    float64: list[Any] = [(scalar, f"numpy.{core}.multiarray.scalar") for core in ("core", "_core")]
+    try:
+        with torch.serialization.safe_globals([*float64, np.dtype, type(np.dtype(np.float64))]):
+            return torch.load(path, map_location="cpu", weights_only=True)
+    except OSError as error:
+        raise UserError(f"cannot read {path} ({error.strerror or error}): check the path and its rights") from error
+    except MemoryError as error:
+        raise UserError(f"there is not enough memory to load {path}: use a machine with more") from error
+    except Exception as error:  # the loader fails in a dozen ways on damaged bytes
+        raise DamagedFileError(
+            f"{path} cannot be read as a file of NAS-Bench-201 ({_first_words(error)}): it is truncated or another "
+            "file, copy or download it again"
+        ) from error
+
+
+def _first_words(error: Exception) -> str:
+    """What the loader says without its advice to run the file's code."""
+    _, found, after = str(error).partition("WeightsUnpickler error:")
+    said = after if found else f"{type(error).__name__}: {error}".removesuffix(": ")
+    return " ".join(said.partition(". ")[0].split())[:120]

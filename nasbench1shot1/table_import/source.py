@@ -1,0 +1,90 @@
+"""A file that a table is imported from: how it is recognised, and what becomes known of it while it is read."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.files import sha256
+
+Progress = Callable[[str, float | None], None]
+"""Is told what is being done, and which fraction of it is done; None where that cannot be said."""
+
+NATS_META = "meta.pickle.pbz2"
+"""The file that makes a folder an archive of NATS-Bench."""
+PTH, PBZ2, TFRECORD = ".pth", ".pbz2", ".tfrecord"
+_BLOCK = 2**24
+
+
+@dataclass
+class Source:
+    """A file, or the folder of an archive of NATS-Bench.
+
+    Attributes:
+        path: where it is.
+        size: its bytes; of a folder, those of all its files.
+        key: a digest of path, sizes and times of last change, which recognises it without reading it.
+        read: how many of its bytes have been read.
+        digest: SHA-256 of what has been read.
+    """
+
+    path: Path
+    size: int
+    key: str
+    read: int = 0
+    digest: Any = field(default_factory=hashlib.sha256)
+
+    @classmethod
+    def of(cls, path: Path) -> "Source":
+        """Look at a file or an archive's folder; raises InvalidInputError if it is neither."""
+        if not is_source(path):
+            raise InvalidInputError(
+                f"there is no file {path}: give the path of nasbench_only108.tfrecord, nasbench_full.tfrecord or "
+                "another of their format, of a .pth file of NAS-Bench-201, or of an archive of NATS-Bench; or run "
+                "nb1shot1 table download only108"
+            )
+        files = sorted(path.glob(f"*{PBZ2}")) if path.is_dir() else [path]
+        stats = [file.stat() for file in files]
+        known = "|".join([str(path.resolve()), *(f"{about.st_size}|{about.st_mtime_ns}" for about in stats)])
+        return cls(path, sum(about.st_size for about in stats), hashlib.sha256(known.encode()).hexdigest()[:16])
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether this is a folder; then it has no SHA-256."""
+        return self.path.is_dir()
+
+    @property
+    def sha256(self) -> str | None:
+        """SHA-256 of what was read; None for a folder."""
+        return None if self.is_folder else str(self.digest.hexdigest())
+
+    def seen(self, block: bytes) -> None:
+        """Count bytes as read."""
+        self.digest.update(block)
+        self.read += len(block)
+
+    def hash_all(self, progress: Progress) -> None:
+        """Read a file once, for its SHA-256."""
+        with self.path.open("rb") as file:
+            while block := file.read(_BLOCK):
+                self.seen(block)
+                progress("computing its SHA-256", self.read / self.size)
+
+    def is_that_of(self, recorded: dict[str, Any]) -> bool:
+        """Return whether a table's record of its source names this one; a file that moved is read to find out."""
+        if recorded.get("key") == self.key:
+            return True
+        same_size = not self.is_folder and recorded.get("size") == self.size
+        return same_size and recorded.get("sha256") == sha256(self.path)
+
+
+def is_source(path: Path) -> bool:
+    """Return whether there is a file, or the folder of an archive of NATS-Bench."""
+    return path.is_file() or (path / NATS_META).is_file()
+
+
+def table_name(path: Path) -> str:
+    """Return the name of a file's table: the file's name without its suffixes."""
+    return path.name.removesuffix(".pickle.pbz2") if path.suffix == PBZ2 else path.stem

@@ -1,0 +1,312 @@
+"""Import of NAS-Bench-201's `.pth` files and NATS-Bench's archives: small files of their formats, and damaged ones."""
+
+import builtins
+import pickle
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import nasbench201_files as files
+import numpy as np
+import pytest
+import torch
+from command_line import command
+
+from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError
+from nasbench1shot1.nasbench201.network import edge_parameter_count
+from nasbench1shot1.nasbench201.numbering import all_operations
+from nasbench1shot1.nasbench201.trainings import DATASETS, OFFICIAL_SETS
+from nasbench1shot1.table_import.importing import check_own_name, import_table, open_official
+from nasbench1shot1.tables.table import Table, load_table
+
+pytestmark = pytest.mark.usefixtures("home")
+
+INDICES = (284, 0, 11)
+
+
+@pytest.fixture(scope="module")
+def content() -> dict[str, Any]:
+    """Three architectures; one lacks the seeds 777 and 999 at 200 epochs, as many do in the official files."""
+    made = files.pth_content(INDICES, files.ALL_SEEDS)
+    full = made["arch2infos"][11]["full"]
+    for dataset in DATASETS:
+        for seed in (777, 999):
+            del full["all_results"][dataset, seed]
+        full["dataset_seed"][dataset] = [888]
+    return made
+
+
+def pth(folder: Path, content: dict[str, Any]) -> Path:
+    return files.write_pth(folder / "NAS-Bench-201-mine.pth", content)
+
+
+def archive(folder: Path, content: dict[str, Any]) -> Path:
+    return files.write_archive(folder / "NATS-tss-mine-simple", content)
+
+
+def single_file(folder: Path, content: dict[str, Any]) -> Path:
+    return files.write_single_file(folder / "NATS-tss-mine.pickle.pbz2", content)
+
+
+@pytest.mark.parametrize("write", [pth, archive, single_file])
+def test_every_value_comes_back(
+    write: Callable[[Path, dict[str, Any]], Path], content: dict[str, Any], tmp_path: Path
+) -> None:
+    lines: list[str] = []
+    meta = import_table(write(tmp_path, content), tmp_path / "table", report=lines.append)
+    table = load_table(tmp_path / "table")
+    assert lines == []
+    assert (len(table), table.datasets, table.epochs, table.repeats) == (3, DATASETS, (12, 200), 4)
+    assert table.seeds == (111, 777, 888, 999)
+    assert table.spaces == ()  # only three of the 15,625 architectures
+    assert meta["source"]["records"] == 4 * (3 + 3 + 3 + 1)
+    assert table.fidelity() == ""
+    for index, of_budgets in content["arch2infos"].items():
+        for of_budget in of_budgets.values():
+            for (dataset, seed), fields in of_budget["all_results"].items():
+                check_training(table, index, dataset, seed, fields)
+
+
+def check_training(table: Table, index: int, dataset: str, seed: int, fields: dict[str, Any]) -> None:
+    epochs = fields["epochs"]
+    found = table.query(index, epochs, run=seed, dataset=dataset)
+    assert found.train_loss == fields["train_losses"][epochs - 1]
+    assert found.train_accuracy == pytest.approx(fields["train_acc1es"][epochs - 1] / 100, abs=1e-7)
+    assert found.training_time == 7.5 * epochs
+    assert (found.trainable_parameters, found.flops) == (129_306, 15_647_370)
+    for split in ("validation", "test"):
+        if (name := OFFICIAL_SETS[dataset].get(split)) is None:
+            assert np.isnan(getattr(found, f"{split}_accuracy"))
+            continue
+        last = f"{name}@{epochs - 1}"
+        assert getattr(found, f"{split}_loss") == fields["eval_losses"][last]
+        assert getattr(found, f"{split}_accuracy") == pytest.approx(fields["eval_acc1es"][last] / 100, abs=1e-7)
+    assert found.evaluation_time == 2.5 * epochs or dataset == "cifar10"
+
+
+def test_seeds_that_an_architecture_lacks(content: dict[str, Any], tmp_path: Path) -> None:
+    import_table(pth(tmp_path, content), tmp_path / "table")
+    table = load_table(tmp_path / "table")
+    every = table.query([0, 11], run="all", dataset="cifar100").test_accuracy
+    assert np.isnan(every).tolist() == [[True, False, False, False], [True, True, False, True]]
+    assert table.query(11, dataset="cifar100").test_accuracy == every[1, 2]
+    assert table.query(0, dataset="cifar100").test_accuracy == pytest.approx(every[0, 1:].mean(), rel=1e-12)
+    drawn = table.query([0, 11] * 30, run="random", rng=np.random.default_rng(0), dataset="cifar100").test_accuracy
+    assert set(drawn) == {*every[0, 1:], every[1, 2]}
+
+
+def test_older_files_without_times(tmp_path: Path) -> None:
+    content = files.pth_content([5])
+    for fields in content["arch2infos"][5]["full"]["all_results"].values():
+        fields["train_times"], fields["eval_times"] = None, {}
+    import_table(pth(tmp_path, content), tmp_path / "table")
+    table = load_table(tmp_path / "table")
+    old, new = (table.query(5, epochs, dataset="cifar100") for epochs in (200, 12))
+    assert np.isnan([old.training_time, old.evaluation_time]).all()
+    assert old.validation_accuracy > 0
+    assert (new.training_time, new.evaluation_time) == (90, 30)
+
+
+def test_costs_are_those_of_seed_888_where_seeds_disagree(tmp_path: Path) -> None:
+    content = files.pth_content([5], files.ALL_SEEDS)
+    for (dataset, seed), fields in content["arch2infos"][5]["full"]["all_results"].items():
+        if dataset == "cifar10" and seed != 888:
+            fields["params"], fields["flop"] = np.float64(0.5), 100.0
+    del content["arch2infos"][5]["less"]["all_results"]["cifar100", 777]
+    for seed in (777, 888, 999):
+        del content["arch2infos"][5]["full"]["all_results"]["cifar100", seed]
+    import_table(pth(tmp_path, content), tmp_path / "table")
+    table = load_table(tmp_path / "table")
+    found = table.query(5, dataset="cifar10")
+    assert (found.trainable_parameters, found.flops) == (129_306, 15_647_370)
+    counted = table.query(5, dataset="cifar100")
+    assert counted.trainable_parameters == edge_parameter_count(all_operations()[5].tolist(), classes=100)
+    assert np.isnan(counted.flops)
+
+
+def test_a_whole_file_knows_the_space(tmp_path: Path) -> None:
+    content = files.pth_content([0])
+    one = content["arch2infos"][0]["less"]["all_results"]
+    content["arch2infos"] = {
+        index: {"less": {"all_results": {("cifar10", 777): one["cifar10", 777]}}} for index in range(15_625)
+    }
+    import_table(pth(tmp_path, content), tmp_path / "table")
+    table = load_table(tmp_path / "table")
+    assert (len(table), table.spaces, table.epochs) == (15_625, ("nb201",), (12,))
+    assert len(table.members("nb201")) == 15_625
+    assert table.regret(0, reference="nb201", dataset="cifar10") == 0  # all were given equal results
+
+
+def test_other_budgets_are_left_out_and_said_so(tmp_path: Path) -> None:
+    content = files.pth_content([3])
+    content["arch2infos"][3]["less"] = files.results(3, 1, (777,), np.random.default_rng(0))
+    lines: list[str] = []
+    import_table(pth(tmp_path, content), tmp_path / "table", report=lines.append)
+    assert lines == ["NAS-Bench-201-mine.pth: 4 trainings of other budgets than 12 and 200 epochs left out"]
+    assert load_table(tmp_path / "table").epochs == (200,)
+
+
+# What is refused -------------------------------------------------------------------------------------------------
+
+
+def set_value(content: dict[str, Any], name: str, key: Any, value: Any) -> None:
+    content["arch2infos"][3]["less"]["all_results"]["cifar100", 777][name][key] = value
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda c: set_value(c, "train_acc1es", 11, 100.5), "has a train accuracy of 1.005, which cannot be"),
+        (lambda c: set_value(c, "eval_losses", "x-test@11", -1.0), "has a test loss of -1, which cannot be"),
+        (lambda c: set_value(c, "train_times", 3, float("inf")), "has a training time of inf, which cannot be"),
+        (lambda c: set_value(c, "train_losses", 11, "none"), "is not as NAS-Bench-201's files have it"),
+        (lambda c: c["arch2infos"][3]["less"]["all_results"]["cifar100", 777].pop("params"), "KeyError: 'params'"),
+        (lambda c: c["arch2infos"][3]["less"]["all_results"].update({("mnist", 777): {}}), "is not on one of cifar10-"),
+        (lambda c: c["arch2infos"][3]["less"]["all_results"].update({("cifar10", 5): {}}), "with one of the seeds"),
+        (lambda c: c["meta_archs"].__setitem__(3, "|conv~0|"), "has '|conv~0|', not an architecture"),
+        (lambda c: c["meta_archs"].__setitem__(3, None), "has None, not an architecture"),
+        (lambda c: c["arch2infos"].update({99_999: c["arch2infos"].pop(3)}), "is not a file of NAS-Bench-201"),
+        (lambda c: c.pop("meta_archs"), "lacks meta_archs or arch2infos"),
+        (lambda c: c.update(arch2infos={}), "has no training of 12 or 200 epochs"),
+        (lambda c: c.update(arch2infos=[1]), "is not a file of NAS-Bench-201"),
+    ],
+)
+def test_impossible_content_is_one_sentence(
+    change: Callable[[dict[str, Any]], Any], message: str, tmp_path: Path
+) -> None:
+    content = files.pth_content([3])
+    change(content)
+    with pytest.raises(InvalidInputError) as raised:
+        import_table(pth(tmp_path, content), tmp_path / "table")
+    assert message in str(raised.value)
+    assert str(raised.value).startswith("NAS-Bench-201-mine.pth")
+    assert not (tmp_path / "table").exists()
+
+
+class Harmful:
+    """Something whose unpickling calls a function."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return builtins.exec, ("raise SystemExit('code of the file was run')",)
+
+
+@pytest.mark.parametrize("harmful", [Harmful(), np.float32(1), np.zeros(2)])
+def test_a_pth_file_runs_no_code_and_has_no_other_objects(harmful: Any, tmp_path: Path) -> None:
+    file = files.write_pth(tmp_path / "harmful.pth", {"meta_archs": [harmful], "arch2infos": {}})
+    safe = torch.serialization.get_safe_globals()
+    with pytest.raises(DamagedFileError) as raised:
+        import_table(file, tmp_path / "table")
+    assert torch.serialization.get_safe_globals() == safe  # nothing stays allowed
+    assert "cannot be read as a file of NAS-Bench-201" in str(raised.value)
+    assert "weights_only" not in str(raised.value)  # PyTorch's advice to load the file in an unsafe way
+
+
+@pytest.mark.parametrize("size", [0, 10, 1000, -1])
+def test_truncated_pth_files(size: int, tmp_path: Path) -> None:
+    file = pth(tmp_path, files.pth_content([3]))
+    file.write_bytes(file.read_bytes()[:size])
+    with pytest.raises(DamagedFileError, match="cannot be read as a file of NAS-Bench-201") as raised:
+        import_table(file, tmp_path / "table")
+    assert str(raised.value).endswith("it is truncated or another file, copy or download it again")
+    assert not (tmp_path / "table").exists()
+
+
+def test_the_command_ends_in_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "thesis.pth").write_bytes(b"not this")
+    done = command("table", "import", str(tmp_path / "thesis.pth"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert len(done.stderr.splitlines()) == 1
+    assert "cannot be read as a file of NAS-Bench-201" in done.stderr
+
+
+@pytest.mark.parametrize("damage", ["truncated", "foreign", "missing"])
+@pytest.mark.parametrize("which", ["meta", "000003"])
+def test_damaged_archives(damage: str, which: str, tmp_path: Path) -> None:
+    folder = archive(tmp_path, files.pth_content([3]))
+    file = folder / f"{which}.pickle.pbz2"
+    if damage == "missing":
+        file.unlink()
+        expected = "there is no file" if which == "meta" else "has no training of 12 or 200 epochs"
+    else:
+        file.write_bytes(file.read_bytes()[:-50] if damage == "truncated" else b"something else")
+        expected = f"nats_bench cannot read {file}"
+    with pytest.raises(UserError, match=expected):
+        import_table(folder, tmp_path / "table")
+    assert not (tmp_path / "table").exists()
+
+
+def test_an_archive_of_the_size_space_is_refused(tmp_path: Path) -> None:
+    content = files.pth_content([3])
+    content["meta_archs"][3] = "8:16:24:32:40"
+    with pytest.raises(InvalidInputError, match="has '8:16:24:32:40', not an architecture of NAS-Bench-201"):
+        import_table(archive(tmp_path, content), tmp_path / "table")
+
+
+def test_without_nats_bench_one_sentence_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = archive(tmp_path, files.pth_content([3]))
+    monkeypatch.setitem(sys.modules, "nats_bench", None)
+    with pytest.raises(UserError, match=r"needs the package nats_bench: in a checkout, run pip install '.\[nats\]'"):
+        import_table(folder, tmp_path / "table")
+
+
+def test_this_package_itself_does_not_unpickle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = pth(tmp_path, files.pth_content([3]))
+
+    def refused(*args: Any, **kwargs: Any) -> Any:
+        raise AssertionError("unpickled")
+
+    monkeypatch.setattr(pickle, "load", refused)
+    monkeypatch.setattr(pickle, "loads", refused)
+    monkeypatch.setattr(pickle, "Unpickler", refused)
+    import_table(file, tmp_path / "table")
+
+
+def test_epochs_are_for_other_files(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match="epochs do not apply to NAS-Bench-201-mine"):
+        import_table(pth(tmp_path, files.pth_content([3])), tmp_path / "table", epochs=[12])
+
+
+# Names, and opening without an import -----------------------------------------------------------------------------
+
+
+def test_the_command_imports_under_the_files_name(content: dict[str, Any], tmp_path: Path, home: Path) -> None:
+    file = single_file(tmp_path, content)
+    done = command("table", "import", str(file))
+    assert (done.returncode, done.stderr) == (0, "")
+    table = load_table("NATS-tss-mine")
+    assert done.stdout.splitlines()[:2] == [
+        f"{table.id}: 3 architectures; up to 4 repeats, seeds 111, 777, 888, 999, at 12 and 200 epochs",
+        f"in {home / 'tables' / 'NATS-tss-mine'}",
+    ]
+    shown = command("table", "info", "--table", "NATS-tss-mine")
+    assert "3 architectures, budgets of 12, 200 epochs" in shown.stdout
+
+
+def test_another_file_of_that_name_does_not_take_its_place(content: dict[str, Any], tmp_path: Path) -> None:
+    for write in (pth, archive):
+        first, other = tmp_path / f"first-{write.__name__}", tmp_path / f"other-{write.__name__}"
+        first.mkdir(), other.mkdir()
+        out = tmp_path / f"table-{write.__name__}"
+        import_table(write(first, content), out)
+        check_own_name(next(first.iterdir()), out)
+        with pytest.raises(InvalidInputError, match="holds the table of another file of that name"):
+            check_own_name(write(other, files.pth_content([3])), out)
+
+
+@pytest.mark.parametrize("write", [pth, archive])
+def test_a_file_is_imported_when_first_opened(
+    write: Callable[[Path, dict[str, Any]], Path], content: dict[str, Any], tmp_path: Path, home: Path
+) -> None:
+    path, lines = write(tmp_path, content), list[str]()
+    first = open_official(path, report=lines.append)
+    again = open_official(path, report=lines.append)
+    assert first.id == again.id
+    assert len(lines) == 1
+    assert lines[0].startswith(f"importing {path} into {home / 'tables'}")
+
+
+def test_an_archive_that_was_not_imported_is_not_a_table(content: dict[str, Any], tmp_path: Path) -> None:
+    folder = archive(tmp_path, content)
+    with pytest.raises(InvalidInputError, match="is an archive of NATS-Bench: run `nb1shot1 table import"):
+        load_table(folder)
