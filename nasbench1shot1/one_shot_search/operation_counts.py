@@ -47,6 +47,8 @@ def operation_counts(runs: Sequence[Iterable[str]]) -> pandas.DataFrame | None:
 
 def draw_operation_counts(counts: pandas.DataFrame, axes: "Axes") -> "Axes":
     """Draw what `operation_counts` returned as stacked bars, with skip connections at the bottom."""
+    from matplotlib.ticker import MaxNLocator
+
     bottom = pandas.Series(0.0, counts.index)
     for name in ("skip_connect", *(name for name in counts if name != "skip_connect")):
         axes.bar(counts.index, counts[name], 1.0, bottom, color=_COLOURS[str(name)], label=str(name))
@@ -54,5 +56,8 @@ def draw_operation_counts(counts: pandas.DataFrame, axes: "Axes") -> "Axes":
     axes.set_xlabel("search epoch (0: before training)")
     axes.set_ylabel("edges")
     axes.set_xlim(counts.index.min() - 0.5, counts.index.max() + 0.5)
+    axes.set_ylim(0, bottom.max())
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(integer=True))
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.42), ncols=5, frameon=False, fontsize=7)
     return axes

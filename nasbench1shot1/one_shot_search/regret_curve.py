@@ -109,7 +109,8 @@ def regret_figure(
     grid = figure.subplots(1 if counts is None else 2, squeeze=False, height_ratios=None if counts is None else [3, 1])
     axes = draw_anytime_regret(by_epoch, grid[0, 0], len(runs))
     if counts is not None:
-        draw_operation_counts(counts.loc[by_epoch.index], grid[1, 0])
+        lower = draw_operation_counts(counts.loc[by_epoch.index], grid[1, 0])
+        axes.set_xlim(lower.get_xlim())
     seeds = f"seed {config['seed']}"
     if len(runs) > 1:
         seeds = f"{len(runs)} seeds, mean ± standard deviation (validation: dotted)"

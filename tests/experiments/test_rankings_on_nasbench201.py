@@ -5,6 +5,7 @@ from itertools import product
 from math import prod
 
 import numpy as np
+import pandas
 import pytest
 from rich.console import Console
 from scipy import stats
@@ -18,6 +19,7 @@ from nasbench1shot1.experiments.correlation.options import ranking_options
 from nasbench1shot1.experiments.correlation.probability import log_probabilities
 from nasbench1shot1.experiments.correlation.record import CORRELATIONS, RELIABILITY
 from nasbench1shot1.experiments.correlation.selection import selected
+from nasbench1shot1.experiments.rescoring import rescore
 from nasbench1shot1.supernets.presets import BATCH_NORMS
 
 SPACE = nb.search_space("nb201")
@@ -118,3 +120,9 @@ def test_stopped_and_resumed_the_files_are_the_same(run, ranking, tmp_path, monk
     assert len(calls) == 4  # the second of three chunks again
     for name in ("epoch-001.npz", CORRELATIONS, RELIABILITY):
         assert (tmp_path / "ranking" / name).read_bytes() == (ranking.folder / name).read_bytes(), name
+
+
+def test_a_run_scored_again_on_its_table_has_its_values(run):
+    scored = rescore(run, nb.load_table("nb201"))
+    pandas.testing.assert_frame_equal(scored, run.metrics)
+    assert {"cifar100_test_regret", "ImageNet16-120_test_regret"} <= set(scored)

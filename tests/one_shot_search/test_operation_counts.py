@@ -1,0 +1,75 @@
+"""The operations of preferred architectures, epoch by epoch, and the figure that shows them below the regrets."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas
+import pytest
+
+import nasbench1shot1 as nb
+from nasbench1shot1.nasbench201.operations import OPERATIONS
+from nasbench1shot1.one_shot_search.operation_counts import operation_counts
+from nasbench1shot1.one_shot_search.regret_curve import regret_figure
+
+CONFIG = {"optimizer": "darts", "space": "nb201", "seed": 0, "scale": "quick", "preset": "corrected", "channels": 8}
+CONFIG |= {"cells": 3, "images": "cifar10-sample", "weight_images": 40, "architecture_images": 40}
+
+
+def texts(*operations):
+    return [str(nb.EdgeArchitecture("nb201", of_one)) for of_one in operations]
+
+
+def frame(space, epochs, seed=0):
+    rng = np.random.default_rng(seed)
+    made = pandas.DataFrame({"epoch": range(epochs), "one_shot_valid_error": rng.random(epochs)})
+    for name in ("valid_regret", "test_regret", "cifar100_test_regret", "ImageNet16-120_test_regret"):
+        made[name] = rng.random(epochs)
+    made["architecture"] = [str(space.sample(rng)) for _ in range(epochs)]
+    return made.assign(valid_measured=True, test_measured=True)
+
+
+def test_edges_are_counted_by_operation_and_averaged_over_the_runs():
+    runs = [texts((0, 1, 1, 2, 3, 4), (1,) * 6), texts((3,) * 6, (1, 1, 1, 0, 0, 0), (2,) * 6)]
+    counts = operation_counts(runs)
+    assert list(counts) == list(OPERATIONS)
+    assert counts.to_numpy().tolist() == [[0.5, 1.0, 0.5, 3.5, 0.5], [1.5, 4.5, 0.0, 0.0, 0.0]]
+
+
+def test_cells_with_operations_in_blocks_have_no_edges_to_count():
+    assert operation_counts([["s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"]]) is None
+
+
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_the_figure_of_a_search_on_nasbench201_has_five_curves_above_the_operations(seeds):
+    frames = [frame(nb.search_space("nb201"), 4, seed) for seed in range(seeds)]
+    figure = regret_figure([SimpleNamespace(config=CONFIG)] * seeds, frames, "table-v1")
+    above, below, _ = figure.axes
+    assert [text.get_text() for text in above.get_legend().get_texts()] == [
+        "test regret (measured)",
+        "validation regret (measured)",
+        "one-shot validation error",
+        "test regret on cifar100",
+        "test regret on ImageNet16-120",
+    ]
+    assert above.get_xlim() == below.get_xlim() == (-0.5, 3.5)
+    assert below.get_ylim() == (0, 6)
+    assert all(tick == round(tick) for axis in (below.get_xticks(), below.get_yticks()) for tick in axis)
+    bars = [sum(bar.get_height() for bar in bars) for bars in zip(*below.containers, strict=True)]
+    assert bars == pytest.approx([6] * 4)
+    assert below.get_legend().get_texts()[0].get_text() == "skip_connect"
+
+
+def test_the_legends_and_labels_of_both_panels_do_not_overlap():
+    figure = regret_figure([SimpleNamespace(config=CONFIG)], [frame(nb.search_space("nb201"), 4)], "table-v1")
+    figure.canvas.draw()
+    above, below, _ = figure.axes
+    boxes = [part.get_window_extent() for axes in (above, below) for part in (axes.xaxis.label, axes.get_legend())]
+    boxes.append(figure._supxlabel.get_window_extent())
+    tops, bottoms = [box.y1 for box in boxes], [box.y0 for box in boxes]
+    assert all(bottom >= top for bottom, top in zip(bottoms, tops[1:], strict=False))
+
+
+def test_a_search_on_cells_has_one_panel():
+    frames = [frame(nb.search_space("s1"), 3)]
+    figure = regret_figure([SimpleNamespace(config={**CONFIG, "space": "s1"})], frames, "table-v1")
+    assert len(figure.axes) == 2  # left and right
