@@ -18,6 +18,7 @@ from nasbench1shot1.images.image_set import ImageSet
 from nasbench1shot1.images.splits import Split
 from nasbench1shot1.one_shot_search.kept_weights import untrained_method
 from nasbench1shot1.one_shot_search.record import Run
+from nasbench1shot1.optimizer import OneShotOptimizer
 from nasbench1shot1.runs.checkpoints import taking_up
 from nasbench1shot1.space import OneShotSpace
 
@@ -91,15 +92,20 @@ class RankingState:
         """Return the epoch to evaluate now."""
         return self.epochs[self.recorded]
 
-    @cached_property
+    @property
     def is_relaxed(self) -> bool:
         """Return whether the search trained mixtures (DARTS, GDAS, PC-DARTS, SNAS)."""
-        return untrained_method(self.run).is_relaxed
+        return self._method.is_relaxed
 
-    @cached_property
+    @property
     def learns_parameters(self) -> bool:
         """Return whether the search learned Λ, so that the probability is a predictor."""
-        return untrained_method(self.run).learns_parameters
+        return self._method.learns_parameters
+
+    @cached_property
+    def _method(self) -> OneShotOptimizer:
+        """The optimizer of the run, in its initial state."""
+        return untrained_method(self.run)
 
     def numbers(self, epoch: int) -> Indices:
         """Return what `selected` does for an epoch; it is computed once, or once per epoch for a controller's samples.
