@@ -179,6 +179,13 @@ class NASBench:
 
 
 def _opened(dataset_file: str | Path | Table) -> Table:
+    table = _table(dataset_file)
+    if table.keyed_by != "nasbench101":
+        raise InvalidInputError(f"the table {table.id} is of another benchmark: open one of NAS-Bench-101")
+    return table
+
+
+def _table(dataset_file: str | Path | Table) -> Table:
     if isinstance(dataset_file, Table):
         return dataset_file
     from nasbench1shot1.table_import.importing import open_official

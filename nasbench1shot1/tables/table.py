@@ -112,6 +112,14 @@ class Table(TableRows):
         column = self._folder.metrics.get(HALFWAY + stored if halfway else stored)
         return column.value(row, epochs or self.full_budget, repeat) if column else float("nan")
 
+    def seeds_of(self, row: int, epochs: int | None = None, dataset: str | None = None) -> tuple[int, ...]:
+        """Return the random seeds with which a network was trained, ascending; none where the table does not say.
+
+        Raises InvalidInputError for an unknown data set, OutOfDomainError for an unknown budget.
+        """
+        trained = self._folder.trained(self._dataset(dataset), np.asarray(row), self._budget(epochs))
+        return tuple(seed for seed, there in zip(self.seeds, trained.tolist(), strict=False) if there)
+
     def measured(self, metric: str, epochs: int | None = None, dataset: str | None = None) -> NDArray[np.float64]:
         """Every row's measurements of a metric at a budget, (R, K), NaN where there is none; estimates are left out.
 

@@ -1,0 +1,36 @@
+"""Drop-in for the package `nas_201_api`: the same calls, answered from a table.
+
+    from nasbench1shot1.api.nas_201_api import NASBench201API as API   # was: from nas_201_api import …
+
+docs/nasbench201_table.md describes what is different.
+"""
+
+from typing import Any
+
+from nasbench1shot1.api.topology_api import TopologyAPI
+from nasbench1shot1.api.topology_results import ArchResults as ArchResults
+from nasbench1shot1.api.topology_results import ResultsCount as ResultsCount
+
+
+class NASBench201API(TopologyAPI):
+    """NAS-Bench-201; `TopologyAPI` describes most calls and the first argument."""
+
+    def __init__(self, file_path_or_dict: Any = None, verbose: bool = True, *, seed: int | None = None) -> None:
+        super().__init__(file_path_or_dict, verbose, seed)
+
+    def simulate_train_eval(
+        self, arch: Any, dataset: str, hp: str | int = "12", account_time: bool = True
+    ) -> tuple[float, None, float, float]:
+        """Simulate a training, as `NATStopology.simulate_train_eval` does, which also has `iepoch`."""
+        return self._simulate(arch, dataset, None, hp, account_time)
+
+    def find_best(
+        self,
+        dataset: str,
+        metric_on_set: str,
+        FLOP_max: float | None = None,
+        Param_max: float | None = None,
+        hp: str | int = "12",
+    ) -> tuple[int, float | None]:
+        """Return the best architecture, as `NATStopology.find_best` does, whose limits have other names."""
+        return self._best(dataset, metric_on_set, FLOP_max, Param_max, hp)

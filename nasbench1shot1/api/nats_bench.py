@@ -1,0 +1,129 @@
+"""Drop-in for the package `nats_bench`, for the topology space: the same calls, answered from a table.
+
+    from nasbench1shot1.api import nats_bench          # was: import nats_bench
+    from nasbench1shot1.api.nats_bench import create   # was: from nats_bench import create
+
+docs/nasbench201_table.md describes what is different.
+"""
+
+from typing import Any
+
+from nasbench1shot1.api.topology_api import TopologyAPI
+from nasbench1shot1.api.topology_results import ArchResults as ArchResults
+from nasbench1shot1.api.topology_results import ResultsCount as ResultsCount
+from nasbench1shot1.errors import OutOfDomainError, unknown_name
+from nasbench1shot1.nasbench201.operations import N_NODES, OPERATIONS
+
+NATS_BENCH_TSS_NAMEs = ("tss", "topology")
+NATS_BENCH_SSS_NAMEs = ("sss", "size")
+
+
+class NATStopology(TopologyAPI):
+    """NATS-Bench's topology space, which is that of NAS-Bench-201.
+
+    `TopologyAPI` describes most calls and the first argument. `fast_mode` is kept as an attribute and has no other
+    effect: a table is always opened without reading it.
+    """
+
+    def __init__(
+        self,
+        file_path_or_dict: Any = None,
+        fast_mode: bool = False,
+        verbose: bool = True,
+        *,
+        seed: int | None = None,
+    ) -> None:
+        super().__init__(file_path_or_dict, verbose, seed)
+        self.fast_mode, self.archive_dir = fast_mode, None
+
+    def simulate_train_eval(
+        self, arch: Any, dataset: str, iepoch: int | None = None, hp: str | int = "12", account_time: bool = True
+    ) -> tuple[float, None, float, float]:
+        """Simulate training an architecture and evaluating it once on the validation images.
+
+        Args:
+            arch: an index, a string, or an object with `tostr`.
+            dataset: "cifar10" (the training "cifar10-valid" answers), "cifar100" or "ImageNet16-120".
+            iepoch: None or the last epoch.
+            hp: the budget, "12" or "200".
+            account_time: add the seconds to `used_time`.
+
+        Returns:
+            Validation accuracy in percent; latency, None: unknown; the seconds of this training and evaluation; and
+            `used_time`.
+
+        Raises as `get_more_info`; OutOfDomainError also if the table lacks the accuracy or a time.
+        """
+        return self._simulate(arch, dataset, iepoch, hp, account_time)
+
+    def find_best(
+        self,
+        dataset: str,
+        metric_on_set: str,
+        flop_max: float | None = None,
+        param_max: float | None = None,
+        hp: str | int = "12",
+        enforce_all: bool | None = None,
+    ) -> tuple[int, float | None]:
+        """Return the architecture with the highest mean accuracy among those that are small enough.
+
+        Args:
+            dataset: "cifar10", "cifar100", "ImageNet16-120", or the training "cifar10-valid".
+            metric_on_set: "valid", "test" or "train", or an official name, "x-valid" for example.
+            flop_max, param_max: the highest numbers of FLOPs and parameters, in millions. Default: no limit.
+            hp: the budget, "12" or "200".
+            enforce_all: has no effect: all architectures in the table are compared.
+
+        Returns:
+            Index and accuracy in percent; (-1, None) if no architecture is small enough.
+
+        Raises:
+            InvalidInputError: an unknown data set or set of images.
+            OutOfDomainError: the table lacks an accuracy that is compared.
+        """
+        return self._best(dataset, metric_on_set, flop_max, param_max, hp)
+
+
+def create(
+    file_path_or_dict: Any,
+    search_space: str,
+    fast_mode: bool = False,
+    verbose: bool = True,
+    *,
+    seed: int | None = None,
+) -> NATStopology:
+    """Open NATS-Bench's topology space.
+
+    Args:
+        file_path_or_dict: see `TopologyAPI`; None is the bundled table.
+        search_space: "tss" or "topology".
+        fast_mode: has no effect.
+        verbose: print one line about the table.
+        seed: see `TopologyAPI`.
+
+    Raises:
+        OutOfDomainError: the size space, of which this package has no table.
+        InvalidInputError, DamagedFileError: another space, or a file that cannot be read.
+    """
+    if search_space in NATS_BENCH_SSS_NAMEs:
+        raise OutOfDomainError(
+            "this package has no table of NATS-Bench's size space: use the package nats_bench for it"
+        )
+    if search_space not in NATS_BENCH_TSS_NAMEs:
+        raise unknown_name("search space", search_space, NATS_BENCH_TSS_NAMEs)
+    return NATStopology(file_path_or_dict, fast_mode, verbose, seed=seed)
+
+
+def search_space_info(main_tag: str, aux_tag: str | None = None) -> dict[str, Any]:
+    """Return the operations and the number of nodes of ("nats-bench", "tss") or ("nas-bench-201", None).
+
+    Raises InvalidInputError for other spaces, also for the size space.
+    """
+    if (main_tag, aux_tag) == ("nas-bench-201", None) or (main_tag == "nats-bench" and aux_tag in NATS_BENCH_TSS_NAMEs):
+        return {"op_names": list(OPERATIONS), "num_nodes": N_NODES}
+    raise unknown_name("search space", f"{main_tag}, {aux_tag}", ("nats-bench, tss", "nas-bench-201, None"))
+
+
+def version() -> str:
+    """Return the version of the published package whose calls these are."""
+    return "v1.8"

@@ -1,0 +1,265 @@
+"""The calls that the official APIs of NATS-Bench's topology space and of NAS-Bench-201 share, answered from a table."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from warnings import warn
+
+import numpy as np
+
+from nasbench1shot1.api.topology_architectures import TopologyArchitectures
+from nasbench1shot1.api.topology_results import ArchResults
+from nasbench1shot1.api.topology_values import KnownValues, TopologyReader, never_there, only_means, percent, split_of
+from nasbench1shot1.errors import InvalidInputError, OutOfDomainError, unknown_name
+from nasbench1shot1.nasbench201.trainings import DATASETS, OFFICIAL_SETS
+from nasbench1shot1.tables.table import Table, load_table
+
+SEARCHED = {"cifar10": "cifar10-valid", "cifar100": "cifar100", "ImageNet16-120": "ImageNet16-120"}
+"""The data sets of searches, and the training that gives validation values on each."""
+_SETS = {"valid": "x-valid", "test": "x-test"}
+_COMMENTS = {
+    "cifar10-valid": "train: half of CIFAR-10's training images; valid: the other half; test: its test images",
+    "cifar10": "train: all of CIFAR-10's training images; test: its test images",
+}
+
+
+class TopologyAPI(TopologyArchitectures):
+    """The base of `nats_bench.NATStopology` and `nas_201_api.NASBench201API`.
+
+    Accuracies are in percent, costs in millions, times in seconds. Dictionaries only have what the table knows: taking
+    something else from them raises `MissingValueError`, an OutOfDomainError and a KeyError.
+
+    Args:
+        file_path_or_dict: None for the bundled table; an official file or archive, which is imported at the first time
+            and opened from there ever after; the folder or name of a table; a `Table`; or the dictionary in a file.
+        verbose: print one line about the table.
+        seed: of the generator that draws trainings and architectures. Default: Python's own generator, as in the
+            published packages.
+
+    Attributes:
+        table: the `Table` that answers.
+        filename: name of the file, or of the table.
+        used_time: seconds that `simulate_train_eval` has counted since the last `reset_time`.
+
+    Raises:
+        InvalidInputError, DamagedFileError: no such file or table, or a damaged one, or one of another benchmark.
+    """
+
+    def __init__(self, file_path_or_dict: Any, verbose: bool, seed: int | None) -> None:
+        self.table, self.verbose = _opened(file_path_or_dict), verbose
+        self.filename = Path(file_path_or_dict).name if isinstance(file_path_or_dict, str | Path) else self.table.name
+        self._reader = TopologyReader(self.table, seed)
+        self.reset_time()
+        if verbose:
+            print(f"{self} answers from the table {self.table.id}")
+        if not self.table.seeds:
+            warn(
+                f"the table {self.table.id} has means over the seeds and no single trainings: is_random=True gives the "
+                "means, too",
+                stacklevel=3,
+            )
+
+    @cached_property
+    def evaluated_indexes(self) -> list[int]:
+        """The official indices of the architectures that the table has, ascending."""
+        indices: list[int] = self.table.column("index").tolist()
+        return indices
+
+    def random(self) -> int:
+        """Return the index of a random architecture."""
+        return int(self._reader.random.randint(0, len(self) - 1))
+
+    # Results ---------------------------------------------------------------------------------------------------
+
+    def get_more_info(
+        self, index: Any, dataset: str, iepoch: int | None = None, hp: str | int = "12", is_random: bool | int = True
+    ) -> KnownValues:
+        """Return losses, accuracies and times of an architecture's training.
+
+        Args:
+            index: an index or string.
+            dataset: "cifar10-valid" (half of the training images), "cifar10" (all), "cifar100" or "ImageNet16-120".
+            iepoch: None or the last epoch, `int(hp)` - 1.
+            hp: the budget, "12" or "200".
+            is_random: True for the training of a random seed, False for the mean over the seeds, or a seed. In a table
+                of means, as the bundled one, True gives the mean and a seed is an error.
+
+        Returns:
+            For each of train, valid and test: "-loss", "-accuracy" (percent), "-per-time" and "-all-time" (seconds of
+            one epoch and of all). "valid" is not in the training "cifar10". Tables have neither the times of tests
+            nor "valtest", the validation and test images together. The bundled one also lacks the losses of all
+            trainings but "cifar10-valid" at 200 epochs, the training accuracies likewise, the test accuracy of
+            "cifar10-valid" at 12 epochs, and most validation accuracies of "cifar100" and "ImageNet16-120" at 200.
+
+        Raises:
+            InvalidInputError: (a ValueError) an unknown architecture, data set, seed or epoch.
+            OutOfDomainError: a budget, epoch or seed that the table does not have.
+        """
+        row, epochs = self._row(index), self._reader.epochs(hp)
+        self._reader.check_epoch(iepoch, epochs)
+        repeat = self._reader.repeat(row, dataset, epochs, is_random)
+        found: dict[str, Any] = {}
+        for split, short in (("train", "train"), ("validation", "valid"), ("test", "test")):
+            if split in OFFICIAL_SETS[dataset]:
+                metrics = self._reader.metrics(row, dataset, epochs, repeat, split)
+                found |= {f"{short}-{name}": metrics[name] for name in ("loss", "accuracy") if name in metrics}
+                if "all_time" in metrics:
+                    found |= {f"{short}-per-time": metrics["cur_time"], f"{short}-all-time": metrics["all_time"]}
+        if dataset in _COMMENTS:
+            found["comment"] = _COMMENTS[dataset]
+        return self._reader.known(found, row, (dataset, epochs))
+
+    def get_cost_info(self, index: Any, dataset: str, hp: str | int = "12") -> KnownValues:
+        """Return the costs of an architecture, means over its trainings.
+
+        Returns:
+            "flops" and "params" in millions; "latency", which is None; "T-train@epoch" and "T-train@total", seconds;
+            "T-x-valid@epoch" and "T-x-valid@total", except for "cifar10". Times of tests are unknown.
+
+        Raises as `get_more_info`.
+        """
+        return self._reader.costs(self._row(index), dataset, self._reader.epochs(hp))
+
+    def get_latency(self, index: Any, dataset: str, hp: str | int = "12") -> float:
+        """Raise OutOfDomainError: tables have no latencies."""
+        raise never_there(self.table, "latencies")
+
+    def get_net_param(self, index: Any, dataset: str, seed: int | None, hp: str | int = "12") -> Any:
+        """Raise OutOfDomainError: tables have no weights."""
+        raise never_there(self.table, "trained weights")
+
+    def reload(self, archive_root: str | None = None, index: int | None = None) -> None:
+        """Raise OutOfDomainError: tables have no weights, which is what official archives are reloaded for."""
+        raise never_there(self.table, "trained weights")
+
+    def clear_params(self, index: int, hp: str | int | None = None) -> None:
+        """Do nothing: there are no weights to remove."""
+
+    def query_meta_info_by_index(self, arch_index: Any, hp: str | int = "12") -> ArchResults:
+        """Return all trainings of an architecture with a budget; raises as `get_more_info`."""
+        return ArchResults(self._reader, self._row(arch_index), self._reader.epochs(hp))
+
+    def query_by_index(self, arch_index: Any, dataname: str | None = None, hp: str | int = "12") -> Any:
+        """Return all trainings of an architecture with a budget, or a dictionary of those on a data set by seed.
+
+        Raises as `get_more_info`; OutOfDomainError for `dataname` in a table of means.
+        """
+        info = self.query_meta_info_by_index(arch_index, hp)
+        return info if dataname is None else info.query(dataname)
+
+    def query_info_str_by_arch(self, arch: Any, hp: str | int = "12") -> str:
+        """Return the results of an architecture in several lines; "?" stands for unknown values."""
+        info = self.query_meta_info_by_index(arch, hp)
+        return "\n".join(info.lines(f"arch-index={info.arch_index}"))
+
+    def query_by_arch(self, arch: Any, hp: str | int) -> str:
+        """Return what `query_info_str_by_arch` returns."""
+        return self.query_info_str_by_arch(arch, hp)
+
+    def show(self, index: int = -1) -> None:
+        """Print the results of an architecture, or of all if the index is negative."""
+        if index < 0:
+            print(self)
+        for one in [index] if index >= 0 else self.evaluated_indexes:
+            for epochs in self.table.epochs:
+                print(f"{f' {epochs:03d} epochs ':>^90}", *self.query_meta_info_by_index(one, epochs).lines(), sep="\n")
+
+    def statistics(self, dataset: str, hp: str | int) -> dict[int, int]:
+        """Return how many architectures have how many trainings; raises OutOfDomainError for a table of means."""
+        if not self.table.seeds:
+            raise only_means(self.table)
+        if dataset not in DATASETS:
+            raise unknown_name("data set", dataset, DATASETS)
+        epochs = self._reader.epochs(hp)
+        numbers = [len(self.table.seeds_of(row, epochs, dataset)) for row in range(len(self.table))]
+        return {number: numbers.count(number) for number in sorted(set(numbers))}
+
+    # Searches --------------------------------------------------------------------------------------------------
+
+    @property
+    def used_time(self) -> float:
+        """Seconds that `simulate_train_eval` has counted since the last `reset_time`."""
+        return self._used_time
+
+    def reset_time(self) -> None:
+        """Set `used_time` to zero."""
+        self._used_time = 0.0
+
+    @property
+    def avaliable_hps(self) -> list[str]:
+        """The budgets, in the official spelling of this name."""
+        return [str(epochs) for epochs in self.table.epochs]
+
+    def _simulate(
+        self, arch: Any, dataset: str, iepoch: int | None, hp: str | int, account_time: bool
+    ) -> tuple[float, None, float, float]:
+        if dataset not in SEARCHED:
+            raise unknown_name("data set of a search", dataset, SEARCHED)
+        info = self.get_more_info(arch, SEARCHED[dataset], iepoch, hp, is_random=True)
+        accuracy, seconds = info["valid-accuracy"], info["train-all-time"] + info["valid-per-time"]
+        self._used_time += seconds if account_time else 0
+        return accuracy, None, seconds, self._used_time
+
+    def _best(
+        self, dataset: str, metric_on_set: str, most_flops: float | None, most_params: float | None, hp: str | int
+    ) -> tuple[int, float | None]:
+        if dataset == "cifar10" and metric_on_set == "valid":
+            dataset = "cifar10-valid"
+        split = metric_on_set if metric_on_set == "train" else split_of(dataset, _official(dataset, metric_on_set))
+        epochs, indices = self._reader.epochs(hp), np.array(self.evaluated_indexes)
+        found = self.table.query(indices, epochs, dataset=dataset)
+        allowed = self._within(found.flops, most_flops) & self._within(found.trainable_parameters, most_params)
+        accuracy = getattr(found, f"{split}_accuracy")[allowed]
+        if (lacking := int(np.isnan(accuracy).sum())) > 0:
+            raise OutOfDomainError(
+                f"the table {self.table.id} lacks the {split} accuracy on {dataset} at {epochs} epochs of "
+                f"{lacking:,} of {len(accuracy):,} architectures, so it does not know the best: ask for another set"
+            )
+        if not len(accuracy):
+            return -1, None
+        best = int(np.argmax(accuracy))
+        return int(indices[allowed][best]), percent(float(accuracy[best]))
+
+    def _within(self, costs: Any, most: float | None) -> Any:
+        """Return which costs are at most so many millions."""
+        if most is not None and np.isnan(costs).any():
+            raise OutOfDomainError(f"the table {self.table.id} lacks FLOPs of some architectures: give no limit")
+        return np.ones(len(costs), bool) if most is None else costs / 1e6 <= most
+
+    # Behind them -----------------------------------------------------------------------------------------------
+
+    def _row(self, arch: Any) -> int:
+        return self.table.row_of(self._known_index(arch))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self.table)}/{len(self)} architectures, file={self.filename})"
+
+
+def _official(dataset: str, metric_on_set: str) -> str:
+    """Return the official name of a set that `find_best` may also call valid or test."""
+    return "ori-test" if dataset == "cifar10" and metric_on_set == "test" else _SETS.get(metric_on_set, metric_on_set)
+
+
+def _opened(file_path_or_dict: Any) -> Table:
+    table = _table(file_path_or_dict)
+    if table.keyed_by != "nasbench201":
+        raise InvalidInputError(f"the table {table.id} is of another benchmark: open one of NAS-Bench-201, as 'nb201'")
+    return table
+
+
+def _table(given: Any) -> Table:
+    if isinstance(given, Table):
+        return given
+    if given is None:
+        return load_table("nb201")
+    if isinstance(given, Mapping):
+        from nasbench1shot1.table_import.nasbench201_pth import assembled
+
+        columns, meta = assembled(given, "the dictionary").finish()
+        return Table.from_columns(columns, {"name": "nasbench201-dictionary", "version": "1", **meta})
+    if not isinstance(given, str | Path):
+        raise InvalidInputError(f"file_path_or_dict cannot be {given!r}: give a path, a table's name, a Table or None")
+    from nasbench1shot1.table_import.importing import open_official
+
+    return open_official(given)

@@ -1,0 +1,207 @@
+"""Values of a table of NAS-Bench-201 in the units and under the names of the official APIs."""
+
+import random
+from collections.abc import Callable, Mapping
+from random import Random
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from nasbench1shot1.errors import InvalidInputError, OutOfDomainError, unknown_name
+from nasbench1shot1.nasbench201.trainings import DATASETS, OFFICIAL_SETS
+from nasbench1shot1.tables.table import Table
+
+Repeat = Any  # "mean", or the number of a repeat
+
+
+class MissingValueError(OutOfDomainError, KeyError):
+    """The table lacks a value that the official files have; a KeyError, because it is missing in a dictionary."""
+
+    __str__ = Exception.__str__  # a KeyError would show its message in quotes
+
+
+class KnownValues(dict[str, Any]):
+    """A dictionary of what a table knows; asking for something else raises `MissingValueError` with one sentence.
+
+    Args:
+        values: what may be known; NaN is left out.
+        sentence: the error's message, or a function that returns it, with {} for the name.
+    """
+
+    def __init__(self, values: Mapping[str, Any], sentence: str | Callable[[], str]) -> None:
+        super().__init__({name: value for name, value in values.items() if value is None or value == value})
+        self._sentence = sentence
+
+    def __missing__(self, name: str) -> Any:
+        raise MissingValueError(self._text().replace("{}", f"'{name}'"))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return KnownValues, (dict(self), self._text())
+
+    def _text(self) -> str:
+        return self._sentence if isinstance(self._sentence, str) else self._sentence()
+
+
+def never_there(table: Table, what: str) -> MissingValueError:
+    """Return the error for something that no table has."""
+    return MissingValueError(f"the table {table.id} does not have {what}: read the official files with nats_bench")
+
+
+def only_means(table: Table) -> MissingValueError:
+    """Return the error for a single training in a table of means."""
+    return MissingValueError(
+        f"the table {table.id} has means over the seeds and no single trainings: import an official file for them"
+    )
+
+
+class TopologyReader:
+    """Reads the trainings in a table.
+
+    Args:
+        table: of NAS-Bench-201.
+        seed: of the generator that draws trainings and architectures. Default: Python's own generator, which the
+            published packages use, too, so that `random.seed` in a script has its effect.
+    """
+
+    def __init__(self, table: Table, seed: int | None = None) -> None:
+        self.table = table
+        self._random = None if seed is None else Random(seed)
+
+    @property
+    def random(self) -> Random | ModuleType:
+        """What draws."""
+        return self._random or random
+
+    def epochs(self, hp: Any) -> int:
+        """Return the budget that an official `hp` names, "12" or 200; raises OutOfDomainError for an unknown one."""
+        known = [str(epochs) for epochs in self.table.epochs]
+        if str(hp) not in known:
+            raise OutOfDomainError(
+                f"the table {self.table.id} has no training of {str(hp)[:20]!r} epochs: give hp='{known[-1]}'"
+                + (f" or hp='{known[0]}'" if known[1:] else "")
+            )
+        return int(str(hp))
+
+    def seeds(self, row: int, dataset: str, epochs: int) -> list[int]:
+        """Return the seeds of the trainings of a row.
+
+        Raises OutOfDomainError if the table does not say them, or has no such training.
+        """
+        _check_dataset(dataset)
+        if not self.table.seeds:
+            raise only_means(self.table)
+        if not (found := self.table.seeds_of(row, epochs, dataset)):
+            raise MissingValueError(f"the table {self.table.id} does not have {self.name(row, dataset, epochs)}")
+        return list(found)
+
+    def repeat(self, row: int, dataset: str, epochs: int, is_random: Any) -> Repeat:
+        """Return which repeat an official `is_random` means: False the mean, True a drawn one, or that of a seed.
+
+        In a table of means, a drawn one is the mean, too.
+
+        Raises:
+            OutOfDomainError: the table has no single trainings, or not this one.
+            InvalidInputError: the seed is not one of the architecture's, or not a number.
+        """
+        _check_dataset(dataset)
+        draws = isinstance(is_random, bool | np.bool_)
+        if draws and not (is_random and self.table.seeds):
+            return "mean"
+        seeds = self.seeds(row, dataset, epochs)
+        if draws:
+            return self.table.seeds.index(self.random.choice(seeds))
+        if not isinstance(is_random, int | np.integer) or is_random not in seeds:
+            raise InvalidInputError(f"is_random cannot be {is_random!r}: give True, False or one of the seeds {seeds}")
+        return self.table.seeds.index(int(is_random))
+
+    def check_epoch(self, iepoch: Any, epochs: int) -> None:
+        """Raise an error unless `iepoch` means the last epoch of a training.
+
+        Raises:
+            InvalidInputError: there is no such epoch.
+            OutOfDomainError: it is another one, of which the table has no values.
+        """
+        if iepoch is None or iepoch == epochs - 1:
+            return
+        if not isinstance(iepoch, int | np.integer) or not 0 <= iepoch < epochs:
+            raise InvalidInputError(f"iepoch cannot be {iepoch!r}: give a number from 0 to {epochs - 1}, or None")
+        raise OutOfDomainError(
+            f"the table {self.table.id} has the end of each training, and not epoch {iepoch} of {epochs}: give "
+            f"iepoch={epochs - 1}, or leave it out"
+        )
+
+    def metrics(self, row: int, dataset: str, epochs: int, repeat: Repeat, split: str) -> KnownValues:
+        """Return iepoch, loss (nats), accuracy (percent), cur_time and all_time (seconds of one and all epochs).
+
+        Args:
+            row: of the table.
+            dataset, epochs: which training.
+            repeat: as `repeat` returns it.
+            split: "train", "validation" or "test".
+        """
+        value = self.table.value
+        found = {
+            "iepoch": epochs - 1,
+            "loss": value(f"{split}_loss", row, epochs, repeat, dataset=dataset),
+            "accuracy": percent(value(f"{split}_accuracy", row, epochs, repeat, dataset=dataset)),
+        }
+        if split != "test":
+            timed = "training_time" if split == "train" else "evaluation_time"
+            seconds = value(timed, row, epochs, repeat, dataset=dataset)
+            found |= {"cur_time": seconds / epochs, "all_time": seconds}
+        return self.known(found, row, (dataset, epochs), f"the {split} set of ")
+
+    def costs(self, row: int, dataset: str, epochs: int) -> KnownValues:
+        """Return flops and params (millions), latency (None: unknown), and times in seconds, means over the seeds."""
+        _check_dataset(dataset)
+        found = self.table.query(int(self.table.column("index")[row]), epochs, dataset=dataset)
+        costs = {"flops": found.flops / 1e6, "params": found.trainable_parameters / 1e6, "latency": None}
+        for name, seconds in (("train", found.training_time), ("x-valid", found.evaluation_time)):
+            costs |= {f"T-{name}@epoch": seconds / epochs, f"T-{name}@total": seconds}
+        return self.known(costs, row, (dataset, epochs))
+
+    def known(self, values: Mapping[str, Any], row: int, training: tuple[str, int], of: str = "") -> KnownValues:
+        """Return values without those that are NaN.
+
+        Args:
+            values: of a training.
+            row, training: which one: row of the table, data set and epochs.
+            of: for messages, the part of the training that has the values, such as "the test set of ".
+        """
+        advice = "do without it" if self.table.seeds else "import an official file for it, or do without it"
+
+        def sentence() -> str:
+            return f"the table {self.table.id} does not have {{}} of {of}{self.name(row, *training)}: {advice}"
+
+        return KnownValues(values, sentence)
+
+    def name(self, row: int, dataset: str, epochs: int) -> str:
+        """A training in words, for messages."""
+        return f"the training of {self.table.hashes(row)[0]} on {dataset} for {epochs} epochs"
+
+
+def percent(fraction: float) -> float:
+    """A fraction in percent, without the noise of the multiplication."""
+    return round(100 * fraction, 10)
+
+
+def split_of(dataset: str, official_set: str) -> str:
+    """Return the split that an official name means: "x-valid" is "validation".
+
+    Raises:
+        OutOfDomainError: validation and test images together ("ori-test" of CIFAR-100 and ImageNet16-120).
+        InvalidInputError: the data set or name is unknown.
+    """
+    _check_dataset(dataset)
+    sets = {official: split for split, official in OFFICIAL_SETS[dataset].items()} | {"valid": "validation"}
+    if official_set in sets and sets[official_set] in OFFICIAL_SETS[dataset]:
+        return sets[official_set]
+    if official_set == "ori-test":
+        raise OutOfDomainError(f"no table has '{official_set}' of {dataset}: ask for 'x-valid' or 'x-test'")
+    raise unknown_name(f"set of {dataset}", official_set, OFFICIAL_SETS[dataset].values())
+
+
+def _check_dataset(dataset: object) -> None:
+    if not isinstance(dataset, str) or dataset not in DATASETS:
+        raise unknown_name("data set", dataset, DATASETS)
