@@ -28,6 +28,7 @@ PAGES = (
     "docs/darts_second_order.md",
     "docs/gdas.md",
     "docs/jobs.md",
+    "docs/nasbench201_search.md",
     "docs/nasbench201_space.md",
     "docs/nasbench201_statistics.md",
     "docs/pc_darts.md",
