@@ -31,6 +31,7 @@ PAGES = (
     "docs/nasbench201_search.md",
     "docs/nasbench201_space.md",
     "docs/nasbench201_statistics.md",
+    "docs/nasbench201_table.md",
     "docs/pc_darts.md",
     "docs/random_ws.md",
     "docs/ranking.md",
