@@ -14,7 +14,9 @@ EDGE_FORM = "nasbench1shot1.nasbench201.architecture:EdgeArchitecture"
 FORMS = (CELL_FORM, EDGE_FORM)
 """The built-in forms as "module:class"; each is imported only when it is used."""
 CELL_NETWORK = "nasbench1shot1.nasbench101.network:build_network"
+CELL_TRAINING = "nasbench1shot1.cell_training.config:TrainingConfig"
 EDGE_NETWORK = "nasbench1shot1.nasbench201.network:build_edge_network"
+EDGE_TRAINING = "nasbench1shot1.cell_training.config:EdgeTrainingConfig"
 
 _SPACE = re.compile(r"[\w-]+")
 
@@ -34,6 +36,8 @@ class Architecture:
     """The form of the text with an example, for messages."""
     NETWORK: ClassVar[str] = ""
     """The function that `networks.build_network` calls for an architecture of this form, as "module:function"."""
+    TRAINING: ClassVar[str] = ""
+    """The options that train these networks, as "module:Class"; their defaults are the protocol of the benchmark."""
 
     space: str
 

@@ -27,7 +27,7 @@ class Command:
 
 COMMANDS = {
     "search": Command("search with a one-shot optimizer and record regret per epoch", "search:Search"),
-    "train": Command("train one cell by NAS-Bench-101's protocol, and compare it with the table", "train:Train"),
+    "train": Command("train one architecture by its benchmark's protocol, and compare with the table", "train:Train"),
     "report": Command("score a finished run again, on any table", "report:Report"),
     "correlate": Command("rank architectures by shared weights, and compare with true errors", "correlate:Correlate"),
     "tune": Command("tune an optimizer's hyperparameters with BOHB or SMAC", "tune:Tune"),
@@ -91,6 +91,8 @@ def _run(arguments: list[str]) -> None:
     flags, default = _flags(rest), None
     if hasattr(options, "for_flags"):  # which options there are depends on one of them
         options, default = options.for_flags(flags)
+    elif hasattr(options, "for_words"):  # or on a word that is not an option
+        options, default = options.for_words(rest, flags)
     named = _known(options if default is None else default, flags)
     command = with_usable_paths(_parse(options, name, rest, default))
     (replace(command, named=named) if hasattr(command, "named") else command).run()

@@ -1,6 +1,9 @@
-"""Training a single cell as NAS-Bench-101 trained its own; importing this imports no torch."""
+"""Training the network of one architecture as its benchmark did; importing this imports no torch."""
 
+from nasbench1shot1.cell_training.config import EdgeTrainingConfig as EdgeTrainingConfig
 from nasbench1shot1.cell_training.config import TrainingConfig as TrainingConfig
+from nasbench1shot1.cell_training.record import CellTraining as CellTraining
+from nasbench1shot1.cell_training.record import EdgeTraining as EdgeTraining
 from nasbench1shot1.cell_training.record import Evaluation as Evaluation
 from nasbench1shot1.cell_training.record import Training as Training
 from nasbench1shot1.cell_training.record import load_training as load_training

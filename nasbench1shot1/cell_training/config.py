@@ -1,12 +1,13 @@
-"""The options of the training of a cell, each with its type, range, default and help."""
+"""The options of trainings, each with its type, range, default and help; the defaults are a benchmark's protocol."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
+from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.nasbench101.skeleton import Skeleton
 from nasbench1shot1.runs.compute import MOST_THREADS, default_threads, resolve_device
-from nasbench1shot1.runs.options import MOST_EPOCHS, Range, absolute_file, check_ranges, filled, option_names
+from nasbench1shot1.runs.options import MOST_EPOCHS, Range, absolute_file, check_ranges, filled, flag, option_names
 
 SCALES: dict[str, dict[str, Any]] = {
     "full": {},
@@ -22,42 +23,47 @@ SCALES: dict[str, dict[str, Any]] = {
 """Values that a scale sets for options that are not given. The fields' own defaults are NAS-Bench-101's protocol;
 "quick" takes a minute on a CPU.
 """
+EDGE_SCALES: dict[str, dict[str, Any]] = {
+    "full": {},
+    "quick": {"epochs": 12, "images": "cifar10-sample", "channels": 8, "cells_per_stage": 1, "batch_size": 50},
+}
+"""Values that a scale sets for NAS-Bench-201; "quick" takes about two minutes on a CPU."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainingConfig:
-    """The options of the training of a cell. `resolved` replaces None by the value that the machine decides."""
+class TrainingOptions:
+    """The options of every training. `resolved` replaces None by the value that the machine decides.
 
-    epochs: Annotated[int, Range(1, MOST_EPOCHS)] = 108
-    """Budget: number of training epochs (quick scale: 12; NAS-Bench-101 has 4, 12, 36 and 108)."""
+    Attributes:
+        BENCHMARK: the benchmark whose protocol the defaults are, in words.
+        SCALES: values that a scale sets for options that are not given.
+        PUBLISHED: names of the options that the protocol fixes, for any budget.
+        RECIPE: the class with the code of the protocol (`recipe.Recipe`), as "module:Class".
+        TABLE: name of the benchmark's table; None: the table in use.
+    """
+
+    BENCHMARK: ClassVar[str]
+    SCALES: ClassVar[Mapping[str, Mapping[str, Any]]]
+    PUBLISHED: ClassVar[tuple[str, ...]]
+    RECIPE: ClassVar[str]
+    TABLE: ClassVar[str | None] = None
+
+    epochs: Annotated[int, Range(1, MOST_EPOCHS)]
+    """Budget: number of training epochs."""
     scale: Literal["full", "quick"] = "full"
-    """full: NAS-Bench-101's protocol on the official CIFAR-10; quick: a small network on bundled images."""
+    """full: the benchmark's protocol on the official CIFAR-10; quick: a small network on bundled images."""
     seed: Annotated[int, Range(0)] = 0
     """Random seed of initial weights, image order, crops and flips."""
     images: str = "cifar10"
     """Image set: cifar10, cifar100, ImageNet16-120, cifar10-sample, the name of an imported set, or an .npz file."""
-    stem_channels: Annotated[int, Range(1)] = 128
-    """Number of channels of the stem and the first stack; each further stack doubles it (quick scale: 16)."""
-    stacks: Annotated[int, Range(1, 6)] = 3
-    """Number of stacks of cells; the image is halved between stacks."""
-    cells_per_stack: Annotated[int, Range(1)] = 3
-    """Number of cells per stack (quick scale: 1)."""
-    numbering: Literal["given", "nasbench101"] = "given"
-    """Order of the vertices: as in the cell (given), or as NAS-Bench-101 trained that cell (nasbench101)."""
     batch_size: Annotated[int, Range(2)] = 256
     """Batch size (quick scale: 50)."""
-    learning_rate: Annotated[float, Range(0)] = 0.2
-    """Initial learning rate; a cosine schedule lowers it to zero, per step. The very first step has rate zero."""
+    learning_rate: Annotated[float, Range(0)]
+    """Initial learning rate."""
     momentum: Annotated[float, Range(0, 1)] = 0.9
-    """Momentum of RMSProp."""
-    rms_decay: Annotated[float, Range(0, 1)] = 0.9
-    """Decay of RMSProp's moving average of squared gradients."""
-    rms_epsilon: Annotated[float, Range(0)] = 1.0
-    """Constant added to RMSProp's moving average before the square root."""
-    weight_decay: Annotated[float, Range(0)] = 1e-4
+    """Momentum of the optimizer."""
+    weight_decay: Annotated[float, Range(0)]
     """L2 coefficient λ: adds λ · ½ Σ p² to the loss."""
-    batch_norm_momentum: Annotated[float, Range(0, 1)] = 0.003
-    """Weight of a new batch in batch-norm's running statistics; 0.003 is TensorFlow's 0.997 (quick scale: 0.1)."""
     device: str = "auto"
     """Device: auto, cpu, cuda, cuda:1, …"""
     threads: Annotated[int | None, Range(1, MOST_THREADS)] = None
@@ -67,9 +73,21 @@ class TrainingConfig:
     compile: bool = False
     """Compile the network with torch.compile (needs a C++ compiler on a CPU)."""
     checkpoint_every: Annotated[int, Range(1)] = 1
-    """Write a checkpoint every N epochs, and after each of the three evaluations."""
+    """Write a checkpoint every N epochs, and after the last."""
 
-    def resolved(self) -> "TrainingConfig":
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Self:
+        """Return a resolved configuration from named options; what is not given, or None, is the scale's.
+
+        Raises:
+            InvalidInputError: an unknown option (the closest known one is suggested), an option of another benchmark, a
+                value of a wrong type or out of range.
+        """
+        check_options(cls, given)
+        scale = filled(cls, given, {}).scale
+        return filled(cls, given, cls.SCALES[scale]).resolved()
+
+    def resolved(self) -> Self:
         """Fill in what the machine decides and check every value.
 
         Raises:
@@ -88,6 +106,44 @@ class TrainingConfig:
         """Return all options by name, for JSON."""
         return asdict(self)
 
+    def is_published(self) -> bool:
+        """Return whether the options are those of the benchmark's protocol, for any budget."""
+        return all(getattr(self, name) == getattr(type(self), name) for name in self.PUBLISHED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingConfig(TrainingOptions):
+    """The options of the training of a cell; the defaults are NAS-Bench-101's protocol."""
+
+    BENCHMARK = "NAS-Bench-101"
+    SCALES = SCALES
+    PUBLISHED = (
+        "stem_channels", "stacks", "cells_per_stack", "batch_size", "learning_rate", "momentum", "rms_decay",
+        "rms_epsilon", "weight_decay", "batch_norm_momentum",
+    )  # fmt: skip
+    RECIPE = "nasbench1shot1.cell_training.nasbench101:CellRecipe"
+
+    epochs: Annotated[int, Range(1, MOST_EPOCHS)] = 108
+    """Budget: number of training epochs (quick scale: 12; NAS-Bench-101 has 4, 12, 36 and 108)."""
+    stem_channels: Annotated[int, Range(1)] = 128
+    """Number of channels of the stem and the first stack; each further stack doubles it (quick scale: 16)."""
+    stacks: Annotated[int, Range(1, 6)] = 3
+    """Number of stacks of cells; the image is halved between stacks."""
+    cells_per_stack: Annotated[int, Range(1)] = 3
+    """Number of cells per stack (quick scale: 1)."""
+    numbering: Literal["given", "nasbench101"] = "given"
+    """Order of the vertices: as in the cell (given), or as NAS-Bench-101 trained that cell (nasbench101)."""
+    learning_rate: Annotated[float, Range(0)] = 0.2
+    """Initial learning rate; a cosine schedule lowers it to zero, per step. The very first step has rate zero."""
+    rms_decay: Annotated[float, Range(0, 1)] = 0.9
+    """Decay of RMSProp's moving average of squared gradients."""
+    rms_epsilon: Annotated[float, Range(0)] = 1.0
+    """Constant added to RMSProp's moving average before the square root."""
+    weight_decay: Annotated[float, Range(0)] = 1e-4
+    """L2 coefficient λ: adds λ · ½ Σ p² to the loss."""
+    batch_norm_momentum: Annotated[float, Range(0, 1)] = 0.003
+    """Weight of a new batch in batch-norm's running statistics; 0.003 is TensorFlow's 0.997 (quick scale: 0.1)."""
+
     def skeleton(self, classes: int) -> Skeleton:
         """Return the network skeleton around the cells; the configuration must be resolved."""
         return Skeleton(
@@ -98,23 +154,49 @@ class TrainingConfig:
         )
 
 
+@dataclass(frozen=True, kw_only=True)
+class EdgeTrainingConfig(TrainingOptions):
+    """The options of the training of an architecture of nb201; the defaults are NAS-Bench-201's protocol."""
+
+    BENCHMARK = "NAS-Bench-201"
+    SCALES = EDGE_SCALES
+    PUBLISHED = ("channels", "cells_per_stage", "batch_size", "learning_rate", "momentum", "weight_decay")
+    RECIPE = "nasbench1shot1.cell_training.nasbench201:EdgeRecipe"
+    TABLE = "nb201"
+
+    epochs: Annotated[int, Range(1, MOST_EPOCHS)] = 200
+    """Budget: number of training epochs (quick scale: 12; NAS-Bench-201 has 12 and 200)."""
+    dataset: Literal["cifar10-valid", "cifar10"] = "cifar10-valid"
+    """cifar10-valid: train on half of CIFAR-10's training images and validate on the rest; cifar10: train on all."""
+    channels: Annotated[int, Range(1)] = 16
+    """Number of channels of the stem and the first stage; each further stage doubles it (quick scale: 8)."""
+    cells_per_stage: Annotated[int, Range(1)] = 5
+    """Number of cells in each of the three stages (quick scale: 1)."""
+    learning_rate: Annotated[float, Range(0)] = 0.1
+    """Initial learning rate; a cosine schedule lowers it after every epoch, and would reach zero after the last."""
+    momentum: Annotated[float, Range(0, 1)] = 0.9
+    """Momentum of SGD, in Nesterov's form."""
+    weight_decay: Annotated[float, Range(0)] = 5e-4
+    """L2 coefficient λ: adds λ · ½ Σ p² to the loss."""
+    evaluate_every: Annotated[int, Range(1)] = 1
+    """Evaluate every N epochs, and after the last; NAS-Bench-201 evaluated after every epoch."""
+
+
 OPTIONS = option_names(TrainingConfig)
-PROTOCOL = {
-    name: getattr(TrainingConfig, name)
-    for name in (
-        "stem_channels", "stacks", "cells_per_stack", "batch_size", "learning_rate", "momentum", "rms_decay",
-        "rms_epsilon", "weight_decay", "batch_norm_momentum",
-    )
-}  # fmt: skip
-"""The options of NAS-Bench-101's training protocol, for any budget."""
 
 
 def training_config(given: Mapping[str, Any]) -> TrainingConfig:
-    """Return a resolved configuration from named options; what is not given, or None, is the scale's.
+    """Return a resolved configuration for NAS-Bench-101 (`TrainingOptions.of`)."""
+    return TrainingConfig.of(given)
 
-    Raises:
-        InvalidInputError: an unknown option (the closest known one is suggested), a value of a wrong type or out of
-            range.
-    """
-    scale = filled(TrainingConfig, given, {}).scale
-    return filled(TrainingConfig, given, SCALES[scale]).resolved()
+
+def check_options(options: type[TrainingOptions], given: Iterable[str]) -> None:
+    """Raise InvalidInputError for an option that only trainings of another benchmark have."""
+    mine = option_names(options)
+    for name in given:
+        for other in (TrainingConfig, EdgeTrainingConfig):
+            if name not in mine and name in option_names(other):
+                raise InvalidInputError(
+                    f"{flag(name)} does not apply to trainings by the protocol of {options.BENCHMARK} (only of "
+                    f"{other.BENCHMARK}): remove it"
+                )

@@ -8,8 +8,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from nasbench1shot1.cell_training.parts import Part
-from nasbench1shot1.cell_training.record import Training
-from nasbench1shot1.cell_training.schedule import Stop
+from nasbench1shot1.cell_training.record import ACCURACIES, Training
+from nasbench1shot1.cell_training.schedule import EPOCH, Stop
 from nasbench1shot1.cell_training.state import TrainingState
 from nasbench1shot1.runs.divergence import check_network, finite
 from nasbench1shot1.runs.writer import RunWriter
@@ -52,7 +52,7 @@ def run_training(state: TrainingState, writer: RunWriter[Training], reporter: Re
         state.recorded += 1
         line = stop_line(state, stop, means, accuracies)
         writer.append_line(line)
-        if stop.evaluation or stop.epochs % state.config.checkpoint_every == 0:
+        if stop.evaluation not in (None, EPOCH) or stop.epochs % state.config.checkpoint_every == 0:
             writer.save(state)
         reporter.recorded(line)
 
@@ -61,12 +61,14 @@ def train_to(state: TrainingState, step: int, reporter: Reporter) -> Means:
     """Train until so many steps are done."""
     state.net.train()
     loss_sum, correct = torch.zeros((), device=state.device), torch.zeros((), device=state.device)
+    size, images = state.config.batch_size, 0
     for done in range(1, step - state.step + 1):
         loss, logits, labels = train_step(state)
-        loss_sum += loss
+        loss_sum += loss * (len(labels) / size)  # the last batch of an epoch may be smaller
         correct += (logits.argmax(dim=1) == labels).sum()
-        reporter.step(state.step, _mean(loss_sum, done, state) if done % CHECK_EVERY == 0 else None)
-    return Means(_mean(loss_sum, done, state), correct.item() / (done * state.config.batch_size))
+        images += len(labels)
+        reporter.step(state.step, _mean(loss_sum, images / size, state) if done % CHECK_EVERY == 0 else None)
+    return Means(_mean(loss_sum, images / size, state), correct.item() / images)
 
 
 def train_step(state: TrainingState) -> tuple[Tensor, Tensor, Tensor]:
@@ -84,7 +86,7 @@ def train_step(state: TrainingState) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def evaluate(state: TrainingState, reporter: Reporter) -> dict[str, float]:
-    """The accuracies on the three parts, each on as many images as fill whole batches, un-augmented."""
+    """The accuracies on all parts that are evaluated, un-augmented."""
     return {name: accuracy(state, part, reporter) for name, part in state.parts.evaluated().items()}
 
 
@@ -92,18 +94,20 @@ def evaluate(state: TrainingState, reporter: Reporter) -> dict[str, float]:
 def accuracy(state: TrainingState, part: Part, reporter: Reporter) -> float:
     """The fraction of a part's images that the network classifies correctly, with batch-norm's running statistics."""
     state.net.eval()
-    size = state.config.batch_size
-    correct, counted = torch.zeros((), dtype=torch.int64, device=state.device), len(part) // size * size
-    for rows in part.rows[:counted].split(size):
+    correct, counted = torch.zeros((), dtype=torch.int64, device=state.device), 0
+    for rows in state.evaluated_batches(part):
         pixels, labels = part.images.batch(rows)
         logits = state.logits(state.augmentation.normalise(pixels), compiled=False)
         correct += (logits.argmax(dim=1) == labels).sum()
+        counted += len(rows)
         reporter.evaluated()
     return int(correct) / counted
 
 
 def stop_line(state: TrainingState, stop: Stop, means: Means, accuracies: dict[str, float]) -> dict[str, Any]:
     """The line of metrics.jsonl for a stop; fields as in `record.FIELDS`."""
+    if stop.evaluation and state.parts.train_evaluation is None:
+        accuracies = {**accuracies, "train_accuracy": means.accuracy}
     return {
         "step": stop.step,
         "epochs": stop.epochs,
@@ -111,12 +115,12 @@ def stop_line(state: TrainingState, stop: Stop, means: Means, accuracies: dict[s
         "learning_rate": state.optimizer.param_groups[0]["lr"],
         "batch_loss": means.loss,
         "batch_accuracy": means.accuracy,
-        **{name: accuracies.get(name) for name in state.parts.evaluated()},
+        **{name: accuracies.get(name) for name in ACCURACIES},
         "training_time": state.training_seconds,
     }
 
 
-def _mean(loss_sum: Tensor, steps: int, state: TrainingState) -> float:
+def _mean(loss_sum: Tensor, steps: float, state: TrainingState) -> float:
     return finite(loss_sum, "the training loss", _advice(state)) / steps
 
 

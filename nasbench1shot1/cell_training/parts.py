@@ -1,4 +1,4 @@
-"""Which images a cell is trained, validated and tested on."""
+"""Which images a network is trained, validated and tested on."""
 
 from dataclasses import dataclass, replace
 
@@ -9,7 +9,7 @@ from torch import Tensor
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.images.data_sets import CIFAR10, OTHER, data_set
 from nasbench1shot1.images.image_set import ImageSet
-from nasbench1shot1.images.splits import VALIDATION_START, is_whole
+from nasbench1shot1.images.splits import VALIDATION_START, is_whole, split
 
 TRAIN_EVALUATION_IMAGES = 10_000
 """The first so many training images measure the training accuracy (the first of the published training files)."""
@@ -38,24 +38,28 @@ class Parts:
 
     Attributes:
         train: what moves the weights.
-        train_evaluation: of these, what measures the training accuracy.
-        validation: measures the validation accuracy.
+        train_evaluation: of these, what measures the training accuracy; None: the augmented batches of the last epoch.
+        validation: measures the validation accuracy, if any does.
         test: measures the test accuracy.
-        is_official: whether these are the images that NAS-Bench-101 took for each.
+        is_official: whether these are the images that the benchmark took for each.
         description: all that in words.
     """
 
     train: Part
-    train_evaluation: Part
-    validation: Part
+    train_evaluation: Part | None
+    validation: Part | None
     test: Part
     is_official: bool
     description: str
 
     def evaluated(self) -> dict[str, Part]:
         """What is measured, by the name of the accuracy."""
-        parts = {"train_accuracy": self.train_evaluation, "validation_accuracy": self.validation}
-        return {**parts, "test_accuracy": self.test}
+        parts = {
+            "train_accuracy": self.train_evaluation,
+            "validation_accuracy": self.validation,
+            "test_accuracy": self.test,
+        }
+        return {name: part for name, part in parts.items() if part is not None}
 
     def check_batch(self, size: int) -> None:
         """Raise InvalidInputError where one of them does not fill a batch."""
@@ -76,28 +80,67 @@ def parts_of(images: ImageSet) -> Parts:
     Raises:
         InvalidInputError: some class has too few images.
     """
-    order = np.argsort(images.index.numpy(), kind="stable")
+    if (tests := _official_tests(images)) is None:
+        return _held_out(images)
+    order = _canonical_order(images)
+    train, validation = torch.from_numpy(order).split([VALIDATION_START, len(order) - VALIDATION_START])
+    return _parts(images, train, validation, tests, "the images that NAS-Bench-101 took", is_official=True)
+
+
+def edge_parts(images: ImageSet, dataset: str) -> Parts:
+    """Divide an image set for a training of NAS-Bench-201; nothing is random.
+
+    CIFAR-10 whole is divided as published. For "cifar10-valid", the official halves of the training images train and
+    validate; for "cifar10", all of them train, and none validates. The test images test. Any other set is divided as
+    by `parts_of`. The training accuracy is measured on the augmented batches, as published.
+
+    Raises:
+        InvalidInputError: some class has too few images.
+    """
+    if (tests := _official_tests(images)) is None:
+        parts = _held_out(images)
+    elif dataset == "cifar10":
+        everything = torch.from_numpy(_canonical_order(images))
+        parts = _parts(images, everything, None, tests, "NAS-Bench-201's training on all images", is_official=True)
+    else:
+        halves = split(images, "nasbench201", np.random.default_rng(0))  # a split of the whole set draws nothing
+        train, validation = torch.from_numpy(halves.weights), torch.from_numpy(halves.architecture)
+        parts = _parts(images, train, validation, tests, "the official halves of NAS-Bench-201", is_official=True)
+    return replace(parts, train_evaluation=None)
+
+
+def _official_tests(images: ImageSet) -> Part | None:
+    """The test images of an image set that is CIFAR-10 whole; None for any other set."""
     tests = _tests(images)
+    is_cifar10 = tests is not None and images.dataset == CIFAR10.name and len(tests) == CIFAR10.test_images
+    return tests if is_cifar10 and is_whole(images) else None
+
+
+def _canonical_order(images: ImageSet) -> np.ndarray:
+    return np.argsort(images.index.numpy(), kind="stable")
+
+
+def _held_out(images: ImageSet) -> Parts:
+    """Hold out the last sevenths of every class: one for validation and, without test images, one for testing."""
+    order, tests = _canonical_order(images), _tests(images)
     if tests is None:
         train, test, validation = _cut(images, order, 2)
         of = "" if images.dataset == OTHER else f" of {data_set(images.dataset).title}"
         words = f"the last two sevenths of every class test and validate: no test images{of}"
         return _parts(images, train, validation, Part(images, test), words)
-    if images.dataset == CIFAR10.name and len(tests) == CIFAR10.test_images and is_whole(images):
-        train, validation = torch.from_numpy(order).split([VALIDATION_START, len(order) - VALIDATION_START])
-        return _parts(images, train, validation, tests, "the images that NAS-Bench-101 took", is_official=True)
     train, validation = _cut(images, order, 1)
     return _parts(images, train, validation, tests, "the last seventh of every class validates")
 
 
 def _parts(
-    images: ImageSet, train: Tensor, validation: Tensor, tests: Part, words: str, is_official: bool = False
+    images: ImageSet, train: Tensor, validation: Tensor | None, tests: Part, words: str, is_official: bool = False
 ) -> Parts:
-    counts = f"{len(train):,} train, {len(validation):,} validate, {len(tests):,} test"
+    validating = 0 if validation is None else len(validation)
+    counts = f"{len(train):,} train, {validating:,} validate, {len(tests):,} test"
     return Parts(
         train=Part(images, train),
         train_evaluation=Part(images, train[:TRAIN_EVALUATION_IMAGES]),
-        validation=Part(images, validation),
+        validation=None if validation is None else Part(images, validation),
         test=tests,
         is_official=is_official,
         description=f"{images.name}: {counts} ({words})",

@@ -5,11 +5,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from nasbench1shot1.cell_training.config import TrainingConfig
+from nasbench1shot1.cell_training.config import EdgeTrainingConfig, TrainingConfig, TrainingOptions
 from nasbench1shot1.cell_training.schedule import FINAL, HALFWAY, INITIAL
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.nasbench101.cell import Cell
+from nasbench1shot1.nasbench201.architecture import EdgeArchitecture
+from nasbench1shot1.runs.description import read_description
+from nasbench1shot1.runs.folder import CONFIG, damaged
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.wording import counted
 
@@ -25,54 +30,63 @@ FIELDS: dict[str, Any] = {
     "training_time": float,
 }
 """The fields of a line of metrics.jsonl and their types; accuracies are fractions, times seconds (docs/training.md)."""
-FACTS = {
-    "cell_hash": str,
-    "matrix": list,
-    "ops": list,
+_OF_ALL = {
     "trainable_parameters": int,
     "images_sha256": str,
     "parts": str,
     "steps": int,
     "is_protocol": bool,
 }
+FACTS = {"cell_hash": str, "matrix": list, "ops": list, **_OF_ALL}
 """Fields of config.json besides the options, with their types: the data that the training used."""
+EDGE_FACTS = {"architecture": str, "index": int, **_OF_ALL}
+"""The same for a training of NAS-Bench-201."""
+DESCRIBED = (
+    "architecture", "cell_hash", "index", "epochs", "seed", "scale", "dataset", "images", "is_protocol",
+    "trainable_parameters",
+)  # fmt: skip
+"""The fields of config.json that a summary repeats, if they exist."""
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """One of the three evaluations of a training.
+    """One of the evaluations of a training.
 
     Attributes:
         epochs: how much of the budget it is counted as: 0, half, all.
         step: steps done by then.
         training_time: seconds of training by then; evaluations and checkpoints are not in them.
-        train_accuracy: fraction of the images, un-augmented.
-        validation_accuracy: likewise.
-        test_accuracy: likewise.
+        train_accuracy: fraction of the images, un-augmented; for NAS-Bench-201, of the augmented batches of the last
+            epoch, each before its step.
+        validation_accuracy: fraction of the images, un-augmented; None if no images validate.
+        test_accuracy: fraction of the images, un-augmented.
     """
 
     epochs: float
     step: int
     training_time: float
     train_accuracy: float
-    validation_accuracy: float
+    validation_accuracy: float | None
     test_accuracy: float
 
 
 @dataclass(frozen=True, eq=False)
 class Training(RunRecord):
-    """The training of a cell, in its folder; nothing is changed by reading.
+    """The training of a network, in its folder; nothing is changed by reading.
 
     Attributes:
         folder: where it lies.
         config: every option, resolved, and what was trained.
+        SUBJECT: what was trained, in words.
     """
 
-    KIND, COMMAND, FIELDS, OPTIONS, FACTS = "cell training", "train", FIELDS, TrainingConfig, FACTS
+    COMMAND, FIELDS = "train", FIELDS
+    SUBJECT: ClassVar[str]
+    OPTIONS: ClassVar[type[TrainingOptions]]
 
     def __repr__(self) -> str:
         config, epochs = self.config, counted(self.config["epochs"], "epoch")
-        return f"Training('{self.folder}': {config['cell_hash']}, {epochs}, seed {config['seed']})"
+        return f"Training('{self.folder}': {self.network_id}, {epochs}, seed {config['seed']})"
 
     @classmethod
     def fault(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
@@ -84,19 +98,29 @@ class Training(RunRecord):
         """Return whether the last line records the last step of the training."""
         return bool(lines) and bool(lines[-1]["step"] == self.config["steps"])
 
-    @cached_property
-    def cell(self) -> Cell:
-        """Return the cell as it was given."""
-        return Cell(self.config["matrix"], self.config["ops"])
+    @property
+    def trained(self) -> Any:
+        """Return what was trained, a Cell or an Architecture, as tables look it up."""
+        raise NotImplementedError
+
+    @property
+    def network_id(self) -> str:
+        """Return the identifier of the network in tables."""
+        raise NotImplementedError
+
+    @property
+    def dataset(self) -> str | None:
+        """Return the name of this training in a table with several; None for NAS-Bench-101, whose tables have one."""
+        return self.config.get("dataset")
 
     @property
     def initial(self) -> Evaluation:
-        """Return the evaluation after the first step, which does not change any weight."""
+        """Return the evaluation after the first step, which does not change any weight (only for NAS-Bench-101)."""
         return self._evaluation(INITIAL)
 
     @property
     def halfway(self) -> Evaluation:
-        """Return the evaluation after half of the budget, in the middle of the learning-rate schedule."""
+        """Return the evaluation after half of the budget, in the middle of the schedule (only for NAS-Bench-101)."""
         return self._evaluation(HALFWAY)
 
     @property
@@ -113,30 +137,76 @@ class Training(RunRecord):
         for line in self.lines:
             if line["evaluation"] == name:
                 return Evaluation(**{field: line[field] for field in Evaluation.__annotations__})
+        if self.is_finished:
+            raise InvalidInputError(
+                f"'{self.folder}' has no evaluation '{name}', which only trainings by NAS-Bench-101's protocol have: "
+                "read its metrics"
+            )
         raise self.unfinished()
 
 
+class CellTraining(Training):
+    """The training of a cell by NAS-Bench-101's protocol."""
+
+    KIND, SUBJECT, OPTIONS, FACTS = "cell training", "cell", TrainingConfig, FACTS
+
+    @cached_property
+    def cell(self) -> Cell:
+        """Return the cell as it was given."""
+        return Cell(self.config["matrix"], self.config["ops"])
+
+    @property
+    def trained(self) -> Cell:
+        """Return the cell."""
+        return self.cell
+
+    @property
+    def network_id(self) -> str:
+        """Return NAS-Bench-101's MD5 of the cell."""
+        return str(self.config["cell_hash"])
+
+
+class EdgeTraining(Training):
+    """The training of an architecture of nb201 by NAS-Bench-201's protocol."""
+
+    KIND, SUBJECT, OPTIONS, FACTS = "NAS-Bench-201 training", "architecture", EdgeTrainingConfig, EDGE_FACTS
+
+    @cached_property
+    def architecture(self) -> EdgeArchitecture:
+        """Return the architecture; raises DamagedFileError if config.json does not have one."""
+        try:
+            return EdgeArchitecture.parse(self.config["architecture"])
+        except InvalidInputError as error:
+            raise damaged(self.folder / CONFIG, "its architecture is impossible") from error
+
+    @property
+    def trained(self) -> EdgeArchitecture:
+        """Return the architecture."""
+        return self.architecture
+
+    @property
+    def network_id(self) -> str:
+        """Return NAS-Bench-201's string of the architecture."""
+        return self.architecture.official
+
+
 def load_training(folder: str | Path) -> Training:
-    """Open the folder of a cell's training for reading.
+    """Open the folder of a training for reading.
+
+    Returns:
+        A `CellTraining` or an `EdgeTraining`.
 
     Raises InvalidInputError where there is none, DamagedFileError where its configuration is damaged.
     """
-    return Training.open(folder)
+    kind, _ = read_description(as_path(folder, "folder"))
+    record: type[Training] = EdgeTraining if kind == EdgeTraining.KIND else CellTraining
+    return record.open(folder)
 
 
 def summarise(config: Mapping[str, Any], lines: list[dict[str, Any]]) -> dict[str, Any]:
-    """The summary of a finished training: the table's columns, and the same half-way and at the beginning."""
+    """The summary of a finished training: the table's columns, and the same at the earlier evaluations with a name."""
     by_name = {line["evaluation"]: line for line in lines if line["evaluation"]}
     named = ("training_time", *ACCURACIES)
     at = {name: {field: line[field] for field in named} for name, line in by_name.items()}
-    described = (
-        "architecture",
-        "cell_hash",
-        "epochs",
-        "seed",
-        "scale",
-        "images",
-        "is_protocol",
-        "trainable_parameters",
-    )
-    return {**{name: config[name] for name in described}, **at[FINAL], HALFWAY: at[HALFWAY], INITIAL: at[INITIAL]}
+    described = {name: config[name] for name in DESCRIBED if name in config}
+    return {**described, **at[FINAL], **{name: at[name] for name in (HALFWAY, INITIAL) if name in at}}

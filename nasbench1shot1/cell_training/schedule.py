@@ -1,4 +1,4 @@
-"""When a training of NAS-Bench-101 does what: its steps, its learning rate and its three evaluations."""
+"""When a training does what: its steps, its learning rate and its evaluations, for each benchmark."""
 
 import math
 from typing import NamedTuple
@@ -9,6 +9,8 @@ from nasbench1shot1.wording import counted
 FEWEST_STEPS = 4
 """One for the first evaluation, one more for the one half-way, and a rest."""
 INITIAL, HALFWAY, FINAL = "initial", "halfway", "final"
+EPOCH = "epoch"
+"""An evaluation at the end of an epoch before the last, in trainings of NAS-Bench-201."""
 
 
 class Stop(NamedTuple):
@@ -19,7 +21,7 @@ class Stop(NamedTuple):
     epochs: float
     """How much of the budget that is counted as."""
     evaluation: str | None
-    """`INITIAL`, `HALFWAY`, `FINAL`, or none: the end of an epoch."""
+    """`INITIAL`, `HALFWAY`, `FINAL`, `EPOCH`, or none: the end of an epoch without evaluation."""
 
 
 def steps(epochs: float, images: int, batch_size: int) -> int:
@@ -58,3 +60,22 @@ def learning_rate(step: int, total: int, first: float) -> float:
     The first step thus moves the statistics of batch-norm and of RMSProp, and no weight.
     """
     return 0.0 if step == 0 else first * 0.5 * (1 + math.cos(math.pi * step / total))
+
+
+def epoch_stops(epochs: int, images: int, batch_size: int, evaluate_every: int) -> list[Stop]:
+    """Return the ends of all epochs, each of which takes all images; the last batch of an epoch may be smaller."""
+    of_epoch = math.ceil(images / batch_size)
+    stops = []
+    for epoch in range(1, epochs + 1):
+        evaluation = FINAL if epoch == epochs else EPOCH if epoch % evaluate_every == 0 else None
+        stops.append(Stop(epoch * of_epoch, float(epoch), evaluation))
+    return stops
+
+
+def epoch_learning_rate(epoch: int, epochs: int, first: float) -> float:
+    """Return the learning rate of an epoch, 0 … epochs - 1: a cosine that would be zero after the last epoch.
+
+    The published scheduler is told the position in an epoch, too, but uses it for warm-up alone, of which there is none
+    (`CosineAnnealingLR` in AutoDL-Projects).
+    """
+    return first * 0.5 * (1 + math.cos(math.pi * epoch / epochs))

@@ -1,4 +1,4 @@
-"""What the training of a cell says on the screen before, during and after."""
+"""What a training says on the screen before, during and after."""
 
 import time
 from pathlib import Path
@@ -27,13 +27,12 @@ def announce(state: TrainingState, folder: Path, console: Console | None) -> Con
     if state.recorded == len(state.stops):
         say(f"{folder} is already finished; its summary is written again.")
         return console
-    say(f"Cell {state.cell.hash}, {counted(config.epochs, 'epoch')}, seed {config.seed}, into {folder}")
+    say(f"{state.recipe.title}, {counted(config.epochs, 'epoch')}, seed {config.seed}, into {folder}")
     where = config.device
     if where == "cpu":
         where += f" with {counted(given(config.threads), 'thread')}"
-    size = f"{counted(config.stem_channels, 'channel')} × {counted(len(state.net.cells), 'cell')}"
     parameters = sum(parameter.numel() for parameter in state.net.parameters())
-    say(f"{config.scale} scale: {size}, {parameters:,} parameters, on {where}")
+    say(f"{config.scale} scale: {state.recipe.size}, {parameters:,} parameters, on {where}")
     say(f"Images: {state.parts.description}")
     if config.device == "cpu":
         say(f"On this CPU it takes {duration(_remaining_work(state) * _seconds_per_batch(state))}.")
@@ -103,7 +102,7 @@ def conclude(training: Training, console: Console) -> None:
 
 def _evaluation_work(state: TrainingState) -> int:
     """Batches of one evaluation."""
-    return sum(len(part) // state.config.batch_size for part in state.parts.evaluated().values())
+    return sum(len(state.evaluated_batches(part)) for part in state.parts.evaluated().values())
 
 
 def _remaining_work(state: TrainingState) -> int:
@@ -123,6 +122,6 @@ def _seconds_per_batch(state: TrainingState) -> float:
     for _ in range(2):  # the first also prepares
         started = time.perf_counter()
         loss = F.cross_entropy(state.logits(images, compiled=False), labels)
-        torch.autograd.grad(loss, list(state.net.parameters()))
+        torch.autograd.grad(loss, list(state.net.parameters()), allow_unused=True)  # an edge may lead nowhere
         seconds = time.perf_counter() - started
     return seconds / size * state.config.batch_size / STEP_WORK

@@ -1,29 +1,21 @@
 """A training between two steps: the network, its optimizer, the images, and what a checkpoint holds of them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from nasbench1shot1.cell_training.config import TrainingConfig
-from nasbench1shot1.cell_training.memory import check_fits
-from nasbench1shot1.cell_training.parts import Parts, parts_of
-from nasbench1shot1.cell_training.rmsprop import TensorFlowRMSProp
-from nasbench1shot1.cell_training.schedule import Stop, learning_rate, stops
+from nasbench1shot1.cell_training.config import TrainingOptions
+from nasbench1shot1.cell_training.parts import Part, Parts
+from nasbench1shot1.cell_training.recipe import Recipe, recipe
+from nasbench1shot1.cell_training.schedule import Stop
 from nasbench1shot1.cell_training.stream import ShuffledStream
 from nasbench1shot1.images.augment import Augmentation
 from nasbench1shot1.images.batches import epoch_generator
-from nasbench1shot1.images.data_sets import CIFAR10
-from nasbench1shot1.images.image_set import ImageSet, load_images
-from nasbench1shot1.nasbench101.cell import Cell
-from nasbench1shot1.nasbench101.network import CellNetwork, build_network
+from nasbench1shot1.images.image_set import load_images
 from nasbench1shot1.runs.checkpoints import taking_up
-
-MEAN = (125.31 / 255, 122.95 / 255, 113.87 / 255)
-STD = (62.99 / 255, 62.09 / 255, 66.70 / 255)
-"""What NAS-Bench-101 normalises CIFAR-10 with, as parts of 255."""
 
 
 @dataclass
@@ -31,17 +23,17 @@ class TrainingState:
     """All that moves during a training, and what it moves on.
 
     Attributes:
-        cell: as it was given; `net.cell` is numbered as it is trained.
+        recipe: what is trained, and how its benchmark trains it.
         stops: all steps after which something is recorded.
         recorded: how many of them are.
         step: steps done.
         training_seconds: wall-clock time of the steps so far, without evaluations and checkpoints.
     """
 
-    config: TrainingConfig
-    cell: Cell
-    net: CellNetwork
-    optimizer: TensorFlowRMSProp
+    config: TrainingOptions
+    recipe: Recipe
+    net: nn.Module
+    optimizer: torch.optim.Optimizer
     parts: Parts
     augmentation: Augmentation
     stream: ShuffledStream
@@ -53,12 +45,12 @@ class TrainingState:
     @property
     def device(self) -> torch.device:
         """Where the network is."""
-        return self.net.classifier.weight.device
+        return next(self.net.parameters()).device
 
     @property
     def learning_rate(self) -> float:
         """Of the step that comes next."""
-        return learning_rate(self.step, self.stops[-1].step, self.config.learning_rate)
+        return self.recipe.learning_rate(self.step, self.stops[-1])
 
     def logits(self, images: Tensor, compiled: bool = True) -> Tensor:
         """The class scores, (N, classes) float32; `compiled` only counts where the training compiles."""
@@ -73,6 +65,13 @@ class TrainingState:
         pixels, labels = self.parts.train.images.batch(self.stream.batch(self.step))
         return self.augmentation(pixels, epoch_generator(self.config.seed, "augmentation", self.step)), labels
 
+    def evaluated_batches(self, part: Part) -> tuple[Tensor, ...]:
+        """The rows of a part's images that an evaluation takes, a batch at a time."""
+        size = self.config.batch_size
+        counted = len(part) // size * size if self.recipe.WHOLE_BATCHES else len(part)
+        batches: tuple[Tensor, ...] = part.rows[:counted].split(size)
+        return batches
+
     def state_dict(self) -> dict[str, Any]:
         """What a checkpoint holds."""
         return {
@@ -85,10 +84,8 @@ class TrainingState:
         }
 
     def identity(self) -> dict[str, Any]:
-        """What must be the same for a checkpoint to fit: every option, the cell and the images."""
-        images = self.parts.train.images.sha256
-        graph = {"matrix": self.cell.matrix.tolist(), "ops": list(self.cell.ops)}
-        return {**self.config.as_dict(), **graph, "images": images}
+        """What must be the same for a checkpoint to fit: every option, what is trained, and the images."""
+        return {**self.config.as_dict(), **self.recipe.identity, "images": self.parts.train.images.sha256}
 
     def load_state_dict(self, state: dict[str, Any], path: Path) -> None:
         """Go on from the checkpoint that was read from `path`.
@@ -102,58 +99,29 @@ class TrainingState:
             self.training_seconds = state["training_seconds"]
 
 
-def begin(cell: Cell, config: TrainingConfig) -> TrainingState:
+def begin(x: Any, config: TrainingOptions) -> TrainingState:
     """Set up a training from a resolved configuration: everything is drawn from its seed.
 
-    Raises UserError for images that are not there, a batch that does not fit, or too few steps.
+    Raises UserError for something that cannot be trained by this configuration, images that are not there, a batch that
+    does not fit, or too few steps.
     """
-    device = torch.device(config.device)
+    device, method = torch.device(config.device), recipe(x, config)
     images = load_images(config.images)
-    parts, size = parts_of(images.to(device)), config.batch_size
-    parts.check_batch(size)
-    every_stop = stops(config.epochs, len(parts.train), size)
-    check_fits(config, cell, images.classes, images.side)
-    net = _network(cell, config, images.classes).to(device)
-    return TrainingState(
-        config=config,
-        cell=cell,
-        net=net,
-        optimizer=_optimizer(net, config),
-        parts=parts,
-        augmentation=_augmentation(images),
-        stream=ShuffledStream(parts.train.rows, size, config.seed),
-        stops=every_stop,
-    )
-
-
-def _network(cell: Cell, config: TrainingConfig, classes: int) -> CellNetwork:
-    net = build_network(
-        cell,
-        stem_channels=config.stem_channels,
-        stacks=config.stacks,
-        cells_per_stack=config.cells_per_stack,
-        classes=classes,
-        numbering=config.numbering,
-        batch_norm_momentum=config.batch_norm_momentum,
-        generator=epoch_generator(config.seed, "network", 0),
-    )
+    parts = method.parts(images.to(device))
+    parts.check_batch(config.batch_size)
+    every_stop = method.stops(len(parts.train))
+    method.check_fits(images)
+    net = method.network(images.classes, epoch_generator(config.seed, "network", 0))
     if config.compile:
         net.compile()
-    return net
-
-
-def _optimizer(net: CellNetwork, config: TrainingConfig) -> TensorFlowRMSProp:
-    return TensorFlowRMSProp(
-        net.parameters(),
-        config.learning_rate,
-        decay=config.rms_decay,
-        momentum=config.momentum,
-        epsilon=config.rms_epsilon,
-        weight_decay=config.weight_decay,
+    net = net.to(device)
+    return TrainingState(
+        config=config,
+        recipe=method,
+        net=net,
+        optimizer=method.optimizer(net),
+        parts=parts,
+        augmentation=method.augmentation(images),
+        stream=method.stream(parts.train.rows),
+        stops=every_stop,
     )
-
-
-def _augmentation(images: ImageSet) -> Augmentation:
-    """A black border, a random crop, a flip; no cutout."""
-    own = Augmentation.of(images)
-    return replace(own, mean=MEAN, std=STD) if images.mean == CIFAR10.mean else own

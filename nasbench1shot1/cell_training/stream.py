@@ -1,4 +1,4 @@
-"""The endless, shuffled stream of training images, cut into whole batches that run on over the ends of epochs."""
+"""The endless, shuffled stream of training images, cut into batches."""
 
 import torch
 from torch import Tensor
@@ -7,8 +7,9 @@ from nasbench1shot1.images.batches import epoch_generator
 
 
 class ShuffledStream:
-    """One random order of all rows after another; which rows a step gets depends on seed and step alone.
+    """One random order of all rows after another; whole batches run on over the ends of epochs.
 
+    Which rows a step gets depends on seed and step alone.
     A training that resumes at any step therefore needs no state of it.
 
     Args:
@@ -36,3 +37,13 @@ class ShuffledStream:
             generator = epoch_generator(self._seed, "order", number)
             self._pass, self._shuffled = number, self._rows[torch.randperm(len(self._rows), generator=generator)]
         return self._shuffled
+
+
+class EpochStream(ShuffledStream):
+    """A random order of all rows for every epoch, in batches that end with the epoch: its last one may be smaller."""
+
+    def batch(self, step: int) -> Tensor:
+        """The rows of a step, 0, 1, …: int64 (batch_size,) or, at the end of an epoch, the rest."""
+        of_epoch = -(-len(self._rows) // self._batch_size)
+        epoch, place = divmod(step, of_epoch)
+        return self._of_pass(epoch)[place * self._batch_size : (place + 1) * self._batch_size]

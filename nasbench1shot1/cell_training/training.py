@@ -1,14 +1,15 @@
-"""Training a cell, from named options to a finished training: a new one, or one that is resumed."""
+"""Training the network of an architecture, from named options to a finished training: a new one, or a resumed one."""
 
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.cell_training.config import PROTOCOL, TrainingConfig, training_config
-from nasbench1shot1.cell_training.record import FACTS, Training, load_training, summarise
+from nasbench1shot1.architecture import CELL_TRAINING, Architecture
+from nasbench1shot1.cell_training.config import TrainingOptions, check_options
+from nasbench1shot1.cell_training.record import Training, load_training, summarise
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.ground.paths import as_path
-from nasbench1shot1.nasbench101.skeleton import as_cell
+from nasbench1shot1.nasbench201.architecture import EdgeArchitecture
 from nasbench1shot1.runs.compute import cpu_threads
 from nasbench1shot1.runs.description import COMMON, description
 from nasbench1shot1.runs.folder import CONFIG, check_facts
@@ -32,18 +33,21 @@ def train_cell(
     console: "Console | None" = None,
     **options: Any,
 ) -> Training:
-    """Train the network of a cell by NAS-Bench-101's protocol, or resume a stopped training.
+    """Train the network of an architecture by its benchmark's protocol, or resume a stopped training.
 
     Args:
         x: an Architecture, a Cell, anything with `matrix` and `ops`; or, as a text, an architecture or a cell's hash.
-        out: the training's folder, which must not exist; `runs/cell-<hash>-<epochs>-<seed>` if not given.
+        out: the training's folder, which must not exist. Default: `runs/cell-<hash>-<epochs>-<seed>`, or
+            `runs/nb201-<index>-<epochs>-<seed>` for an architecture of nb201.
         resume: the folder of a training to resume; cannot be combined with other options.
         table: where a hash is looked up; the one in use if not given.
         console: a rich console for the progress; a new one if not given. `Console(quiet=True)` is silent.
-        options: the fields of `cell_training.config.TrainingConfig`: epochs=4, seed=0, scale="quick", …
+        options: epochs=4, seed=0, scale="quick", …: the fields of `cell_training.TrainingConfig` or, for an
+            architecture of nb201, of `cell_training.EdgeTrainingConfig`.
 
     Returns:
-        The finished training: `final`, `halfway` and `initial` in the table's form, `trainable_parameters`.
+        The finished training: `final` in the table's form, `trainable_parameters`; for NAS-Bench-101 also `halfway` and
+        `initial`.
 
     Raises:
         UserError: no such cell, an unknown option, a value out of range, a folder in the way, images that are missing,
@@ -56,15 +60,16 @@ def train_cell(
         return _resume(as_path(resume, "--resume"), x, options, table, console)
     if x is None:
         raise InvalidInputError("no cell was given: give an architecture, a cell or its hash")
-    return _start(find(x, table), training_config(options), out, console)
+    found = find(x, table)
+    return _start(found, options_of(found).of(options), out, console)
 
 
-def train_and_evaluate(x: Any, config: TrainingConfig, out: str | Path) -> Training:
-    """Train a cell without output, for callers that show their own progress.
+def train_and_evaluate(x: Any, config: TrainingOptions, out: str | Path) -> Training:
+    """Train a network without output, for callers that show their own progress.
 
     Args:
         x: an Architecture, a Cell, or anything with `matrix` and `ops`, for example a ModelSpec.
-        config: need not be resolved.
+        config: a `TrainingConfig`, or an `EdgeTrainingConfig` for an architecture of nb201; need not be resolved.
         out: the training's folder, which must not exist.
 
     Returns and raises as `train_cell`.
@@ -83,14 +88,22 @@ def find(x: Any, table: "Table | None") -> Any:
     """
     if not isinstance(x, str):
         return x
-    if ":" in x:
+    if ":" in x or "|" in x:
         from nasbench1shot1.registry import search_space
 
         arch = Architecture.parse(x)
-        search_space(arch.space).index(arch)
+        if not isinstance(arch, EdgeArchitecture):  # each of these has a network
+            search_space(arch.space).index(arch)
         return arch
     table = table or _table()
     return table.cell(int(table.rows(x)))
+
+
+def options_of(x: Any) -> type[TrainingOptions]:
+    """Return the class of the options that train something, as the form of an architecture names it."""
+    module, _, name = (getattr(x, "TRAINING", "") or CELL_TRAINING).partition(":")
+    options: type[TrainingOptions] = getattr(import_module(module), name)
+    return options
 
 
 def _table() -> "Table":
@@ -99,18 +112,19 @@ def _table() -> "Table":
     return load_table()
 
 
-def _start(x: Any, config: TrainingConfig, out: str | Path | None, console: "Console | None") -> Training:
+def _start(x: Any, config: TrainingOptions, out: str | Path | None, console: "Console | None") -> Training:
+    from nasbench1shot1.cell_training.recipe import recipe
     from nasbench1shot1.cell_training.state import begin
     from nasbench1shot1.runs.environment import environment
 
-    cell = as_cell(x)
-    folder = as_path(out or f"runs/cell-{cell.hash[:8]}-{config.epochs}-{config.seed}", "--out")
+    method = recipe(x, config)
+    folder = as_path(out or f"runs/{method.name}-{config.epochs}-{config.seed}", "--out")
     with cpu_threads(config.threads):
-        state = begin(cell, config)  # first, because errors in options come before errors about the folder
+        state = begin(x, config)  # first, because errors in options come before errors about the folder
         check_is_new(folder)
         facts = {"architecture": str(x) if isinstance(x, Architecture) else None, **_facts(state)}
-        with new_run(folder, RunWriter[Training], Training) as writer:
-            config_json = description(Training.KIND, {COMMON: config.as_dict()}, facts)
+        with new_run(folder, RunWriter[Training], method.RECORD) as writer:
+            config_json = description(method.RECORD.KIND, {COMMON: config.as_dict()}, facts)
             writer.describe(config_json, environment(str(state.device)))
             return _finish(state, writer, console)
 
@@ -118,36 +132,43 @@ def _start(x: Any, config: TrainingConfig, out: str | Path | None, console: "Con
 def _resume(folder: Path, x: Any, given: dict[str, Any], table: "Table | None", console: "Console | None") -> Training:
     from nasbench1shot1.cell_training.state import begin
 
-    load_training(folder)
-    with existing_run(folder, RunWriter[Training], Training) as writer:
+    record = type(load_training(folder))
+    with existing_run(folder, RunWriter[Training], record) as writer:
         training = load_training(folder)
-        check_kept(folder, training.config, typed_options(TrainingConfig, given), ())
-        config = recorded_options(TrainingConfig, training.config, folder / CONFIG).resolved()
-        if x is not None and as_cell(find(x, table)) != training.cell:
+        check_options(record.OPTIONS, given)
+        check_kept(folder, training.config, typed_options(record.OPTIONS, given), ())
+        config = recorded_options(record.OPTIONS, training.config, folder / CONFIG).resolved()
+        if x is not None and _as_trained(find(x, table)) != training.trained:
             raise InvalidInputError(
-                f"'{folder}' trains another cell, {training.config['cell_hash']}: remove the cell from the command"
+                f"'{folder}' trains another {training.SUBJECT}, {training.network_id}: remove the {training.SUBJECT} "
+                "from the command"
             )
         with cpu_threads(config.threads):
-            state = begin(training.cell, config)
+            state = begin(training.trained, config)
             check_facts(folder, training.config, _facts(state))
             writer.restore(state)
             return _finish(state, writer, console)
 
 
+def _as_trained(x: Any) -> Any:
+    """Return what a record of its training has: an architecture of nb201, or a cell."""
+    from nasbench1shot1.nasbench101.skeleton import as_cell
+
+    return x if isinstance(x, EdgeArchitecture) else as_cell(x)
+
+
 def _facts(state: "TrainingState") -> dict[str, Any]:
     """What a training is made with besides its options."""
-    parts, config = state.parts, state.config.as_dict()
+    parts = state.parts
     facts = {
-        "cell_hash": state.cell.hash,
-        "matrix": state.cell.matrix.tolist(),
-        "ops": list(state.cell.ops),
+        **state.recipe.facts,
         "trainable_parameters": sum(parameter.numel() for parameter in state.net.parameters()),
         "images_sha256": parts.train.images.sha256,
         "parts": parts.description,
         "steps": state.stops[-1].step,
-        "is_protocol": parts.is_official and all(config[name] == value for name, value in PROTOCOL.items()),
+        "is_protocol": parts.is_official and state.config.is_published(),
     }
-    assert facts.keys() == FACTS.keys()
+    assert facts.keys() == state.recipe.RECORD.FACTS.keys()
     return facts
 
 
@@ -160,6 +181,6 @@ def _finish(state: "TrainingState", writer: RunWriter[Training], console: "Conso
     with progress(state, console) as bar:
         run_training(state, writer, bar)
     training = load_training(writer.folder)
-    writer.finish(summarise(training.config, Training.read_lines(writer.folder)))
+    writer.finish(summarise(training.config, training.read_lines(writer.folder)))
     conclude(training, console)
     return training

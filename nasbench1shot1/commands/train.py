@@ -1,13 +1,17 @@
 """`nb1shot1 train`."""
 
 import math
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import tyro
 
-from nasbench1shot1.cell_training.config import OPTIONS, TrainingConfig
+from nasbench1shot1.cell_training.config import TrainingConfig, TrainingOptions, check_options
+from nasbench1shot1.errors import InvalidInputError, OutOfDomainError, UserError
+from nasbench1shot1.runs.options import option_names
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -15,22 +19,47 @@ if TYPE_CHECKING:
     from nasbench1shot1.cell_training.record import Training
     from nasbench1shot1.tables.table import Table
 
+Options = TypeVar("Options", bound=TrainingOptions)
+
 
 @dataclass(frozen=True, kw_only=True)
-class Train(TrainingConfig):
-    """Train the network of one cell by NAS-Bench-101's protocol, and compare the result with the table."""
+class Train(Generic[Options]):
+    """Train the network of one architecture by its benchmark's protocol, and compare the result with the table.
+
+    This help shows the options of NAS-Bench-101's protocol. With an architecture of nb201 before --help, it shows the
+    options of NAS-Bench-201's protocol.
+    """
 
     what: tyro.conf.Positional[str | None] = None
-    """An architecture such as "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3", or a cell's hash."""
+    """An architecture such as "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3", a string of NAS-Bench-201, or
+    a cell's hash."""
+    options: tyro.conf.OmitArgPrefixes[Options]
+    """Options of the protocol."""
     out: Path | None = None
-    """Folder of the new training; it must not exist. Default: runs/cell-HASH-EPOCHS-SEED, with 8 digits of the hash."""
+    """Folder of the new training; it must not exist. Default: runs/cell-HASH-EPOCHS-SEED, with 8 digits of the hash, or
+    runs/nb201-INDEX-EPOCHS-SEED, with the official index."""
     resume: Path | None = None
     """Folder of a stopped training to resume. Cannot be combined with other options."""
     table: str | None = None
-    """Folder or name of the table to compare with, and to look up a hash. Default: the table in use."""
+    """Folder or name of the table to compare with, and to look up a hash. Default: the table in use, or nb201."""
 
     named: tyro.conf.Suppress[frozenset[str]] = frozenset()
     """Names of the given options, set by `cli`; on resuming, their values are compared with the recorded ones."""
+
+    @classmethod
+    def for_words(cls, words: Sequence[str], flags: Mapping[str, str]) -> tuple[Any, Self]:
+        """Return the command's type and defaults for the architecture that the command line names.
+
+        Args:
+            words: the command line after the command.
+            flags: the given options, by field name, with their last values.
+
+        Raises:
+            InvalidInputError: an option belongs only to the protocol of another benchmark.
+        """
+        options = _options(words, flags.get("resume"))
+        check_options(options, flags)
+        return cls[options], cls(options=options())  # type: ignore[index, arg-type, call-arg]
 
     def run(self) -> None:
         """Train."""
@@ -38,10 +67,25 @@ class Train(TrainingConfig):
         from nasbench1shot1.tables.table import load_table
         from nasbench1shot1.wording import literal_console
 
-        given = {name: getattr(self, name) for name in OPTIONS if name in self.named}
-        table, console = load_table(self.table), literal_console()
+        given = {name: getattr(self.options, name) for name in option_names(self.options) if name in self.named}
+        table, console = load_table(self.table or self.options.TABLE), literal_console()
         training = train_cell(self.what, out=self.out, resume=self.resume, table=table, console=console, **given)
         compare(training, table, console)
+
+
+def _options(words: Sequence[str], resume: str | None) -> type[TrainingOptions]:
+    """Return the options of the training to resume, or else of the first word that is an architecture."""
+    from nasbench1shot1.architecture import Architecture
+    from nasbench1shot1.cell_training.record import load_training
+    from nasbench1shot1.cell_training.training import options_of
+
+    with suppress(UserError, OSError):  # `run` reports what is wrong with the folder
+        if resume:
+            return load_training(resume).OPTIONS
+    for word in words:
+        with suppress(UserError):
+            return options_of(Architecture.parse(word))
+    return TrainingConfig
 
 
 COLUMNS = ("validation_accuracy", "test_accuracy", "train_accuracy", "training_time", "trainable_parameters")
@@ -51,22 +95,24 @@ def compare(training: "Training", table: "Table", console: "Console") -> None:
     """Print a training's metrics and the table's metrics for the cell and budget, and explain each of them."""
     from rich.table import Table as Screen
 
-    from nasbench1shot1.errors import OutOfDomainError
+    from nasbench1shot1.tables.description import stored_name
     from nasbench1shot1.wording import counted, sayer
 
     say, epochs = sayer(console), training.config["epochs"]
     rows = [[name, _text(name, training.summary[name])] for name in COLUMNS]
-    title = f"{training.config['cell_hash']} after {counted(epochs, 'epoch')}\ntable {table.id}"
+    title = f"{training.network_id} after {counted(epochs, 'epoch')}\ntable {table.id}"
     screen = Screen(title=title, title_justify="left")
     headings, fidelity, why_not = ["", "trained here"], "", ""
     try:
-        metrics = table.query(training.cell, epochs=epochs)
+        metrics = table.query(training.trained, epochs=epochs, dataset=training.dataset)
         headings, fidelity = [*headings, "in the table", "which is"], metrics.fidelity
-        columns = table.info()["columns"]
+        about = table.info()
         for name, row in zip(COLUMNS, rows, strict=True):
-            value, fitted = getattr(metrics, name), columns.get(name, {}).get("fidelity") != "measured"
-            row += [_text(name, value), _source(name, value, metrics.is_measured(name), fitted)]
-    except OutOfDomainError as error:
+            column = about["columns"].get(stored_name(about, metrics.dataset, name), {})
+            value, measured = getattr(metrics, name), metrics.is_measured(name)
+            plain = column.get("fidelity") == "measured" or (measured and not fidelity)  # without predictions beside it
+            row += [_text(name, value), _source(name, value, measured, not plain)]
+    except (OutOfDomainError, InvalidInputError) as error:  # a table without this network or budget
         why_not = str(error)
     for heading in headings:
         screen.add_column(heading)
@@ -80,16 +126,17 @@ def compare(training: "Training", table: "Table", console: "Console") -> None:
 
 
 def _what_it_is(training: "Training") -> str:
+    benchmark = training.OPTIONS.BENCHMARK
     if training.config["is_protocol"]:
-        return "Trained here: NAS-Bench-101's network, images and protocol, in PyTorch (docs/training.md)."
+        return f"Trained here: {benchmark}'s network, images and protocol, in PyTorch (docs/training.md)."
     return (
-        "Trained here: another network, other images or another protocol than NAS-Bench-101's, so accuracies and "
+        f"Trained here: another network, other images or another protocol than {benchmark}'s, so accuracies and "
         f"times are not comparable. {training.config['parts']}."
     )
 
 
-def _text(name: str, value: float) -> str:
-    if math.isnan(value):
+def _text(name: str, value: float | None) -> str:
+    if value is None or math.isnan(value):
         return "–"
     if name == "training_time":
         return f"{value:,.1f} s"

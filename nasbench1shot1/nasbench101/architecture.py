@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from nasbench1shot1.architecture import CELL_NETWORK, Architecture, check_space_name
+from nasbench1shot1.architecture import CELL_NETWORK, CELL_TRAINING, Architecture, check_space_name
 from nasbench1shot1.errors import InvalidInputError, unknown_name
 from nasbench1shot1.nasbench101.cell import INPUT, OPERATIONS, OUTPUT, Cell
 
@@ -46,6 +46,7 @@ class CellArchitecture(Architecture):
         "space:parents:operations, for example s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"
     )
     NETWORK: ClassVar[str] = CELL_NETWORK
+    TRAINING: ClassVar[str] = CELL_TRAINING
 
     space: str
     parents: tuple[tuple[int, ...], ...]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-from nasbench1shot1.architecture import EDGE_NETWORK, Architecture, check_space_name
+from nasbench1shot1.architecture import EDGE_NETWORK, EDGE_TRAINING, Architecture, check_space_name
 from nasbench1shot1.errors import InvalidInputError, unknown_name
 from nasbench1shot1.nasbench201.operations import EDGE_NAMES, N_NODES, OPERATIONS, checked_operations
 
@@ -36,6 +36,7 @@ class EdgeArchitecture(Architecture):
 
     SYNTAX: ClassVar[str] = f"space:|operation~source|+…, for example {SPACE_NAME}:{_EXAMPLE}"
     NETWORK: ClassVar[str] = EDGE_NETWORK
+    TRAINING: ClassVar[str] = EDGE_TRAINING
 
     space: str
     operations: tuple[int, ...]

@@ -11,7 +11,8 @@ from nasbench1shot1.runs.record import RunRecord
 
 KINDS = {
     "search": "nasbench1shot1.one_shot_search.record:Run",
-    "cell training": "nasbench1shot1.cell_training.record:Training",
+    "cell training": "nasbench1shot1.cell_training.record:CellTraining",
+    "NAS-Bench-201 training": "nasbench1shot1.cell_training.record:EdgeTraining",
     "proxy training": "nasbench1shot1.proxy_training.record:ProxyTrainings",
     "ranking": "nasbench1shot1.experiments.correlation.record:Ranking",
     "tuning": "nasbench1shot1.tuning.record:Study",
@@ -23,10 +24,10 @@ def open_run(folder: str | Path) -> Any:
     """Open the folder of any kind of run for reading.
 
     Args:
-        folder: folder of a search, a cell training, proxy trainings, a ranking or a study.
+        folder: folder of a search, a training, proxy trainings, a ranking or a study.
 
     Returns:
-        The run's record: `nb.Run` for a search, `cell_training.Training` for a cell training,
+        The run's record: `nb.Run` for a search, `cell_training.Training` for a training,
         `proxy_training.ProxyTrainings` for proxy trainings, `experiments.correlation.Ranking` for a ranking,
         `tuning.record.Study` for a study.
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from command_line import command, new_process
-from killed_run import assert_killed
+from killed_training import assert_training_killed
 from rich.console import Console
 from tiny_training import CELL, TINY, assert_same_training, train, write_images
 
@@ -27,63 +27,9 @@ def unbroken(images, tmp_path_factory) -> Training:
     return train(tmp_path_factory.mktemp("unbroken") / "run", images)
 
 
-# A real process that kills itself with SIGKILL at a chosen moment: no handler, no clean-up.
-DRIVER = """
-import os, signal, sys
-from rich.console import Console
-import nasbench1shot1 as nb
-from nasbench1shot1 import files
-from nasbench1shot1.runs import checkpoints, writer
-from nasbench1shot1.cell_training import loop
-
-def die(): os.kill(os.getpid(), signal.SIGKILL)
-
-moment, step, what, out, options = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4], eval(sys.argv[5])
-if moment == "training":
-    def kill_in_training(state, real=loop.train_step):
-        if state.step == step:
-            die()
-        return real(state)
-    loop.train_step = kill_in_training
-elif moment == "evaluation":
-    def kill_in_evaluation(state, reporter, real=loop.evaluate):
-        if state.step == step:
-            die()
-        return real(state, reporter)
-    loop.evaluate = kill_in_evaluation
-elif moment == "metrics":
-    def kill_after_half_a_line(self, line, real=writer.RunWriter.append_line):
-        if line["step"] == step:
-            with (self.folder / "metrics.jsonl").open("a") as file:
-                file.write('{"step": %d, "epo' % step)
-            die()
-        real(self, line)
-    writer.RunWriter.append_line = kill_after_half_a_line
-elif moment == "line":
-    def kill_after_the_line(self, line, real=writer.RunWriter.append_line):
-        real(self, line)
-        if line["step"] == step:
-            die()
-    writer.RunWriter.append_line = kill_after_the_line
-elif moment == "checkpoint":
-    def kill_while_writing(path, content, real=checkpoints.save_checkpoint):
-        if content["step"] == step:
-            with files.replacing(path) as file:
-                file.write(b"PK half a checkpoint")
-                file.flush()
-                die()
-        real(path, content)
-    writer.save_checkpoint = kill_while_writing
-elif moment == "summary":
-    writer.RunWriter.finish = lambda self, summary: die()
-nb.train_cell(what, out=out, console=Console(quiet=True), **options)
-"""
-
-
 def killed(moment: str, step: int, out: Path, images: Path, **options) -> None:
     """Train in a process of its own that dies at that moment."""
-    given = repr({**TINY, "images": str(images), **options})
-    assert_killed(DRIVER, out, moment, str(step), CELL, str(out), given)
+    assert_training_killed(moment, step, CELL, out, {**TINY, "images": str(images), **options})
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,17 @@ TINY: dict[str, Any] = {
 }
 """100 training images, five steps an epoch, twenty in all."""
 
+EDGES = "nb201:|nor_conv_3x3~0|+|none~0|nor_conv_1x1~1|+|skip_connect~0|nor_conv_3x3~1|avg_pool_3x3~2|"
+TINY_EDGES: dict[str, Any] = {
+    "scale": "quick",
+    "epochs": 4,
+    "channels": 4,
+    "batch_size": 15,
+    "threads": 1,
+    "device": "cpu",
+}
+"""100 training images, six steps of 15 images and one of 10 an epoch, 28 in all."""
+
 
 def write_images(path: Path, per_class: int = 14) -> Path:
     """Noise in a colour for every class; 100 of 140 train, 20 validate, 20 test."""
@@ -42,6 +53,10 @@ def whole_cifar10(shuffled: bool = False) -> ImageSet:
 
 def train(out: Path, images: Path, x: Any = CELL, **options: Any) -> Training:
     return nb.train_cell(x, out=out, images=images, console=Console(quiet=True), **{**TINY, **options})
+
+
+def train_edges(out: Path, images: Path, x: Any = EDGES, **options: Any) -> Training:
+    return nb.train_cell(x, out=out, images=images, console=Console(quiet=True), **{**TINY_EDGES, **options})
 
 
 def without_seconds(training: Training) -> list[dict[str, Any]]:

@@ -1,0 +1,274 @@
+"""The protocol of NAS-Bench-201's trainings, part by part: schedule, optimizer, images, options."""
+
+from dataclasses import asdict, replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from tiny_training import CELL, EDGES, TINY_EDGES, whole_cifar10
+
+import nasbench1shot1 as nb
+from nasbench1shot1.cell_training import EdgeTrainingConfig
+from nasbench1shot1.cell_training import parts as parts_module
+from nasbench1shot1.cell_training import state as state_module
+from nasbench1shot1.cell_training.loop import accuracy, train_step
+from nasbench1shot1.cell_training.memory import check_edges_fit
+from nasbench1shot1.cell_training.parts import edge_parts
+from nasbench1shot1.cell_training.schedule import epoch_learning_rate, epoch_stops
+from nasbench1shot1.cell_training.state import begin
+from nasbench1shot1.cell_training.stream import EpochStream
+from nasbench1shot1.cell_training.training import _facts
+from nasbench1shot1.images.image_set import ImageSet, load_images
+from nasbench1shot1.images.splits import Split
+from nasbench1shot1.nasbench201.network import build_edge_network
+from nasbench1shot1.runs import memory as machine
+
+ARCH = nb.EdgeArchitecture.parse(EDGES)
+
+
+def noise(side: int = 32, per_class: int = 14, classes: int = 10, **about: Any) -> ImageSet:
+    generator, n = torch.Generator().manual_seed(0), per_class * classes
+    pixels = torch.randint(256, (n, side, side, 3), dtype=torch.uint8, generator=generator)
+    labels = torch.arange(n) % classes
+    return ImageSet("noise", pixels, labels, torch.arange(n), "0" * 64, classes=classes, **about)
+
+
+def tiny_state(monkeypatch: pytest.MonkeyPatch, images: ImageSet | None = None, **options: Any) -> Any:
+    monkeypatch.setattr(state_module, "load_images", lambda name: noise() if images is None else images)
+    return begin(ARCH, EdgeTrainingConfig.of({**TINY_EDGES, **options}))
+
+
+# The schedule ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epochs", [1, 12, 200])
+def test_the_learning_rate_is_pytorchs_cosine_by_epoch(epochs: int) -> None:
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(()))], lr=0.1)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=epochs, eta_min=0.0)
+    for epoch in range(epochs):
+        assert epoch_learning_rate(epoch, epochs, 0.1) == pytest.approx(optimizer.param_groups[0]["lr"], rel=1e-9)
+        optimizer.step()
+        schedule.step()
+    assert optimizer.param_groups[0]["lr"] == pytest.approx(0, abs=1e-15)
+
+
+def test_all_steps_of_an_epoch_have_one_learning_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = tiny_state(monkeypatch)
+    rates = []
+    for state.step in range(28):
+        rates.append(state.learning_rate)
+    assert rates == [epoch_learning_rate(step // 7, 4, 0.1) for step in range(28)]
+    assert rates[0] == rates[6] == 0.1 > rates[7]
+
+
+def test_epochs_end_with_their_last_image_and_are_evaluated() -> None:
+    published = epoch_stops(200, 25_000, 256, evaluate_every=1)
+    assert [stop.step for stop in published] == [98 * epoch for epoch in range(1, 201)]
+    assert [stop.evaluation for stop in published] == ["epoch"] * 199 + ["final"]
+    rare = epoch_stops(7, 100, 50, evaluate_every=3)
+    assert [(stop.epochs, stop.evaluation) for stop in rare if stop.evaluation] == [
+        (3, "epoch"),
+        (6, "epoch"),
+        (7, "final"),
+    ]
+
+
+@given(st.integers(1, 50), st.integers(1, 60), st.integers(0, 5))
+def test_every_epoch_takes_all_images_in_an_order_of_its_own(size: int, batch: int, seed: int) -> None:
+    rows, of_epoch = torch.arange(100, 100 + size), -(-size // batch)
+    stream = EpochStream(rows, batch, seed)
+    for epoch in range(3):
+        parts = [stream.batch(step) for step in range(epoch * of_epoch, (epoch + 1) * of_epoch)]
+        assert all(len(part) == batch for part in parts[:-1])
+        assert torch.equal(torch.cat(parts).sort().values, rows)
+    assert torch.equal(stream.batch(of_epoch), EpochStream(rows, batch, seed).batch(of_epoch))
+    if size > 20:
+        orders = [torch.cat([stream.batch(e * of_epoch + step) for step in range(of_epoch)]) for e in range(2)]
+        assert not torch.equal(*orders)
+
+
+# The optimizer --------------------------------------------------------------------------------------------------------
+
+
+def test_steps_are_sgd_with_nesterov_momentum_and_weight_decay_on_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    """v ← 0.9 v + g + λ p, p ← p - rate (g + λ p + 0.9 v), as PyTorch defines it (Sutskever et al. 2013, rewritten)."""
+    state = tiny_state(monkeypatch, learning_rate=0.05)
+    weights = {name: p.detach().double().clone() for name, p in state.net.named_parameters()}
+    speed = {name: torch.zeros_like(p) for name, p in weights.items()}
+    for _ in range(3):
+        train_step(state)
+        for name, p in state.net.named_parameters():
+            gradient = p.grad.double() + 5e-4 * weights[name]
+            speed[name] = 0.9 * speed[name] + gradient
+            weights[name] = weights[name] - 0.05 * (gradient + 0.9 * speed[name])
+            torch.testing.assert_close(p.detach().double(), weights[name], rtol=1e-4, atol=1e-6)
+
+
+def test_plain_sgd_without_momentum(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = tiny_state(monkeypatch, momentum=0.0)
+    train_step(state)
+    assert state.step == 1
+
+
+# Images ---------------------------------------------------------------------------------------------------------------
+
+
+def official_split(images: ImageSet, scheme: str, rng: np.random.Generator) -> Split:
+    """Even rows train, odd rows validate."""
+    assert scheme == "nasbench201"
+    return Split(np.arange(0, 50_000, 2), np.arange(1, 50_000, 2), 5000, 0)
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_cifar10_valid_is_divided_by_the_official_split(shuffled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts_module, "split", official_split)
+    images = whole_cifar10(shuffled)
+    parts = edge_parts(images, "cifar10-valid")
+    assert parts.is_official
+    assert parts.train.rows.tolist() == list(range(0, 50_000, 2))
+    assert parts.validation.rows.tolist() == list(range(1, 50_000, 2))
+    assert len(parts.test) == 10_000
+    assert parts.train_evaluation is None
+    assert parts.description == (
+        "cifar10: 25,000 train, 25,000 validate, 10,000 test (the official halves of NAS-Bench-201)"
+    )
+
+
+def test_without_the_official_split_the_halves_are_canonical_and_not_official(monkeypatch: pytest.MonkeyPatch) -> None:
+    def known(images: ImageSet, scheme: str, rng: np.random.Generator) -> Split:
+        if scheme == "nasbench201":
+            raise nb.InvalidInputError("unknown split 'nasbench201'")
+        return real(images, scheme, rng)
+
+    real = parts_module.split
+    monkeypatch.setattr(parts_module, "split", known)
+    images = whole_cifar10(shuffled=True)
+    parts = edge_parts(images, "cifar10-valid")
+    assert sorted(images.index[parts.train.rows].tolist()) == list(range(25_000))
+    assert sorted(images.index[parts.validation.rows].tolist()) == list(range(25_000, 50_000))
+    assert not parts.is_official
+    assert "this version does not have NAS-Bench-201's official" in parts.description
+
+
+def test_cifar10_trains_on_all_images_and_validates_on_none() -> None:
+    parts = edge_parts(whole_cifar10(shuffled=True), "cifar10")
+    assert parts.is_official
+    assert (len(parts.train), parts.validation, len(parts.test)) == (50_000, None, 10_000)
+    assert parts.train.rows.unique().numel() == 50_000
+    assert "50,000 train, 0 validate, 10,000 test" in parts.description
+
+
+def test_other_image_sets_are_divided_class_by_class() -> None:
+    sample = edge_parts(load_images("cifar10-sample"), "cifar10-valid")
+    assert [len(part) for part in (sample.train, sample.validation, sample.test)] == [2500, 500, 500]
+    assert not sample.is_official
+    of_another = replace(whole_cifar10(), dataset="cifar100")
+    assert not edge_parts(of_another, "cifar10-valid").is_official
+
+
+@pytest.mark.parametrize(("side", "border", "classes"), [(32, 4, 10), (16, 2, 120)])
+def test_images_are_cropped_from_a_black_border_flipped_and_normalised(
+    side: int, border: int, classes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    about = {} if side == 32 else {"mean": (0.5,) * 3, "std": (0.25,) * 3}
+    images = noise(side, 840 // classes, classes, **about)
+    state = tiny_state(monkeypatch, images, batch_size=100)
+    state.parts.train.images.images[:] = 255
+    pixels, labels = state.batch()
+    assert pixels.shape == (100, 3, side, side)
+    assert torch.equal(labels, state.parts.train.images.labels[state.stream.batch(0)])
+    mean, std = (125.3, 63.0) if side == 32 else (127.5, 63.75)
+    black = pixels[:, 0] < 0
+    np.testing.assert_allclose(pixels[:, 0].unique(), [-mean / std, (255 - mean) / std], rtol=1e-5)
+    assert black.all(dim=2).sum(dim=1).amax() == black.all(dim=1).sum(dim=1).amax() == border
+    logits = state.logits(pixels[:4])
+    assert logits.shape == (4, classes)
+    train_step(state)
+
+
+def test_evaluations_take_all_images(monkeypatch: pytest.MonkeyPatch) -> None:
+    state, seen = tiny_state(monkeypatch), []
+    state.logits = lambda x, compiled: torch.nn.functional.one_hot(torch.zeros(len(x)).long(), 10).float()
+    part = state.parts.test
+    found = accuracy(state, part, SimpleNamespace(evaluated=lambda: seen.append(1)))
+    assert found == (part.images.labels[part.rows] == 0).sum() / 20
+    assert len(seen) == 2  # 15 images and 5
+
+
+# Options --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("dataset", "steps"), [("cifar10-valid", 98 * 200), ("cifar10", 196 * 200)])
+def test_the_full_scale_is_the_published_protocol(dataset: str, steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state_module, "load_images", lambda name: whole_cifar10())
+    monkeypatch.setattr(parts_module, "split", official_split)
+    config = EdgeTrainingConfig(device="cpu", dataset=dataset).resolved()
+    facts = _facts(begin(ARCH, config))
+    assert facts["is_protocol"]
+    assert facts["steps"] == steps
+    assert facts["index"] == nb.load_table("nb201").row_of(ARCH)
+    assert facts["trainable_parameters"] == nb.load_table("nb201").query(ARCH, dataset=dataset).trainable_parameters
+    published = {"epochs": 200, "batch_size": 256, "learning_rate": 0.1, "momentum": 0.9, "weight_decay": 5e-4}
+    published |= {"channels": 16, "cells_per_stage": 5, "images": "cifar10", "precision": "float32"}
+    assert published.items() <= asdict(config).items()
+    for other in ({"learning_rate": 0.2}, {"channels": 8}, {"cells_per_stage": 1}, {"weight_decay": 0.0}):
+        assert not _facts(begin(ARCH, replace(config, **other)))["is_protocol"]
+
+
+def test_the_network_is_the_architectures_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    net = tiny_state(monkeypatch).net
+    assert net.architecture == ARCH
+    wanted = build_edge_network(ARCH, channels=4, cells_per_stage=1)
+    assert [p.shape for p in net.parameters()] == [p.shape for p in wanted.parameters()]
+
+
+@pytest.mark.parametrize(
+    ("x", "options", "sentence"),
+    [
+        (
+            EDGES,
+            {"rms_decay": 0.9},
+            r"--rms-decay does not apply to .* NAS-Bench-201 \(only of NAS-Bench-101\): remove",
+        ),
+        (EDGES, {"stem_channels": 8}, "--stem-channels does not apply"),
+        (CELL, {"channels": 8}, r"--channels does not apply to .* NAS-Bench-101 \(only of NAS-Bench-201\)"),
+        (EDGES, {"chanels": 8}, "did you mean 'channels'"),
+        (EDGES, {"dataset": "cifar10-test"}, "unknown dataset 'cifar10-test'"),
+        (EDGES, {"epochs": 0}, "--epochs must be between 1 and"),
+        (EDGES, {"channels": 0}, "--channels must be at least 1, not 0"),
+        (EDGES, {"batch_size": 600}, "--batch-size 600 is more than the 500 images of a part"),
+        ("|none~0|+|none~0|", {}, "does not list the edges"),
+        (EDGES.replace("none", "max_pool"), {}, "unknown operation 'max_pool'"),
+    ],
+)
+def test_bad_options_are_one_sentence_and_leave_nothing(
+    x: str, options: dict[str, Any], sentence: str, tmp_path: Any
+) -> None:
+    with pytest.raises(nb.InvalidInputError, match=sentence) as caught:
+        nb.train_cell(x, out=tmp_path / "run", scale="quick", device="cpu", **options)
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_configuration_of_another_benchmark_is_refused(tmp_path: Any) -> None:
+    from nasbench1shot1.cell_training import TrainingConfig, train_and_evaluate
+
+    with pytest.raises(nb.InvalidInputError, match="is not an architecture of nb201, which EdgeTrainingConfig trains"):
+        train_and_evaluate(nb.Architecture.parse(CELL), EdgeTrainingConfig(scale="quick"), tmp_path / "run")
+    with pytest.raises(nb.InvalidInputError, match="is not a cell"):
+        train_and_evaluate(ARCH, TrainingConfig(scale="quick"), tmp_path / "run")
+
+
+def test_the_boundary_of_memory_is_what_every_network_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = EdgeTrainingConfig.of({**TINY_EDGES, "cells_per_stage": 2})
+    net = build_edge_network(ARCH, channels=4, cells_per_stage=2, classes=7)
+    needed = 12 * sum(p.numel() for p in net.parameters()) + 4 * 15 * 2 * 4 * 16 * 16 * (1 + 1 / 2 + 1 / 4)
+    monkeypatch.setattr(machine, "memory_of", lambda device: needed)
+    check_edges_fit(config, ARCH, 7, side=16)
+    monkeypatch.setattr(machine, "memory_of", lambda device: needed - 1)
+    with pytest.raises(nb.InvalidInputError, match="lower --channels, --cells-per-stage or --batch-size"):
+        check_edges_fit(config, ARCH, 7, side=16)

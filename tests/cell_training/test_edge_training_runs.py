@@ -1,0 +1,231 @@
+"""Trainings of architectures of nb201 end to end: the record, killed and resumed, the command line, the page."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from command_line import command
+from conftest import CHECKOUT
+from killed_training import assert_training_killed
+from rich.console import Console
+from tiny_training import (
+    CELL,
+    EDGES,
+    TINY_EDGES,
+    assert_same_training,
+    train,
+    train_edges,
+    without_seconds,
+    write_images,
+)
+
+import nasbench1shot1 as nb
+from nasbench1shot1.cell_training import EdgeTraining, Training, load_training
+from nasbench1shot1.cell_training.config import EDGE_SCALES, EdgeTrainingConfig
+from nasbench1shot1.cell_training.record import EDGE_FACTS, FIELDS
+from nasbench1shot1.cell_training.schedule import epoch_learning_rate
+from nasbench1shot1.runs.options import flag, option_names
+
+QUIET = Console(quiet=True)
+OFFICIAL = EDGES.removeprefix("nb201:")
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_images(tmp_path_factory.mktemp("images") / "coloured.npz")
+
+
+@pytest.fixture(scope="module")
+def unbroken(images: Path, tmp_path_factory: pytest.TempPathFactory) -> Training:
+    return train_edges(tmp_path_factory.mktemp("unbroken") / "run", images)
+
+
+def test_the_folder_holds_the_record(unbroken: Training) -> None:
+    names = {path.name for path in unbroken.folder.iterdir()}
+    assert names == {"config.json", "environment.json", "metrics.jsonl", "checkpoint.pt", "summary.json"}
+    config = json.loads((unbroken.folder / "config.json").read_text())
+    assert config["kind"] == "NAS-Bench-201 training"
+    assert set(config["options"]) == set(option_names(EdgeTrainingConfig))
+    assert set(EDGE_FACTS) <= set(config)
+    assert type(unbroken) is type(load_training(unbroken.folder)) is type(nb.open_run(unbroken.folder)) is EdgeTraining
+    assert unbroken.architecture == unbroken.trained == nb.Architecture.parse(EDGES)
+    assert repr(unbroken).endswith(f"{OFFICIAL}, 4 epochs, seed 0)")
+    assert unbroken.trainable_parameters == sum(
+        p.numel() for p in nb.build_network(unbroken.architecture, channels=4, cells_per_stage=1).parameters()
+    )
+
+
+def test_every_epoch_is_a_line_with_its_evaluation(unbroken: Training) -> None:
+    lines = unbroken.lines
+    assert all(tuple(line) == tuple(FIELDS) for line in lines)
+    assert [(line["step"], line["epochs"], line["evaluation"]) for line in lines] == [
+        (7, 1, "epoch"),
+        (14, 2, "epoch"),
+        (21, 3, "epoch"),
+        (28, 4, "final"),
+    ]
+    assert [line["learning_rate"] for line in lines] == [epoch_learning_rate(epoch, 4, 0.1) for epoch in range(4)]
+    assert all(line["train_accuracy"] == line["batch_accuracy"] for line in lines)
+    for name, count in (("batch_accuracy", 100), ("validation_accuracy", 20), ("test_accuracy", 20)):
+        assert all(line[name] * count == pytest.approx(round(line[name] * count), abs=1e-9) for line in lines)
+    assert unbroken.final.test_accuracy == lines[-1]["test_accuracy"] == unbroken.summary["test_accuracy"]
+    assert unbroken.summary["architecture"] == EDGES
+    assert unbroken.summary["dataset"] == unbroken.dataset == "cifar10-valid"
+    assert "halfway" not in unbroken.summary
+    with pytest.raises(nb.InvalidInputError, match="has no evaluation 'halfway'"):
+        _ = unbroken.halfway
+
+
+def test_rare_evaluations_change_nothing_else(unbroken: Training, images: Path, tmp_path: Path) -> None:
+    rare = train_edges(tmp_path / "run", images, evaluate_every=3)
+    assert [line["evaluation"] for line in rare.lines] == [None, None, "epoch", "final"]
+    assert [line["test_accuracy"] is None for line in rare.lines] == [True, True, False, False]
+    assert [line["batch_loss"] for line in rare.lines] == [line["batch_loss"] for line in unbroken.lines]
+    assert rare.final.test_accuracy == unbroken.final.test_accuracy
+
+
+def test_same_seed_same_bits_and_another_seed_another_training(
+    unbroken: Training, images: Path, tmp_path: Path
+) -> None:
+    assert_same_training(unbroken, train_edges(tmp_path / "again", images, nb.Architecture.parse(EDGES)))
+    assert without_seconds(train_edges(tmp_path / "other", images, seed=1)) != without_seconds(unbroken)
+
+
+def test_a_network_learns(images: Path, tmp_path: Path) -> None:
+    training = train_edges(tmp_path / "run", images, epochs=8, channels=8)
+    assert training.lines[-1]["batch_loss"] < 0.7 * training.lines[0]["batch_loss"]
+    assert training.final.test_accuracy > 0.5
+
+
+@pytest.mark.parametrize("operations", [(0, 0, 0, 0, 0, 0), (3, 2, 3, 1, 0, 0)])
+def test_networks_with_edges_that_lead_nowhere_are_trained(
+    operations: tuple[int, ...], images: Path, tmp_path: Path
+) -> None:
+    arch = nb.EdgeArchitecture("nb201", operations)
+    training = train_edges(tmp_path / "run", images, arch, epochs=1)
+    assert training.final.epochs == 1
+
+
+# Killed and resumed ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("moment", "step"),
+    [
+        ("training", 0),
+        ("training", 17),
+        ("evaluation", 14),
+        ("metrics", 21),
+        ("checkpoint", 14),
+        ("summary", 28),
+    ],
+)
+def test_killed_and_resumed_is_the_unbroken_training(
+    unbroken: Training, images: Path, tmp_path: Path, moment: str, step: int
+) -> None:
+    assert_training_killed(moment, step, EDGES, tmp_path / "run", {**TINY_EDGES, "images": str(images)})
+    resumed = nb.train_cell(resume=tmp_path / "run", console=QUIET)
+    assert_same_training(unbroken, resumed)
+
+
+def test_rare_checkpoints_are_resumed_from_an_earlier_epoch(unbroken: Training, images: Path, tmp_path: Path) -> None:
+    options = {**TINY_EDGES, "images": str(images), "checkpoint_every": 2}
+    assert_training_killed("training", 24, EDGES, tmp_path / "run", options)
+    assert torch.load(tmp_path / "run" / "checkpoint.pt", weights_only=True)["step"] == 14
+    resumed = nb.train_cell(resume=tmp_path / "run", console=QUIET)
+    assert without_seconds(resumed) == without_seconds(unbroken)
+
+
+@pytest.mark.parametrize(
+    ("x", "options", "sentence"),
+    [
+        (None, {"epochs": 12}, "was started with --epochs 4, not 12: a run keeps its options"),
+        (None, {"rms_decay": 0.9}, "--rms-decay does not apply"),
+        (EDGES.replace("none", "skip_connect"), {}, "trains another architecture"),
+        (CELL, {}, "trains another architecture"),
+    ],
+)
+def test_resuming_with_something_else_is_refused(
+    unbroken: Training, x: str | None, options: dict[str, float], sentence: str
+) -> None:
+    with pytest.raises(nb.InvalidInputError, match=sentence):
+        nb.train_cell(x, resume=unbroken.folder, console=QUIET, **options)
+    assert_same_training(unbroken, nb.train_cell(EDGES, resume=unbroken.folder, console=QUIET, seed=0))
+
+
+def test_the_record_of_a_cell_is_not_resumed_with_an_architecture_of_nb201(images: Path, tmp_path: Path) -> None:
+    folder = train(tmp_path / "cell", images, epochs=1).folder
+    with pytest.raises(nb.InvalidInputError, match="trains another cell"):
+        nb.train_cell(EDGES, resume=folder, console=QUIET)
+
+
+def test_a_damaged_architecture_is_one_sentence(unbroken: Training, tmp_path: Path) -> None:
+    folder = shutil.copytree(unbroken.folder, tmp_path / "run")
+    text = (folder / "config.json").read_text()
+    (folder / "config.json").write_text(text.replace("nor_conv_1x1", "nor_conv_5x5"))
+    with pytest.raises(nb.UserError, match="its architecture is impossible"):
+        nb.train_cell(resume=folder, console=QUIET)
+
+
+# The command line -----------------------------------------------------------------------------------------------------
+
+
+def test_the_command_shows_what_came_out_beside_the_table(images: Path, tmp_path: Path) -> None:
+    flags = [part for name, value in {**TINY_EDGES, "epochs": 12}.items() for part in (flag(name), str(value))]
+    done = command("train", OFFICIAL, *flags, "--images", str(images), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    table, arch = nb.load_table("nb201"), nb.Architecture.parse(EDGES)
+    training = load_training(tmp_path / "runs" / f"nb201-{table.row_of(arch)}-12-0")
+    screen = " ".join(done.stdout.split())
+    assert "quick scale: 4 channels × 3 cells" in screen
+    assert f"Architecture {table.row_of(arch)}, {OFFICIAL}" in screen
+    metrics = table.query(arch, epochs=12, dataset="cifar10-valid")
+    assert f"{training.final.validation_accuracy:.4f} │ {metrics.validation_accuracy:.4f} │ measured" in screen
+    assert f"{training.trainable_parameters:,} │ {metrics.trainable_parameters:,} │ exact" in screen
+    assert f"{metrics.training_time:,.1f} s │ predicted" in screen
+    assert "than NAS-Bench-201's, so accuracies and times are not comparable" in screen
+
+
+def test_the_command_resumes_and_says_where_it_cannot_compare(unbroken: Training, images: Path, tmp_path: Path) -> None:
+    assert_training_killed("training", 10, EDGES, tmp_path / "run", {**TINY_EDGES, "images": str(images)})
+    done = command("train", "--resume", "run", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert_same_training(unbroken, load_training(tmp_path / "run"))
+    assert "Nothing to compare with: the table nb201" in done.stdout
+    other = command("train", "--resume", "run", "--table", "embedded", cwd=tmp_path)
+    assert other.returncode == 0, other.stderr
+    assert "Nothing to compare with:" in other.stdout
+    refused = command("train", "--resume", "run", "--channels", "8", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "was started with --channels 4, not 8" in refused.stderr
+
+
+@pytest.mark.parametrize("arguments", [[OFFICIAL], [EDGES], ["--resume", "{folder}"]])
+def test_help_shows_the_options_of_the_benchmark(unbroken: Training, arguments: list[str], tmp_path: Path) -> None:
+    given = [argument.format(folder=unbroken.folder) for argument in arguments]
+    shown = command("train", *given, "--help", cwd=tmp_path).stdout
+    assert all(flag(name) in shown for name in option_names(EdgeTrainingConfig))
+    assert "--rms-decay" not in shown
+
+
+def test_an_option_of_the_other_benchmark_is_refused(tmp_path: Path) -> None:
+    refused = command("train", OFFICIAL, "--stem-channels", "8", cwd=tmp_path)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "--stem-channels does not apply to trainings by the protocol of NAS-Bench-201" in refused.stderr
+    refused = command("train", CELL, "--evaluate-every", "2", cwd=tmp_path)
+    assert "--evaluate-every does not apply to trainings by the protocol of NAS-Bench-101" in refused.stderr
+
+
+# The page -------------------------------------------------------------------------------------------------------------
+
+
+def test_the_page_names_every_option_and_has_the_protocols_numbers() -> None:
+    page = (CHECKOUT / "docs" / "training.md").read_text()
+    names = [*option_names(EdgeTrainingConfig), *EDGE_FACTS]
+    assert not [name for name in names if f"`{name}`" not in page]
+    full, quick = EdgeTrainingConfig(), EdgeTrainingConfig(**EDGE_SCALES["quick"])
+    assert f"| {full.channels} channels, 3 × {full.cells_per_stage} cells | {quick.channels} channels, 3 × 1" in page
+    assert f"| {full.epochs} (also 12) | {quick.epochs} |" in page
+    assert f"{-(-25_000 // full.batch_size)} steps an epoch" in page
