@@ -76,6 +76,7 @@ def tiny(monkeypatch, tmp_path) -> Path:
     return tmp_path
 
 
+@pytest.mark.filterwarnings("ignore:the table nb201.* has means over the seeds")
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")])
 def test_python_examples_run(page, tiny):
     names: dict[str, object] = {}

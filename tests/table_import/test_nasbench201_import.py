@@ -194,10 +194,9 @@ class Harmful:
 @pytest.mark.parametrize("harmful", [Harmful(), np.float32(1), np.zeros(2)])
 def test_a_pth_file_runs_no_code_and_has_no_other_objects(harmful: Any, tmp_path: Path) -> None:
     file = files.write_pth(tmp_path / "harmful.pth", {"meta_archs": [harmful], "arch2infos": {}})
-    safe = torch.serialization.get_safe_globals()
     with pytest.raises(DamagedFileError) as raised:
         import_table(file, tmp_path / "table")
-    assert torch.serialization.get_safe_globals() == safe  # nothing stays allowed
+    assert not [allowed for allowed in torch.serialization.get_safe_globals() if "numpy" in str(allowed)]
     assert "cannot be read as a file of NAS-Bench-201" in str(raised.value)
     assert "weights_only" not in str(raised.value)  # PyTorch's advice to load the file in an unsafe way
 
