@@ -122,7 +122,7 @@ def _of_ranking(ranking: Ranking, table: Table) -> pandas.DataFrame:
     for epoch in ranking.config["evaluated_epochs"]:
         scores = ranking.scores(epoch)
         architectures = [space[int(number)] for number in scores.numbers]
-        for truth in truths(table, architectures, table.epochs, ranking.run.config.get("dataset")):
+        for truth in truths(table, architectures, table.epochs):
             known = ~np.isnan(truth.errors)
             values = [
                 spearman(of[known].astype(np.float64), truth.errors[known]) for of in (scores.errors, scores.losses)

@@ -175,7 +175,7 @@ def _write_run(folder: Path, tuning: TuningOptions, line: Mapping[str, Any]) -> 
 def write_run(folder: Path, found: list[Architecture], options: Mapping[str, Any]) -> nb.Run:
     """A finished search that preferred these architectures after epochs 0, 1, …."""
     write_json(folder / "config.json", {KIND: "search", **search_options(options).as_dict(), **FACTS})
-    empty = {**dict.fromkeys(nb.Run.FIELDS), "one_shot_valid_error": 0.5}
+    empty = {**dict.fromkeys(nb.Run.FIELDS), "one_shot_valid_error": 0.5, "other_datasets": {}}
     _write_lines(
         folder / METRICS,
         [

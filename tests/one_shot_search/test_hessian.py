@@ -157,7 +157,7 @@ def test_a_search_stops_and_returns_the_architecture_before(tmp_path, monkeypatc
     assert run.summary["test_regret"] == run.lines[7]["test_regret"]
     lines = [json.loads(line) for line in (run.folder / "metrics.jsonl").read_text().splitlines()]
     assert [line["hessian_eigenvalue"] for line in lines] == [None, *STEEP[:12]]
-    assert list(lines[0])[-1] == "hessian_eigenvalue"
+    assert list(lines[0])[-2:] == ["hessian_eigenvalue", "other_datasets"]
     before = {path.name: path.read_bytes() for path in run.folder.iterdir() if path.is_file()}
     again = nb.search(resume=run.folder, console=Console(quiet=True))
     assert again.lines == run.lines
