@@ -138,22 +138,6 @@ def test_cifar10_valid_is_divided_by_the_official_split(shuffled: bool, monkeypa
     )
 
 
-def test_without_the_official_split_the_halves_are_canonical_and_not_official(monkeypatch: pytest.MonkeyPatch) -> None:
-    def known(images: ImageSet, scheme: str, rng: np.random.Generator) -> Split:
-        if scheme == "nasbench201":
-            raise nb.InvalidInputError("unknown split 'nasbench201'")
-        return real(images, scheme, rng)
-
-    real = parts_module.split
-    monkeypatch.setattr(parts_module, "split", known)
-    images = whole_cifar10(shuffled=True)
-    parts = edge_parts(images, "cifar10-valid")
-    assert sorted(images.index[parts.train.rows].tolist()) == list(range(25_000))
-    assert sorted(images.index[parts.validation.rows].tolist()) == list(range(25_000, 50_000))
-    assert not parts.is_official
-    assert "this version does not have NAS-Bench-201's official" in parts.description
-
-
 def test_cifar10_trains_on_all_images_and_validates_on_none() -> None:
     parts = edge_parts(whole_cifar10(shuffled=True), "cifar10")
     assert parts.is_official
@@ -174,7 +158,7 @@ def test_other_image_sets_are_divided_class_by_class() -> None:
 def test_images_are_cropped_from_a_black_border_flipped_and_normalised(
     side: int, border: int, classes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    about = {} if side == 32 else {"mean": (0.5,) * 3, "std": (0.25,) * 3}
+    about = {} if side == 32 else {"dataset": "ImageNet16-120", "mean": (0.5,) * 3, "std": (0.25,) * 3}
     images = noise(side, 840 // classes, classes, **about)
     state = tiny_state(monkeypatch, images, batch_size=100)
     state.parts.train.images.images[:] = 255

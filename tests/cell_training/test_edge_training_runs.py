@@ -184,7 +184,7 @@ def test_the_command_shows_what_came_out_beside_the_table(images: Path, tmp_path
     metrics = table.query(arch, epochs=12, dataset="cifar10-valid")
     assert f"{training.final.validation_accuracy:.4f} │ {metrics.validation_accuracy:.4f} │ measured" in screen
     assert f"{training.trainable_parameters:,} │ {metrics.trainable_parameters:,} │ exact" in screen
-    assert f"{metrics.training_time:,.1f} s │ predicted" in screen
+    assert f"{metrics.training_time:,.1f} s │ measured" in screen
     assert "than NAS-Bench-201's, so accuracies and times are not comparable" in screen
 
 
