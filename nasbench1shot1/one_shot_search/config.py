@@ -128,7 +128,6 @@ class SearchConfig:
             threads=default_threads() if self.threads is None else self.threads,
             device=resolve_device(self.device),
             table=as_recorded(self.table or search_space(self.space).table),
-            nesterov=bool(self.nesterov),
             evaluation_batch_norm=self.evaluation_batch_norm or PRESETS[self.preset].evaluation_batch_norm,
             images=absolute_file(self.images) or self.images,
         )

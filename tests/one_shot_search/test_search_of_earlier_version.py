@@ -1,0 +1,37 @@
+"""Searches that earlier versions started: their options, facts and fields lack what was added since."""
+
+import json
+import shutil
+from pathlib import Path
+
+import torch
+
+import nasbench1shot1 as nb
+
+FEW = {"scale": "quick", "channels": 2, "cells": 1, "batch_size": 20, "images_per_half": 40, "threads": 1}
+
+
+def made_earlier(folder: Path) -> None:
+    """Remove what versions before nb201 did not write."""
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    for line in lines:
+        del line["other_datasets"]
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    config = json.loads((folder / "config.json").read_text())
+    del config["options"]["nesterov"], config["dataset"]
+    (folder / "config.json").write_text(json.dumps(config))
+    checkpoint = torch.load(folder / "checkpoint.pt", weights_only=True)
+    del checkpoint["run"]["nesterov"], checkpoint["recorded_sha256s"]
+    torch.save(checkpoint, folder / "checkpoint.pt")
+
+
+def test_a_search_of_a_version_without_nesterov_and_data_sets_is_resumed(tmp_path: Path) -> None:
+    now = nb.search("darts", out=tmp_path / "now", epochs=1, **FEW).folder
+    earlier = tmp_path / "earlier"
+    shutil.copytree(now, earlier)
+    (earlier / "summary.json").unlink()
+    made_earlier(earlier)
+    resumed, expected = (nb.search(resume=folder, epochs=2) for folder in (earlier, now))
+    losses = [[line["train_loss"] for line in run.lines] for run in (resumed, expected)]
+    assert losses[0] == losses[1]
+    assert resumed.metrics.shape == expected.metrics.shape
