@@ -85,7 +85,7 @@ def draw_anytime_regret(frame: pandas.DataFrame, axes: "Axes", runs: int = 1) ->
 
 def _others(by_epoch: pandas.DataFrame) -> list[str]:
     """Return the columns of `anytime_regret` with test regrets on other data sets."""
-    return [name for name in by_epoch.columns if name.endswith(f"{ELSEWHERE}_mean") and name != "test_regret_mean"]
+    return [name for name in by_epoch.columns if name.endswith(f"{ELSEWHERE}_mean")]
 
 
 def regret_figure(

@@ -83,7 +83,7 @@ _OPTIONAL_FIELDS = {
     "keyed_by": lambda value: isinstance(value, str) and value in KEYS,
     "datasets": lambda value: _is_names(value) and value != [] and all(map(_DATASET.fullmatch, value)),
     "objectives": _is_objectives,
-    "seeds": lambda value: _is_budgets(value),
+    "seeds": _is_budgets,
 }
 
 
