@@ -170,6 +170,7 @@ class OneShotSpace(SearchSpace):
             as "module:Class".
         family: the benchmark whose settings optimizers take as defaults (`OneShotOptimizer.family_defaults`).
         search_defaults: defaults of common options that differ for searches on this space.
+        quick_defaults: the same for searches at the quick scale.
         split: the scheme that splits the images of a search (`images.splits`); None: the preset's.
     """
 
@@ -177,6 +178,7 @@ class OneShotSpace(SearchSpace):
     skeleton: str = "nasbench101"
     family: str = "nasbench101"
     search_defaults: Mapping[str, Any] = {}
+    quick_defaults: Mapping[str, Any] = {}
     split: str | None = None
     operation_key: str = "operations"
 

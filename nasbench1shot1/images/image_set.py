@@ -5,10 +5,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.errors import UserError, unknown_name
+from nasbench1shot1.errors import InvalidInputError, UserError, unknown_name
 from nasbench1shot1.files import read_json
 from nasbench1shot1.ground.paths import as_path
-from nasbench1shot1.images.data_sets import CIFAR10, DATA_SETS, DataSet, data_set
+from nasbench1shot1.images.data_sets import CIFAR10, DATA_SETS, SMALLEST_SIDE, DataSet, data_set
 from nasbench1shot1.images.npz import read_images
 from nasbench1shot1.images.sample import SAMPLE, read_sample
 from nasbench1shot1.images.sources import SAMPLE_NAME, how_to_install
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
+_IMAGES_AT_ONCE = 1_000
 _AS_DATA_SET: Any = None
 """The default of what the data set decides."""
 
@@ -79,6 +80,24 @@ class ImageSet:
         parts = {name: part.to(device) for name in names if (part := getattr(self, name)) is not None}
         return replace(self, **parts)
 
+    def shrunk(self, side: int) -> "ImageSet":
+        """The same set with images of `side` × `side` pixels, each the mean of a square of pixels, rounded to uint8.
+
+        The border of a random crop shrinks with the images; mean and standard deviation stay the data set's.
+        Raises InvalidInputError if the images' own side is not a multiple of `side`, or `side` is too small.
+        """
+        if side == self.side:
+            return self
+        if not SMALLEST_SIDE <= side <= self.side or self.side % side:
+            fitting = [s for s in range(SMALLEST_SIDE, self.side + 1) if self.side % s == 0]
+            raise InvalidInputError(
+                f"images of {self.side} × {self.side} pixels cannot be shrunk to {side} × {side}: choose a side of "
+                + ", ".join(map(str, fitting))
+            )
+        tests = None if self.test_images is None else _shrunk(self.test_images, side)
+        crop = self.crop * side // self.side
+        return replace(self, images=_shrunk(self.images, side), test_images=tests, crop=crop)
+
     def batch(self, rows: "Tensor") -> "tuple[Tensor, Tensor]":
         """The images uint8 (B, side, side, 3) and labels int64 (B,) at rows int64 (B,), on the set's device.
 
@@ -102,6 +121,16 @@ class ImageSet:
         images = torch.cat([self.images.index_select(0, train), test_images.index_select(0, test)])
         labels = torch.cat([self.labels.index_select(0, train), test_labels.index_select(0, test)])
         return images.index_select(0, places), labels.index_select(0, places)
+
+
+def _shrunk(images: "Tensor", side: int) -> "Tensor":
+    """Means of the squares of uint8 (N, H, H, 3) that make it (N, side, side, 3)."""
+    import torch
+
+    factor = images.shape[1] // side
+    parts = (part.unflatten(1, (side, factor)).unflatten(3, (side, factor)) for part in images.split(_IMAGES_AT_ONCE))
+    means = [part.float().mean(dim=(2, 4)).round().to(torch.uint8) for part in parts]
+    return torch.cat(means) if means else images.new_empty((0, side, side, 3))
 
 
 def load_images(name_or_path: str | Path, verify: bool = True) -> ImageSet:

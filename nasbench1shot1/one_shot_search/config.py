@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.images.data_sets import SMALLEST_SIDE
 from nasbench1shot1.registry import search_space
 from nasbench1shot1.runs.compute import MOST_THREADS, default_threads, resolve_device
 from nasbench1shot1.runs.options import MOST_EPOCHS, Range, absolute_file, check_ranges
@@ -66,6 +67,8 @@ class SearchConfig:
     """Image set: cifar10, cifar100, ImageNet16-120, cifar10-sample, the name of an imported set, or an .npz file."""
     images_per_half: Annotated[int | None, Range(2)] = None
     """Number of images in each half (one half trains the weights, the other Λ). Default: all."""
+    image_side: Annotated[int | None, Range(SMALLEST_SIDE)] = None
+    """Height and width to which images are shrunk, in pixels (quick scale on nb201: 16). Default: the images' own."""
     channels: Annotated[int, Range(1)] = 16
     """Number of channels in the supernet's first stack (quick scale: 8)."""
     cells: Annotated[int, Range(1)] = 9

@@ -104,8 +104,8 @@ def defaults(method: "type[OneShotOptimizer]", space: "OneShotSpace", scale: str
     """Return the values that replace the fields' own defaults.
 
     Later sources override earlier ones: the optimizer's settings, those of the space, the optimizer's settings for the
-    space's family, its published settings under the preset "original", the scale's settings, and the optimizer's
-    settings at the quick scale.
+    space's family, its published settings under the preset "original", the scale's settings, and at the quick
+    scale the space's settings and the optimizer's.
     """
     return {
         **method.defaults,
@@ -113,6 +113,7 @@ def defaults(method: "type[OneShotOptimizer]", space: "OneShotSpace", scale: str
         **method.family_defaults.get(space.family, {}),
         **(method.original_defaults if preset == "original" else {}),
         **SCALES.get(scale, {}),
+        **(space.quick_defaults if scale == "quick" else {}),
         **(method.quick_defaults if scale == "quick" else {}),
     }
 
@@ -196,8 +197,8 @@ def _holders(option: str) -> list[str]:
 
 
 _OF_A_RUN = {
-    "seed", "space", "epochs", "images", "images_per_half", "channels", "cells", "batch_size", "table", "device",
-    "threads", "precision", "compile", "keep_weights_every", "hessian_eigenvalue",
+    "seed", "space", "epochs", "images", "images_per_half", "image_side", "channels", "cells", "batch_size", "table",
+    "device", "threads", "precision", "compile", "keep_weights_every", "hessian_eigenvalue",
 }  # fmt: skip
 
 

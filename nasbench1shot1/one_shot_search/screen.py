@@ -45,7 +45,8 @@ def announce(state: SearchState, table: Table, folder: Path, console: Console | 
     size = f"{counted(config.channels, 'channel')} × {counted(config.cells, 'cell')}"
     say(f"{config.scale} scale: {size}, on {where}; preset {config.preset}")
     carried = f" (bundled; CIFAR-10 has {CIFAR10.training_images:,})" if config.images == "cifar10-sample" else ""
-    say(f"Images: {len(halves.weights):,} + {len(halves.architecture):,} of {state.images.name}{carried}")
+    shrunk = f", shrunk to {side} × {side} pixels" if (side := config.image_side) else ""
+    say(f"Images: {len(halves.weights):,} + {len(halves.architecture):,} of {state.images.name}{carried}{shrunk}")
     of_nasbench101 = state.net.space.family == "nasbench101"
     if halves.validation_images and of_nasbench101:
         say(f"Preset {config.preset} searches on {halves.validation_images:,} images that NAS-Bench-101 validates on.")

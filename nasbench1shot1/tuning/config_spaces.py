@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 FOLDER = PACKAGE_DATA / "config_spaces"
 NOT_TUNABLE = {
-    "optimizer", "space", "scale", "preset", "seed", "epochs", "images", "images_per_half", "table", "device",
-    "threads", "keep_weights_every",
+    "optimizer", "space", "scale", "preset", "seed", "epochs", "images", "images_per_half", "image_side", "table",
+    "device", "threads", "keep_weights_every",
 }  # fmt: skip
 """Options of a search that cannot be hyperparameters: they change the data, the objective or the machine."""
 SAMPLES = 50

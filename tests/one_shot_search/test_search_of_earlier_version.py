@@ -18,10 +18,10 @@ def made_earlier(folder: Path) -> None:
         del line["other_datasets"]
     (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     config = json.loads((folder / "config.json").read_text())
-    del config["options"]["nesterov"], config["dataset"]
+    del config["options"]["nesterov"], config["options"]["image_side"], config["dataset"]
     (folder / "config.json").write_text(json.dumps(config))
     checkpoint = torch.load(folder / "checkpoint.pt", weights_only=True)
-    del checkpoint["run"]["nesterov"], checkpoint["recorded_sha256s"]
+    del checkpoint["run"]["nesterov"], checkpoint["run"]["image_side"], checkpoint["recorded_sha256s"]
     torch.save(checkpoint, folder / "checkpoint.pt")
 
 

@@ -1,0 +1,65 @@
+"""Images that are shrunk for a smaller proxy: pixels, test images, borders, and searches on them."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from image_builders import made_images
+
+import nasbench1shot1 as nb
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.images.image_set import ImageSet, load_images
+from nasbench1shot1.images.sources import import_images
+from nasbench1shot1.one_shot_search.config import SearchConfig
+from nasbench1shot1.one_shot_search.options import search_options
+from nasbench1shot1.one_shot_search.state import begin
+
+pytestmark = pytest.mark.usefixtures("home")
+TINY = {"scale": "quick", "channels": 2, "cells": 3, "batch_size": 20, "images_per_half": 40, "threads": 1}
+
+
+@pytest.fixture
+def imported(tmp_path: Path) -> ImageSet:
+    images, labels = made_images(30)
+    np.savez(tmp_path / "mine.npz", images=images, labels=labels, is_test=np.arange(30) % 5 == 0)
+    import_images(tmp_path / "mine.npz")
+    return load_images("mine")
+
+
+@pytest.mark.parametrize("side", [4, 8, 16])
+def test_a_shrunk_pixel_is_the_mean_of_its_square(imported: ImageSet, side: int) -> None:
+    shrunk, factor = imported.shrunk(side), 32 // side
+    for before, after in ((imported.images, shrunk.images), (imported.test_images, shrunk.test_images)):
+        assert before is not None and after is not None
+        squares = before.numpy().astype(np.float64).reshape(len(before), side, factor, side, factor, 3)
+        np.testing.assert_array_equal(after.numpy(), np.rint(squares.mean(axis=(2, 4))))
+    assert (shrunk.side, shrunk.crop, shrunk.dataset) == (side, side // 8, "cifar10")
+    assert shrunk.labels is imported.labels and shrunk.sha256 == imported.sha256
+
+
+def test_images_of_that_side_already_stay_what_they_are(imported: ImageSet) -> None:
+    assert imported.shrunk(32) is imported
+
+
+@pytest.mark.parametrize("side", [2, 5, 33, 64])
+def test_other_sides_are_refused(imported: ImageSet, side: int) -> None:
+    with pytest.raises(InvalidInputError, match=f"cannot be shrunk to {side} × {side}: choose a side of 4, 8, 16, 32"):
+        imported.shrunk(side)
+
+
+def test_quick_searches_on_nb201_shrink_and_others_do_not() -> None:
+    sides = {space: search_options({"space": space, "scale": "quick"}).common.image_side for space in ("s1", "nb201")}
+    assert sides == {"s1": None, "nb201": 16}
+    assert search_options({"space": "nb201"}).common.image_side is SearchConfig.image_side is None
+
+
+def test_a_search_trains_on_shrunk_images_and_records_their_side(tmp_path: Path) -> None:
+    state = begin(search_options({"space": "s1", "image_side": 8, **TINY}))
+    batch = state.images_of(torch.arange(3), state.augmentation(1), state.generator("test", 1))
+    assert batch.images.shape == (3, 3, 8, 8)
+    run = nb.search("darts", space="s1", out=tmp_path / "run", epochs=1, image_side=8, **TINY)
+    assert json.loads((run.folder / "config.json").read_text())["options"]["image_side"] == 8
+    with pytest.raises(InvalidInputError, match="--image-side"):
+        nb.search(resume=run.folder, epochs=2, image_side=16)
