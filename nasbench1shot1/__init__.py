@@ -15,6 +15,9 @@ if (Path(__file__).parent.parent / "setup.py").is_file() and not (Path(__file__)
 
 if TYPE_CHECKING:
     from nasbench1shot1.architecture import Architecture as Architecture
+    from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer as BlackBoxOptimizer
+    from nasbench1shot1.black_box_search.record import BlackBoxStudy as BlackBoxStudy
+    from nasbench1shot1.black_box_search.studying import black_box as black_box
     from nasbench1shot1.cell_training.training import train_cell as train_cell
     from nasbench1shot1.errors import DamagedFileError as DamagedFileError
     from nasbench1shot1.errors import InvalidInputError as InvalidInputError
@@ -45,6 +48,9 @@ if TYPE_CHECKING:
 # No module has the name of something below: importing that module would put itself in the name's place.
 _HOME = {
     "Architecture": "architecture",
+    "BlackBoxOptimizer": "black_box_optimizer",
+    "BlackBoxStudy": "black_box_search.record",
+    "black_box": "black_box_search.studying",
     "Cell": "nasbench101.cell",
     "CellArchitecture": "nasbench101.architecture",
     "DamagedFileError": "errors",

@@ -32,6 +32,7 @@ COMMANDS = {
     "correlate": Command("rank architectures by shared weights, and compare with true errors", "correlate:Correlate"),
     "tune": Command("tune an optimizer's hyperparameters with BOHB or SMAC", "tune:Tune"),
     "tune-worker": Command("join a study as a worker, from any machine that sees its folder", "tune:TuneWorker"),
+    "blackbox": Command("search a table with a black-box optimizer, on a simulated clock", "blackbox:BlackBox"),
     "reproduce": Command("reproduce a figure of NAS-Bench-1Shot1", "reproduce:Reproduce"),
     "export": Command("write a study as an Optuna journal file, for optuna-dashboard", "export:Export"),
     "space": Command("print the sizes of the search spaces and the paper's figures", "space:Space"),

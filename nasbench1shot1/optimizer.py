@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.runs.options import check_ranges
+from nasbench1shot1.hyperparameters import Hyperparameters as Hyperparameters
 from nasbench1shot1.space import OneShotSpace, as_one_shot
 from nasbench1shot1.weight_sharing.passes import Batch as Batch
 from nasbench1shot1.weight_sharing.passes import Mixing as Mixing
@@ -40,23 +40,6 @@ class SearchStep:
     weight_batch: Batch
     architecture_batch: Batch
     weight_optimizer: torch.optim.Optimizer
-
-
-@dataclass(frozen=True, kw_only=True)
-class Hyperparameters:
-    """The options of one optimizer: subclass this with fields, each with a default and a docstring.
-
-    The fields become options of a search with that optimizer (`nb.search(…)`, `nb1shot1 search`, config.json). A field
-    must not have the name of a common option (`one_shot_search.config.SearchConfig`) or a reserved name
-    (`one_shot_search.options.RESERVED`).
-    """
-
-    def check(self) -> None:
-        """Raise InvalidInputError for values that contradict each other, or are out of their fields' ranges.
-
-        The type of a field declares its range: `population: Annotated[int, Range(2)] = 20` (`runs.options.Range`).
-        """
-        check_ranges(self)
 
 
 class OneShotOptimizer(ABC):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from nasbench1shot1.errors import InvalidInputError, unknown_name
 
 if TYPE_CHECKING:
+    from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer
     from nasbench1shot1.optimizer import OneShotOptimizer
     from nasbench1shot1.space import OneShotSpace, SearchSpace
 
@@ -33,7 +34,16 @@ BUILT_IN = {
         "enas": "nasbench1shot1.optimizers.enas:ENAS",
         "setn": "nasbench1shot1.optimizers.setn:SETN",
     },
+    "black_box_optimizers": {
+        "random": "nasbench1shot1.optimizers.black_box.random_search:RandomSearch",
+        "regularized-evolution": "nasbench1shot1.optimizers.black_box.evolution:RegularizedEvolution",
+        "non-regularized-evolution": "nasbench1shot1.optimizers.black_box.evolution:NonRegularizedEvolution",
+        "reinforce": "nasbench1shot1.optimizers.black_box.reinforce:REINFORCE",
+        "local-search": "nasbench1shot1.optimizers.black_box.local_search:LocalSearch",
+    },
 }
+ENTRY_POINTS = {"black_box_optimizers": "optimizers"}
+"""Groups that share the entry points of another group."""
 
 
 def names(group: str) -> list[str]:
@@ -86,10 +96,29 @@ def optimizer(name: str) -> "type[OneShotOptimizer]":
     """
     from nasbench1shot1.optimizer import OneShotOptimizer
 
-    found = _load("optimizers", "optimizer", name)
-    if not (isinstance(found, type) and issubclass(found, OneShotOptimizer)):
-        raise InvalidInputError(f"'{name}' is not a one-shot optimizer: name a subclass of nb.OneShotOptimizer")
-    if lacking := sorted(found.__abstractmethods__):
+    found: type[OneShotOptimizer] = _checked_class(
+        name, _load("optimizers", "optimizer", name), OneShotOptimizer, "a one-shot optimizer"
+    )
+    return found
+
+
+def black_box_optimizer(name: str) -> "type[BlackBoxOptimizer]":
+    """The class of the black-box optimizer of that name, for example "regularized-evolution".
+
+    Raises InvalidInputError for an unknown name, or one of something else.
+    """
+    from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer
+
+    found: type[BlackBoxOptimizer] = _checked_class(
+        name, _load("black_box_optimizers", "black-box optimizer", name), BlackBoxOptimizer, "a black-box optimizer"
+    )
+    return found
+
+
+def _checked_class(name: str, found: Any, base: type, what: str) -> Any:
+    if not (isinstance(found, type) and issubclass(found, base)):
+        raise InvalidInputError(f"'{name}' is not {what}: name a subclass of nb.{base.__name__}")
+    if lacking := sorted(getattr(found, "__abstractmethods__", ())):
         raise InvalidInputError(f"'{name}' lacks {', '.join(lacking)}: write them, or name another optimizer")
     return found
 
@@ -132,7 +161,8 @@ def check_at_hand(group: str, kind: str, name: str, where: object, allowed: str 
 def _references(group: str) -> dict[str, str]:
     from importlib.metadata import entry_points  # slow to import, and only names that are not built in need it
 
-    plugins = {entry.name: entry.value for entry in entry_points(group=f"nasbench1shot1.{group}")}
+    points = entry_points(group=f"nasbench1shot1.{ENTRY_POINTS.get(group, group)}")
+    plugins = {entry.name: entry.value for entry in points}
     return BUILT_IN[group] | {name: value for name, value in plugins.items() if name not in BUILT_IN[group]}
 
 

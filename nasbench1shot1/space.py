@@ -50,12 +50,14 @@ class SearchSpace(ABC):
         kinds: kinds of architectures that the space can count and iterate. The first kind contains all architectures,
             "unique" contains one for each distinct cell or network.
         table: name of the table of its networks. None: $NB1SHOT1_TABLE, or else the embedded table.
+        family: the benchmark whose settings optimizers take as defaults (`family_defaults` of their classes).
     """
 
     name: str
     id: str
     kinds: tuple[str, ...]
     table: str | None = None
+    family: str = "nasbench101"
 
     @abstractmethod
     def __len__(self) -> int:
@@ -168,7 +170,6 @@ class OneShotSpace(SearchSpace):
             which a single path computes one operation.
         skeleton: what surrounds the cells of its supernets: a key of `supernets.skeletons.SKELETONS`, or another class
             as "module:Class".
-        family: the benchmark whose settings optimizers take as defaults (`OneShotOptimizer.family_defaults`).
         search_defaults: defaults of common options that differ for searches on this space.
         quick_defaults: the same for searches at the quick scale.
         split: the scheme that splits the images of a search (`images.splits`); None: the preset's.
@@ -176,7 +177,6 @@ class OneShotSpace(SearchSpace):
 
     cell_kind: str
     skeleton: str = "nasbench101"
-    family: str = "nasbench101"
     search_defaults: Mapping[str, Any] = {}
     quick_defaults: Mapping[str, Any] = {}
     split: str | None = None

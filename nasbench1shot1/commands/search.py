@@ -2,15 +2,14 @@
 
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
 import tyro
 
-from nasbench1shot1.errors import InvalidInputError, UserError
-from nasbench1shot1.ground.paths import as_path
+from nasbench1shot1.commands.recorded_optimizer import optimizer_name
+from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.one_shot_search.config import SearchConfig
 
 Own = TypeVar("Own")
@@ -53,7 +52,7 @@ class Search(Generic[Own]):
         from nasbench1shot1.one_shot_search.options import check_options, help_defaults
         from nasbench1shot1.registry import optimizer
 
-        name = _optimizer_name(flags)
+        name = optimizer_name(flags, "optimizers", SearchConfig.optimizer)
         method = optimizer(name)
         check_options(method, flags)
         common, own = help_defaults(method, name)
@@ -76,34 +75,6 @@ class Search(Generic[Own]):
             search_seeds([], **where, **given)
         else:
             search(**where, **given)
-
-
-def _optimizer_name(flags: Mapping[str, str]) -> str:
-    """Return the given optimizer, else the optimizer of the run to resume, else the default."""
-    from nasbench1shot1.registry import check_at_hand
-
-    if named := flags.get("optimizer"):
-        return named
-    if recorded := _recorded_optimizer(flags.get("resume")):
-        check_at_hand("optimizers", "optimizer", recorded, flags["resume"], flags.get("allow_module"))
-        return recorded
-    return SearchConfig.optimizer
-
-
-def _recorded_optimizer(resume: str | None) -> str | None:
-    """Return the optimizer of the run or group of runs that --resume names; None if it cannot be read."""
-    from nasbench1shot1.one_shot_search.record import SEEDS
-    from nasbench1shot1.runs.description import read_description
-    from nasbench1shot1.runs.folder import read_object
-
-    if not resume:
-        return None
-    folder = as_path(resume, "--resume")
-    with suppress(UserError, OSError, KeyError, TypeError):
-        if (folder / SEEDS).is_file():
-            return str(read_object(folder / SEEDS)["options"]["optimizer"])
-        return str(read_description(folder)[1]["optimizer"])
-    return None
 
 
 MOST_SEEDS = 10_000

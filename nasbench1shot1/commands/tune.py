@@ -1,15 +1,13 @@
 """`nb1shot1 tune` and `nb1shot1 tune-worker`."""
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
 import tyro
 
-from nasbench1shot1.errors import UserError
-from nasbench1shot1.ground.paths import as_path
+from nasbench1shot1.commands.recorded_optimizer import optimizer_name
 from nasbench1shot1.one_shot_search.config import SearchConfig
 from nasbench1shot1.tuning.options import SET_BY_THE_STUDY, TuningOptions, check_not_set
 
@@ -62,7 +60,7 @@ class Tune(Generic[Own]):
         from nasbench1shot1.one_shot_search.options import check_options, help_defaults
         from nasbench1shot1.registry import optimizer
 
-        name = _optimizer_name(flags)
+        name = optimizer_name(flags, "optimizers", TuningOptions.optimizer)
         method = optimizer(name)
         tuning_names = {field.name for field in fields(TuningOptions)}
         check_not_set(flag for flag in flags if flag not in tuning_names)
@@ -121,18 +119,3 @@ class TuneWorker:
             run_worker(self.folder, evaluate, name=self.name, host=self.host, patience=self.patience, say=say)
         except KeyboardInterrupt as stop:
             raise KeyboardInterrupt("worker stopped; if it was running a search, another worker continues it") from stop
-
-
-def _optimizer_name(flags: Mapping[str, str]) -> str:
-    """Return the given optimizer, else the optimizer of the study to resume, else the default."""
-    from nasbench1shot1.registry import check_at_hand
-    from nasbench1shot1.runs.description import read_description
-
-    if named := flags.get("optimizer"):
-        return named
-    with suppress(UserError, KeyError):
-        folder = as_path(flags["resume"], "--resume")
-        recorded = str(read_description(folder)[1]["optimizer"])
-        check_at_hand("optimizers", "optimizer", recorded, folder, flags.get("allow_module"))
-        return recorded
-    return TuningOptions.optimizer

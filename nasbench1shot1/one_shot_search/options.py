@@ -5,30 +5,28 @@
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import MISSING, asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.errors import InvalidInputError, UserError, unknown_name
+from nasbench1shot1.errors import UserError
+from nasbench1shot1.method_options import Methods
 from nasbench1shot1.one_shot_search.config import FACTS, SCALES, SearchConfig
-from nasbench1shot1.registry import is_at_hand, names, one_shot, optimizer, search_space
+from nasbench1shot1.registry import is_at_hand, one_shot, optimizer, search_space
 from nasbench1shot1.runs.description import COMMON, OWN
-from nasbench1shot1.runs.options import (
-    check_ranges,
-    filled,
-    flag,
-    has_simple_type,
-    option_names,
-    recorded_options,
-)
+from nasbench1shot1.runs.options import check_ranges, filled, option_names, recorded_options
 
 if TYPE_CHECKING:
     from nasbench1shot1.optimizer import Hyperparameters, OneShotOptimizer
     from nasbench1shot1.space import OneShotSpace
 
-RESERVED = {"out", "resume", "seeds", "allow_module", "console", "help", "named", "kind", "grown", COMMON, OWN, *FACTS}
+RESERVED = frozenset(
+    {"out", "resume", "seeds", "allow_module", "console", "help", "named", "kind", "grown", COMMON, OWN, *FACTS}
+)
 """Names that no option of an optimizer can have: `nb.search`, the command line or config.json use them otherwise."""
+METHODS = Methods("optimizers", optimizer, SearchConfig, RESERVED)
+"""All one-shot optimizers."""
 
 
 @dataclass(frozen=True)
@@ -69,10 +67,7 @@ def search_options(given: Mapping[str, Any]) -> SearchOptions:
     """
     method = optimizer(given.get("optimizer") or SearchConfig.optimizer)
     check_method(method)
-    check_options(method, given)
-    known = (*option_names(SearchConfig), *option_names(method.Hyperparameters))
-    if unknown := [name for name in given if name not in known]:
-        raise unknown_name("option", unknown[0], known)
+    METHODS.check_known(method, given)
     return _filled(method, given).resolved()
 
 
@@ -127,73 +122,20 @@ def help_defaults(method: "type[OneShotOptimizer]", name: str) -> tuple[SearchCo
 
 def check_options(method: "type[OneShotOptimizer]", given: Iterable[str]) -> None:
     """Raise InvalidInputError for an option that only other optimizers have, and name these optimizers."""
-    mine = {*option_names(SearchConfig), *option_names(method.Hyperparameters)}
-    for name in given:
-        if name not in mine and (holders := _holders(name)):
-            raise InvalidInputError(
-                f"{flag(name)} does not apply to {_registered_name(method)} (only to {', '.join(holders)}): remove it"
-            )
+    METHODS.check_options(method, given)
 
 
 def check_method(method: "type[OneShotOptimizer]") -> None:
-    """Check an optimizer's declaration of its own options.
-
-    Raises InvalidInputError if an own option has a common or reserved name, no default or no simple type, or if a
-    default does not name an option.
-    """
-    from nasbench1shot1.optimizer import Hyperparameters
-
-    own = method.Hyperparameters
-    if not (isinstance(own, type) and issubclass(own, Hyperparameters)):
-        raise InvalidInputError(
-            f"{method.__name__}.Hyperparameters must be a subclass of nasbench1shot1.optimizer.Hyperparameters"
-        )
-    common, hints = set(option_names(SearchConfig)), get_type_hints(own)
-    for field in fields(own):
-        _check_own(method.__name__, field.name, common)
-        if not has_simple_type(hints[field.name]):
-            raise InvalidInputError(
-                f"the option '{field.name}' of {method.__name__} has a type that no option can have: use int, float, "
-                "bool, str or a Literal of strings, each optionally | None"
-            )
-        if MISSING is field.default is field.default_factory:
-            raise InvalidInputError(f"the option '{field.name}' of {method.__name__} has no default: give it one")
-    known = common | set(option_names(own))
+    """Check an optimizer's declaration of its own options; raises as `method_options.Methods.check_method` does."""
     of_families = chain.from_iterable(method.family_defaults.values())
-    for name in (*method.defaults, *method.original_defaults, *method.quick_defaults, *of_families):
-        if name not in known:
-            raise unknown_name(f"option among the defaults of {method.__name__}:", name, known)
-
-
-def _check_own(method: str, name: str, common: set[str]) -> None:
-    if name in common | RESERVED:
-        why = "which every search has" if name in common else "a name that the command or the record uses otherwise"
-        raise InvalidInputError(f"{method} has an option '{name}', {why}: rename it")
+    defaults = (*method.defaults, *method.original_defaults, *method.quick_defaults, *of_families)
+    METHODS.check_method(method, defaults)
 
 
 def _of(record: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that the record has."""
     known = option_names(record)
     return {name: value for name, value in options.items() if name in known}
-
-
-def _registered_name(method: "type[OneShotOptimizer]") -> str:
-    """Return the name that selects an optimizer; the name of its class if it is not registered."""
-    for name in names("optimizers"):
-        with suppress(InvalidInputError):  # another package's that cannot be imported
-            if optimizer(name) is method:
-                return name
-    return method.__name__
-
-
-def _holders(option: str) -> list[str]:
-    """Return the names of the optimizers, including installed ones, that have an option."""
-    found = []
-    for name in names("optimizers"):
-        with suppress(InvalidInputError):  # another package's that cannot be imported
-            if option in option_names(optimizer(name).Hyperparameters):
-                found.append(name)
-    return found
 
 
 _OF_A_RUN = {

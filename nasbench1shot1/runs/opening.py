@@ -10,6 +10,8 @@ from nasbench1shot1.runs.description import read_description
 from nasbench1shot1.runs.record import RunRecord
 
 KINDS = {
+    "black-box study": "nasbench1shot1.black_box_search.record:BlackBoxStudy",
+    "part of a black-box study": "nasbench1shot1.black_box_search.record:StudyPart",
     "search": "nasbench1shot1.one_shot_search.record:Run",
     "cell training": "nasbench1shot1.cell_training.record:CellTraining",
     "NAS-Bench-201 training": "nasbench1shot1.cell_training.record:EdgeTraining",
@@ -29,7 +31,8 @@ def open_run(folder: str | Path) -> Any:
     Returns:
         The run's record: `nb.Run` for a search, `cell_training.Training` for a training,
         `proxy_training.ProxyTrainings` for proxy trainings, `experiments.correlation.Ranking` for a ranking,
-        `tuning.record.Study` for a study.
+        `tuning.record.Study` for a tuning study,
+        `nb.BlackBoxStudy` for a black-box study.
 
     Raises:
         InvalidInputError: the folder is not a run folder, or this version does not support the kind of run.

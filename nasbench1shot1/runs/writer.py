@@ -8,7 +8,17 @@ from typing import Any, Generic, Protocol, TypeVar
 from nasbench1shot1.errors import DamagedFileError
 from nasbench1shot1.files import replacing, write_error, write_json
 from nasbench1shot1.runs.checkpoints import load_checkpoint, save_checkpoint
-from nasbench1shot1.runs.folder import CHECKPOINT, CONFIG, ENVIRONMENT, METRICS, SUMMARY, as_json_line, read_lines
+from nasbench1shot1.runs.description import updated
+from nasbench1shot1.runs.folder import (
+    CHECKPOINT,
+    CONFIG,
+    ENVIRONMENT,
+    METRICS,
+    SUMMARY,
+    as_json_line,
+    read_lines,
+    read_object,
+)
 from nasbench1shot1.runs.lock import FolderLock
 from nasbench1shot1.runs.record import DIGEST, RunRecord, digest
 
@@ -49,6 +59,18 @@ class RunWriter(Generic[Record]):
         """Write config.json and environment.json; raises UserError if they cannot be written."""
         write_json(self.folder / ENVIRONMENT, environment)
         write_json(self.folder / CONFIG, config)  # last: a folder with a configuration can be resumed
+
+    @property
+    def recorded(self) -> int:
+        """Number of lines that this writer has appended or read back."""
+        return len(self._lines)
+
+    def update(self, changes: Mapping[str, Any]) -> None:
+        """Change options or facts in config.json; the summary of the shorter run is removed if something changes."""
+        now = updated(self.folder, changes)
+        if now != read_object(self.folder / CONFIG):
+            (self.folder / SUMMARY).unlink(missing_ok=True)
+            write_json(self.folder / CONFIG, now)
 
     def append_line(self, line: Mapping[str, Any]) -> None:
         """Add a line to the metrics; raises UserError if the disk is full or the lock is lost."""

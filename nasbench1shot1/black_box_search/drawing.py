@@ -1,0 +1,97 @@
+"""The anytime plot of black-box studies: test regret of the incumbent over simulated seconds, on logarithmic axes."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from nasbench1shot1.black_box_search.anytime import at_times, time_grid
+from nasbench1shot1.black_box_search.record import BlackBoxStudy
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Statistic = Literal["mean", "median"]
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999", "#7f5fa8", "#8c6d31")
+"""Okabe and Ito's colours, extended."""
+
+
+def regret_over_time(studies: Sequence[BlackBoxStudy], labels: Sequence[str] | None = None) -> "Figure":
+    """Return a figure with the mean test regret of each study, and the quartiles of its searches shaded.
+
+    Args:
+        studies: at least one; each has recorded searches.
+        labels: a label for each study. Default: the names of the optimizers.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.4, 4.4), layout="constrained", dpi=150)
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    labels = labels or [study.config["optimizer"].rpartition(":")[2] for study in studies]
+    for study, label, colour in zip(studies, labels, _colours(len(studies)), strict=True):
+        draw_anytime(axes, study, label=label, color=colour)
+    axes.legend(frameon=False, fontsize=8)
+    config = studies[0].config
+    axes.set_title(f"{config['space']}, {len(studies[0].lines)} searches per optimizer", fontsize=10)
+    figure.supxlabel(caption(studies), fontsize=6, color="#444444")
+    return figure
+
+
+def draw_anytime(
+    axes: "Axes", study: BlackBoxStudy, *, label: str, color: str, statistic: Statistic = "mean"
+) -> "Axes":
+    """Draw a study's test regret in percent over simulated seconds; the 25 % and 75 % quantiles are shaded.
+
+    A moment is drawn once every search has an incumbent. Regrets of zero lie on the lower edge.
+
+    Returns:
+        The axes.
+    """
+    times = time_grid([study.trajectory], study.config["seconds"])
+    regrets = 100 * at_times(study.trajectory, times)
+    complete = ~np.isnan(regrets).any(axis=0)
+    times, regrets = times[complete], regrets[:, complete]
+    centre = regrets.mean(axis=0) if statistic == "mean" else np.median(regrets, axis=0)
+    low, high = np.quantile(regrets, (0.25, 0.75), axis=0)
+    floor = _floor(centre)
+    axes.step(times, np.maximum(centre, floor), where="post", color=color, linewidth=1.6, label=label)
+    axes.fill_between(
+        times, np.maximum(low, floor), np.maximum(high, floor), step="post", color=color, alpha=0.15, linewidth=0
+    )
+    return _on_log_axes(axes, statistic)
+
+
+def _floor(values: Any) -> float:
+    """Return what stands for zero on a logarithmic axis: a quarter of the smallest positive value."""
+    return 0.25 * float(values[values > 0].min(initial=1.0))
+
+
+def _on_log_axes(axes: "Axes", statistic: Statistic) -> "Axes":
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.set_xlabel("simulated seconds")
+    axes.set_ylabel(f"{statistic} test regret of the incumbent [%]")
+    axes.grid(alpha=0.25, which="major")
+    return axes
+
+
+def _colours(number: int) -> list[str]:
+    return [COLOURS[place % len(COLOURS)] for place in range(number)]
+
+
+def caption(studies: Sequence[BlackBoxStudy]) -> str:
+    """Return the text below a figure: tables, and how many of the final test errors are measured."""
+    lines = [line for study in studies for line in study.lines]
+    measured = sum(line["test_measured"] for line in lines)
+    tables = ", ".join(dict.fromkeys(study.config["table_id"] for study in studies))
+    shares: Mapping[bool, str] = {True: "all final test errors are measured", False: "all are predicted"}
+    share = shares.get(measured == len(lines)) if measured in (0, len(lines)) else None
+    return f"table {tables}; {share or f'{measured:,} of {len(lines):,} final test errors are measured'}"

@@ -1,0 +1,129 @@
+"""The options of a black-box study in two typed records: common options, and options of its optimizer."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nasbench1shot1.black_box_search.config import FACTS, FAMILY_DEFAULTS, BlackBoxConfig
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.method_options import Methods
+from nasbench1shot1.registry import black_box_optimizer, search_space
+from nasbench1shot1.runs.description import COMMON, OWN
+from nasbench1shot1.runs.options import check_ranges, filled, option_names, recorded_options
+from nasbench1shot1.tables.names import as_recorded
+
+if TYPE_CHECKING:
+    from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer
+    from nasbench1shot1.hyperparameters import Hyperparameters
+    from nasbench1shot1.space import SearchSpace
+
+RESERVED = frozenset(
+    {"out", "resume", "workers", "scheduler", "allow_module", "console", "help", "named", "kind", COMMON, OWN, *FACTS}
+)
+"""Names that no option of an optimizer can have: `nb.black_box`, the command line or config.json use them otherwise."""
+METHODS = Methods("black_box_optimizers", black_box_optimizer, BlackBoxConfig, RESERVED)
+"""All black-box optimizers."""
+
+
+@dataclass(frozen=True)
+class BlackBoxOptions:
+    """The options of one study.
+
+    Attributes:
+        common: the options that all studies share.
+        own: the options of the optimizer.
+        method: the class of the optimizer.
+    """
+
+    common: BlackBoxConfig
+    own: "Hyperparameters"
+    method: "type[BlackBoxOptimizer]"
+
+    def sections(self) -> dict[str, dict[str, Any]]:
+        """Return both records by the names of their sections in config.json."""
+        return {COMMON: asdict(self.common), OWN: asdict(self.own)}
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all options by name, flat."""
+        return {**asdict(self.common), **asdict(self.own)}
+
+
+def black_box_options(given: Mapping[str, Any]) -> BlackBoxOptions:
+    """Return the two records for named options; options that are missing or None take their defaults.
+
+    Raises:
+        InvalidInputError: an option is unknown or belongs to another optimizer, a value has a wrong type or is out of
+            range, or nothing limits a search.
+    """
+    method = black_box_optimizer(given.get("optimizer") or BlackBoxConfig.optimizer)
+    check_method(method)
+    METHODS.check_known(method, given)
+    space = search_space(given.get("space") or BlackBoxConfig.space)
+    common, own = (_of(record, given) for record in (BlackBoxConfig, method.Hyperparameters))
+    return BlackBoxOptions(
+        _resolved(filled(BlackBoxConfig, common, _usual(space, given))),
+        _checked(filled(method.Hyperparameters, own, own_defaults(method, space))),
+        method,
+    )
+
+
+def recorded_study(recorded: Mapping[str, Any], where: Path) -> BlackBoxOptions:
+    """Read the options of a recorded study.
+
+    Args:
+        recorded: all options by name, flat.
+        where: the file, for messages.
+
+    Raises:
+        DamagedFileError: an option is missing or damaged.
+        InvalidInputError: the optimizer is not installed.
+    """
+    common = recorded_options(BlackBoxConfig, recorded, where)
+    method = black_box_optimizer(common.optimizer)
+    check_method(method)
+    return BlackBoxOptions(common, recorded_options(method.Hyperparameters, recorded, where), method)
+
+
+def own_defaults(method: "type[BlackBoxOptimizer]", space: "SearchSpace") -> dict[str, Any]:
+    """Return the defaults of a method's own options that differ on a space."""
+    return {**method.family_defaults.get(space.family, {}), **method.space_defaults.get(space.name, {})}
+
+
+def help_defaults(method: "type[BlackBoxOptimizer]", name: str) -> "tuple[BlackBoxConfig, Hyperparameters]":
+    """Return the defaults of an optimizer on the default space, for help."""
+    check_method(method)
+    options = black_box_options({"optimizer": name})
+    return replace(options.common, table=None, seconds=None), options.own
+
+
+def check_method(method: "type[BlackBoxOptimizer]") -> None:
+    """Check an optimizer's declaration of its own options; raises as `method_options.Methods.check_method` does."""
+    METHODS.check_method(method, chain(*method.family_defaults.values(), *method.space_defaults.values()))
+
+
+def _usual(space: "SearchSpace", given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the defaults of common options on a space; a limit of evaluations replaces the limit of seconds."""
+    usual = dict(FAMILY_DEFAULTS.get(space.family, {}))
+    if given.get("evaluations") is not None:
+        usual.pop("seconds", None)
+    return usual
+
+
+def _resolved(config: BlackBoxConfig) -> BlackBoxConfig:
+    check_ranges(config)
+    if config.seconds is None and config.evaluations is None:
+        raise InvalidInputError(f"nothing limits a search on {config.space}: give --seconds or --evaluations")
+    return replace(config, table=as_recorded(config.table or search_space(config.space).table))
+
+
+def _checked(own: "Hyperparameters") -> "Hyperparameters":
+    own.check()
+    return own
+
+
+def _of(record: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that the record has."""
+    known = option_names(record)
+    return {name: value for name, value in options.items() if name in known}

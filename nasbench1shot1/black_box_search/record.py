@@ -1,0 +1,103 @@
+"""The record of a black-box study: a line for every search, with its incumbents over simulated time."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from nasbench1shot1.black_box_search.config import FACTS, BlackBoxConfig
+from nasbench1shot1.runs.record import RunRecord
+
+if TYPE_CHECKING:
+    import pandas
+
+FIELDS: dict[str, Any] = {
+    "repeat": int,
+    "architecture": str,
+    "validation_error": float,
+    "test_error": float | None,
+    "test_regret": float | None,
+    "valid_regret": float | None,
+    "test_measured": bool,
+    "evaluations": int,
+    "simulated_seconds": float,
+    "other_datasets": dict,
+    "incumbents": list,
+}
+"""Fields of a line of metrics.jsonl, one line per search; errors and regrets are fractions, times in seconds."""
+INCUMBENT = ("simulated_seconds", "evaluations", "architecture", "validation_error", "test_error", "test_regret")
+"""What each entry of `incumbents` holds, in order."""
+FINAL = ("repeat", "architecture", "validation_error", "test_error", "test_regret", "valid_regret", "test_measured")
+FINAL_COUNTS = ("evaluations", "simulated_seconds")
+FIGURE = "regret.png"
+PART_FACTS: dict[str, type] = {**FACTS, "first": int, "count": int}
+"""Facts of a part: those of its study, and the numbers of its first search and of its searches."""
+
+
+@dataclass(frozen=True, eq=False)
+class BlackBoxStudy(RunRecord):
+    """Read-only view of the folder of a black-box study: repeated searches of one optimizer on one space.
+
+    Attributes:
+        folder: the folder of the study.
+        config: all resolved options, and facts about the data.
+    """
+
+    KIND, COMMAND, FIELDS, OPTIONS, FACTS = "black-box study", "blackbox", FIELDS, BlackBoxConfig, FACTS
+
+    def __repr__(self) -> str:
+        config = self.config
+        return f"{type(self).__name__}('{self.folder}': {config['optimizer']} on {config['space']})"
+
+    @classmethod
+    def fault(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
+        """Return a sentence if the lines are not those of consecutive searches, or an incumbent is not one."""
+        for before, line in zip([None, *lines], lines, strict=False):
+            if before is not None and line["repeat"] != before["repeat"] + 1:
+                return "the numbers of its searches are not consecutive"
+            entries = line["incumbents"]
+            if not entries or any(not isinstance(e, list) or len(e) != len(INCUMBENT) for e in entries):
+                return f"search {line['repeat']} has an impossible incumbent"
+        return None
+
+    def are_complete(self, lines: Sequence[Mapping[str, Any]]) -> bool:
+        """Return whether there is a line for every search."""
+        return bool(len(lines) == self.config["repeats"])
+
+    @cached_property
+    def final(self) -> "pandas.DataFrame":
+        """Return a frame with a row per search: its last incumbent, and how long it searched.
+
+        Columns: repeat, architecture, validation_error (of the training that made it the incumbent), test_error,
+        test_regret and valid_regret (after the full training, mean over repeats), test_measured, evaluations,
+        simulated_seconds. A table with several data sets adds `test_error/NAME` and `test_regret/NAME` of the others.
+        """
+        frame = self.metrics[[*FINAL, *FINAL_COUNTS]].copy()
+        others = self.lines[0]["other_datasets"] if self.lines else {}
+        for name in others:
+            for column in ("test_error", "test_regret"):
+                recorded = "table_test_error" if column == "test_error" else column
+                frame[f"{column}/{name}"] = [line["other_datasets"][name][recorded] for line in self.lines]
+        return frame
+
+    @cached_property
+    def trajectory(self) -> "pandas.DataFrame":
+        """Return a frame with a row per incumbent of every search; columns are repeat and `INCUMBENT`."""
+        import pandas
+
+        rows = [(line["repeat"], *entry) for line in self.lines for entry in line["incumbents"]]
+        frame = pandas.DataFrame(rows, columns=["repeat", *INCUMBENT])
+        numbers = ("simulated_seconds", "validation_error", "test_error", "test_regret")
+        return frame.astype(dict.fromkeys(numbers, "float64"))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StudyPart(BlackBoxStudy):
+    """Some consecutive searches of a study, computed by a process of their own and then moved into the study."""
+
+    KIND = "part of a black-box study"
+    FACTS = PART_FACTS
+
+    def are_complete(self, lines: Sequence[Mapping[str, Any]]) -> bool:
+        """Return whether there is a line for every search of the part."""
+        return bool(len(lines) == self.config["count"])

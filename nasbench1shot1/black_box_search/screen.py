@@ -1,0 +1,61 @@
+"""What a black-box study prints before, during and after its searches."""
+
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from nasbench1shot1.black_box_search.record import FIGURE, BlackBoxStudy
+from nasbench1shot1.black_box_search.repeats import Repeats
+from nasbench1shot1.black_box_search.summary import statistics_of
+from nasbench1shot1.runs.writer import RunWriter
+from nasbench1shot1.wording import counted, percent, sayer
+
+
+class StudyProgress:
+    """A bar of finished searches with the time left; a context manager. Without a terminal it prints nothing."""
+
+    def __init__(self, done: int, searches: int, console: Console) -> None:
+        columns = (TextColumn("searches"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeElapsedColumn())
+        left = (TextColumn("left"), TimeRemainingColumn())
+        self._bar = Progress(*columns, *left, console=console, transient=True, disable=not console.is_terminal)
+        self._task = self._bar.add_task("", total=searches, completed=done)
+
+    def __enter__(self) -> "StudyProgress":
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def recorded(self, searches: int) -> None:
+        """Move the bar to a number of finished searches."""
+        self._bar.update(self._task, completed=searches)
+
+
+def announce(repeats: Repeats, writer: RunWriter[BlackBoxStudy], console: Console | None) -> Console:
+    """Print what is about to run; return the console."""
+    console = console or Console()
+    say, config = sayer(console), repeats.options.common
+    say(f"{config.optimizer} on {repeats.space.id}, seed {config.seed}, into {writer.folder}")
+    ends = [f"{config.seconds:,.0f} simulated seconds"] if config.seconds is not None else []
+    ends += [counted(config.evaluations, "training")] if config.evaluations is not None else []
+    say(f"{counted(config.repeats, 'search').replace('searchs', 'searches')} of {' or '.join(ends)} each")
+    say(f"Table {repeats.table.id}")
+    if repeats.table.fidelity():
+        say("Its values are estimates, test accuracy predicted; papers need official data.")
+    if writer.recorded:
+        say(f"{writer.recorded} of them are recorded already.")
+    return console
+
+
+def conclude(study: BlackBoxStudy, console: Console) -> None:
+    """Print the test regret over all searches, and where the picture is."""
+    say, regrets = sayer(console), statistics_of([line["test_regret"] for line in study.lines])
+    if regrets is not None:
+        predicted = "" if all(line["test_measured"] for line in study.lines) else " (predicted)"
+        spread = f"{percent(regrets['mean'])} ± {percent(regrets['std'])}, median {percent(regrets['median'])}"
+        say(f"Test regret of the final incumbents: {spread}{predicted}")
+    say(f"Picture: {study.folder / FIGURE}")

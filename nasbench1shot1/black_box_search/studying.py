@@ -1,0 +1,160 @@
+"""Black-box studies, from named options to a finished record: a new study, or one that is resumed."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nasbench1shot1.black_box_search.options import BlackBoxOptions, black_box_options, recorded_study
+from nasbench1shot1.black_box_search.parts import run_parts
+from nasbench1shot1.black_box_search.record import FIGURE, BlackBoxStudy
+from nasbench1shot1.black_box_search.repeats import Repeats, check_budget
+from nasbench1shot1.black_box_search.screen import StudyProgress, announce, conclude
+from nasbench1shot1.black_box_search.summary import summarise
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.files import save_figure
+from nasbench1shot1.ground.paths import as_path
+from nasbench1shot1.registry import check_at_hand
+from nasbench1shot1.runs.description import description
+from nasbench1shot1.runs.folder import CONFIG, METRICS, check_facts, read_lines
+from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
+from nasbench1shot1.runs.options import check_kept, check_range
+from nasbench1shot1.runs.writer import RunWriter
+from nasbench1shot1.tables.table import load_table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer
+
+
+def black_box(
+    optimizer: "str | type[BlackBoxOptimizer] | None" = None,
+    *,
+    out: str | Path | None = None,
+    resume: str | Path | None = None,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    allow_module: str | None = None,
+    console: "Console | None" = None,
+    **options: Any,
+) -> BlackBoxStudy:
+    """Search a table with a black-box optimizer, many times, on a simulated clock; or resume a stopped study.
+
+    Args:
+        optimizer: its name, its class, or "module:Class". Default: "regularized-evolution".
+        out: folder of the study, which must not exist. Default: `runs/blackbox-<optimizer>-<space>-<seed>`.
+        resume: folder of a stopped study. Cannot be combined with `out`; only `repeats` may increase.
+        workers: number of processes that search at the same time. Default: 1, in this process. The record does not
+            depend on it.
+        scheduler: address of a dask scheduler, whose workers search instead (docs/jobs.md).
+        allow_module: on resuming, a module that may be imported because the study's config.json names it.
+        console: a rich console for the progress; a new one if not given. `Console(quiet=True)` is silent.
+        options: the fields of `black_box_search.config.BlackBoxConfig`: space="s1", seconds=1e7, repeats=500, …, and
+            of the optimizer's `Hyperparameters`.
+
+    Returns:
+        The finished study; `.final` has a row per search, `.trajectory` a row per incumbent.
+
+    Raises:
+        UserError: an unknown name or option, a value out of range, an existing folder, a table that lacks a value, or
+            a full disk. Recorded searches are kept.
+        RunStoppedError: Ctrl-C; it names the folder to resume.
+    """
+    if isinstance(optimizer, type):  # also a notebook's: found again under module and name
+        optimizer = f"{optimizer.__module__}:{optimizer.__qualname__}"
+    given = options if optimizer is None else {"optimizer": optimizer, **options}
+    check_range("workers", workers, 1)
+    places = Places(workers, scheduler)
+    if resume is None:
+        wanted = black_box_options(given)
+        return _start(wanted, as_path(out, "--out") if out else _default_folder(wanted), places, console)
+    if out is not None:
+        raise InvalidInputError("--resume continues in the study's own folder: remove --out")
+    return _resume(as_path(resume, "--resume"), given, places, console, allow_module)
+
+
+class Places:
+    """Where the searches of a study run: `workers` and `scheduler` of `black_box`."""
+
+    def __init__(self, workers: int | None, scheduler: str | None) -> None:
+        self.workers, self.scheduler = workers, scheduler
+
+    @property
+    def is_here(self) -> bool:
+        """Whether all searches run in this process."""
+        return self.scheduler is None and self.workers in (None, 1)
+
+
+def _default_folder(options: BlackBoxOptions) -> Path:
+    common = options.common
+    return Path("runs") / f"blackbox-{common.optimizer.rpartition(':')[2]}-{common.space}-{common.seed}"
+
+
+def _start(options: BlackBoxOptions, folder: Path, places: Places, console: "Console | None") -> BlackBoxStudy:
+    from nasbench1shot1.runs.environment import environment
+
+    repeats = _repeats(options)
+    check_is_new(folder)
+    with new_run(folder, RunWriter[BlackBoxStudy], BlackBoxStudy) as writer:
+        writer.describe(description(BlackBoxStudy.KIND, options.sections(), _facts(repeats)), environment("cpu"))
+        return _finish(repeats, writer, places, console)
+
+
+def _resume(
+    folder: Path, given: Mapping[str, Any], places: Places, console: "Console | None", allow_module: str | None
+) -> BlackBoxStudy:
+    BlackBoxStudy.open(folder)
+    given = {name: value for name, value in given.items() if value is not None}
+    with existing_run(folder, RunWriter[BlackBoxStudy], BlackBoxStudy) as writer:
+        recorded = BlackBoxStudy.open(folder).config
+        options = _kept(folder, recorded, given, allow_module)
+        repeats = _repeats(options)
+        check_facts(folder, recorded, _facts(repeats))
+        writer.cut(len(read_lines(folder / METRICS)), {})
+        writer.update({"repeats": options.common.repeats})
+        return _finish(repeats, writer, places, console)
+
+
+def _kept(
+    folder: Path, recorded: Mapping[str, Any], given: Mapping[str, Any], allow_module: str | None
+) -> BlackBoxOptions:
+    """Return the recorded options, with more repeats if given; other given options must equal the recorded ones."""
+    if given.get("optimizer") != recorded["optimizer"]:  # naming it is a permission, too
+        check_at_hand("black_box_optimizers", "optimizer", recorded["optimizer"], folder / CONFIG, allow_module)
+    check_at_hand("search_spaces", "space", recorded["space"], folder / CONFIG, allow_module)
+    kept = recorded_study(recorded, folder / CONFIG)
+    wanted = black_box_options({**kept.as_dict(), **given})
+    check_kept(folder, recorded, {name: wanted.as_dict()[name] for name in given}, ("repeats",))
+    return wanted
+
+
+def _repeats(options: BlackBoxOptions) -> Repeats:
+    repeats = Repeats(options, load_table(options.common.table))
+    check_budget(options, repeats.table)
+    return repeats
+
+
+def _facts(repeats: Repeats) -> dict[str, Any]:
+    return {"space_id": repeats.space.id, "table_id": repeats.table.id}
+
+
+def _finish(
+    repeats: Repeats, writer: RunWriter[BlackBoxStudy], places: Places, console: "Console | None"
+) -> BlackBoxStudy:
+    """Run the remaining searches, then write the summary and the picture."""
+    from nasbench1shot1.black_box_search.drawing import regret_over_time
+
+    console = announce(repeats, writer, console)
+    first, last = writer.recorded, repeats.options.common.repeats
+    with StudyProgress(first, last, console) as progress:
+        if places.is_here:
+            for repeat in range(first, last):
+                writer.append_line(repeats.line(repeat))
+                progress.recorded(repeat + 1)
+        else:
+            run_parts(repeats.options, writer, last, places, progress)
+    study = BlackBoxStudy.open(writer.folder)
+    writer.finish(summarise(study.config, BlackBoxStudy.read_lines(writer.folder)))
+    save_figure(regret_over_time([study]), writer.folder / FIGURE)
+    conclude(study, console)
+    return study

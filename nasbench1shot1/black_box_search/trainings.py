@@ -1,0 +1,70 @@
+"""Trainings that a table answers: a random repeat's validation error, and its cost in seconds."""
+
+import numpy as np
+
+from nasbench1shot1.black_box_optimizer import Query
+from nasbench1shot1.black_box_search.simulation import Trained
+from nasbench1shot1.errors import OutOfDomainError
+from nasbench1shot1.space import SearchSpace
+from nasbench1shot1.tables.table import Table
+
+
+class TableTrainings:
+    """Answers queries from a table.
+
+    The cost is the training time of the drawn repeat, and where the table has it, the time of one evaluation on the
+    validation images, as in NAS-Bench-201's searches.
+
+    Args:
+        space: the space of the architectures; others are refused.
+        table: where errors and times are from.
+        dataset: one of the table's objectives by its data set; None for the first.
+        rng: draws the repeats.
+        deduplicate: whether a row is trained only once per budget. Asking again then costs nothing.
+    """
+
+    def __init__(
+        self,
+        space: SearchSpace,
+        table: Table,
+        dataset: str | None,
+        rng: np.random.Generator,
+        deduplicate: bool = False,
+    ) -> None:
+        self._space, self._table, self._rng = space, table, rng
+        self._training = table.objective(dataset).validation
+        self._paid: dict[tuple[int, int], Trained] | None = {} if deduplicate else None
+
+    def __call__(self, query: Query) -> Trained:
+        """Return the result of a training.
+
+        Raises:
+            OutOfDomainError: the table lacks the architecture, or its validation error or time at this budget.
+            InvalidInputError: the architecture is not in the space.
+        """
+        if query.architecture.space != self._space.name:
+            self._space.index(query.architecture)  # raises
+        row = self._table.row_of(query.architecture)
+        if self._paid is None:
+            return self._trained(row, query)
+        known = self._paid.get((row, query.epochs))
+        if known is None:
+            known = self._paid[row, query.epochs] = self._trained(row, query)
+            return known
+        return Trained(known.validation_error, 0.0)
+
+    def _trained(self, row: int, query: Query) -> Trained:
+        value, epochs = self._table.value, query.epochs
+        repeats = list(range(self._table.repeats))
+        while repeats:
+            repeat = repeats[int(self._rng.random() * len(repeats))] if len(repeats) > 1 else repeats[0]
+            accuracy = value("validation_accuracy", row, epochs, repeat, dataset=self._training)
+            seconds = value("training_time", row, epochs, repeat, dataset=self._training)
+            if accuracy == accuracy and seconds == seconds:  # neither is NaN
+                evaluations = value("evaluation_time", row, epochs, repeat, dataset=self._training)
+                return Trained(1 - accuracy, seconds + (evaluations / epochs if evaluations == evaluations else 0.0))
+            repeats.remove(repeat)
+        raise OutOfDomainError(
+            f"the table {self._table.id} has no validation accuracy with a training time for '{query.architecture}' at "
+            f"{epochs} epochs: choose another budget or table"
+        )

@@ -1,0 +1,64 @@
+"""`nb1shot1 blackbox`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, Self, TypeVar
+
+import tyro
+
+from nasbench1shot1.black_box_search.config import BlackBoxConfig
+from nasbench1shot1.commands.recorded_optimizer import optimizer_name
+
+Own = TypeVar("Own")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlackBox(Generic[Own]):
+    """Search a table with a black-box optimizer, many times, on a simulated clock.
+
+    Every training costs the time that the table has for it; the result is the test regret of the incumbent over
+    simulated time. This help shows the options of the optimizer that --optimizer selects. See docs/black_box.md.
+    """
+
+    common: tyro.conf.OmitArgPrefixes[BlackBoxConfig]
+    """Options of every study."""
+    own: tyro.conf.OmitArgPrefixes[Own]
+    """Options of this optimizer."""
+    out: Path | None = None
+    """Folder of the new study; it must not exist. Default: runs/blackbox-OPTIMIZER-SPACE-SEED."""
+    resume: Path | None = None
+    """Folder of a stopped study to resume. Given options must equal the recorded ones; only --repeats may increase."""
+    workers: int | None = None
+    """Number of processes that search at the same time; the record does not depend on it. Default: 1."""
+    scheduler: str | None = None
+    """Address of a dask scheduler, whose workers search instead (docs/jobs.md)."""
+    allow_module: str | None = None
+    """Module that --resume may import because the study's config.json names it. Importing a module runs its code."""
+
+    named: tyro.conf.Suppress[frozenset[str]] = frozenset()
+    """Names of the given options, set by `cli`; on resuming, their values are compared with the recorded ones."""
+
+    @classmethod
+    def for_flags(cls, flags: Mapping[str, str]) -> tuple[Any, Self]:
+        """Return the command's type and defaults for the optimizer that the command line names.
+
+        Raises InvalidInputError if the optimizer is unknown, or an option belongs only to other optimizers.
+        """
+        from nasbench1shot1.black_box_search.options import METHODS, help_defaults
+        from nasbench1shot1.registry import black_box_optimizer
+
+        name = optimizer_name(flags, "black_box_optimizers", BlackBoxConfig.optimizer)
+        method = black_box_optimizer(name)
+        METHODS.check_options(method, flags)
+        common, own = help_defaults(method, name)
+        return cls[method.Hyperparameters], cls(common=common, own=own)  # type: ignore[name-defined, arg-type]
+
+    def run(self) -> None:
+        """Search."""
+        from nasbench1shot1.black_box_search.studying import black_box
+
+        options = {**vars(self.common), **vars(self.own)}
+        given = {name: value for name, value in options.items() if name in self.named}
+        where = {"workers": self.workers, "scheduler": self.scheduler}
+        black_box(out=self.out, resume=self.resume, allow_module=self.allow_module, **where, **given)

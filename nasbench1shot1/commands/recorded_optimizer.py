@@ -1,0 +1,44 @@
+"""The optimizer that a command line means: the given one, or the one of the run to resume."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+
+from nasbench1shot1.errors import UserError
+from nasbench1shot1.ground.paths import as_path
+
+
+def optimizer_name(flags: Mapping[str, str], group: str, default: str) -> str:
+    """Return the given optimizer, else the optimizer of the run to resume, else the default.
+
+    Args:
+        flags: the given options, by field name, with their last values.
+        group: the optimizer's group in the registry.
+        default: the name if neither is there, or if the run cannot be read.
+
+    Raises:
+        InvalidInputError: using the recorded optimizer would import a module that is not allowed.
+    """
+    from nasbench1shot1.registry import check_at_hand
+
+    if named := flags.get("optimizer"):
+        return named
+    if recorded := _recorded_optimizer(flags.get("resume")):
+        check_at_hand(group, "optimizer", recorded, flags["resume"], flags.get("allow_module"))
+        return recorded
+    return default
+
+
+def _recorded_optimizer(resume: str | None) -> str | None:
+    """Return the optimizer of the run or group of runs that --resume names; None if it cannot be read."""
+    from nasbench1shot1.one_shot_search.record import SEEDS
+    from nasbench1shot1.runs.description import read_description
+    from nasbench1shot1.runs.folder import read_object
+
+    if not resume:
+        return None
+    folder = as_path(resume, "--resume")
+    with suppress(UserError, OSError, KeyError, TypeError):
+        if (folder / SEEDS).is_file():
+            return str(read_object(folder / SEEDS)["options"]["optimizer"])
+        return str(read_description(folder)[1]["optimizer"])
+    return None

@@ -1,0 +1,98 @@
+"""Options that belong to one optimizer: which optimizers have them, and checks of their declarations."""
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, get_type_hints
+
+from nasbench1shot1.errors import InvalidInputError, unknown_name
+from nasbench1shot1.hyperparameters import Hyperparameters
+from nasbench1shot1.registry import names
+from nasbench1shot1.runs.options import flag, has_simple_type, option_names
+
+
+@dataclass(frozen=True)
+class Methods:
+    """All optimizers of one kind, one-shot or black-box.
+
+    Attributes:
+        group: their group in the registry.
+        find: returns the class with a name.
+        common: the record of the options that all runs of the kind share.
+        reserved: names that no option of an optimizer can have.
+    """
+
+    group: str
+    find: Callable[[str], Any]
+    common: type
+    reserved: frozenset[str]
+
+    def check_options(self, method: Any, given: Iterable[str]) -> None:
+        """Raise InvalidInputError for an option that only other optimizers have, and name these optimizers."""
+        mine = {*option_names(self.common), *option_names(method.Hyperparameters)}
+        for name in given:
+            if name not in mine and (holders := self._holders(name)):
+                raise InvalidInputError(
+                    f"{flag(name)} does not apply to {self._registered_name(method)} (only to {', '.join(holders)}): "
+                    "remove it"
+                )
+
+    def check_known(self, method: Any, given: Iterable[str]) -> None:
+        """Raise InvalidInputError for an option that neither the method nor its kind has."""
+        self.check_options(method, given := list(given))
+        known = (*option_names(self.common), *option_names(method.Hyperparameters))
+        if unknown := [name for name in given if name not in known]:
+            raise unknown_name("option", unknown[0], known)
+
+    def check_method(self, method: Any, defaults: Iterable[str]) -> None:
+        """Check an optimizer's declaration of its own options.
+
+        Args:
+            method: the class.
+            defaults: names of all options for which the class declares a default.
+
+        Raises:
+            InvalidInputError: an own option has a common or reserved name, no default or no simple type, or a default
+                does not name an option.
+        """
+        own = method.Hyperparameters
+        if not (isinstance(own, type) and issubclass(own, Hyperparameters)):
+            raise InvalidInputError(
+                f"{method.__name__}.Hyperparameters must be a subclass of "
+                "nasbench1shot1.hyperparameters.Hyperparameters"
+            )
+        common, hints = set(option_names(self.common)), get_type_hints(own)
+        for field in fields(own):
+            self._check_own(method.__name__, field.name, common)
+            if not has_simple_type(hints[field.name]):
+                raise InvalidInputError(
+                    f"the option '{field.name}' of {method.__name__} has a type that no option can have: use int, "
+                    "float, bool, str or a Literal of strings, each optionally | None"
+                )
+            if MISSING is field.default is field.default_factory:
+                raise InvalidInputError(f"the option '{field.name}' of {method.__name__} has no default: give it one")
+        for name in defaults:
+            if name not in (known := common | set(option_names(own))):
+                raise unknown_name(f"option among the defaults of {method.__name__}:", name, known)
+
+    def _check_own(self, method: str, name: str, common: set[str]) -> None:
+        if name in common | self.reserved:
+            why = "which every run has" if name in common else "a name that the command or the record uses otherwise"
+            raise InvalidInputError(f"{method} has an option '{name}', {why}: rename it")
+
+    def _registered_name(self, method: Any) -> str:
+        """Return the name that selects an optimizer; the name of its class if it is not registered."""
+        for name in names(self.group):
+            with suppress(InvalidInputError):  # another package's that cannot be imported
+                if self.find(name) is method:
+                    return name
+        return str(method.__name__)
+
+    def _holders(self, option: str) -> list[str]:
+        """Return the names of the optimizers, including installed ones, that have an option."""
+        found = []
+        for name in names(self.group):
+            with suppress(InvalidInputError):  # another package's that cannot be imported
+                if option in option_names(self.find(name).Hyperparameters):
+                    found.append(name)
+        return found

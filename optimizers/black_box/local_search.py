@@ -1,0 +1,70 @@
+"""Local search: train all neighbours of an architecture, go to the best, and start anew in a local optimum.
+
+Source: White et al., Exploring the Loss Landscape in Neural Architecture Search (UAI 2021, arXiv:2005.02960), section
+3; Den Ottelander et al., Local Search is a Remarkably Strong Baseline for Neural Architecture Search (2021).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer, Query
+from nasbench1shot1.hyperparameters import Hyperparameters
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalSearchHyperparameters(Hyperparameters):
+    """The options of local search."""
+
+    first_improvement: bool = False
+    """Move to the first neighbour that is better, instead of training all neighbours and moving to the best."""
+
+
+class LocalSearch(BlackBoxOptimizer):
+    """Hill climbing with random restarts; no architecture is trained twice between two restarts.
+
+    It starts from a random architecture and trains the neighbours in random order. If the best of them (with
+    `first_improvement`, the first) has a lower validation error than the current architecture, it becomes the current
+    one. Otherwise the search starts anew from another random architecture.
+    """
+
+    Hyperparameters = LocalSearchHyperparameters
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Start from a random architecture."""
+        start = self.space.sample(self.rng)
+        self.current: tuple[float, Architecture] | None = None
+        self._seen, self._waiting, self._running = {start}, [start], 0
+        self._found: tuple[float, Architecture] | None = None
+
+    def ask(self) -> Query | None:
+        """Return the next neighbour; None while the last ones are trained."""
+        if not self._waiting:
+            return None
+        self._running += 1
+        return self.query(self._waiting.pop())
+
+    def tell(self, query: Query, validation_error: float, seconds: float) -> None:
+        """Remember the best neighbour; once all are known, move to it or start anew."""
+        self._running -= 1
+        if self._found is None or validation_error < self._found[0]:
+            self._found = validation_error, query.architecture
+        improved = self.current is None or self._found[0] < self.current[0]
+        if improved and self.hyperparameters.first_improvement:
+            self._waiting.clear()
+        if self._waiting or self._running:
+            return
+        if improved:
+            self._move(self._found)
+        if not self._waiting:
+            self._begin()
+
+    def _move(self, found: tuple[float, Architecture]) -> None:
+        self.current, self._found = found, None
+        fresh = [arch for arch in self.space.neighbours(found[1]) if arch not in self._seen]
+        self._seen.update(fresh)
+        self._waiting = [fresh[place] for place in self.rng.permutation(len(fresh))]

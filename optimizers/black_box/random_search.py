@@ -1,0 +1,14 @@
+"""Random search: every training is of an architecture that is drawn uniformly."""
+
+from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer, Query
+
+
+class RandomSearch(BlackBoxOptimizer):
+    """Random search, as in NAS-Bench-101 (Ying et al. 2019, section 5): uniform over all valid encodings."""
+
+    def ask(self) -> Query:
+        """Return a random architecture."""
+        return self.query(self.space.sample(self.rng))
+
+    def tell(self, query: Query, validation_error: float, seconds: float) -> None:
+        """Do nothing: random search learns nothing."""

@@ -1,0 +1,101 @@
+"""REINFORCE with one categorical distribution per choice, without a recurrent network.
+
+Source: Williams 1992; NAS-Bench-101 (Ying et al. 2019), section 5, whose script takes gradient steps on logits that
+begin at zero; NAS-Bench-201 (Dong and Yang, ICLR 2020), section 4 and appendix B, whose script uses Adam.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer, Query
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.hyperparameters import Hyperparameters
+from nasbench1shot1.runs.options import Range
+
+ATTEMPTS = 100_000
+"""Samples in a row that may be invalid."""
+_BETAS, _EPSILON = (0.9, 0.999), 1e-8
+
+
+@dataclass(frozen=True, kw_only=True)
+class REINFORCEHyperparameters(Hyperparameters):
+    """The options of REINFORCE."""
+
+    learning_rate: Annotated[float, Range(above=0)] = 0.1
+    """Learning rate of the logits (nb201: 0.01)."""
+    baseline_momentum: Annotated[float, Range(0, 1)] = 0.9
+    """Momentum of the moving average of rewards that is subtracted from each reward."""
+    update: Literal["sgd", "adam"] = "sgd"
+    """Gradient step on the logits (nb201: adam)."""
+
+
+class REINFORCE(BlackBoxOptimizer):
+    """A policy of independent categorical distributions; the reward is the validation accuracy, a fraction.
+
+    The baseline is the exponential moving average of the rewards, the latest included, corrected for its start at zero.
+    Invalid samples, which nb101 has, are drawn again without a reward, as in NAS-Bench-101's script.
+    """
+
+    Hyperparameters = REINFORCEHyperparameters
+    # 0.1 and 0.9 are defaults of NAS-Bench-1Shot1's script. NAS-Bench-201's paper lost its learning rate in print; 0.01
+    # stands in the commands of NATS-Bench's scripts.
+    family_defaults: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "nasbench201": {"learning_rate": 0.01, "update": "adam"}
+    }
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.levels = np.array(self.space.variables())
+        self.allowed = np.arange(self.levels.max()) < self.levels[:, None]
+        self.logits = np.where(self.allowed, 0.0, -np.inf)
+        self._numerator = self._denominator = 0.0
+        self._first, self._second, self._steps = np.zeros(self.logits.shape), np.zeros(self.logits.shape), 0
+        self._probabilities = self.probabilities()
+
+    def probabilities(self) -> Any:
+        """Return the probability of each value of each choice, (choices, largest number of values)."""
+        powers = np.exp(self.logits - self.logits.max(axis=1, keepdims=True))
+        return powers / powers.sum(axis=1, keepdims=True)
+
+    def ask(self) -> Query:
+        """Return an architecture that is drawn from the policy."""
+        sums = self._probabilities.cumsum(axis=1)
+        for _ in range(ATTEMPTS):
+            draws = self.rng.random(len(self.levels))
+            values = np.minimum((draws[:, None] >= sums).sum(axis=1), self.levels - 1)
+            try:
+                return self.query(self.space.from_values(values.tolist()))
+            except InvalidInputError:
+                continue
+        raise InvalidInputError(f"the policy draws no architecture of {self.space.name}: lower --learning-rate")
+
+    def tell(self, query: Query, validation_error: float, seconds: float) -> None:
+        """Take a gradient step on the logarithm of the architecture's probability, weighted by the advantage."""
+        reward, momentum = 1 - validation_error, self.hyperparameters.baseline_momentum
+        self._numerator = momentum * self._numerator + (1 - momentum) * reward
+        self._denominator = momentum * self._denominator + (1 - momentum)
+        baseline = self._numerator / self._denominator if self._denominator else 0.0
+        self._ascend((reward - baseline) * self._log_gradient(query.architecture))
+
+    def _log_gradient(self, arch: Architecture) -> Any:
+        """Return the gradient of log p(arch) with respect to the logits: one-hot minus probabilities."""
+        gradient = -self._probabilities
+        gradient[np.arange(len(self.levels)), self.space.values_of(arch)] += 1
+        return gradient
+
+    def _ascend(self, gradient: Any) -> None:
+        step = gradient if self.hyperparameters.update == "sgd" else self._adam(gradient)
+        self.logits[self.allowed] += self.hyperparameters.learning_rate * step[self.allowed]
+        self._probabilities = self.probabilities()
+
+    def _adam(self, gradient: Any) -> Any:
+        """Return Adam's direction (Kingma and Ba 2015, algorithm 1)."""
+        (first, second), self._steps = _BETAS, self._steps + 1
+        self._first = first * self._first + (1 - first) * gradient
+        self._second = second * self._second + (1 - second) * gradient**2
+        corrected = self._second / (1 - second**self._steps)
+        return self._first / (1 - first**self._steps) / (np.sqrt(corrected) + _EPSILON)
