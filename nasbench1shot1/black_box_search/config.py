@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from nasbench1shot1.runs.options import Range
 
-FACTS = {"space_id": str, "table_id": str}
+FACTS: dict[str, type] = {"space_id": str, "table_id": str}
 """Fields of config.json besides the options, with their types: the data of the study."""
 FAMILY_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     "nasbench101": {"seconds": 1e7},  # NAS-Bench-101, section 5

@@ -52,7 +52,7 @@ class BlackBox(Generic[Own]):
         method = black_box_optimizer(name)
         METHODS.check_options(method, flags)
         common, own = help_defaults(method, name)
-        return cls[method.Hyperparameters], cls(common=common, own=own)  # type: ignore[name-defined, arg-type]
+        return cls[method.Hyperparameters], cls(common=common, own=own)  # type: ignore[index, arg-type]
 
     def run(self) -> None:
         """Search."""
@@ -60,5 +60,5 @@ class BlackBox(Generic[Own]):
 
         options = {**vars(self.common), **vars(self.own)}
         given = {name: value for name, value in options.items() if name in self.named}
-        where = {"workers": self.workers, "scheduler": self.scheduler}
+        where: dict[str, Any] = {"workers": self.workers, "scheduler": self.scheduler}
         black_box(out=self.out, resume=self.resume, allow_module=self.allow_module, **where, **given)
