@@ -11,5 +11,13 @@ A class here is subclassed in a test module, with a fixture that gives what is t
 import pytest
 
 # So that a failed assertion in a suite shows its values, as in any test module.
-_MODULES = ("search_space", "table", "optimizer", "optimizer_steps", "search_steps", "tiny_search")
+_MODULES = (
+    "black_box_optimizer",
+    "search_space",
+    "table",
+    "optimizer",
+    "optimizer_steps",
+    "search_steps",
+    "tiny_search",
+)
 pytest.register_assert_rewrite(*(f"{__name__}.{module}" for module in _MODULES))

@@ -1,0 +1,144 @@
+"""The tests that every black-box optimizer must pass: whole searches on any registered space with a table."""
+# ruff: noqa: D102  a test's name says what it checks
+
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer, Query
+from nasbench1shot1.black_box_search import studying
+from nasbench1shot1.black_box_search.options import black_box_options
+from nasbench1shot1.black_box_search.record import BlackBoxStudy
+from nasbench1shot1.black_box_search.repeats import Repeats
+from nasbench1shot1.black_box_search.simulation import Limits, Trained, simulate
+from nasbench1shot1.black_box_search.trainings import TableTrainings
+from nasbench1shot1.runs.writer import RunWriter
+from nasbench1shot1.space import SearchSpace
+from nasbench1shot1.tables.table import load_table
+
+SPACES = ("s1", "s3", "nb201")
+"""Spaces of which the package has a table with all architectures."""
+TRAININGS, SEARCHES = 40, 3
+
+
+class _Killed(BaseException):
+    """Ends a study as a killed process would, after the line that was just written."""
+
+
+class BlackBoxOptimizerConformance:
+    """Subclass it in a test module and provide the fixture `optimizer`.
+
+    Searches have 40 trainings. Override `options` if the optimizer needs options to make short searches useful.
+    """
+
+    @pytest.fixture
+    def optimizer(self) -> str:
+        """Return the optimizer's name, or "module:Class"."""
+        raise NotImplementedError("override the fixture 'optimizer'")
+
+    @pytest.fixture
+    def options(self) -> dict[str, Any]:
+        """Return the optimizer's own options in all searches."""
+        return {}
+
+    @pytest.fixture(params=SPACES)
+    def space(self, request: pytest.FixtureRequest) -> str:
+        """Return the name of a registered space."""
+        return str(request.param)
+
+    @pytest.fixture
+    def wanted(self, optimizer: str, options: dict[str, Any]) -> dict[str, Any]:
+        """Return all options of a study but its space."""
+        return {"optimizer": optimizer, "evaluations": TRAININGS, "repeats": SEARCHES, **options}
+
+    @pytest.fixture
+    def study(self, wanted: dict[str, Any]) -> Callable[..., BlackBoxStudy]:
+        """Return a function that runs a study in a folder, silently."""
+        from rich.console import Console
+
+        def run(folder: Path, **changes: Any) -> BlackBoxStudy:
+            return studying.black_box(out=folder, console=Console(quiet=True), **{**wanted, "space": "s1", **changes})
+
+        return run
+
+    def test_every_query_is_in_the_space_and_has_a_budget_of_the_table(
+        self, wanted: dict[str, Any], space: str
+    ) -> None:
+        repeats = _repeats(wanted, space)
+        method, asked = _method(repeats, 0), list[Query]()
+        trainings = _trainings(repeats, 0)
+
+        def train(query: Query) -> Trained:
+            asked.append(query)
+            return trainings(query)
+
+        found = simulate(method, train, Limits(evaluations=TRAININGS))
+        assert found.evaluations == len(asked) == TRAININGS
+        for query in asked:
+            assert repeats.space[repeats.space.index(query.architecture)] == query.architecture
+            assert query.epochs in repeats.table.epochs
+
+    def test_the_generator_determines_a_search(self, wanted: dict[str, Any], space: str) -> None:
+        repeats = _repeats(wanted, space)
+        np.random.seed(0)  # noqa: NPY002  the state of the global generator must not matter
+        first = repeats.search(0)
+        np.random.seed(1)  # noqa: NPY002
+        assert repeats.search(0) == first
+        others = [repeats.search(number) for number in (1, 2)]
+        assert any(other.incumbents != first.incumbents for other in others)
+
+    def test_a_search_ends_with_its_clock(self, wanted: dict[str, Any]) -> None:
+        repeats = _repeats({**wanted, "evaluations": None, "seconds": 20_000.0}, "s1")
+        found = repeats.search(0)
+        assert 0 < found.seconds <= 20_000
+        assert found.incumbents[-1].seconds <= found.seconds
+
+    def test_several_trainings_run_at_the_same_time(self, wanted: dict[str, Any]) -> None:
+        one = _repeats(wanted, "s1").search(0)
+        four = _repeats({**wanted, "simulated_workers": 4}, "s1").search(0)
+        assert four.evaluations == one.evaluations == TRAININGS
+        assert four.seconds < one.seconds
+
+    def test_processes_give_the_record_of_this_one(self, study: Callable[..., BlackBoxStudy], tmp_path: Path) -> None:
+        assert study(tmp_path / "there", workers=2).lines == study(tmp_path / "here").lines
+
+    def test_a_stopped_study_resumes_to_the_same_record(
+        self, study: Callable[..., BlackBoxStudy], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        whole = study(tmp_path / "whole")
+
+        def append_and_stop(self: RunWriter[Any], line: dict[str, Any]) -> None:
+            append(self, line)
+            raise _Killed
+
+        append = RunWriter.append_line
+        with monkeypatch.context() as patch, suppress(_Killed):
+            patch.setattr(RunWriter, "append_line", append_and_stop)
+            study(tmp_path / "stopped")
+        assert len(BlackBoxStudy.open(tmp_path / "stopped").lines) == 1
+        resumed = studying.black_box(resume=tmp_path / "stopped", allow_module=_module(whole))
+        assert resumed.lines == whole.lines
+
+
+def _module(study: BlackBoxStudy) -> str | None:
+    module, colon, _ = study.config["optimizer"].partition(":")
+    return module if colon else None
+
+
+def _repeats(wanted: dict[str, Any], space: str) -> Repeats:
+    options = black_box_options({**wanted, "space": space})
+    return Repeats(options, load_table(options.common.table))
+
+
+def _method(repeats: Repeats, seed: int) -> BlackBoxOptimizer:
+    rng, space = np.random.default_rng(seed), repeats.space
+    return repeats.options.method(space, repeats.options.own, repeats.epochs, repeats.table.epochs, rng)
+
+
+def _trainings(repeats: Repeats, seed: int) -> TableTrainings:
+    space: SearchSpace = repeats.space
+    return TableTrainings(space, repeats.table, None, np.random.default_rng(seed))

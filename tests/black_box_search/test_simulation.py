@@ -1,0 +1,119 @@
+"""The simulated clock, against histories that were worked out by hand."""
+
+import math
+
+import pytest
+from black_box_tables import S1, Asks
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nasbench1shot1 as nb
+from nasbench1shot1.black_box_optimizer import Query
+from nasbench1shot1.black_box_search.simulation import FREE_IN_A_ROW, Limits, Searched, Trained, simulate
+
+A, B, C, D = (Query(S1[number], 108) for number in range(4))
+RESULTS = {A: Trained(0.5, 100.0), B: Trained(0.4, 50.0), C: Trained(0.45, 25.0), D: Trained(0.3, 200.0)}
+
+
+def searched(queries: list[Query | None], **limits: float) -> tuple[Searched, Asks]:
+    method = Asks(queries)
+    return simulate(method, RESULTS.__getitem__, Limits(**limits)), method
+
+
+def history(found: Searched) -> list[tuple[float, int, nb.Architecture, float]]:
+    return [tuple(incumbent) for incumbent in found.incumbents]
+
+
+def test_time_adds_up_and_only_improvements_become_the_incumbent() -> None:
+    found, method = searched([A, B, C, D])
+    assert history(found) == [
+        (100.0, 1, A.architecture, 0.5),
+        (150.0, 2, B.architecture, 0.4),
+        (375.0, 4, D.architecture, 0.3),
+    ]
+    assert (found.evaluations, found.seconds) == (4, 375.0)
+    assert method.told == [(query, *RESULTS[query]) for query in (A, B, C, D)]
+
+
+@pytest.mark.parametrize(("seconds", "evaluations", "end"), [(375.0, 4, 375.0), (374.9, 3, 175.0), (150.0, 2, 150.0)])
+def test_a_training_counts_if_it_ends_in_time(seconds: float, evaluations: int, end: float) -> None:
+    found, method = searched([A, B, C, D], seconds=seconds)
+    assert (found.evaluations, found.seconds) == (evaluations, end)
+    assert len(method.told) == evaluations
+
+
+def test_the_number_of_trainings_is_a_limit_too() -> None:
+    found, method = searched([A, B, C, D], evaluations=3)
+    assert (found.evaluations, found.seconds) == (3, 175.0)
+    assert method.queries == [D]
+
+
+def test_equal_errors_leave_the_first_incumbent() -> None:
+    again = Query(S1[9], 108)
+    found = simulate(Asks([A, again]), {**RESULTS, again: Trained(0.5, 1.0)}.__getitem__, Limits())
+    assert [incumbent.architecture for incumbent in found.incumbents] == [A.architecture]
+
+
+def test_decisions_cost_what_they_are_said_to_cost() -> None:
+    found, _ = searched([A, B], decision_seconds=7.0)
+    assert [incumbent.seconds for incumbent in found.incumbents] == [107.0, 164.0]
+
+
+def test_two_workers_train_at_the_same_time_and_are_told_in_order_of_their_ends() -> None:
+    # worker 1: A until 100, then D until 300; worker 2: B until 50, C until 75, then nothing is left
+    found, method = searched([A, B, C, D], workers=2)
+    assert [query for query, *_ in method.told] == [B, C, A, D]
+    assert history(found) == [(50.0, 1, B.architecture, 0.4), (275.0, 4, D.architecture, 0.3)]
+
+
+def test_none_waits_for_a_result_and_ends_a_search_where_nothing_runs() -> None:
+    found, method = searched([A, None, B, None, C], workers=2)
+    assert [query for query, *_ in method.told] == [A, B, C]
+    assert found.seconds == 175.0
+    found, method = searched([A, None, None, B])
+    assert found.evaluations == 1
+
+
+def test_trainings_without_cost_end_a_search_at_last() -> None:
+    class Repeats(Asks):
+        def ask(self) -> Query:
+            return A
+
+    found = simulate(Repeats([]), lambda query: Trained(0.5, 0.0), Limits(seconds=1e7))
+    assert found.evaluations == FREE_IN_A_ROW
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        (Query(S1[0], 5), "Asks asked for 5 epochs: let it ask for one of 4, 12, 36, 108"),
+        (S1[0], r"Asks.ask\(\) returned .*: let it return a Query or None"),
+    ],
+)
+def test_what_is_not_a_query_is_refused(query: object, message: str) -> None:
+    with pytest.raises(nb.InvalidInputError, match=message):
+        searched([query])  # type: ignore[list-item]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    costs=st.lists(st.integers(0, 1000), min_size=1, max_size=30),
+    workers=st.integers(1, 5),
+    limit=st.integers(1, 5000),
+)
+def test_any_number_of_workers_keeps_to_the_limit_and_loses_nothing(costs: list[int], workers: int, limit: int) -> None:
+    queries = [Query(S1[number], 108) for number in range(len(costs))]
+    trained = [Trained(1 / (2 + number), float(cost)) for number, cost in enumerate(costs)]
+    results = dict(zip(queries, trained, strict=True))
+    method = Asks(queries)
+    found = simulate(method, results.__getitem__, Limits(seconds=limit, workers=workers))
+    ends, busy = [], [0] * workers  # a plain schedule: each training starts on the worker that is free first
+    for cost in costs:
+        place = min(range(workers), key=busy.__getitem__)
+        busy[place] += cost
+        ends.append(busy[place])
+    in_time = [end for end in ends if end <= limit]
+    assert found.evaluations == len(method.told) == len(in_time)
+    assert found.seconds == max(in_time, default=0)
+    assert [incumbent.seconds for incumbent in found.incumbents] == sorted(i.seconds for i in found.incumbents)
+    assert all(math.isfinite(incumbent.seconds) for incumbent in found.incumbents)

@@ -1,0 +1,212 @@
+"""Black-box studies: their records, determinism, resumption, processes and bad input."""
+
+import gc
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import pytest
+from black_box_tables import smooth_table
+from command_line import command
+from killed_run import assert_killed
+from rich.console import Console
+
+import nasbench1shot1 as nb
+from nasbench1shot1.black_box_optimizer import Query
+
+QUIET = Console(quiet=True)
+SHORT = {"space": "s1", "evaluations": 30, "console": QUIET}
+
+
+def study(folder: Path, optimizer: Any = "random", **options: Any) -> nb.BlackBoxStudy:
+    return nb.black_box(optimizer, out=folder, **{"repeats": 4, **SHORT, **options})
+
+
+class Spy(nb.BlackBoxOptimizer):
+    """Random search that looks for test values in all that it can reach."""
+
+    def ask(self) -> Query:
+        return self.query(self.space.sample(self.rng))
+
+    def tell(self, query: Query, validation_error: float, seconds: float) -> None:
+        seen, waiting = set(), [vars(self), query, validation_error, seconds]
+        while waiting:
+            found = waiting.pop()
+            if id(found) in seen or isinstance(found, type | str) or type(found).__name__ in ("module", "function"):
+                continue
+            seen.add(id(found))
+            assert not isinstance(found, nb.Table | nb.Metrics)
+            waiting.extend(gc.get_referents(found))
+
+
+def test_final_and_trajectory_of_a_study(tmp_path: Path) -> None:
+    made = study(tmp_path / "made")
+    table = nb.load_table("embedded")
+    assert isinstance(nb.open_run(made.folder), nb.BlackBoxStudy)
+    assert list(made.final["repeat"]) == [0, 1, 2, 3]
+    for row in made.final.itertuples():
+        arch = nb.Architecture.parse(row.architecture)
+        known = table.query(arch)
+        assert row.evaluations == 30
+        assert row.validation_error == 1 - known.validation_accuracy
+        assert row.test_error == 1 - known.test_accuracy
+        assert row.test_regret == table.regret(arch)
+        own = made.trajectory[made.trajectory["repeat"] == row.repeat]
+        assert own["validation_error"].is_monotonic_decreasing and own["validation_error"].is_unique
+        assert own["simulated_seconds"].is_monotonic_increasing
+        assert own.iloc[-1]["architecture"] == row.architecture
+        assert own.iloc[-1]["simulated_seconds"] <= row.simulated_seconds
+    assert made.summary["test_regret"]["mean"] == pytest.approx(made.final["test_regret"].mean())
+    assert (made.folder / "regret.png").stat().st_size > 10_000
+
+
+def test_nb201_is_scored_on_all_data_sets(tmp_path: Path) -> None:
+    made = study(tmp_path / "made", space="nb201", evaluations=None)
+    assert (made.config["seconds"], made.config["epochs"]) == (12_000.0, 12)
+    assert made.final["simulated_seconds"].between(11_000, 12_000).all()
+    table = nb.load_table("nb201")
+    for row in made.final.to_dict("records"):
+        arch = nb.Architecture.parse(row["architecture"])
+        assert row["test_error"] == 1 - table.query(arch, dataset="cifar10").test_accuracy
+        assert row["test_error/cifar100"] == 1 - table.query(arch, dataset="cifar100").test_accuracy
+        assert row["test_regret/ImageNet16-120"] == table.regret(arch, dataset="ImageNet16-120")
+
+
+def test_the_seed_and_the_number_of_a_search_determine_it(tmp_path: Path) -> None:
+    first, again = study(tmp_path / "a"), study(tmp_path / "b")
+    assert first.lines == again.lines
+    assert len({line["architecture"] for line in first.lines}) > 1
+    assert study(tmp_path / "c", repeats=2).lines == first.lines[:2]
+    assert study(tmp_path / "d", seed=1).lines != first.lines
+
+
+def test_processes_give_the_same_record_as_this_one(tmp_path: Path) -> None:
+    here = study(tmp_path / "here", repeats=30)
+    there = study(tmp_path / "there", repeats=30, workers=2)
+    assert (there.folder / "metrics.jsonl").read_bytes() == (here.folder / "metrics.jsonl").read_bytes()
+    assert not (there.folder / "parts").exists()
+
+
+def test_a_study_grows_to_more_repeats_only(tmp_path: Path) -> None:
+    whole, short = study(tmp_path / "whole", repeats=6), study(tmp_path / "short", repeats=3)
+    grown = nb.black_box(resume=short.folder, repeats=6, console=QUIET)
+    assert grown.lines == whole.lines
+    assert grown.summary == whole.summary
+    with pytest.raises(nb.InvalidInputError, match="--repeats may only increase"):
+        nb.black_box(resume=short.folder, repeats=5, console=QUIET)
+    with pytest.raises(nb.InvalidInputError, match="--evaluations 30, not 31"):
+        nb.black_box(resume=short.folder, evaluations=31, console=QUIET)
+
+
+KILLED = """
+import os, signal, sys
+import nasbench1shot1 as nb
+from nasbench1shot1.runs.writer import RunWriter
+append, count = RunWriter.append_line, [0]
+def append_and_die(self, line):
+    append(self, line)
+    count[0] += 1
+    if count[0] == 2:
+        with (self.folder / "metrics.jsonl").open("a") as file:
+            file.write('{"repeat": 2, "archi')
+        os.kill(os.getpid(), signal.SIGKILL)
+RunWriter.append_line = append_and_die
+nb.black_box("random", space="s1", evaluations=30, repeats=5, out=sys.argv[1])
+"""
+
+
+def test_a_killed_study_resumes_to_the_same_record(tmp_path: Path) -> None:
+    whole = study(tmp_path / "whole", repeats=5)
+    assert_killed(KILLED, tmp_path / "killed", str(tmp_path / "killed"))
+    resumed = nb.black_box(resume=tmp_path / "killed", console=QUIET)
+    assert (resumed.folder / "metrics.jsonl").read_bytes() == (whole.folder / "metrics.jsonl").read_bytes()
+    assert resumed.summary == whole.summary
+
+
+def test_the_parts_of_a_killed_study_are_not_computed_again(tmp_path: Path) -> None:
+    from nasbench1shot1.black_box_search.parts import run_part
+
+    whole, killed = study(tmp_path / "whole", repeats=30), study(tmp_path / "killed", repeats=30)
+    lines = (killed.folder / "metrics.jsonl").read_text().splitlines(keepends=True)
+    (killed.folder / "metrics.jsonl").write_text("".join(lines[:3]))
+    (killed.folder / "summary.json").unlink()
+    run_part(out=killed.folder / "parts" / "00025-5", study=str(killed.folder), first=25, count=5)
+    before = (killed.folder / "parts" / "00025-5" / "summary.json").stat().st_mtime_ns
+    stopped = killed.folder / "parts" / "00000-25"
+    run_part(out=stopped, study=str(killed.folder), first=0, count=25)
+    (stopped / "summary.json").unlink()
+    part = (stopped / "metrics.jsonl").read_text().splitlines(keepends=True)
+    (stopped / "metrics.jsonl").write_text("".join(part[:10]))
+    assert (killed.folder / "parts" / "00025-5" / "summary.json").stat().st_mtime_ns == before
+    resumed = nb.black_box(resume=killed.folder, workers=2, console=QUIET)
+    assert (resumed.folder / "metrics.jsonl").read_bytes() == (whole.folder / "metrics.jsonl").read_bytes()
+
+
+def test_an_optimizer_cannot_reach_test_values(tmp_path: Path) -> None:
+    assert len(study(tmp_path / "spied", Spy, repeats=1, evaluations=3).final) == 1
+
+
+def test_any_table_with_the_space_will_do(tmp_path: Path) -> None:
+    smooth_table().save(tmp_path / "table")
+    made = study(tmp_path / "made", table=str(tmp_path / "table"), evaluations=None, seconds=108 * 40 + 1.0)
+    assert made.config["epochs"] is None
+    assert (made.final["evaluations"] == 40).all()
+    assert made.final["test_measured"].all()
+    assert np.allclose(made.final["simulated_seconds"], 108 * 40)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"optimizer": "randm"}, "unknown black-box optimizer 'randm'; did you mean 'random'"),
+        ({"optimizer": "darts"}, "unknown black-box optimizer 'darts'"),
+        ({"population": 5}, r"--population does not apply to random \(only to regularized-evolution"),
+        ({"evaluations": 0}, "--evaluations must be at least 1"),
+        ({"epochs": 5}, "has no budget of 5 epochs"),
+        ({"dataset": "cifar100", "space": "nb201", "table": "embedded"}, "nb201|no row|cells"),
+        ({"dataset": "cifar11", "space": "nb201"}, "has no values for searches on cifar11"),
+        ({"evaluations": None, "seconds": 3.0}, "no training of search 0 ended within 3 simulated seconds"),
+        ({"space": "s9"}, "unknown search space 's9'"),
+        ({"repeats": 0}, "--repeats must be between 1"),
+        ({"workers": 0}, "--workers must be at least 1"),
+    ],
+)
+def test_bad_options_end_in_a_sentence_and_leave_nothing(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(nb.UserError, match=message):
+        nb.black_box(**{"optimizer": "random", "out": tmp_path / "bad", "repeats": 2, **SHORT, **options})
+    assert not (tmp_path / "bad").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda lines: lines[1].update(repeat=3), "not consecutive"),
+        (lambda lines: lines[1].update(incumbents=[]), "impossible incumbent"),
+        (lambda lines: lines[0].update(test_regret="high"), "impossible test_regret"),
+    ],
+)
+def test_damaged_lines_are_refused(tmp_path: Path, change: Any, message: str) -> None:
+    made = study(tmp_path / "made", repeats=2)
+    lines = [json.loads(line) for line in (made.folder / "metrics.jsonl").read_text().splitlines()]
+    change(lines)
+    (made.folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with pytest.raises(nb.DamagedFileError, match=message):
+        nb.open_run(made.folder).final  # noqa: B018
+
+
+def test_the_command_searches_and_resumes(tmp_path: Path) -> None:
+    options = ("--optimizer", "random", "--space", "s1", "--evaluations", "10", "--repeats", "3", "--out", "study")
+    ended = command("blackbox", *options, cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    assert "Test regret of the final incumbents" in ended.stdout and "(predicted)" in ended.stdout
+    again = command("blackbox", "--resume", "study", "--repeats", "4", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert "3 of them are recorded already" in again.stdout
+    assert isinstance(nb.open_run(tmp_path / "study").trajectory, pandas.DataFrame)
+    shutil.rmtree(tmp_path / "study")
+    wrong = command("blackbox", "--optimizer", "random", "--population", "3", cwd=tmp_path)
+    assert wrong.returncode == 2 and "--population does not apply to random" in wrong.stderr
+    assert list(tmp_path.iterdir()) == []

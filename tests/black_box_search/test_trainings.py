@@ -1,0 +1,66 @@
+"""What a training on the simulated clock costs and tells."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from black_box_tables import BUDGETS, S1, s1_table, smooth_table
+
+import nasbench1shot1 as nb
+from nasbench1shot1.black_box_optimizer import Query
+from nasbench1shot1.black_box_search.trainings import TableTrainings
+
+CELLS = 2_685
+
+
+def three_repeats() -> nb.Table:
+    accuracies = np.broadcast_to(np.array([0.5, 0.6, 0.7]), (CELLS, 4, 3)).copy()
+    seconds = np.broadcast_to(np.array([10.0, 20.0, 30.0]), (CELLS, 4, 3)).copy()
+    return s1_table(accuracies, seconds)
+
+
+def test_error_and_time_come_from_the_same_random_repeat() -> None:
+    train = TableTrainings(S1, three_repeats(), None, np.random.default_rng(0))
+    found = Counter(tuple(train(Query(S1[7], 36))) for _ in range(600))
+    assert {(round(error, 9), seconds) for error, seconds in found} == {(0.5, 10.0), (0.4, 20.0), (0.3, 30.0)}
+    assert min(found.values()) > 150  # 200 expected
+
+
+def test_a_repeat_that_is_missing_is_never_drawn() -> None:
+    table = three_repeats()
+    accuracies = table.values("validation_accuracy", 36).copy()
+    stored = np.broadcast_to(accuracies[:, None, :], (CELLS, 4, 3)).copy()
+    stored[:, :, 1] = np.nan
+    train = TableTrainings(S1, s1_table(stored, np.ones((CELLS, 4, 3))), None, np.random.default_rng(0))
+    assert {round(train(Query(S1[7], 36)).validation_error, 9) for _ in range(50)} == {0.5, 0.3}
+    stored[:] = np.nan
+    train = TableTrainings(S1, s1_table(stored, np.ones((CELLS, 4, 3))), None, np.random.default_rng(0))
+    with pytest.raises(nb.OutOfDomainError, match=r"no validation accuracy with a training time for 's1:.*' at 36 epo"):
+        train(Query(S1[7], 36))
+
+
+def test_deduplication_pays_once_per_cell_and_budget() -> None:
+    train = TableTrainings(S1, three_repeats(), None, np.random.default_rng(0), deduplicate=True)
+    paid = train(Query(S1[7], 36))
+    assert paid.seconds > 0
+    assert [train(Query(S1[7], 36)) for _ in range(20)] == [(paid.validation_error, 0.0)] * 20
+    assert train(Query(S1[7], 108)).seconds > 0
+    copies = [arch for arch in map(S1.__getitem__, range(2_000)) if arch.cell == S1[7].cell and arch != S1[7]]
+    assert train(Query(copies[0], 36)) == (paid.validation_error, 0.0)
+
+
+def test_the_cost_on_nb201_is_the_training_and_one_evaluation() -> None:
+    space, table = nb.search_space("nb201"), nb.load_table("nb201")
+    arch = space[1234]
+    found = TableTrainings(space, table, None, np.random.default_rng(0))(Query(arch, 12))
+    known = table.query(arch, epochs=12, dataset="cifar10-valid")
+    assert found.validation_error == 1 - known.validation_accuracy
+    assert found.seconds == known.training_time + known.evaluation_time / 12
+    other = TableTrainings(space, table, "cifar100", np.random.default_rng(0))(Query(arch, 12))
+    assert other.validation_error == 1 - table.query(arch, epochs=12, dataset="cifar100").validation_accuracy
+
+
+def test_architectures_of_another_space_are_refused() -> None:
+    train = TableTrainings(S1, smooth_table(), None, np.random.default_rng(0))
+    with pytest.raises(nb.InvalidInputError, match="is not in s1"):
+        train(Query(nb.search_space("s2")[0], BUDGETS[0]))

@@ -1,0 +1,37 @@
+"""The conformance suite on all built-in black-box optimizers, and what it finds in faulty ones."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nasbench1shot1 as nb
+from nasbench1shot1.black_box_optimizer import Query
+from nasbench1shot1.conformance.black_box_optimizer import BlackBoxOptimizerConformance
+from nasbench1shot1.registry import BUILT_IN
+
+COSTLY = {"smac", "tpe", "bohb"}  # a model per training: these have tests of their own in tests/optimizers/black_box
+
+
+class TestBuiltIn(BlackBoxOptimizerConformance):
+    @pytest.fixture(params=[name for name in BUILT_IN["black_box_optimizers"] if name not in COSTLY])
+    def optimizer(self, request: pytest.FixtureRequest) -> str:
+        return request.param
+
+
+class Global(nb.BlackBoxOptimizer):
+    """Draws from numpy's global generator."""
+
+    def ask(self) -> Query:
+        return self.query(self.space[np.random.randint(len(self.space))])  # noqa: NPY002
+
+    def tell(self, query: Query, validation_error: float, seconds: float) -> None:
+        pass
+
+
+def test_the_suite_finds_a_global_generator(tmp_path: Path) -> None:
+    wanted = {"optimizer": f"{__name__}:Global", "evaluations": 5, "repeats": 3}
+    sys.modules.setdefault(__name__, sys.modules[Global.__module__])
+    with pytest.raises(AssertionError):
+        BlackBoxOptimizerConformance().test_the_generator_determines_a_search(wanted, "s1")

@@ -1,0 +1,60 @@
+"""Tables of s1's cells with known answers, and optimizers that ask for given architectures."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+import nasbench1shot1 as nb
+from nasbench1shot1.black_box_optimizer import Query
+from nasbench1shot1.hyperparameters import Hyperparameters
+from nasbench1shot1.nasbench101.encoding import to_arrays
+
+S1 = nb.search_space("s1")
+BUDGETS = (4, 12, 36, 108)
+
+
+def s1_table(accuracies: np.ndarray, seconds: np.ndarray, test_accuracies: np.ndarray | None = None) -> nb.Table:
+    """A measured table of s1's 2,685 cells: accuracies (2685, 4, repeats) in [0, 1], seconds likewise.
+
+    Rows are in the order of `S1.enumerate_cells()`, under made-up hashes that ascend.
+    """
+    codes = np.asarray(S1.enumerate_cells()[1])
+    digests = np.zeros((len(codes), 16), np.uint8)
+    digests[:, 12:] = np.arange(len(codes), dtype=">u4").view(np.uint8).reshape(-1, 4)
+    about = {"fidelity": "measured", "epochs": list(BUDGETS)}
+    values = {
+        "validation_accuracy": accuracies,
+        "test_accuracy": accuracies if test_accuracies is None else test_accuracies,
+        "training_time": seconds,
+    }
+    columns = {"hash": digests, "cell": codes, "trainable_parameters": np.arange(1, len(codes) + 1), **values}
+    columns["member_s1"] = np.arange(len(codes))
+    meta = {"name": "made-up", "version": "1", "epochs": list(BUDGETS), "repeats": accuracies.shape[2]}
+    return nb.Table.from_columns(columns, {**meta, "spaces": ["s1"], "columns": dict.fromkeys(values, about)})
+
+
+def convolutions() -> np.ndarray:
+    """How many vertices of each of s1's cells are 3×3 convolutions, (2685,)."""
+    return (to_arrays(np.asarray(S1.enumerate_cells()[1]))[1] == 0).sum(axis=1)
+
+
+def smooth_table(repeats: int = 1) -> nb.Table:
+    """A table whose accuracy grows with the 3×3 convolutions and the budget; the budget is the time in seconds."""
+    quality = 0.5 + 0.1 * convolutions()
+    accuracies = quality[:, None, None] - 0.1 / np.array(BUDGETS)[None, :, None] + np.zeros((1, 1, repeats))
+    seconds = np.broadcast_to(np.array(BUDGETS, float)[None, :, None], accuracies.shape).copy()
+    return s1_table(accuracies, seconds)
+
+
+class Asks(nb.BlackBoxOptimizer):
+    """Asks for given queries, in order, and notes what it is told."""
+
+    def __init__(self, queries: Sequence[Query | None], budgets: Sequence[int] = BUDGETS) -> None:
+        super().__init__(S1, Hyperparameters(), budgets[-1], budgets, np.random.default_rng(0))
+        self.queries, self.told = list(queries), []
+
+    def ask(self) -> Query | None:
+        return self.queries.pop(0) if self.queries else None
+
+    def tell(self, query: Query, validation_error: float, seconds: float) -> None:
+        self.told.append((query, validation_error, seconds))
