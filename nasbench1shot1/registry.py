@@ -22,6 +22,7 @@ BUILT_IN = {
         "s2": "nasbench1shot1.search_spaces.search_space_2:SPACE",
         "s3": "nasbench1shot1.search_spaces.search_space_3:SPACE",
         "nb101": "nasbench1shot1.search_spaces.nasbench101:SPACE",
+        "nb101-mini": "nasbench1shot1.search_spaces.nasbench101:MINI",
         "nb201": "nasbench1shot1.search_spaces.nasbench201:SPACE",
     },
     "optimizers": {

@@ -1,19 +1,17 @@
 """The interface of search spaces, and of spaces that one-shot methods can search."""
 
 import operator
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.configurable import Configurable
 from nasbench1shot1.errors import InvalidInputError, unknown_name
-
-if TYPE_CHECKING:
-    from ConfigSpace import Configuration, ConfigurationSpace
 
 Weights = Mapping[str, Any]
 """Mixing weights or raw architecture parameters: a tensor or array for every key of `mixing_shapes()`."""
@@ -39,8 +37,8 @@ class Choice:
     picks: int
 
 
-class SearchSpace(ABC):
-    """A finite set of architectures.
+class SearchSpace(Configurable):
+    """A finite set of architectures. `Configurable` has the methods that convert configurations and integers.
 
     Architectures are numbered densely: `space[i]` and `space.index(arch)` are inverse for 0 ≤ i < len(space).
 
@@ -113,24 +111,17 @@ class SearchSpace(ABC):
         """Return all architectures that differ by one elementary change."""
 
     def mutate(self, arch: Architecture, rng: np.random.Generator) -> Architecture:
-        """Draw one of the neighbours of an architecture uniformly."""
+        """Draw one of the neighbours of an architecture uniformly; raises InvalidInputError as `index` does."""
         neighbours = self.neighbours(arch)
         return neighbours[int(rng.integers(len(neighbours)))]
 
-    @abstractmethod
-    def configuration_space(self) -> "ConfigurationSpace":
-        """Return the choices of the space as a ConfigSpace space."""
+    def published_mutate(self, arch: Architecture, rng: np.random.Generator) -> Architecture:
+        """Draw a child as the benchmark's published regularized evolution does; by default one of the neighbours.
 
-    @abstractmethod
-    def from_configuration(self, configuration: "Configuration | Mapping[str, Any]") -> Architecture:
-        """Return the architecture of a configuration.
-
-        Raises InvalidInputError if a value is missing or unknown, or if the architecture is not in the space.
+        A child may equal its parent if the published mutation allows it. Raises InvalidInputError if `arch` is not in
+        the space.
         """
-
-    @abstractmethod
-    def to_configuration(self, arch: Architecture) -> "Configuration":
-        """Return the configuration of an architecture; inverse of `from_configuration`."""
+        return self.mutate(arch, rng)
 
     def without_loose_ends(self, arch: Architecture) -> Architecture:
         """Return the architecture of the kind "no_loose_ends" with the same live part.

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,24 +10,19 @@ from numpy.typing import NDArray
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import InvalidInputError, unknown_name
 from nasbench1shot1.nasbench101.architecture import CellArchitecture, live_blocks
-from nasbench1shot1.nasbench101.cell import OPERATIONS
 from nasbench1shot1.nasbench101.encoding import Encodings
 from nasbench1shot1.nasbench101.numbering import canonical
-from nasbench1shot1.search_spaces import configurations, wirings
+from nasbench1shot1.search_spaces import wirings
 from nasbench1shot1.search_spaces.counting import counting_rules
 from nasbench1shot1.search_spaces.distinct_cells import DistinctCells, distinct_cells, lowest_of_each
 from nasbench1shot1.search_spaces.membership import member
-from nasbench1shot1.search_spaces.neighbourhood import operation_changes, parent_exchanges
+from nasbench1shot1.search_spaces.parent_choices import N_OPERATIONS as N_OPERATIONS
+from nasbench1shot1.search_spaces.parent_choices import ParentChoices
 from nasbench1shot1.search_spaces.wirings import Wiring, all_wirings, canonical_wiring, check_parents, encodings
-from nasbench1shot1.space import Choice, Numbers, OneShotSpace, Weights
-
-if TYPE_CHECKING:
-    from ConfigSpace import Configuration, ConfigurationSpace
-
-N_OPERATIONS = len(OPERATIONS)
+from nasbench1shot1.space import Choice, Numbers, Weights
 
 
-class ChoiceBlockSpace(OneShotSpace):
+class ChoiceBlockSpace(ParentChoices):
     """All cells in which block j (and the output) takes a fixed number of its predecessors as parents.
 
     Nodes are numbered 0 (input), 1…n (choice blocks), n + 1 (output); block j may read nodes 0…j - 1, the output
@@ -70,11 +64,6 @@ class ChoiceBlockSpace(OneShotSpace):
         self.name, self.id, self.n_parents = name, id, n_parents
         self.paper_counts = dict(paper_counts or {})
         self.paper_loose_end_rule = paper_loose_end_rule
-
-    @property
-    def n_blocks(self) -> int:
-        """Number of choice blocks."""
-        return len(self.n_parents) - 1
 
     def __repr__(self) -> str:
         return f"ChoiceBlockSpace('{self.id}', n_parents={self.n_parents})"
@@ -207,18 +196,13 @@ class ChoiceBlockSpace(OneShotSpace):
         """Every wiring without loose ends, with all labellings of its live blocks."""
         return ((i, wirings.labellings(len(live_blocks(self.wirings[i])))) for i in self.loose_end_free_wirings)
 
-    # Sampling and moving ---------------------------------------------------------------------------------------
+    # Sampling --------------------------------------------------------------------------------------------------
 
     def sample(self, rng: np.random.Generator, loose_ends: bool = True) -> CellArchitecture:
         """Draw an architecture uniformly from "loose_ends" (every encoding) or from "no_loose_ends"."""
         if loose_ends:
             return self[int(rng.integers(len(self)))]
         return self[int(rng.choice(self._loose_end_free))]
-
-    def neighbours(self, arch: Architecture) -> list[CellArchitecture]:
-        """Return all architectures that differ in one operation, then all that differ in one parent of a node."""
-        arch = member(self, arch)
-        return operation_changes(arch) + parent_exchanges(arch)
 
     # Mixing weights --------------------------------------------------------------------------------------------
 
@@ -273,20 +257,6 @@ class ChoiceBlockSpace(OneShotSpace):
                 weights[key][list(parents)] = 1
         weights["operations"][range(self.n_blocks), arch.operations] = 1
         return weights
-
-    # ConfigSpace -----------------------------------------------------------------------------------------------
-
-    def configuration_space(self) -> "ConfigurationSpace":
-        """Return categoricals `choice_block_{i}_op` and `choice_block_{i}_parents` ("0,2"); i = n + 1 is the output."""
-        return configurations.configuration_space(self)
-
-    def from_configuration(self, configuration: "Configuration | Mapping[str, Any]") -> CellArchitecture:
-        """Return the architecture of a configuration of `configuration_space()`, or of a mapping with its keys."""
-        return configurations.from_configuration(self, configuration)
-
-    def to_configuration(self, arch: Architecture) -> "Configuration":
-        """Return the configuration of an architecture; raises InvalidInputError if it is not in this space."""
-        return configurations.to_configuration(self, member(self, arch))
 
 
 def _largest(weights: NDArray[np.float64], k: int) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from nasbench1shot1.errors import InvalidInputError, unknown_name
 from nasbench1shot1.nasbench101.architecture import CellArchitecture
-from nasbench1shot1.nasbench101.encoding import MAX_VERTICES, OPERATIONS
+from nasbench1shot1.nasbench101.encoding import OPERATIONS
 
 if TYPE_CHECKING:
     from ConfigSpace import Configuration, ConfigurationSpace
@@ -26,12 +26,16 @@ class Named(Protocol):
         """Short name of the space."""
 
 
-class Wirings(Named, Protocol):
-    """The part of a choice-block space's interface that configurations need."""
+class Blocks(Named, Protocol):
+    """The part of a space's interface that configurations of edges need."""
 
     @property
     def n_blocks(self) -> int:
         """Number of choice blocks."""
+
+
+class Wirings(Blocks, Protocol):
+    """The part of a choice-block space's interface that configurations need."""
 
     @property
     def n_parents(self) -> tuple[int, ...]:
@@ -68,30 +72,31 @@ def to_configuration(space: Wirings, arch: CellArchitecture) -> "Configuration":
     return Configuration(configuration_space(space), values=values)
 
 
-def edge_configuration_space(space: Named) -> "ConfigurationSpace":
+def edge_configuration_space(space: Blocks) -> "ConfigurationSpace":
     """Return the categoricals `choice_block_{i}_op`, and `edge_{x}_{y}` (0 or 1) for vertices x < y."""
     from ConfigSpace import Categorical, ConfigurationSpace
 
     configurations = ConfigurationSpace(name=space.id)
-    configurations.add(Categorical(_operation_key(block), OPERATIONS) for block in range(1, MAX_VERTICES - 1))
-    configurations.add(Categorical(_edge_key(x, y), [0, 1]) for y in range(1, MAX_VERTICES) for x in range(y))
+    configurations.add(Categorical(_operation_key(block), OPERATIONS) for block in range(1, space.n_blocks + 1))
+    configurations.add(Categorical(_edge_key(x, y), [0, 1]) for y in range(1, space.n_blocks + 2) for x in range(y))
     return configurations
 
 
-def from_edges(space: Named, configuration: "Configuration | Mapping[str, Any]") -> CellArchitecture:
+def from_edges(space: Blocks, configuration: "Configuration | Mapping[str, Any]") -> CellArchitecture:
     """Return the architecture, perhaps invalid, of a configuration of edges.
 
     Raises InvalidInputError if a value is missing or unknown.
     """
     values = dict(configuration)
-    operations = _operations(values, MAX_VERTICES - 2)
+    operations = _operations(values, space.n_blocks)
     parents = tuple(
-        tuple(x for x in range(y) if chosen(values, _edge_key(x, y), ("0", "1")) == "1") for y in range(1, MAX_VERTICES)
+        tuple(x for x in range(y) if chosen(values, _edge_key(x, y), ("0", "1")) == "1")
+        for y in range(1, space.n_blocks + 2)
     )
     return CellArchitecture(space.name, parents, operations)
 
 
-def to_edges(space: Named, arch: CellArchitecture) -> "Configuration":
+def to_edges(space: Blocks, arch: CellArchitecture) -> "Configuration":
     """Return the configuration of an architecture of the space."""
     from ConfigSpace import Configuration
 

@@ -1,9 +1,7 @@
 """NAS-Bench-101 itself (Ying et al. 2019, section 2): every cell of at most seven vertices and nine edges."""
 
-from collections.abc import Mapping
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,80 +9,98 @@ from numpy.typing import NDArray
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import InvalidInputError, unknown_name
 from nasbench1shot1.nasbench101.architecture import CellArchitecture
-from nasbench1shot1.nasbench101.encoding import EDGE_BITS, MAX_EDGES, OPERATIONS, VERTEX_BIT, Encodings
+from nasbench1shot1.nasbench101.encoding import (
+    EDGE_BITS,
+    MAX_EDGES,
+    MAX_VERTICES,
+    VERTEX_BIT,
+    Encodings,
+)
 from nasbench1shot1.nasbench101.numbering import canonical
-from nasbench1shot1.search_spaces import configurations, edge_masks
+from nasbench1shot1.search_spaces import edge_masks
 from nasbench1shot1.search_spaces.distinct_cells import DistinctCells, distinct_cells, lowest_of_each
-from nasbench1shot1.search_spaces.edge_masks import RULES, mask_of, parents_of
-from nasbench1shot1.search_spaces.membership import member
-from nasbench1shot1.search_spaces.neighbourhood import operation_changes
+from nasbench1shot1.search_spaces.edge_choices import N_OPERATIONS, EdgeChoices
+from nasbench1shot1.search_spaces.edge_masks import RULES, mask_of, n_edges, parents_of
 from nasbench1shot1.search_spaces.wirings import labellings
-from nasbench1shot1.space import Numbers, SearchSpace
+from nasbench1shot1.space import Numbers
 
-if TYPE_CHECKING:
-    from ConfigSpace import Configuration, ConfigurationSpace
-
-N_BLOCKS = 5
-N_LABELLINGS: int = len(OPERATIONS) ** N_BLOCKS
+_NAMES = {MAX_VERTICES: "nb101", 6: "nb101-mini"}
 _EVERY = "all"
 
 
-class NASBench101Space(SearchSpace):
-    """All valid encodings: 21 possible edges among seven vertices, and five operations.
+class NASBench101Space(EdgeChoices):
+    """All valid encodings of V vertices: a choice for every possible edge, and an operation for every block.
 
-    Vertex 0 is the input, 1 to 5 are choice blocks, 6 is the output; any vertex may have no parents. An encoding
-    is valid if it has a path from input to output and at most nine edges. The paper does not say which edges count:
-    "pruned" counts the edges that are left after pruning, as `nasbench.api` does; "raw" counts all edges. Of the
-    509,607,936 encodings, 373,754,169 and 139,359,042 are valid.
+    The first vertex is the input, the last one the output, and those between are choice blocks; any vertex may have no
+    parents. An encoding is valid if it has a path from input to output and at most nine edges. The paper does not say
+    which edges count: "pruned" counts the edges that are left after pruning, as `nasbench.api` does; "raw" counts all
+    edges. NAS-Bench-101 has seven vertices, 21 possible edges and five operations: 373,754,169 and 139,359,042 of its
+    509,607,936 encodings are valid. NAS-Bench-Mini (figure 8) has at most six vertices: 15 edges and
+    four operations.
 
-    Numbers follow the valid sets of edges, ascending as masks of 21 bits (`edge_masks`), and within each set the
-    operations with the last block fastest. The three kinds of architectures:
+    Numbers follow the valid sets of edges, ascending as masks (`edge_masks`), and within each set the operations with
+    the last block fastest. The three kinds of architectures:
         "loose_ends": every valid encoding;
-        "no_loose_ends": one architecture for each distinct pruned labelled graph, 1,293,208: vertices on a path first,
-            in their order, the others without edges and with operation 0;
-        "unique": one architecture for each distinct cell: the one with the lowest number, 423,624.
+        "no_loose_ends": one architecture for each distinct pruned labelled graph, 1,293,208 in NAS-Bench-101: vertices
+            on a path first, in their order, the others without edges and with operation 0;
+        "unique": one architecture for each distinct cell: the one with the lowest number, 423,624 in NAS-Bench-101.
 
-    Architectures under both rules belong to "nb101"; the numbers differ, and so does `id`.
+    The name depends on the number of vertices only; under each rule, architectures have other numbers and the space
+    another `id`.
     """
 
-    name = "nb101"
     kinds = ("loose_ends", "no_loose_ends", "unique")
 
-    def __init__(self, rule: str = "pruned") -> None:
-        """Choose which edges count; raises InvalidInputError unless the rule is "pruned" or "raw"."""
+    def __init__(self, rule: str = "pruned", n_vertices: int = MAX_VERTICES) -> None:
+        """Choose which edges count and how many vertices an encoding has.
+
+        Raises InvalidInputError unless the rule is "pruned" or "raw" and there are 3 to 7 vertices.
+        """
         if rule not in RULES:
             raise unknown_name("rule of validity", rule, RULES)
-        self.rule = rule
-        self.id = "nb101-v1" if rule == "pruned" else "nb101-raw-v1"
+        if n_vertices not in range(3, MAX_VERTICES + 1):
+            raise InvalidInputError(f"an encoding cannot have {n_vertices} vertices: give 3 to {MAX_VERTICES}")
+        self.rule, self.n_vertices = rule, n_vertices
+        self.name = _NAMES.get(n_vertices, f"nb101-{n_vertices}-vertices")
+        self.id = f"{self.name}-v1" if rule == "pruned" else f"{self.name}-raw-v1"
 
     def __repr__(self) -> str:
-        return f"NASBench101Space('{self.rule}')"
+        return f"NASBench101Space('{self.rule}', {self.n_vertices})"
 
     # Numbers ---------------------------------------------------------------------------------------------------
 
     @cached_property
     def _masks(self) -> edge_masks.Masks:
-        """The valid sets of edges, ascending, 6 MB."""
-        masks = edge_masks.all_masks()
-        return masks[edge_masks.is_valid(masks, self.rule)]
+        """The valid sets of edges, ascending; 6 MB for seven vertices."""
+        masks = edge_masks.all_masks(self.n_vertices)
+        return masks[edge_masks.is_valid(masks, self.rule, self.n_vertices)]
 
     @cached_property
     def _rank(self) -> NDArray[np.int32]:
-        """The position of every mask in `_masks`, -1 for invalid masks, 8 MB."""
-        rank = np.full(edge_masks.N_MASKS, -1, np.int32)
+        """The position of every mask in `_masks`, -1 for invalid masks; 8 MB for seven vertices."""
+        rank = np.full(1 << n_edges(self.n_vertices), -1, np.int32)
         rank[self._masks] = np.arange(len(self._masks))
         return rank
 
     @cached_property
     def _labellings(self) -> list[tuple[int, ...]]:
-        return list(product(range(len(OPERATIONS)), repeat=N_BLOCKS))
+        return list(product(range(N_OPERATIONS), repeat=self.n_blocks))
+
+    @cached_property
+    def _place_of_labelling(self) -> dict[tuple[int, ...], int]:
+        return {operations: place for place, operations in enumerate(self._labellings)}
+
+    def has_graph(self, mask: int) -> bool:
+        """Return whether a set of edges (`edge_masks`) is valid."""
+        return bool(self._rank[mask] >= 0)
 
     def __len__(self) -> int:
-        return len(self._masks) * N_LABELLINGS
+        return len(self._masks) * len(self._labellings)
 
     def __getitem__(self, index: int) -> CellArchitecture:
-        rank, labelling = divmod(self.checked_number(index), N_LABELLINGS)
-        return CellArchitecture.unchecked(self.name, parents_of(int(self._masks[rank])), self._labellings[labelling])
+        rank, labelling = divmod(self.checked_number(index), len(self._labellings))
+        parents = parents_of(int(self._masks[rank]), self.n_vertices)
+        return CellArchitecture.unchecked(self.name, parents, self._labellings[labelling])
 
     def index(self, arch: Architecture) -> int:
         """Return the number of an architecture.
@@ -94,15 +110,14 @@ class NASBench101Space(SearchSpace):
                 many edges.
         """
         self.check_architecture(arch)
-        if not isinstance(arch, CellArchitecture) or arch.space != self.name or len(arch.operations) != N_BLOCKS:
-            raise InvalidInputError(f"'{arch}' is not in {self.name}, whose architectures all have {N_BLOCKS} blocks")
+        if not isinstance(arch, CellArchitecture) or arch.space != self.name or len(arch.operations) != self.n_blocks:
+            raise InvalidInputError(
+                f"'{arch}' is not in {self.name}, whose architectures all have {self.n_blocks} blocks"
+            )
         rank = int(self._rank[mask_of(arch.parents)])
         if rank < 0:
             raise InvalidInputError(f"'{arch}' is not in {self.name}: {self._fault(arch)}")
-        labelling = 0
-        for operation in arch.operations:
-            labelling = labelling * len(OPERATIONS) + operation
-        return rank * N_LABELLINGS + labelling
+        return rank * len(self._labellings) + self._place_of_labelling[arch.operations]
 
     def _fault(self, arch: CellArchitecture) -> str:
         if not arch.cell.ops:
@@ -132,8 +147,9 @@ class NASBench101Space(SearchSpace):
         if rule not in [*RULES, _EVERY]:
             raise unknown_name(f"rule of counting '{kind}'", rule, [*RULES, _EVERY])
         if rule == _EVERY:
-            return edge_masks.N_MASKS * N_LABELLINGS
-        return int(edge_masks.is_valid(edge_masks.all_masks(), rule).sum()) * N_LABELLINGS
+            return len(self._labellings) << n_edges(self.n_vertices)
+        masks = edge_masks.all_masks(self.n_vertices)
+        return int(edge_masks.is_valid(masks, rule, self.n_vertices).sum()) * len(self._labellings)
 
     def numbers(self, kind: str) -> Numbers:
         """Return the numbers of all architectures of a kind, ascending, (count(kind),)."""
@@ -145,7 +161,7 @@ class NASBench101Space(SearchSpace):
     def encodings(self, kind: str = "unique") -> Encodings:
         """Return the pruned cells of "no_loose_ends" or "unique" as integers, in the order of `numbers`.
 
-        Cells of "unique" are numbered canonically (`nasbench101.numbering`): 423,624 in half a second.
+        Cells of "unique" are numbered canonically (`nasbench101.numbering`), 423,624 of them in half a second.
         """
         if kind == "loose_ends":
             raise InvalidInputError(
@@ -155,27 +171,28 @@ class NASBench101Space(SearchSpace):
         return (self._distinct if kind == "unique" else self._loose_end_free)[1]
 
     def enumerate_cells(self) -> tuple[NDArray[np.int64], Encodings]:
-        """Return the lowest number and the canonical encoding of every distinct cell, (423624,) each."""
+        """Return the lowest number and the canonical encoding of every distinct cell, (C,) each."""
         return self._distinct
 
     @property
     def definition(self) -> str:
         """A string that determines the meaning of the numbers of architectures."""
-        return self.rule
+        return self.rule if self.n_vertices == MAX_VERTICES else f"{self.rule}, {self.n_vertices} vertices"
 
     @cached_property
     def distinct_cells(self) -> DistinctCells:
-        """The 423,624 distinct cells with their hashes, from the cache or in about half a minute."""
+        """The distinct cells with their hashes, from the cache, or for seven vertices in about half a minute."""
         return distinct_cells(self)
 
     @cached_property
     def _loose_end_free(self) -> tuple[NDArray[np.int64], Encodings]:
         """Numbers and encodings, ascending by number."""
-        masks, graphs = edge_masks.pruned_graphs()
+        masks, graphs = edge_masks.pruned_graphs(self.n_vertices)
         n_inner = (graphs >> np.uint64(VERTEX_BIT)).astype(np.int64) - 2
-        parts = [_labelled(masks[n_inner == n], graphs[n_inner == n], n) for n in range(N_BLOCKS + 1)]
+        sizes = range(self.n_blocks + 1)
+        parts = [_labelled(masks[n_inner == n], graphs[n_inner == n], n, self.n_blocks) for n in sizes]
         masks, labelling, codes = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-        numbers = self._rank[masks].astype(np.int64) * N_LABELLINGS + labelling
+        numbers = self._rank[masks].astype(np.int64) * len(self._labellings) + labelling
         order = np.argsort(numbers)
         return _read_only(numbers[order], codes[order])
 
@@ -185,7 +202,7 @@ class NASBench101Space(SearchSpace):
         numbers, codes = self._loose_end_free
         return _read_only(*lowest_of_each(numbers, canonical(codes)))
 
-    # Sampling and moving ---------------------------------------------------------------------------------------
+    # Sampling --------------------------------------------------------------------------------------------------
 
     def sample(self, rng: np.random.Generator, loose_ends: bool = True) -> Architecture:
         """Draw an architecture uniformly from "loose_ends" (every valid encoding) or from "no_loose_ends".
@@ -197,39 +214,14 @@ class NASBench101Space(SearchSpace):
             return self[int(rng.integers(len(self)))]
         return self[int(rng.choice(self._loose_end_free[0]))]
 
-    def neighbours(self, arch: Architecture) -> list[CellArchitecture]:
-        """Return all valid encodings at edit distance one: first changed operations, then added or removed edges."""
-        arch = member(self, arch)
-        mask = mask_of(arch.parents)
-        flipped = [mask ^ 1 << bit for bit in range(EDGE_BITS)]
-        return operation_changes(arch) + [
-            CellArchitecture.unchecked(self.name, parents_of(other), arch.operations)
-            for other in flipped
-            if self._rank[other] >= 0
-        ]
-
-    # ConfigSpace -----------------------------------------------------------------------------------------------
-
-    def configuration_space(self) -> "ConfigurationSpace":
-        """Return categoricals `edge_{x}_{y}` (0 or 1) and `choice_block_{i}_op`; some configurations are invalid."""
-        return configurations.edge_configuration_space(self)
-
-    def from_configuration(self, configuration: "Configuration | Mapping[str, Any]") -> Architecture:
-        """Return the architecture of a configuration; raises InvalidInputError if it is not valid."""
-        return member(self, configurations.from_edges(self, configuration))
-
-    def to_configuration(self, arch: Architecture) -> "Configuration":
-        """Return the configuration of an architecture; raises InvalidInputError if it is not in this space."""
-        return configurations.to_edges(self, member(self, arch))
-
 
 def _labelled(
-    masks: edge_masks.Masks, graphs: Encodings, n_inner: int
+    masks: edge_masks.Masks, graphs: Encodings, n_inner: int, n_blocks: int
 ) -> tuple[edge_masks.Masks, NDArray[np.int64], Encodings]:
     """Return masks, labelling positions and encodings of all labellings of pruned graphs of one size."""
     labels = labellings(n_inner)
     places = np.arange(n_inner)
-    labelling = labels @ len(OPERATIONS) ** (N_BLOCKS - 1 - places)
+    labelling = labels @ N_OPERATIONS ** (n_blocks - 1 - places)
     bits = (labels << 2 * places).sum(axis=1).astype(np.uint64) << np.uint64(EDGE_BITS)
     return (
         np.repeat(masks, len(labels)),
@@ -244,3 +236,7 @@ def _read_only(numbers: NDArray[np.int64], codes: Encodings) -> tuple[NDArray[np
 
 
 SPACE = NASBench101Space()
+"""NAS-Bench-101."""
+
+MINI = NASBench101Space(n_vertices=6)
+"""NAS-Bench-Mini."""

@@ -1,24 +1,27 @@
 """NAS-Bench-201's topology space (Dong and Yang 2020, section 2.1): an operation for each edge of a four-node cell."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.configurable import checked_values
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.nasbench201.architecture import SPACE_NAME, EdgeArchitecture
 from nasbench1shot1.nasbench201.numbering import N_ARCHITECTURES, all_operations, index_of
-from nasbench1shot1.nasbench201.operations import EDGE_NAMES, EDGES, OPERATIONS
+from nasbench1shot1.nasbench201.operations import EDGE_NAMES, EDGES, N_NODES, OPERATIONS
 from nasbench1shot1.nasbench201.topology import unique_indices
 from nasbench1shot1.search_spaces.configurations import chosen
+from nasbench1shot1.search_spaces.neighbourhood import with_another_operation
 from nasbench1shot1.space import Choice, Numbers, OneShotSpace, Weights
 
 if TYPE_CHECKING:
     from ConfigSpace import Configuration, ConfigurationSpace
 
 N_EDGES, N_OPERATIONS = len(EDGES), len(OPERATIONS)
+_N_CHANGES = N_EDGES * (N_OPERATIONS - 1)
 _ZERO_RULE = {"unique_skip_connect": False, "unique": True}
 
 
@@ -101,12 +104,24 @@ class NASBench201Space(OneShotSpace):
     def neighbours(self, arch: Architecture) -> list[EdgeArchitecture]:
         """Return the 24 architectures that differ in the operation of one edge, edge by edge."""
         now = self._operations(arch)
-        return [
-            self._architecture((*now[:edge], operation, *now[edge + 1 :]))
-            for edge in range(N_EDGES)
-            for operation in range(N_OPERATIONS)
-            if operation != now[edge]
-        ]
+        return [self._architecture(with_another_operation(now, number, N_OPERATIONS)) for number in range(_N_CHANGES)]
+
+    def mutate(self, arch: Architecture, rng: np.random.Generator) -> EdgeArchitecture:
+        """Draw one of the neighbours of an architecture uniformly; raises InvalidInputError as `index` does."""
+        number = int(rng.random() * _N_CHANGES)
+        return self._architecture(with_another_operation(self._operations(arch), number, N_OPERATIONS))
+
+    def published_mutate(self, arch: Architecture, rng: np.random.Generator) -> EdgeArchitecture:
+        """Draw a child as NAS-Bench-201's published regularized evolution does.
+
+        It draws one of the three nodes with inputs, then one of the node's edges, then another operation of that edge.
+        The edge 1<-0 therefore changes three times as often as 3<-0 (D-X-Y/AutoDL-Projects, f46486e,
+        `exps/NAS-Bench-201-algos/R_EA.py`, `mutate_arch_func`). Raises InvalidInputError as `index` does.
+        """
+        node = 1 + int(rng.random() * (N_NODES - 1))
+        edge = node * (node - 1) // 2 + int(rng.random() * node)
+        number = edge * (N_OPERATIONS - 1) + int(rng.random() * (N_OPERATIONS - 1))
+        return self._architecture(with_another_operation(self._operations(arch), number, N_OPERATIONS))
 
     # Mixing weights --------------------------------------------------------------------------------------------
 
@@ -133,6 +148,23 @@ class NASBench201Space(OneShotSpace):
     def one_hot(self, arch: Architecture) -> dict[str, NDArray[np.float32]]:
         """Return mixing weights that compute exactly this architecture: 1 for chosen operations, 0 for all others."""
         return {self.operation_key: np.eye(N_OPERATIONS, dtype=np.float32)[list(self._operations(arch))]}
+
+    # Integers --------------------------------------------------------------------------------------------------
+
+    def variables(self) -> tuple[int, ...]:
+        """Return the number of operations of each of the six edges."""
+        return (N_OPERATIONS,) * N_EDGES
+
+    def values_of(self, arch: Architecture) -> tuple[int, ...]:
+        """Return the operation of each edge; raises InvalidInputError if the architecture is not in this space."""
+        return self._operations(arch)
+
+    def from_values(self, values: Sequence[int]) -> EdgeArchitecture:
+        """Return the architecture with these operations; inverse of `values_of`.
+
+        Raises InvalidInputError if there are not six integers, or an operation does not exist.
+        """
+        return self._architecture(checked_values(self.name, values, self.variables()))
 
     # ConfigSpace -----------------------------------------------------------------------------------------------
 

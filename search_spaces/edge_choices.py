@@ -1,0 +1,141 @@
+"""Moves and configurations of spaces in which every possible edge is there or not."""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import compress
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.configurable import checked_values
+from nasbench1shot1.nasbench101.architecture import CellArchitecture
+from nasbench1shot1.nasbench101.encoding import OPERATIONS, edge_bit
+from nasbench1shot1.search_spaces import configurations
+from nasbench1shot1.search_spaces.edge_masks import mask_of, n_edges, parents_of
+from nasbench1shot1.search_spaces.membership import member
+from nasbench1shot1.search_spaces.neighbourhood import operation_changes, with_another_operation
+from nasbench1shot1.space import SearchSpace
+
+if TYPE_CHECKING:
+    from ConfigSpace import Configuration, ConfigurationSpace
+
+N_OPERATIONS = len(OPERATIONS)
+
+
+class EdgeChoices(SearchSpace):
+    """The part of `NASBench101Space` that mutates encodings and converts their choices.
+
+    Attributes:
+        n_vertices: number of vertices of an encoding, input and output among them.
+    """
+
+    n_vertices: int
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of choice blocks: all vertices except input and output."""
+        return self.n_vertices - 2
+
+    @abstractmethod
+    def has_graph(self, mask: int) -> bool:
+        """Return whether a set of edges (`edge_masks`) is valid."""
+
+    # Moving ----------------------------------------------------------------------------------------------------
+
+    def neighbours(self, arch: Architecture) -> list[CellArchitecture]:
+        """Return all valid encodings at edit distance one: first changed operations, then added or removed edges."""
+        arch = member(self, arch)
+        flipped = (mask_of(arch.parents) ^ 1 << bit for bit in range(n_edges(self.n_vertices)))
+        return operation_changes(arch) + [self._with_graph(arch, mask) for mask in flipped if self.has_graph(mask)]
+
+    def mutate(self, arch: Architecture, rng: np.random.Generator) -> CellArchitecture:
+        """Draw one of the neighbours of an architecture uniformly; raises InvalidInputError as `index` does.
+
+        A change that gives an invalid encoding is drawn again.
+        """
+        arch, n_changes = member(self, arch), self.n_blocks * (N_OPERATIONS - 1)
+        mask, n_moves = mask_of(arch.parents), n_changes + n_edges(self.n_vertices)
+        while (number := int(rng.random() * n_moves)) >= n_changes:
+            if self.has_graph(flipped := mask ^ 1 << number - n_changes):
+                return self._with_graph(arch, flipped)
+        return self._with_another_operation(arch, number)
+
+    def published_mutate(self, arch: Architecture, rng: np.random.Generator) -> CellArchitecture:
+        """Draw a child as the regularized evolution in the companion code of NAS-Bench-101's authors does.
+
+        It draws one choice among edges and operations, 26 in NAS-Bench-101, and gives it another value: an edge is
+        flipped, an operation is replaced by one of the other two. An operation change is therefore half as likely as
+        under `mutate` (automl/nas_benchmarks, 1b09906, `run_regularized_evolution.py`, `mutate_arch`). That code also
+        keeps invalid children in the population, with an error of 1 and no cost; here, a change that gives an invalid
+        encoding is drawn again. Raises InvalidInputError as `index` does.
+        """
+        arch = member(self, arch)
+        mask, n_choices = mask_of(arch.parents), self.n_blocks + n_edges(self.n_vertices)
+        while (choice := int(rng.random() * n_choices)) >= self.n_blocks:
+            if self.has_graph(flipped := mask ^ 1 << choice - self.n_blocks):
+                return self._with_graph(arch, flipped)
+        number = choice * (N_OPERATIONS - 1) + int(rng.random() * (N_OPERATIONS - 1))
+        return self._with_another_operation(arch, number)
+
+    def _with_graph(self, arch: CellArchitecture, mask: int) -> CellArchitecture:
+        return CellArchitecture.unchecked(self.name, parents_of(mask, self.n_vertices), arch.operations)
+
+    def _with_another_operation(self, arch: CellArchitecture, number: int) -> CellArchitecture:
+        operations = with_another_operation(arch.operations, number, N_OPERATIONS)
+        return CellArchitecture.unchecked(self.name, arch.parents, operations)
+
+    # Integers --------------------------------------------------------------------------------------------------
+
+    def variables(self) -> tuple[int, ...]:
+        """Return the number of values of each choice: 3 for each block's operation, then 2 for each possible edge."""
+        return self._variables
+
+    def values_of(self, arch: Architecture) -> tuple[int, ...]:
+        """Return the operation of each block and, for each possible edge, 1 if it is there or else 0.
+
+        Edges x → y ascend by x, then by y. Raises InvalidInputError as `index` does.
+        """
+        arch = member(self, arch)
+        mask = mask_of(arch.parents)
+        return (*arch.operations, *[mask >> bit & 1 for bit in self._bits])
+
+    def from_values(self, values: Sequence[int]) -> CellArchitecture:
+        """Return the architecture with these values; inverse of `values_of`.
+
+        Raises InvalidInputError if there is not one integer for each of `variables()`, a value does not exist, or the
+        encoding is not valid.
+        """
+        checked = checked_values(self.name, values, self._variables)
+        mask = sum(compress(self._flags, checked[self.n_blocks :]))
+        parents = parents_of(mask, self.n_vertices)
+        arch = CellArchitecture.unchecked(self.name, parents, checked[: self.n_blocks])
+        return arch if self.has_graph(mask) else member(self, arch)
+
+    @cached_property
+    def _variables(self) -> tuple[int, ...]:
+        return (N_OPERATIONS,) * self.n_blocks + (2,) * n_edges(self.n_vertices)
+
+    @cached_property
+    def _bits(self) -> list[int]:
+        """The bit of every possible edge, in the order of the hyperparameters."""
+        return [edge_bit(x, y) for x in range(self.n_vertices) for y in range(x + 1, self.n_vertices)]
+
+    @cached_property
+    def _flags(self) -> list[int]:
+        return [1 << bit for bit in self._bits]
+
+    # ConfigSpace -----------------------------------------------------------------------------------------------
+
+    def configuration_space(self) -> "ConfigurationSpace":
+        """Return categoricals `edge_{x}_{y}` (0 or 1) and `choice_block_{i}_op`; some configurations are invalid."""
+        return configurations.edge_configuration_space(self)
+
+    def from_configuration(self, configuration: "Configuration | Mapping[str, Any]") -> Architecture:
+        """Return the architecture of a configuration; raises InvalidInputError if it is not valid."""
+        return member(self, configurations.from_edges(self, configuration))
+
+    def to_configuration(self, arch: Architecture) -> "Configuration":
+        """Return the configuration of an architecture; raises InvalidInputError if it is not in this space."""
+        return configurations.to_edges(self, member(self, arch))
