@@ -84,7 +84,9 @@ class Evolution(BlackBoxOptimizer):
         kind = self.hyperparameters.mutation
         if kind == "rate":
             return self._mutated_with_rate(arch)
-        return (self.space.published_mutate if kind == "published" else self.space.mutate)(arch, self.rng)
+        if kind == "published":
+            return self.space.published_mutate(arch, self.rng)
+        return self.space.mutate(arch, self.rng)
 
     def _mutated_with_rate(self, arch: Architecture) -> Architecture:
         """Change every choice independently; draw again where the result is invalid, as NAS-Bench-101's example does.
