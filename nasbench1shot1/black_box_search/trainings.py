@@ -32,7 +32,11 @@ class TableTrainings:
         deduplicate: bool = False,
     ) -> None:
         self._space, self._table, self._rng = space, table, rng
-        self._training = table.objective(dataset).validation
+        training = table.objective(dataset).validation
+        self._repeats = list(range(table.repeats))
+        self._accuracy = table.reader("validation_accuracy", training)
+        self._seconds = table.reader("training_time", training)
+        self._evaluation = table.reader("evaluation_time", training)
         self._paid: dict[tuple[int, int], Trained] | None = {} if deduplicate else None
 
     def __call__(self, query: Query) -> Trained:
@@ -54,16 +58,14 @@ class TableTrainings:
         return Trained(known.validation_error, 0.0)
 
     def _trained(self, row: int, query: Query) -> Trained:
-        value, epochs = self._table.value, query.epochs
-        repeats = list(range(self._table.repeats))
+        epochs, repeats = query.epochs, self._repeats
         while repeats:
             repeat = repeats[int(self._rng.random() * len(repeats))] if len(repeats) > 1 else repeats[0]
-            accuracy = value("validation_accuracy", row, epochs, repeat, dataset=self._training)
-            seconds = value("training_time", row, epochs, repeat, dataset=self._training)
+            accuracy, seconds = self._accuracy(row, epochs, repeat), self._seconds(row, epochs, repeat)
             if accuracy == accuracy and seconds == seconds:  # neither is NaN
-                evaluations = value("evaluation_time", row, epochs, repeat, dataset=self._training)
+                evaluations = self._evaluation(row, epochs, repeat)
                 return Trained(1 - accuracy, seconds + (evaluations / epochs if evaluations == evaluations else 0.0))
-            repeats.remove(repeat)
+            repeats = [other for other in repeats if other != repeat]
         raise OutOfDomainError(
             f"the table {self._table.id} has no validation accuracy with a training time for '{query.architecture}' at "
             f"{epochs} epochs: choose another budget or table"

@@ -112,6 +112,14 @@ class Table(TableRows):
         column = self._folder.metrics.get(HALFWAY + stored if halfway else stored)
         return column.value(row, epochs or self.full_budget, repeat) if column else float("nan")
 
+    def reader(self, metric: str, dataset: str | None = None) -> Callable[[int, int, Literal["mean"] | int], float]:
+        """A function of row, epochs and repeat that returns what `value` returns; the quickest way to read a table.
+
+        Raises InvalidInputError for an unknown metric or data set.
+        """
+        column = self._folder.metrics.get(self._stored(metric, dataset))
+        return column.value if column else _no_value
+
     def seeds_of(self, row: int, epochs: int | None = None, dataset: str | None = None) -> tuple[int, ...]:
         """Return the random seeds with which a network was trained, ascending; none where the table does not say.
 
@@ -248,3 +256,7 @@ class Table(TableRows):
         """
         row = self._references.best_row(reference, split, self._budget(epochs), self._dataset(dataset))
         return self.network(row), self.query(self.hashes(row)[0], epochs, dataset=dataset)
+
+
+def _no_value(row: int, epochs: int, repeat: Literal["mean"] | int) -> float:
+    return float("nan")
