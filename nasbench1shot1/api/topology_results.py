@@ -158,7 +158,7 @@ class ArchResults:
         raise never_there(self._reader.table, "trained weights")
 
     def query(self, dataset: str, seed: int | None = None) -> Any:
-        """Return the training of a seed, or by default those of all seeds in a dictionary.
+        """Return the training of a seed, or by default a dictionary of all trainings by seed.
 
         Raises OutOfDomainError if the table has only means.
         """

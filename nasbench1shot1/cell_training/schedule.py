@@ -1,4 +1,4 @@
-"""When a training does what: its steps, its learning rate and its evaluations, for each benchmark."""
+"""The schedule of a training: its steps, its learning rate and its evaluations, for each benchmark."""
 
 import math
 from typing import NamedTuple
@@ -75,7 +75,7 @@ def epoch_stops(epochs: int, images: int, batch_size: int, evaluate_every: int) 
 def epoch_learning_rate(epoch: int, epochs: int, first: float) -> float:
     """Return the learning rate of an epoch, 0 … epochs - 1: a cosine that would be zero after the last epoch.
 
-    The published scheduler is told the position in an epoch, too, but uses it for warm-up alone, of which there is none
-    (`CosineAnnealingLR` in AutoDL-Projects).
+    The published scheduler also receives the position within an epoch, but uses it only for warm-up, which the protocol
+    does not have (`CosineAnnealingLR` in AutoDL-Projects).
     """
     return first * 0.5 * (1 + math.cos(math.pi * epoch / epochs))

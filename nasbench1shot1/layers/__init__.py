@@ -57,7 +57,7 @@ def normalised_by(module: nn.Module, statistics: Callable[[BatchNorm2d, Tensor],
 
 
 def other_buffers(module: nn.Module) -> dict[str, Tensor]:
-    """By name, the buffers that are no statistics of a `BatchNorm2d`: a cell of somebody's own may have such."""
+    """Return, by name, the buffers that are not statistics of a `BatchNorm2d`; a user's own cell may have some."""
     return {
         f"{prefix}.{name}".lstrip("."): buffer
         for prefix, part in module.named_modules()
@@ -127,8 +127,8 @@ def check_partial(channels: int, partial: int) -> None:
     """Raise InvalidInputError if channels cannot be divided by `partial`."""
     if partial < 1 or channels % partial:
         raise InvalidInputError(
-            f"{channels} channels cannot be divided by --partial-channels {partial}: choose --channels "
-            "that is a multiple of it"
+            f"{channels} channels cannot be divided by --partial-channels {partial}: choose a multiple of it as "
+            "--channels"
         )
 
 

@@ -11,7 +11,7 @@ from nasbench1shot1.table_import.source import NATS_META, PBZ2, Progress, Source
 
 
 def read_archive(source: Source, progress: Progress) -> TrialAssembly:
-    """Read the folder of an unpacked archive, with a file for each architecture, or the single file of all.
+    """Read the folder of an unpacked archive, with one file per architecture, or the single file of all architectures.
 
     Both are pickles. The package nats_bench unpickles them, which runs code that they may contain: only give it files
     from a source that you trust.

@@ -68,7 +68,7 @@ def named_table(named: str | Path | None) -> "Path | TableFolder":
 
 
 def _folder(path: Path) -> Path:
-    """`path`, unless it is a file, or an archive of NATS-Bench: that would have to be imported first."""
+    """Return `path`; raises InvalidInputError for a file or an archive of NATS-Bench, which must be imported first."""
     if path.is_file():
         raise InvalidInputError(
             f"{path} is a file, and a table is a folder: run `nb1shot1 table import {path}`, then give the table's "

@@ -1,4 +1,4 @@
-"""The analyses of NAS-Bench-201 by name, with their figures' panels and their result in a line."""
+"""The analyses of NAS-Bench-201 by name, with the panels of their figures and their results in one line."""
 
 from functools import partial
 
@@ -39,7 +39,7 @@ def _resnet(frame: Frame) -> str:
         said.append(f"{DATASETS[row['dataset']]} {below:.2f} ({equal:.2f} at equal cost)")
     if not said:
         return "the ResNet cell is not among these architectures"
-    return "ResNet's test accuracy, points below the best: " + ", ".join(said)
+    return "ResNet's test accuracy, percentage points below the best: " + ", ".join(said)
 
 
 def _ranks(frame: Frame) -> str:
