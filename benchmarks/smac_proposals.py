@@ -27,7 +27,7 @@ OBSERVATIONS = (20, 100, 280)
 RESULT = Path(__file__).parent / "results" / "smac_proposals.json"
 
 
-def told(name, observations):
+def trained_generator(name, observations):
     """Return a generator with random losses of random configurations; each of its proposals comes from the model."""
     space, losses = read_config_space(FOLDER / f"{name}.json"), np.random.default_rng(0).random(observations)
     generator = smac_generator.SmacGenerator(space, seed=0)
@@ -53,7 +53,7 @@ def timed(generator, forest, number):
 
 
 def measured(name, observations):
-    generator, ours = told(name, observations), smac_generator.forest
+    generator, ours = trained_generator(name, observations), smac_generator.forest
     sides = {"ours": [], "smac": []}
     for number in range(ROUNDS):
         sides["ours"].append(timed(generator, ours, number))

@@ -10,7 +10,14 @@ import numpy as np
 
 from nasbench1shot1.api.topology_architectures import TopologyArchitectures
 from nasbench1shot1.api.topology_results import ArchResults
-from nasbench1shot1.api.topology_values import KnownValues, TopologyReader, never_there, only_means, percent, split_of
+from nasbench1shot1.api.topology_values import (
+    KnownValues,
+    TopologyReader,
+    absent_value_error,
+    means_only_error,
+    percent,
+    split_of,
+)
 from nasbench1shot1.errors import InvalidInputError, OutOfDomainError, unknown_name
 from nasbench1shot1.nasbench201.trainings import DATASETS, OFFICIAL_SETS
 from nasbench1shot1.tables.table import Table, load_table
@@ -123,15 +130,15 @@ class TopologyAPI(TopologyArchitectures):
 
     def get_latency(self, index: Any, dataset: str, hp: str | int = "12") -> float:
         """Raise OutOfDomainError: tables have no latencies."""
-        raise never_there(self.table, "latencies")
+        raise absent_value_error(self.table, "latencies")
 
     def get_net_param(self, index: Any, dataset: str, seed: int | None, hp: str | int = "12") -> Any:
         """Raise OutOfDomainError: tables have no weights."""
-        raise never_there(self.table, "trained weights")
+        raise absent_value_error(self.table, "trained weights")
 
     def reload(self, archive_root: str | None = None, index: int | None = None) -> None:
         """Raise OutOfDomainError: tables have no weights, which is what official archives are reloaded for."""
-        raise never_there(self.table, "trained weights")
+        raise absent_value_error(self.table, "trained weights")
 
     def clear_params(self, index: int, hp: str | int | None = None) -> None:
         """Do nothing: there are no weights to remove."""
@@ -168,7 +175,7 @@ class TopologyAPI(TopologyArchitectures):
     def statistics(self, dataset: str, hp: str | int) -> dict[int, int]:
         """Return how many architectures have how many trainings; raises OutOfDomainError for a table of means."""
         if not self.table.seeds:
-            raise only_means(self.table)
+            raise means_only_error(self.table)
         if dataset not in DATASETS:
             raise unknown_name("data set", dataset, DATASETS)
         epochs = self._reader.epochs(hp)

@@ -43,12 +43,12 @@ class KnownValues(dict[str, Any]):
         return self._sentence if isinstance(self._sentence, str) else self._sentence()
 
 
-def never_there(table: Table, what: str) -> MissingValueError:
+def absent_value_error(table: Table, what: str) -> MissingValueError:
     """Return the error for something that no table has."""
     return MissingValueError(f"the table {table.id} does not have {what}: read the official files with nats_bench")
 
 
-def only_means(table: Table) -> MissingValueError:
+def means_only_error(table: Table) -> MissingValueError:
     """Return the error for a single training in a table of means."""
     return MissingValueError(
         f"the table {table.id} has means over the seeds and no single trainings: import an official file for them"
@@ -90,7 +90,7 @@ class TopologyReader:
         """
         _check_dataset(dataset)
         if not self.table.seeds:
-            raise only_means(self.table)
+            raise means_only_error(self.table)
         if not (found := self.table.seeds_of(row, epochs, dataset)):
             raise MissingValueError(f"the table {self.table.id} does not have {self.name(row, dataset, epochs)}")
         return list(found)

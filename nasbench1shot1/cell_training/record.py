@@ -30,16 +30,16 @@ FIELDS: dict[str, Any] = {
     "training_time": float,
 }
 """The fields of a line of metrics.jsonl and their types; accuracies are fractions, times seconds (docs/training.md)."""
-_OF_ALL = {
+_COMMON_FACTS = {
     "trainable_parameters": int,
     "images_sha256": str,
     "parts": str,
     "steps": int,
     "is_protocol": bool,
 }
-FACTS = {"cell_hash": str, "matrix": list, "ops": list, **_OF_ALL}
+FACTS = {"cell_hash": str, "matrix": list, "ops": list, **_COMMON_FACTS}
 """Fields of config.json besides the options, with their types: the data that the training used."""
-EDGE_FACTS = {"architecture": str, "index": int, **_OF_ALL}
+EDGE_FACTS = {"architecture": str, "index": int, **_COMMON_FACTS}
 """Fields of config.json besides the options, with their types, for a training of NAS-Bench-201."""
 DESCRIBED = (
     "architecture", "cell_hash", "index", "epochs", "seed", "scale", "dataset", "images", "is_protocol",

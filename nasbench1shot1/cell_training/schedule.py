@@ -64,11 +64,11 @@ def learning_rate(step: int, total: int, first: float) -> float:
 
 def epoch_stops(epochs: int, images: int, batch_size: int, evaluate_every: int) -> list[Stop]:
     """Return the ends of all epochs, each of which takes all images; the last batch of an epoch may be smaller."""
-    of_epoch = math.ceil(images / batch_size)
+    steps_per_epoch = math.ceil(images / batch_size)
     stops = []
     for epoch in range(1, epochs + 1):
         evaluation = FINAL if epoch == epochs else EPOCH if epoch % evaluate_every == 0 else None
-        stops.append(Stop(epoch * of_epoch, float(epoch), evaluation))
+        stops.append(Stop(epoch * steps_per_epoch, float(epoch), evaluation))
     return stops
 
 

@@ -54,7 +54,7 @@ class Statistics:
 
         check_names(self.names)
         table = load_table(self.table)
-        analyses, asked = analyses_of(table, self.names), self._asked()
+        analyses, asked = analyses_of(table, self.names), self._given_options()
         check_options(table, {name: value not in (None, False) for name, value in asked.items()})
         out = self.out or Path("statistics") / table.id
         check_writable(out)
@@ -70,7 +70,7 @@ class Statistics:
         write_json(out / SUMMARY, _without_nan(summary))
         _show(table, answers, refusals, out)
 
-    def _asked(self) -> dict[str, Any]:
+    def _given_options(self) -> dict[str, Any]:
         """The options that only some analyses take."""
         return {"split": self.split, "space": self.space, "kind": self.kind, "predicted": self.predicted}
 

@@ -23,7 +23,7 @@ _MOST_MEMBERS = 1_000  # ImageNet16 has eleven
 _CHUNK = 2**20
 _PLAIN = (tarfile.REGTYPE, tarfile.AREGTYPE)
 
-_GIVE = "give the archive of a data set, its folder or an .npz"
+_ADVICE = "give the archive of a data set, its folder or an .npz"
 _T = TypeVar("_T")
 
 
@@ -101,7 +101,7 @@ def _folder(path: Path, forms: Sequence[OfficialFormat]) -> Iterator[tuple[Offic
 
 def _archive(path: Path, forms: Sequence[OfficialFormat]) -> Iterator[tuple[OfficialFormat, str, bytes]]:
     if not path.is_file():
-        raise DamagedFileError(f"{path} is not a file or a folder: {_GIVE}")
+        raise DamagedFileError(f"{path} is not a file or a folder: {_ADVICE}")
     with _guarded(path, partial(_Unpacked, path)) as unpacked:
         tar = _guarded(path, partial(_opened, unpacked))
         for _ in range(_MOST_MEMBERS):
@@ -191,5 +191,5 @@ def _guarded(path: Path, read: Callable[[], _T]) -> _T:
         raise
     except Exception as error:  # on damaged headers tarfile raises ValueError, IndexError, RecursionError and others
         why = getattr(error, "strerror", None) or "it is not a .tar.gz, or is cut short or damaged"
-        what = f"{_GIVE}, or download it again"
+        what = f"{_ADVICE}, or download it again"
         raise DamagedFileError(f"{path} cannot be read as a whole archive ({why}): {what}") from error

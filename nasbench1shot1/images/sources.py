@@ -37,7 +37,7 @@ class Published(NamedTuple):
 
 PUBLISHED = {CIFAR10.name: Published("cifar-10", 170), CIFAR100.name: Published("cifar-100", 169)}
 """The archives that can be downloaded, by data set."""
-_WHERE_IMAGENET16_IS = (
+_IMAGENET16_ADVICE = (
     "download ImageNet16 (train and val) from https://image-net.org/download-images.php after signing in, unpack it "
     "into one folder, and run `nb1shot1 data import FOLDER`"
 )
@@ -99,7 +99,7 @@ def how_to_install(name: str) -> str:
     """Return what a user can do to get an official data set, as the second half of a sentence."""
     if name == OFFICIAL_NAME:
         return "run `nb1shot1 data download`, or use the bundled sample with --scale quick"
-    return f"run `nb1shot1 data download {name}`" if name in PUBLISHED else _WHERE_IMAGENET16_IS
+    return f"run `nb1shot1 data download {name}`" if name in PUBLISHED else _IMAGENET16_ADVICE
 
 
 def published(name: str) -> Published:
@@ -109,7 +109,7 @@ def published(name: str) -> Published:
     """
     title = data_set(name).title
     if name not in PUBLISHED:
-        raise UserError(f"{title} cannot be downloaded without an account: {_WHERE_IMAGENET16_IS}")
+        raise UserError(f"{title} cannot be downloaded without an account: {_IMAGENET16_ADVICE}")
     return PUBLISHED[name]
 
 

@@ -111,7 +111,7 @@ def interleaved(parts: Sequence[Tensor]) -> Tensor:
     return stacked.flatten(3).permute(0, 3, 1, 2)
 
 
-def on_part(x: Tensor, partial: int, compute: Callable[[Tensor], Tensor]) -> Tensor:
+def apply_to_part(x: Tensor, partial: int, compute: Callable[[Tensor], Tensor]) -> Tensor:
     """Apply `compute` to the first 1/partial of the channels, (N, C, H, W) → (N, C, H, W), and shuffle all channels.
 
     The other channels pass by (PC-DARTS, Xu et al. 2020, section 3.1).

@@ -158,8 +158,8 @@ def check_method(method: "type[OneShotOptimizer]") -> None:
         if MISSING is field.default is field.default_factory:
             raise InvalidInputError(f"the option '{field.name}' of {method.__name__} has no default: give it one")
     known = common | set(option_names(own))
-    of_families = chain.from_iterable(method.family_defaults.values())
-    for name in (*method.defaults, *method.original_defaults, *method.quick_defaults, *of_families):
+    family_options = chain.from_iterable(method.family_defaults.values())
+    for name in (*method.defaults, *method.original_defaults, *method.quick_defaults, *family_options):
         if name not in known:
             raise unknown_name(f"option among the defaults of {method.__name__}:", name, known)
 

@@ -10,10 +10,10 @@ from torch.nn import functional as F
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.layers import (
     ConvBNReLU,
+    apply_to_part,
     broadcastable,
     check_partial,
     max_pool_3x3,
-    on_part,
     weighted_concatenation,
     weighted_sum,
 )
@@ -55,7 +55,7 @@ class MixedOperation(nn.Module):
 
     def on_seen(self, x: Tensor, compute: Callable[[Tensor], Tensor]) -> Tensor:
         """Apply `compute` to the channels that operations see, (N, C, H, W) → (N, C, H, W); others are unchanged."""
-        return on_part(x, self.partial, compute)
+        return apply_to_part(x, self.partial, compute)
 
     def _mix(self, x: Tensor, weights: Tensor | None, operation: int | None) -> Tensor:
         operations = (self.conv3x3, self.conv1x1, max_pool_3x3)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.layers import broadcastable, check_partial, on_part, weighted_sum
+from nasbench1shot1.layers import apply_to_part, broadcastable, check_partial, weighted_sum
 from nasbench1shot1.nasbench201.architecture import EdgeArchitecture
 from nasbench1shot1.nasbench201.layers import (
     ReLUConvBN,
@@ -43,7 +43,7 @@ class MixedEdge(nn.Module):
         """(N, C, H, W) → (N, C, H, W); `weights` (5,) or (N, 5); if `operation` is given, only it is computed.  The
         output of `operation` is scaled by its weight; without weights (None), it is not scaled.
         """
-        return on_part(x, self._partial, lambda seen: self._mix(seen, weights, operation))
+        return apply_to_part(x, self._partial, lambda seen: self._mix(seen, weights, operation))
 
     def _mix(self, x: Tensor, weights: Tensor | None, operation: int | None) -> Tensor:
         operations = (torch.zeros_like, nn.Identity(), self.conv1x1, self.conv3x3, average_pool_3x3)
@@ -109,12 +109,12 @@ class EdgeCell(nn.Module):
         if chosen is None or self._partial > 1:
             return set(range(len(EDGES)))
         needed = live_edges(chosen) if is_path else set(range(len(EDGES)))
-        return needed & fed_edges(chosen) if self.training and not self.affine else needed
+        return needed & edges_from_input(chosen) if self.training and not self.affine else needed
 
     def check_operations(self, operations: Sequence[int]) -> None:
         """Raise InvalidInputError unless this is the number of an operation for every edge."""
-        of_all = isinstance(operations, Sequence) and len(operations) == len(EDGES)
-        if not of_all or any(op not in range(len(OPERATIONS)) for op in operations):
+        is_complete = isinstance(operations, Sequence) and len(operations) == len(EDGES)
+        if not is_complete or any(op not in range(len(OPERATIONS)) for op in operations):
             raise InvalidInputError(
                 f"operations={operations!r} do not fit: give {len(EDGES)} numbers from 0 to {len(OPERATIONS) - 1}"
             )
@@ -171,7 +171,7 @@ def live_edges(operations: Sequence[int]) -> set[int]:
     return live
 
 
-def fed_edges(operations: Sequence[int]) -> set[int]:
+def edges_from_input(operations: Sequence[int]) -> set[int]:
     """Return the edges whose source has a path from the input."""
     reached, fed = {0}, set()
     for e, (target, source) in enumerate(EDGES):  # edges of earlier targets come first

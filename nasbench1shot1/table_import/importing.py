@@ -13,7 +13,7 @@ from nasbench1shot1.table_import.records import read_records
 from nasbench1shot1.table_import.source import PBZ2, PTH, TFRECORD, Source, is_source, table_name
 from nasbench1shot1.table_import.source import Progress as Progress
 from nasbench1shot1.tables.folder import META, Columns, Meta, check_target, write_table
-from nasbench1shot1.tables.names import CARRIED, tables_folder
+from nasbench1shot1.tables.names import BUNDLED, tables_folder
 from nasbench1shot1.tables.table import Table, load_table
 from nasbench1shot1.wording import to_stderr
 
@@ -69,12 +69,12 @@ def check_own_name(file: Path, out: Path) -> None:
     A file is the same where its path, size and time of last change are, or else its size and SHA-256. Raises
     InvalidInputError.
     """
-    if out.name in CARRIED or out.name.startswith("."):
+    if out.name in BUNDLED or out.name.startswith("."):
         raise InvalidInputError(f"the name {out.name} is taken: give another folder with --out")
     if not is_there(out) or not (out / META).is_file() or not is_source(file):
         return
     recorded = read_steadily(out, lambda folder: _recorded_source(read_json(folder / META)))
-    if not Source.of(file).is_that_of(recorded):
+    if not Source.of(file).matches_record(recorded):
         raise InvalidInputError(
             f"{out} holds the table of another file of that name: remove it, or give another folder with --out"
         )

@@ -46,9 +46,9 @@ def assembled(content: Any, source: str, progress: Progress = lambda doing, frac
         )
     assembly, names = TrialAssembly(source), content["meta_archs"]
     try:
-        for done, (index, of_budgets) in enumerate(content["arch2infos"].items()):
-            for of_budget in of_budgets.values():
-                assembly.add(names[index], of_budget["all_results"])
+        for done, (index, results_by_budget) in enumerate(content["arch2infos"].items()):
+            for results in results_by_budget.values():
+                assembly.add(names[index], results["all_results"])
             progress("gathering", (done + 1) / len(content["arch2infos"]))
     except (AttributeError, IndexError, KeyError, TypeError) as error:
         raise InvalidInputError(

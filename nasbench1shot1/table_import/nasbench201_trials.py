@@ -35,9 +35,9 @@ class TrialAssembly:
     def __init__(self, source: str) -> None:
         self.left_out = 0
         self._source, self._trainings = source, 0
-        of_dataset = N_ARCHITECTURES, len(DATASETS)
-        self._values = np.full((*of_dataset, len(EPOCHS), len(SEEDS), len(ALL_METRICS)), np.nan)
-        self._costs = np.full((*of_dataset, 2), np.nan)
+        shape = N_ARCHITECTURES, len(DATASETS)
+        self._values = np.full((*shape, len(EPOCHS), len(SEEDS), len(ALL_METRICS)), np.nan)
+        self._costs = np.full((*shape, 2), np.nan)
         """Millions of parameters and FLOPs."""
         self._is_known = np.zeros(N_ARCHITECTURES, bool)
 

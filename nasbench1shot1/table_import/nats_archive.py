@@ -47,8 +47,8 @@ def _trainings(api: Any, source: Source, index: int) -> list[dict[Any, dict[str,
     try:
         if source.is_folder:
             api.reload(str(source.path), index)
-        of_budgets = api.arch2infos_dict.pop(index)
-        return [{key: vars(one) for key, one in of.all_results.items()} for of in of_budgets.values()]
+        results_by_budget = api.arch2infos_dict.pop(index)
+        return [{key: vars(one) for key, one in of.all_results.items()} for of in results_by_budget.values()]
     except Exception as error:
         file = source.path / f"{index:06d}.pickle{PBZ2}" if source.is_folder else source.path
         raise _unreadable(file, error) from error

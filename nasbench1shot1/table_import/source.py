@@ -72,7 +72,7 @@ class Source:
                 self.seen(block)
                 progress("computing its SHA-256", self.read / self.size)
 
-    def is_that_of(self, recorded: dict[str, Any]) -> bool:
+    def matches_record(self, recorded: dict[str, Any]) -> bool:
         """Return whether a table's record of its source names this one; a file that moved is read to find out."""
         if recorded.get("key") == self.key:
             return True

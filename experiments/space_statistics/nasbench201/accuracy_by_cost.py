@@ -99,6 +99,6 @@ def _compared(frame: pandas.DataFrame, star: int | None, cost: Cost) -> list[dic
         for resnet in tested[tested["index"] == star].to_dict("records"):
             equal = tested.loc[tested[cost] == resnet[cost], "accuracy"].max()
             best = tested["accuracy"].max()
-            of_best = {"best": float(best), "best_of_equal_cost": float(equal)}
-            compared.append({"dataset": dataset, "accuracy": resnet["accuracy"], **of_best})
+            best_accuracies = {"best": float(best), "best_of_equal_cost": float(equal)}
+            compared.append({"dataset": dataset, "accuracy": resnet["accuracy"], **best_accuracies})
     return compared

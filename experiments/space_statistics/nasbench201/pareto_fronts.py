@@ -80,9 +80,9 @@ def _lowest(found: Measurements, column: Column, cost: Cost) -> pandas.DataFrame
     every = pandas.DataFrame(
         {"value": found.cost(column.dataset, cost)[places], "error": 1 - column.accuracy[places], "place": places}
     )
-    of_cost = every.groupby("value")["error"]
-    best = every.loc[of_cost.idxmin()].reset_index(drop=True)
-    best["median_error"], best["n"] = of_cost.median().to_numpy(), of_cost.size().to_numpy()
+    errors_by_cost = every.groupby("value")["error"]
+    best = every.loc[errors_by_cost.idxmin()].reset_index(drop=True)
+    best["median_error"], best["n"] = errors_by_cost.median().to_numpy(), errors_by_cost.size().to_numpy()
     cheaper = best["error"].cummin().shift(fill_value=np.inf)
     best["on_front"] = best["error"] < cheaper
     best["index"] = found.indices[best["place"]]
