@@ -3,9 +3,9 @@
     python benchmarks/optimizer_speed.py --peer PATH_OF_A_CHECKOUT_OF_automl/nasbench-1shot1
 
 Three searches take turns in one process, on the same batches: ours, ours with the published feature maps (preset
-original, which pads before pooling), and the published one. A round is one search step of each (Λ where there is a
-step of Λ, then the weights), one weight step alone and one evaluation batch. Ratios are published / ours with the same
-feature maps, of the medians. Peak memory is that of a process of its own with one of them. Without --peer, ours alone.
+original, which pads before pooling), and the published one. A round is one search step of each (Λ where there is a step
+of Λ, then the weights), one weight step alone and one evaluation batch. Ratios are published / ours with the same
+feature maps, of the medians. Peak memory is measured in a separate process for each. Without --peer, ours alone.
 """
 
 import argparse

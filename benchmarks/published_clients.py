@@ -372,7 +372,7 @@ def opening(theirs, file, rounds):
 
 
 def turns(rounds, published, ours):
-    """The two in turns after one round to warm up; the ratio of the medians, and that of every round."""
+    """Time both in turns after one warm-up round; return the ratio of the medians, and the ratio of every round."""
     seconds = {"published": [], "ours": []}
     for round_ in range(rounds + 1):
         for name, run in (("published", published), ("ours", ours)):

@@ -1,7 +1,7 @@
 """The published networks and their search steps, from a checkout of automl/nasbench-1shot1, to run beside ours.
 
 Nothing of the checkout is kept here. Its search spaces import TensorFlow, so that what the networks ask of them is
-stood in for; on a CPU its `.cuda()` does nothing. A step is that of the published loop without its three `.item()`.
+stood in for; on a CPU its `.cuda()` does nothing. A step is a step of the published loop without its three `.item()`.
 """
 
 import sys

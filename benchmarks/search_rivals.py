@@ -247,7 +247,7 @@ def memory(job):
 
 
 def weight_steps(job):
-    """A weight step of the methods that compute one path, of that of darts at the same batch, in turns."""
+    """Time weight steps of the methods that compute one path, relative to darts at equal batch size, in turns."""
     size = job.batch_size or 96
     searches = {name: Ours(job, name, "corrected", size) for name in ("darts", *AT_MOST)}
     seconds = {name: [] for name in searches}

@@ -2,8 +2,8 @@
 
     OMP_NUM_THREADS=1 python benchmarks/smac_proposals.py
 
-Both sides propose for the same observations in turns, and their proposals are equal. The ratio is SMAC's limit / ours,
-of the medians.
+Both limits are timed in turns on the same observations, and give equal proposals. The ratio is the median time with
+SMAC's limit, divided by the median time with ours.
 """
 
 import datetime
@@ -27,8 +27,8 @@ OBSERVATIONS = (20, 100, 280)
 RESULT = Path(__file__).parent / "results" / "smac_proposals.json"
 
 
-def told(name, observations):
-    """A generator with random losses of random configurations; each of its proposals comes from the model."""
+def trained_generator(name, observations):
+    """Return a generator with random losses of random configurations; each of its proposals comes from the model."""
     space, losses = read_config_space(FOLDER / f"{name}.json"), np.random.default_rng(0).random(observations)
     generator = smac_generator.SmacGenerator(space, seed=0)
     generator.random_fraction = 0.0
@@ -45,7 +45,7 @@ def default_forest(scenario, observations):
 
 
 def timed(generator, forest, number):
-    """A proposal, and its wall-clock and CPU seconds."""
+    """Return a proposal, and its wall-clock and CPU seconds."""
     with patch.object(smac_generator, "forest", forest):
         wall, cpu = time.perf_counter(), time.process_time()
         proposed = generator.get_config(1, (1, 0, number))
@@ -53,7 +53,7 @@ def timed(generator, forest, number):
 
 
 def measured(name, observations):
-    generator, ours = told(name, observations), smac_generator.forest
+    generator, ours = trained_generator(name, observations), smac_generator.forest
     sides = {"ours": [], "smac": []}
     for number in range(ROUNDS):
         sides["ours"].append(timed(generator, ours, number))

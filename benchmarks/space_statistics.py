@@ -2,7 +2,7 @@
 
     python benchmarks/space_statistics.py
 
-The table lies in memory and its values are made up: only its size is that of the official one.
+The table lies in memory and its values are made up: it only has the size of the official table.
 """
 
 import datetime

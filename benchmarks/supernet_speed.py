@@ -4,7 +4,7 @@
 
 Same batch, same precision, same threads, same feature maps (ours under preset "original", which pads as theirs does);
 both take the mixing weights' gradient as well when --architecture-gradient is given. Steps alternate between the two,
-so that whatever else the machine does hits both; the ratio is that of the medians. Without --peer, ours alone.
+so that whatever else the machine does hits both; the ratio compares the medians. Without --peer, ours alone.
 """
 
 import argparse

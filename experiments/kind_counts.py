@@ -1,4 +1,4 @@
-"""How many architectures a space has of each of its kinds, and the printed sizes of any spaces.
+"""Counts of a space's architectures by kind, and tables of the sizes of spaces for the terminal.
 
 The kinds of nb201 are explained in docs/nasbench201_space.md. Command line: `nb1shot1 space`.
 """
@@ -24,7 +24,7 @@ DESCRIPTIONS = {
         "unique": "topologies; zeroized edges simplified, too",
     }
 }
-CAPTIONS = {"nb201": "NAS-Bench-201; Dong and Yang 2020 print the same numbers"}
+CAPTIONS = {"nb201": "NAS-Bench-201; Dong and Yang 2020 report the same numbers"}
 
 
 def render_sizes(names: Sequence[str] = ()) -> "list[RenderableType]":

@@ -42,7 +42,7 @@ class Architecture:
     space: str
 
     def __new__(cls, *arguments: Any, **named: Any) -> Self:
-        """Make an instance of the form of cells if no other form is named."""
+        """Make a `CellArchitecture` if the call does not name another form."""
         made: Self = object.__new__(_form(CELL_FORM) if cls is Architecture else cls)
         return made
 

@@ -33,7 +33,7 @@ class Score:
     def fields(self, search_seconds: float) -> dict[str, Any]:
         """The fields of a metrics line that come from the table, and the simulated clock: search, then one training.
 
-        The clock is that of NAS-Bench-1Shot1, section 5: t_sim = t_search + t_train, in seconds.
+        Simulated time follows NAS-Bench-1Shot1, section 5: t_sim = t_search + t_train, in seconds.
         """
         found = asdict(self)
         training_seconds = found.pop("training_seconds")
@@ -42,12 +42,12 @@ class Score:
 
 
 def score(arch: Architecture, table: Table, dataset: str | None = None) -> Score:
-    """Look an architecture up.
+    """Look up an architecture.
 
     Args:
         arch: the architecture.
         table: the table in use.
-        dataset: one of the table's objectives by its data set. Default: the first.
+        dataset: the data set of one of the table's objectives. Default: the first objective.
 
     Raises:
         OutOfDomainError: the table has no row for the architecture, or no such objective.

@@ -46,8 +46,8 @@ def build_network(x: Any, **options: Any) -> Any:
     Args:
         x: an architecture of NAS-Bench-101 or of nb201, or of another form that names its `NETWORK`; for
             NAS-Bench-101 also a Cell, or anything with `matrix` and `ops`, for example a ModelSpec.
-        options: for NAS-Bench-101 the options of `nasbench101.network.build_network` (stem_channels, stacks,
-            cells_per_stack, classes, numbering, batch_norm_momentum, generator), for nb201 those of
+        options: for NAS-Bench-101, the options of `nasbench101.network.build_network` (stem_channels, stacks,
+            cells_per_stack, classes, numbering, batch_norm_momentum, generator); for nb201, the options of
             `nasbench201.network.build_edge_network` (channels, cells_per_stage, classes, generator).
 
     Returns:

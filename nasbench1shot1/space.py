@@ -157,8 +157,8 @@ class OneShotSpace(SearchSpace):
     Attributes:
         cell_kind: the cell of its supernets: a key of `supernet.CELLS`, or another class as "module:Class"
             (`supernet.SupernetCell` documents the interface).
-        operation_key: the key of the mixing weights that choose operations. Each row belongs to a place in the cell, of
-            which a single path computes one operation.
+        operation_key: the key of the mixing weights that choose operations. Each row belongs to a place in the cell; a
+            single path computes one operation at each place.
         skeleton: what surrounds the cells of its supernets: a key of `supernets.skeletons.SKELETONS`, or another class
             as "module:Class".
         search_defaults: defaults of common options that differ for searches on this space.

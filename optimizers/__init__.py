@@ -1,7 +1,7 @@
 """What moves the weights: one-shot optimizers, one file per method, and what several methods share.
 
-Methods: darts (first and second order), gdas, pc_darts, snas, random_ws, enas, setn. Shared by those that learn Λ: adam
-(their base). By those that train the weights under a relaxation of Λ: gradient (their base), relaxation (Λ to mixing
-weights), updates (first and second order). By those that score candidates: sampling (the base of those that draw them,
-and the selection). ENAS alone has enas_controller.
+Methods: darts (first and second order), gdas, pc_darts, snas, random_ws, enas, setn. Shared modules: adam (base of the
+methods that learn Λ with Adam); gradient (base of the methods that train the weights under a relaxation of Λ),
+relaxation (Λ to mixing weights) and updates (first and second order); sampling (base of Random WS and ENAS, and the
+selection of candidates). Only ENAS uses enas_controller.
 """

@@ -45,7 +45,7 @@ class AdamOptimizer(OneShotOptimizer):
         )
 
     def descend(self, gradients: tuple[Tensor | None, ...]) -> None:
-        """One step of Adam, given ∂loss/∂Λ for every tensor of Λ."""
+        """Take one step of Adam, given ∂loss/∂Λ for every tensor of Λ."""
         for value, gradient in zip(self.parameters.values(), gradients, strict=True):
             value.grad = gradient
         if self.hyperparameters.architecture_grad_clip:
@@ -57,7 +57,7 @@ class AdamOptimizer(OneShotOptimizer):
         """Return Λ and Adam's moments."""
         return {
             "parameters": {key: value.detach().clone() for key, value in self.parameters.items()},
-            "adam": deepcopy(self.adam.state_dict()),  # else its moments would go on moving
+            "adam": deepcopy(self.adam.state_dict()),  # otherwise its moments would keep changing
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:

@@ -167,7 +167,7 @@ class ENAS(SamplingOptimizer):
 
 
 def reinforce_loss(samples: Samples, rewards: Tensor, baseline: float, entropy_weight: float) -> Tensor:
-    """A scalar whose gradient is, in expectation, that of -E[reward + entropy_weight · entropy]; rewards are (N,).
+    """A scalar whose expected gradient is the gradient of -E[reward + entropy_weight · entropy]; rewards are (N,).
 
     The entropy depends on the controller in two ways: by which decisions are reached (so it counts as a reward), and
     by the distributions met there (so it is differentiated). Any baseline that the samples do not depend on leaves the

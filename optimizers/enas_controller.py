@@ -24,7 +24,7 @@ Decisions = Sequence[Tensor]
 
 @dataclass(frozen=True)
 class ControllerSettings:
-    """The controller's form; the values are those of the published NAS-Bench-1Shot1 code (docs/enas.md).
+    """The controller's form; the defaults come from the published NAS-Bench-1Shot1 code (docs/enas.md).
 
     Attributes:
         hidden: units of the LSTM, and of the embeddings it reads.

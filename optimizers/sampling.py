@@ -119,6 +119,6 @@ def select(
 def selection_scorings(
     settings: SamplingHyperparameters, batch_size: int, architecture_images: int
 ) -> list[tuple[int, int]]:
-    """Return what `select` scores at most, as `OneShotOptimizer.scorings` does."""
+    """Return the most that `select` can score, in the form of `OneShotOptimizer.scorings`."""
     candidates = (settings.candidates, min(settings.candidate_batches * batch_size, architecture_images))
     return [candidates, (settings.finalists, architecture_images)] if settings.finalists > 1 else [candidates]

@@ -28,7 +28,7 @@ class SETNHyperparameters(AdamHyperparameters, SamplingHyperparameters):
     """Options of Λ's optimizer, and options for selecting the architecture of an epoch."""
 
     candidates: Annotated[int, Range(1)] = 100
-    """Number of networks, the most probable under Λ, that the shared weights score after every epoch."""
+    """Number of candidates: the most probable networks under Λ, which the shared weights score after every epoch."""
 
 
 class SETN(AdamOptimizer):

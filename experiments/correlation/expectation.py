@@ -56,7 +56,7 @@ def statistics_seconds(
         architectures: the ranked architectures.
         table: the table with their true errors.
         options: resolved options, which decide on budgets, copies and the number of resamples.
-        learns_parameters: whether the probability is a predictor, beside error and loss.
+        learns_parameters: whether the probability is a predictor, in addition to error and loss.
     """
     values = {"error": np.random.default_rng(0).random(len(architectures)).round(3)}
     predictions = Predictions(0, values, table.rows(architectures), {})

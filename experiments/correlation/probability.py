@@ -32,11 +32,13 @@ def log_probabilities(space: OneShotSpace, parameters: Parameters, architectures
         architectures: A architectures.
     """
     if isinstance(space, ChoiceBlockSpace):
-        return _of_live_parts(space, parameters, [arch for arch in architectures if isinstance(arch, CellArchitecture)])
-    return _of_all_choices(space, parameters, architectures)
+        return _sum_over_live_parts(
+            space, parameters, [arch for arch in architectures if isinstance(arch, CellArchitecture)]
+        )
+    return _sum_over_choices(space, parameters, architectures)
 
 
-def _of_all_choices(space: OneShotSpace, parameters: Parameters, architectures: Sequence[Architecture]) -> Floats:
+def _sum_over_choices(space: OneShotSpace, parameters: Parameters, architectures: Sequence[Architecture]) -> Floats:
     """Return the sums over all decisions (A,)."""
     one_hot = [space.one_hot(arch) for arch in architectures]
     total = np.zeros(len(architectures))
@@ -48,7 +50,7 @@ def _of_all_choices(space: OneShotSpace, parameters: Parameters, architectures: 
     return total
 
 
-def _of_live_parts(
+def _sum_over_live_parts(
     space: ChoiceBlockSpace, parameters: Parameters, architectures: Sequence[CellArchitecture]
 ) -> Floats:
     """Return the sums over the nodes with a path to the output (A,)."""

@@ -104,7 +104,7 @@ class RankingState:
 
     @cached_property
     def _method(self) -> OneShotOptimizer:
-        """The optimizer of the run, in its initial state."""
+        """Return the optimizer of the run in its initial state."""
         return untrained_method(self.run)
 
     def numbers(self, epoch: int) -> Indices:

@@ -55,7 +55,7 @@ def truths(
         table: the table in use.
         architectures: A architectures.
         budgets: training budgets in epochs.
-        dataset: one of the table's objectives by its data set. Default: the first.
+        dataset: the data set of one of the table's objectives. Default: the first objective.
 
     Raises:
         OutOfDomainError: the table lacks one of the architectures, or has no value for any of them.

@@ -17,7 +17,7 @@ class Curve:
     Attributes:
         key: its folder's name, and what `--only` calls it.
         label: its name in the legend.
-        options: of `nasbench1shot1.search`, beside those of its panel and of the scale.
+        options: of `nasbench1shot1.search`, in addition to the options of the panel and of the scale.
     """
 
     key: str

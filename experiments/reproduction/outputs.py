@@ -14,7 +14,7 @@ LONGEST = 80  # characters of the parts in a file's name
 
 
 def stem(name: str, only: Sequence[str]) -> str:
-    """What picture and CSV are called: those of a part of a figure differ from those of the whole.
+    """Return the name of picture and CSV; a part of a figure has another name than the whole figure.
 
     Args:
         name: "figure2", …

@@ -1,4 +1,4 @@
-"""What an analysis of a table is: a function that answers a question, its figure's panels, its result in a line."""
+"""An analysis of a table: a function that answers a question, the panels of its figure, and its result in one line."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ Frame = pandas.DataFrame
 
 @dataclass(frozen=True)
 class Analysis:
-    """A question: the function that answers it, its panels, its result in words.
+    """A question: the function that answers it, the panels of its figure, and its result in words.
 
     Attributes:
         ask: (table, ...) → frame; it takes the options in `takes`.
         panels: functions (frame, axes), row by row in the figure.
-        headline: what came out, in a line.
+        headline: returns the result in one line.
         split: the split that the paper asked about; None where there is nothing to choose.
         takes: options of the command line: "predicted", "split", "rng", "space", "kind".
         columns: panels in a row of the figure. Default: all.
@@ -37,5 +37,5 @@ class Analysis:
     panel_inches: tuple[float, float] | None = None
 
     def run(self, table: Table, options: dict[str, Any]) -> Frame:
-        """The frame for a table, under those of the options that the analysis takes; raises what it does."""
+        """Return the frame for a table, with the options that the analysis takes; raises as `ask`."""
         return self.ask(table, **{name: options[name] for name in self.takes})

@@ -1,4 +1,4 @@
-"""The analyses of each benchmark by name, as `nb1shot1 statistics` runs them; here those of NAS-Bench-101."""
+"""The analyses that `nb1shot1 statistics` runs, by benchmark; this module lists the analyses of NAS-Bench-101."""
 
 from collections.abc import Mapping, Sequence
 
@@ -114,7 +114,7 @@ CATALOGUES: dict[str, tuple[str, Mapping[str, Analysis]]] = {
     "nasbench101": ("NAS-Bench-101", ANALYSES),
     "nasbench201": ("NAS-Bench-201", NASBENCH201_ANALYSES),
 }
-"""The name and the analyses of the benchmark by `Table.keyed_by`."""
+"""Return the name and the analyses of each benchmark, by `Table.keyed_by`."""
 
 
 def check_names(names: Sequence[str]) -> None:
@@ -125,7 +125,7 @@ def check_names(names: Sequence[str]) -> None:
 
 
 def analyses_of(table: Table, names: Sequence[str] = ()) -> dict[str, Analysis]:
-    """Return analyses by name; none selects all of the table's benchmark.
+    """Return analyses by name; without names, all analyses of the table's benchmark.
 
     Raises InvalidInputError for an unknown analysis, or one of another benchmark.
     """

@@ -32,7 +32,7 @@ def cost(
         table: any.
         cell: its neighbours are marked, if one is given; it need not be in the table.
         split: of which the accuracy is.
-        epochs: budget. Default: the full one of the table.
+        epochs: budget. Default: the table's full budget.
         predicted: take estimates where nothing is measured.
 
     Returns:

@@ -29,7 +29,7 @@ def new_figure(panels: int = 1) -> "Figure":
 
 
 def axes_or_new(axes: "Axes | None") -> "Axes":
-    """The axes given, or those of a new figure."""
+    """Return the given axes, or the axes of a new figure."""
     return axes if axes is not None else new_figure().add_subplot()
 
 
@@ -60,11 +60,11 @@ def figure_of(
     columns: int | None = None,
     panel_inches: tuple[float, float] | None = None,
 ) -> "Figure":
-    """One figure of all panels of a frame, each a function (frame, axes), with one line about the data.
+    """Draw all panels of a frame in one figure, with one line about the data.
 
     Args:
-        panels: drawn row by row.
-        frame: what they draw.
+        panels: functions (frame, axes), drawn row by row.
+        frame: the data that the panels draw.
         columns: panels in a row. Default: all.
         panel_inches: width and height of a panel.
     """

@@ -37,7 +37,7 @@ def error_distribution(
         table: any; cells without a value are dropped.
         spaces: names or spaces, made of choice blocks.
         split: "test", "validation" or "train".
-        epochs: budget. Default: the full one of the table.
+        epochs: budget. Default: the table's full budget.
         predicted: take estimates where nothing is measured.
 
     Returns:

@@ -30,10 +30,10 @@ def isomorphic_copies(
     Args:
         table: any.
         split: of which the accuracy is.
-        epochs: budget. Default: the full one of the table.
+        epochs: budget. Default: the table's full budget.
         top: how many cells; if not given, those within two standard errors of the best, or without repeats the 12 best.
-        vertices: of an encoding, those of the table's largest cells if not given; 7 in NAS-Bench-101, which has
-            2²¹ · 3⁵ = 509,607,936 encodings.
+        vertices: number of vertices of an encoding. Default: as many as the table's largest cells have; 7 in
+            NAS-Bench-101, which has 2²¹ · 3⁵ = 509,607,936 encodings.
         rule: what may have at most nine edges, the "pruned" cell or the "raw" matrix.
         predicted: take estimates where nothing is measured.
 

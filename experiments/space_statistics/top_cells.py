@@ -47,7 +47,7 @@ def copies(codes: Encodings, graphs: Graphs, rule: str = "pruned") -> NDArray[np
     Args:
         codes: (N,) distinct valid cells, numbered in any way.
         graphs: of V vertices.
-        rule: "pruned": nine edges at most in the cell; "raw": nine at most with those of the dead vertices.
+        rule: "pruned": nine edges at most in the cell; "raw": nine at most, including edges of dead vertices.
 
     Returns:
         (N,); over all 423,624 cells they add up to 373,754,169, or 139,359,042 for "raw".

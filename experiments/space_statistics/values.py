@@ -74,7 +74,7 @@ def known_values(table: Table, metric: str, epochs: int | None = None, predicted
     Args:
         table: any.
         metric: "validation_accuracy", "test_accuracy", "train_accuracy" or "training_time".
-        epochs: budget. Default: the full one of the table.
+        epochs: budget. Default: the table's full budget.
         predicted: take estimates where the table's column is not measured.
 
     Raises:
@@ -111,7 +111,7 @@ def cells_of(table: Table) -> NDArray[np.uint64]:
 
 
 def vertices_of(table: Table, wanted: int | None = None) -> int:
-    """How many vertices an encoding has: those of the table's largest cells, or as many as wanted.
+    """Return the number of vertices of an encoding: as many as the table's largest cells have, or as many as wanted.
 
     Raises InvalidInputError where cells of the table do not fit, or there are more than seven.
     """
@@ -142,6 +142,6 @@ def _refusal(table: Table, metric: str, epochs: int, predicted: bool) -> str:
     if metric == "test_accuracy" and len(values_or_nan(table, "validation_accuracy", epochs, predicted).rows):
         helps.insert(0, 'pass split="validation" (--split validation)')
     if not predicted and len(values_or_nan(table, metric, epochs, True).rows):
-        helps.append("pass predicted=True (--predicted) to see its estimates, which are no measurements")
+        helps.append("pass predicted=True (--predicted) to see its estimates, which are not measurements")
     kind = "" if predicted else "measured "
     return f"the table {table.id} has no {kind}{metric.replace('_', ' ')} at {epochs} epochs: " + ", or ".join(helps)

@@ -2,8 +2,8 @@
 
     from nasbench1shot1 import api          # was: from nasbench import api
 
-What is the same, better and different is in docs/api.md. The modules `nats_bench` and `nas_201_api` are drop-ins for
-packages of these names.
+docs/api.md describes the differences. The modules `nats_bench` and `nas_201_api` are drop-ins for the packages of these
+names.
 """
 
 from nasbench1shot1.api.model_spec import ModelSpec as ModelSpec

@@ -1,4 +1,4 @@
-"""The strings of NAS-Bench-201's architectures, taken apart as the official APIs do."""
+"""Parsing of the strings of NAS-Bench-201's architectures, with the results of the official APIs."""
 
 from collections.abc import Sequence
 from typing import Any

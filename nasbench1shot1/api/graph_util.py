@@ -1,4 +1,4 @@
-"""Utilities on labelled graphs, call for call those of `nasbench.lib.graph_util`.
+"""Utilities on labelled graphs, with the calls of `nasbench.lib.graph_util`.
 
 Graphs need be neither acyclic nor ordered here; adjacency is 0 or 1, entry [x, y] being the edge from x to y.
 """

@@ -1,4 +1,4 @@
-"""`NASBench`, call for call that of `nasbench.api`, answering from a table."""
+"""`NASBench` with the calls of `nasbench.api`, answered from a table."""
 
 from collections.abc import KeysView
 from pathlib import Path
@@ -175,7 +175,7 @@ class NASBench:
             raise OutOfDomainError(f"the first op must be '{INPUT}' and the last '{OUTPUT}', not {spec.ops}")
         for op in spec.ops[1:-1]:
             if op not in self.config["available_ops"]:
-                raise OutOfDomainError(f"there is no op {op!r}: use those of {self.config['available_ops']}")
+                raise OutOfDomainError(f"there is no op {op!r}: use one of {self.config['available_ops']}")
 
 
 def _opened(dataset_file: str | Path | Table) -> Table:

@@ -19,7 +19,7 @@ NATS_BENCH_SSS_NAMEs = ("sss", "size")
 
 
 class NATStopology(TopologyAPI):
-    """NATS-Bench's topology space, which is that of NAS-Bench-201.
+    """NATS-Bench's topology space, which is the space of NAS-Bench-201.
 
     `TopologyAPI` describes most calls and the first argument. `fast_mode` is kept as an attribute and has no other
     effect: a table is always opened without reading it.
@@ -65,7 +65,7 @@ class NATStopology(TopologyAPI):
         hp: str | int = "12",
         enforce_all: bool | None = None,
     ) -> tuple[int, float | None]:
-        """Return the architecture with the highest mean accuracy among those that are small enough.
+        """Return the architecture with the highest mean accuracy within limits on FLOPs and parameters.
 
         Args:
             dataset: "cifar10", "cifar100", "ImageNet16-120", or the training "cifar10-valid".
@@ -75,7 +75,7 @@ class NATStopology(TopologyAPI):
             enforce_all: has no effect: all architectures in the table are compared.
 
         Returns:
-            Index and accuracy in percent; (-1, None) if no architecture is small enough.
+            Index and accuracy in percent; (-1, None) if no architecture is within the limits.
 
         Raises:
             InvalidInputError: an unknown data set or set of images.

@@ -10,7 +10,14 @@ import numpy as np
 
 from nasbench1shot1.api.topology_architectures import TopologyArchitectures
 from nasbench1shot1.api.topology_results import ArchResults
-from nasbench1shot1.api.topology_values import KnownValues, TopologyReader, never_there, only_means, percent, split_of
+from nasbench1shot1.api.topology_values import (
+    KnownValues,
+    TopologyReader,
+    absent_value_error,
+    means_only_error,
+    percent,
+    split_of,
+)
 from nasbench1shot1.errors import InvalidInputError, OutOfDomainError, unknown_name
 from nasbench1shot1.nasbench201.trainings import DATASETS, OFFICIAL_SETS
 from nasbench1shot1.tables.table import Table, load_table
@@ -27,12 +34,12 @@ _COMMENTS = {
 class TopologyAPI(TopologyArchitectures):
     """The base of `nats_bench.NATStopology` and `nas_201_api.NASBench201API`.
 
-    Accuracies are in percent, costs in millions, times in seconds. Dictionaries only have what the table knows: taking
-    something else from them raises `MissingValueError`, an OutOfDomainError and a KeyError.
+    Accuracies are in percent, costs in millions, times in seconds. Dictionaries only have what the table knows: any
+    other key raises `MissingValueError`, which is both an OutOfDomainError and a KeyError.
 
     Args:
-        file_path_or_dict: None for the bundled table; an official file or archive, which is imported at the first time
-            and opened from there ever after; the folder or name of a table; a `Table`; or the dictionary in a file.
+        file_path_or_dict: None for the bundled table; an official file or archive, which is imported on first use and
+            then opened from the imported table; the folder or name of a table; a `Table`; or the dictionary in a file.
         verbose: print one line about the table.
         seed: of the generator that draws trainings and architectures. Default: Python's own generator, as in the
             published packages.
@@ -83,7 +90,7 @@ class TopologyAPI(TopologyArchitectures):
             iepoch: None or the last epoch, `int(hp)` - 1.
             hp: the budget, "12" or "200".
             is_random: True for the training of a random seed, False for the mean over the seeds, or a seed. In a table
-                of means, as the bundled one, True gives the mean and a seed is an error.
+                of means, such as the bundled one, True gives the mean and a seed is an error.
 
         Returns:
             For each of train, valid and test: "-loss", "-accuracy" (percent), "-per-time" and "-all-time" (seconds of
@@ -123,15 +130,15 @@ class TopologyAPI(TopologyArchitectures):
 
     def get_latency(self, index: Any, dataset: str, hp: str | int = "12") -> float:
         """Raise OutOfDomainError: tables have no latencies."""
-        raise never_there(self.table, "latencies")
+        raise absent_value_error(self.table, "latencies")
 
     def get_net_param(self, index: Any, dataset: str, seed: int | None, hp: str | int = "12") -> Any:
         """Raise OutOfDomainError: tables have no weights."""
-        raise never_there(self.table, "trained weights")
+        raise absent_value_error(self.table, "trained weights")
 
     def reload(self, archive_root: str | None = None, index: int | None = None) -> None:
         """Raise OutOfDomainError: tables have no weights, which is what official archives are reloaded for."""
-        raise never_there(self.table, "trained weights")
+        raise absent_value_error(self.table, "trained weights")
 
     def clear_params(self, index: int, hp: str | int | None = None) -> None:
         """Do nothing: there are no weights to remove."""
@@ -141,7 +148,7 @@ class TopologyAPI(TopologyArchitectures):
         return ArchResults(self._reader, self._row(arch_index), self._reader.epochs(hp))
 
     def query_by_index(self, arch_index: Any, dataname: str | None = None, hp: str | int = "12") -> Any:
-        """Return all trainings of an architecture with a budget, or a dictionary of those on a data set by seed.
+        """Return all trainings of an architecture with a budget; on one data set, as a dictionary by seed.
 
         Raises as `get_more_info`; OutOfDomainError for `dataname` in a table of means.
         """
@@ -168,7 +175,7 @@ class TopologyAPI(TopologyArchitectures):
     def statistics(self, dataset: str, hp: str | int) -> dict[int, int]:
         """Return how many architectures have how many trainings; raises OutOfDomainError for a table of means."""
         if not self.table.seeds:
-            raise only_means(self.table)
+            raise means_only_error(self.table)
         if dataset not in DATASETS:
             raise unknown_name("data set", dataset, DATASETS)
         epochs = self._reader.epochs(hp)
@@ -214,7 +221,7 @@ class TopologyAPI(TopologyArchitectures):
         if (lacking := int(np.isnan(accuracy).sum())) > 0:
             raise OutOfDomainError(
                 f"the table {self.table.id} lacks the {split} accuracy on {dataset} at {epochs} epochs of "
-                f"{lacking:,} of {len(accuracy):,} architectures, so it does not know the best: ask for another set"
+                f"{lacking:,} of {len(accuracy):,} architectures, so the best one is unknown: ask for another set"
             )
         if not len(accuracy):
             return -1, None
@@ -222,7 +229,7 @@ class TopologyAPI(TopologyArchitectures):
         return int(indices[allowed][best]), percent(float(accuracy[best]))
 
     def _within(self, costs: Any, most: float | None) -> Any:
-        """Return which costs are at most so many millions."""
+        """Return whether each cost is within a limit in millions."""
         if most is not None and np.isnan(costs).any():
             raise OutOfDomainError(f"the table {self.table.id} lacks FLOPs of some architectures: give no limit")
         return np.ones(len(costs), bool) if most is None else costs / 1e6 <= most
@@ -244,7 +251,9 @@ def _official(dataset: str, metric_on_set: str) -> str:
 def _opened(file_path_or_dict: Any) -> Table:
     table = _table(file_path_or_dict)
     if table.keyed_by != "nasbench201":
-        raise InvalidInputError(f"the table {table.id} is of another benchmark: open one of NAS-Bench-201, as 'nb201'")
+        raise InvalidInputError(
+            f"the table {table.id} is of another benchmark: open one of NAS-Bench-201, such as 'nb201'"
+        )
     return table
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from nasbench1shot1.api.edge_strings import net_config
-from nasbench1shot1.api.topology_values import KnownValues, TopologyReader, never_there, split_of
+from nasbench1shot1.api.topology_values import KnownValues, TopologyReader, absent_value_error, split_of
 from nasbench1shot1.nasbench201.trainings import DATASETS, OFFICIAL_SETS
 
 
@@ -59,11 +59,11 @@ class ResultsCount:
 
     def get_latency(self) -> float:
         """Raise OutOfDomainError: tables have no latencies."""
-        raise never_there(self._reader.table, "latencies")
+        raise absent_value_error(self._reader.table, "latencies")
 
     def get_net_param(self, clone: bool = False) -> Any:
         """Raise OutOfDomainError: tables have no weights."""
-        raise never_there(self._reader.table, "trained weights")
+        raise absent_value_error(self._reader.table, "trained weights")
 
     def get_config(self, str2structure: Any = None) -> dict[str, Any]:
         """Return the configuration of the network, as `get_net_config` of the API.
@@ -151,14 +151,14 @@ class ArchResults:
 
     def get_latency(self, dataset: str) -> float:
         """Raise OutOfDomainError: tables have no latencies."""
-        raise never_there(self._reader.table, "latencies")
+        raise absent_value_error(self._reader.table, "latencies")
 
     def get_net_param(self, dataset: str, seed: int | None = None) -> Any:
         """Raise OutOfDomainError: tables have no weights."""
-        raise never_there(self._reader.table, "trained weights")
+        raise absent_value_error(self._reader.table, "trained weights")
 
     def query(self, dataset: str, seed: int | None = None) -> Any:
-        """Return the training of a seed, or by default those of all seeds in a dictionary.
+        """Return the training of a seed, or by default a dictionary of all trainings by seed.
 
         Raises OutOfDomainError if the table has only means.
         """

@@ -43,12 +43,12 @@ class KnownValues(dict[str, Any]):
         return self._sentence if isinstance(self._sentence, str) else self._sentence()
 
 
-def never_there(table: Table, what: str) -> MissingValueError:
+def absent_value_error(table: Table, what: str) -> MissingValueError:
     """Return the error for something that no table has."""
     return MissingValueError(f"the table {table.id} does not have {what}: read the official files with nats_bench")
 
 
-def only_means(table: Table) -> MissingValueError:
+def means_only_error(table: Table) -> MissingValueError:
     """Return the error for a single training in a table of means."""
     return MissingValueError(
         f"the table {table.id} has means over the seeds and no single trainings: import an official file for them"
@@ -86,19 +86,19 @@ class TopologyReader:
     def seeds(self, row: int, dataset: str, epochs: int) -> list[int]:
         """Return the seeds of the trainings of a row.
 
-        Raises OutOfDomainError if the table does not say them, or has no such training.
+        Raises OutOfDomainError if the table does not state them, or has no such training.
         """
         _check_dataset(dataset)
         if not self.table.seeds:
-            raise only_means(self.table)
+            raise means_only_error(self.table)
         if not (found := self.table.seeds_of(row, epochs, dataset)):
             raise MissingValueError(f"the table {self.table.id} does not have {self.name(row, dataset, epochs)}")
         return list(found)
 
     def repeat(self, row: int, dataset: str, epochs: int, is_random: Any) -> Repeat:
-        """Return which repeat an official `is_random` means: False the mean, True a drawn one, or that of a seed.
+        """Return the repeat that an official `is_random` selects: the mean (False), a random one (True), or a seed's.
 
-        In a table of means, a drawn one is the mean, too.
+        In a table of means, True selects the mean, too.
 
         Raises:
             OutOfDomainError: the table has no single trainings, or not this one.
@@ -119,15 +119,15 @@ class TopologyReader:
         """Raise an error unless `iepoch` means the last epoch of a training.
 
         Raises:
-            InvalidInputError: there is no such epoch.
-            OutOfDomainError: it is another one, of which the table has no values.
+            InvalidInputError: the training has no such epoch.
+            OutOfDomainError: it is an earlier epoch, of which the table has no values.
         """
         if iepoch is None or iepoch == epochs - 1:
             return
         if not isinstance(iepoch, int | np.integer) or not 0 <= iepoch < epochs:
             raise InvalidInputError(f"iepoch cannot be {iepoch!r}: give a number from 0 to {epochs - 1}, or None")
         raise OutOfDomainError(
-            f"the table {self.table.id} has the end of each training, and not epoch {iepoch} of {epochs}: give "
+            f"the table {self.table.id} only has the end of each training, not epoch {iepoch} of {epochs}: give "
             f"iepoch={epochs - 1}, or leave it out"
         )
 
@@ -177,12 +177,12 @@ class TopologyReader:
         return KnownValues(values, sentence)
 
     def name(self, row: int, dataset: str, epochs: int) -> str:
-        """A training in words, for messages."""
+        """Return a training in words, for messages."""
         return f"the training of {self.table.hashes(row)[0]} on {dataset} for {epochs} epochs"
 
 
 def percent(fraction: float) -> float:
-    """A fraction in percent, without the noise of the multiplication."""
+    """Return a fraction in percent, without the rounding noise of the multiplication."""
     return round(100 * fraction, 10)
 
 

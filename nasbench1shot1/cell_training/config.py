@@ -77,7 +77,7 @@ class TrainingOptions:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:
-        """Return a resolved configuration from named options; what is not given, or None, is the scale's.
+        """Return a resolved configuration from named options; the scale sets options that are not given, or None.
 
         Raises:
             InvalidInputError: an unknown option (the closest known one is suggested), an option of another benchmark, a
@@ -107,7 +107,7 @@ class TrainingOptions:
         return asdict(self)
 
     def is_published(self) -> bool:
-        """Return whether the options are those of the benchmark's protocol, for any budget."""
+        """Return whether the options match the benchmark's protocol, for any budget."""
         return all(getattr(self, name) == getattr(type(self), name) for name in self.PUBLISHED)
 
 

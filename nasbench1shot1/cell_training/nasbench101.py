@@ -1,4 +1,4 @@
-"""How NAS-Bench-101 trained its cells: RMSProp, a cosine by step, batches that run on over the ends of epochs."""
+"""How NAS-Bench-101 trained its cells: RMSProp, a cosine by step, batches that cross the ends of epochs."""
 
 from dataclasses import replace
 from typing import Any
@@ -22,7 +22,7 @@ from nasbench1shot1.wording import counted
 
 MEAN = (125.31 / 255, 122.95 / 255, 113.87 / 255)
 STD = (62.99 / 255, 62.09 / 255, 66.70 / 255)
-"""What NAS-Bench-101 normalises CIFAR-10 with, as parts of 255."""
+"""Mean and standard deviation with which NAS-Bench-101 normalises CIFAR-10, as fractions of 255."""
 
 
 class CellRecipe:
@@ -39,7 +39,7 @@ class CellRecipe:
         self.facts = {"cell_hash": self.cell.hash, **self.identity}
 
     def parts(self, images: ImageSet) -> Parts:
-        """Divide an image set as NAS-Bench-101 divided CIFAR-10, if it is whole."""
+        """Divide an image set; the whole CIFAR-10 is divided as in NAS-Bench-101."""
         return parts_of(images)
 
     def stops(self, images: int) -> list[Stop]:

@@ -26,7 +26,7 @@ from nasbench1shot1.wording import counted
 
 MEAN = (125.3 / 255, 123.0 / 255, 113.9 / 255)
 STD = (63.0 / 255, 62.1 / 255, 66.7 / 255)
-"""What NAS-Bench-201 normalises CIFAR-10 with, as parts of 255."""
+"""Mean and standard deviation with which NAS-Bench-201 normalises CIFAR-10, as fractions of 255."""
 
 
 class EdgeRecipe:
@@ -51,7 +51,7 @@ class EdgeRecipe:
         self.facts = {**self.identity, "index": index}
 
     def parts(self, images: ImageSet) -> Parts:
-        """Divide an image set as NAS-Bench-201 divided CIFAR-10, if it is whole."""
+        """Divide an image set; the whole CIFAR-10 is divided as in NAS-Bench-201."""
         return edge_parts(images, self._config.dataset)
 
     def stops(self, images: int) -> list[Stop]:
@@ -64,7 +64,7 @@ class EdgeRecipe:
         return EpochStream(rows, self._config.batch_size, self._config.seed)
 
     def learning_rate(self, step: int, last: Stop) -> float:
-        """Return a cosine by epoch, from which steps of one epoch do not differ."""
+        """Return the learning rate of a cosine schedule by epoch; it is constant within an epoch."""
         epochs = self._config.epochs
         return epoch_learning_rate(step // (last.step // epochs), epochs, self._config.learning_rate)
 

@@ -38,8 +38,9 @@ class Parts:
 
     Attributes:
         train: what moves the weights.
-        train_evaluation: of these, what measures the training accuracy; None: the augmented batches of the last epoch.
-        validation: measures the validation accuracy, if any does.
+        train_evaluation: the training images that measure the training accuracy; None: the augmented batches of the
+            last epoch.
+        validation: measures the validation accuracy; None if no images validate.
         test: measures the test accuracy.
         is_official: whether these are the images that the benchmark took for each.
         description: all that in words.
@@ -90,9 +91,9 @@ def parts_of(images: ImageSet) -> Parts:
 def edge_parts(images: ImageSet, dataset: str) -> Parts:
     """Divide an image set for a training of NAS-Bench-201; nothing is random.
 
-    CIFAR-10 whole is divided as published. For "cifar10-valid", the official halves of the training images train and
-    validate; for "cifar10", all of them train, and none validates. The test images test. Any other set is divided as
-    by `parts_of`. The training accuracy is measured on the augmented batches, as published.
+    The whole CIFAR-10 is divided as published. For "cifar10-valid", the official halves of the training images train
+    and validate; for "cifar10", all training images train, and none validate. The test images test. Any other set is
+    divided as by `parts_of`. The training accuracy is measured on the augmented batches, as published.
 
     Raises:
         InvalidInputError: some class has too few images.
@@ -110,7 +111,7 @@ def edge_parts(images: ImageSet, dataset: str) -> Parts:
 
 
 def _official_tests(images: ImageSet) -> Part | None:
-    """The test images of an image set that is CIFAR-10 whole; None for any other set."""
+    """Return the test images of an image set that is the whole CIFAR-10; None for any other set."""
     tests = _tests(images)
     is_cifar10 = tests is not None and images.dataset == CIFAR10.name and len(tests) == CIFAR10.test_images
     return tests if is_cifar10 and is_whole(images) else None

@@ -30,17 +30,17 @@ FIELDS: dict[str, Any] = {
     "training_time": float,
 }
 """The fields of a line of metrics.jsonl and their types; accuracies are fractions, times seconds (docs/training.md)."""
-_OF_ALL = {
+_COMMON_FACTS = {
     "trainable_parameters": int,
     "images_sha256": str,
     "parts": str,
     "steps": int,
     "is_protocol": bool,
 }
-FACTS = {"cell_hash": str, "matrix": list, "ops": list, **_OF_ALL}
+FACTS = {"cell_hash": str, "matrix": list, "ops": list, **_COMMON_FACTS}
 """Fields of config.json besides the options, with their types: the data that the training used."""
-EDGE_FACTS = {"architecture": str, "index": int, **_OF_ALL}
-"""The same for a training of NAS-Bench-201."""
+EDGE_FACTS = {"architecture": str, "index": int, **_COMMON_FACTS}
+"""Fields of config.json besides the options, with their types, for a training of NAS-Bench-201."""
 DESCRIBED = (
     "architecture", "cell_hash", "index", "epochs", "seed", "scale", "dataset", "images", "is_protocol",
     "trainable_parameters",
@@ -196,7 +196,7 @@ def load_training(folder: str | Path) -> Training:
     Returns:
         A `CellTraining` or an `EdgeTraining`.
 
-    Raises InvalidInputError where there is none, DamagedFileError where its configuration is damaged.
+    Raises InvalidInputError if the folder has no training, DamagedFileError if its configuration is damaged.
     """
     kind, _ = read_description(as_path(folder, "folder"))
     record: type[Training] = EdgeTraining if kind == EdgeTraining.KIND else CellTraining
@@ -204,7 +204,7 @@ def load_training(folder: str | Path) -> Training:
 
 
 def summarise(config: Mapping[str, Any], lines: list[dict[str, Any]]) -> dict[str, Any]:
-    """The summary of a finished training: the table's columns, and the same at the earlier evaluations with a name."""
+    """Return the summary of a finished training: the table's columns at the end, and at earlier named evaluations."""
     by_name = {line["evaluation"]: line for line in lines if line["evaluation"]}
     named = ("training_time", *ACCURACIES)
     at = {name: {field: line[field] for field in named} for name, line in by_name.items()}

@@ -1,4 +1,4 @@
-"""When a training does what: its steps, its learning rate and its evaluations, for each benchmark."""
+"""The schedule of a training: its steps, its learning rate and its evaluations, for each benchmark."""
 
 import math
 from typing import NamedTuple
@@ -64,18 +64,18 @@ def learning_rate(step: int, total: int, first: float) -> float:
 
 def epoch_stops(epochs: int, images: int, batch_size: int, evaluate_every: int) -> list[Stop]:
     """Return the ends of all epochs, each of which takes all images; the last batch of an epoch may be smaller."""
-    of_epoch = math.ceil(images / batch_size)
+    steps_per_epoch = math.ceil(images / batch_size)
     stops = []
     for epoch in range(1, epochs + 1):
         evaluation = FINAL if epoch == epochs else EPOCH if epoch % evaluate_every == 0 else None
-        stops.append(Stop(epoch * of_epoch, float(epoch), evaluation))
+        stops.append(Stop(epoch * steps_per_epoch, float(epoch), evaluation))
     return stops
 
 
 def epoch_learning_rate(epoch: int, epochs: int, first: float) -> float:
     """Return the learning rate of an epoch, 0 … epochs - 1: a cosine that would be zero after the last epoch.
 
-    The published scheduler is told the position in an epoch, too, but uses it for warm-up alone, of which there is none
-    (`CosineAnnealingLR` in AutoDL-Projects).
+    The published scheduler also receives the position within an epoch, but uses it only for warm-up, which the protocol
+    does not have (`CosineAnnealingLR` in AutoDL-Projects).
     """
     return first * 0.5 * (1 + math.cos(math.pi * epoch / epochs))

@@ -1,4 +1,4 @@
-"""What a training says on the screen before, during and after."""
+"""What a training prints before, during and after it runs."""
 
 import time
 from pathlib import Path

@@ -25,7 +25,7 @@ class TrainingState:
     Attributes:
         recipe: what is trained, and how its benchmark trains it.
         stops: all steps after which something is recorded.
-        recorded: how many of them are.
+        recorded: how many of these steps are recorded.
         step: steps done.
         training_seconds: wall-clock time of the steps so far, without evaluations and checkpoints.
     """
@@ -84,7 +84,7 @@ class TrainingState:
         }
 
     def identity(self) -> dict[str, Any]:
-        """What must be the same for a checkpoint to fit: every option, what is trained, and the images."""
+        """Return what a checkpoint must match: every option, what is trained, and the images."""
         return {**self.config.as_dict(), **self.recipe.identity, "images": self.parts.train.images.sha256}
 
     def load_state_dict(self, state: dict[str, Any], path: Path) -> None:
@@ -102,8 +102,8 @@ class TrainingState:
 def begin(x: Any, config: TrainingOptions) -> TrainingState:
     """Set up a training from a resolved configuration: everything is drawn from its seed.
 
-    Raises UserError for something that cannot be trained by this configuration, images that are not there, a batch that
-    does not fit, or too few steps.
+    Raises UserError for something that cannot be trained by this configuration, missing images, a batch that does not
+    fit, or too few steps.
     """
     device, method = torch.device(config.device), recipe(x, config)
     images = load_images(config.images)

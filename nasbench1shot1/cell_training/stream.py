@@ -44,6 +44,6 @@ class EpochStream(ShuffledStream):
 
     def batch(self, step: int) -> Tensor:
         """The rows of a step, 0, 1, …: int64 (batch_size,) or, at the end of an epoch, the rest."""
-        of_epoch = -(-len(self._rows) // self._batch_size)
-        epoch, place = divmod(step, of_epoch)
+        steps_per_epoch = -(-len(self._rows) // self._batch_size)
+        epoch, place = divmod(step, steps_per_epoch)
         return self._of_pass(epoch)[place * self._batch_size : (place + 1) * self._batch_size]

@@ -151,7 +151,7 @@ def _resume(folder: Path, x: Any, given: dict[str, Any], table: "Table | None", 
 
 
 def _as_trained(x: Any) -> Any:
-    """Return what a record of its training has: an architecture of nb201, or a cell."""
+    """Return what is trained, as its record has it: an architecture of nb201, or a cell."""
     from nasbench1shot1.nasbench101.skeleton import as_cell
 
     return x if isinstance(x, EdgeArchitecture) else as_cell(x)

@@ -23,7 +23,7 @@ class Info:
 
         for row in describe_images(self.verify):
             print(f"{row['name']}: {row['training_images']:,} training images, {row['test_images']:,} test images")
-            of = DATA_SETS[row["dataset"]].title if row["dataset"] in DATA_SETS else "an own data set"
+            of = DATA_SETS[row["dataset"]].title if row["dataset"] in DATA_SETS else "a data set of your own"
             print(f"  of {of}: {row['classes']} classes, {row['side']} x {row['side']} pixels")
             print(f"  in {row['path']}")
             source = f"{row['source']}{' (an official archive, by its SHA-256)' if row['official'] is True else ''}"
@@ -41,7 +41,7 @@ class Download:
     URL."""
 
     def run(self) -> None:
-        """Download, import, and say where it lies."""
+        """Download and import the data set, and print its folder."""
         from rich.console import Console
 
         from nasbench1shot1.ground.download_bar import DownloadBar
@@ -62,7 +62,7 @@ class Import:
     path: tyro.conf.Positional[Path]
     """Path of the archive, the folder or the .npz file."""
     name: str | None = None
-    """Name of the image set, for --images. Default: the data set's name (cifar10, cifar100 or ImageNet16-120), the
+    """Name of the image set, for --images. Default: the data set's name (cifar10, cifar100 or ImageNet16-120), or the
     file's stem for an .npz."""
 
     def run(self) -> None:

@@ -23,7 +23,7 @@ class Query:
     dataset: str | None = None
     """Training, by its data set, for tables with several: cifar10-valid, cifar10, cifar100, ImageNet16-120."""
     table: str | None = None
-    """Folder or name of the table. Default: the table in use, or the architecture's own (nb201)."""
+    """Folder or name of the table. Default: the table in use; for architectures of nb201, the table nb201."""
 
     def run(self) -> None:
         """Print a row for every column."""

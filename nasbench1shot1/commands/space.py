@@ -8,7 +8,7 @@ import tyro
 
 @dataclass(frozen=True)
 class Space:
-    """Print the sizes of search spaces under consistent counting rules, and compare them with the papers'."""
+    """Print the sizes of search spaces under consistent counting rules, and compare them with the papers."""
 
     names: Annotated[
         tyro.conf.Positional[tuple[str, ...]],

@@ -16,7 +16,7 @@ SUMMARY = "summary.json"
 
 @dataclass(frozen=True)
 class Statistics:
-    """Run the analyses of a table's benchmark on it. Each writes a CSV file and a picture.
+    """Run the analyses of a table's benchmark on the table. Each analysis writes a CSV file and a picture.
 
     NAS-Bench-101 and NAS-Bench-1Shot1: error-distribution, accuracy-distribution, noise-distribution, cost,
     operation-replacement, depth-and-width, budget-correlation, autocorrelation, fitness-distance, isomorphic-copies,
@@ -54,7 +54,7 @@ class Statistics:
 
         check_names(self.names)
         table = load_table(self.table)
-        analyses, asked = analyses_of(table, self.names), self._asked()
+        analyses, asked = analyses_of(table, self.names), self._given_options()
         check_options(table, {name: value not in (None, False) for name, value in asked.items()})
         out = self.out or Path("statistics") / table.id
         check_writable(out)
@@ -70,7 +70,7 @@ class Statistics:
         write_json(out / SUMMARY, _without_nan(summary))
         _show(table, answers, refusals, out)
 
-    def _asked(self) -> dict[str, Any]:
+    def _given_options(self) -> dict[str, Any]:
         """The options that only some analyses take."""
         return {"split": self.split, "space": self.space, "kind": self.kind, "predicted": self.predicted}
 
@@ -125,7 +125,7 @@ def _show(table: "Table", answers: dict[str, dict[str, Any]], refusals: dict[str
 
 
 def _without_nan(value: Any) -> Any:
-    """JSON has no NaN: where a column is constant there is no correlation, and the summary says null."""
+    """Replace NaN by None, because JSON has no NaN: the correlation of a constant column becomes null."""
     if isinstance(value, dict):
         return {key: _without_nan(of_key) for key, of_key in value.items()}
     if isinstance(value, (list, tuple)):

@@ -62,7 +62,7 @@ class Import:
     """Import an official file of NAS-Bench-101, NAS-Bench-201 or NATS-Bench. The imported table opens in milliseconds.
 
     NAS-Bench-101's files need a minute, and every checksum in them is verified; TensorFlow is not needed. NATS-Bench's
-    archives need the extra [nats]: the package nats_bench unpickles them, so only import those that you trust.
+    archives need the extra [nats]: the package nats_bench unpickles them, so only import archives that you trust.
     """
 
     file: tyro.conf.Positional[Path]
@@ -93,7 +93,7 @@ class Import:
 class Download:
     """Download an official NAS-Bench-101 file, verify its SHA-256, and import it.
 
-    only108 (499 MB) holds the trainings of 108 epochs, full (1.95 GB) those of 4, 12, 36 and 108.
+    only108 (499 MB) has the trainings of 108 epochs, full (1.95 GB) the trainings of 4, 12, 36 and 108 epochs.
     """
 
     which: tyro.conf.Positional[str]
@@ -157,11 +157,11 @@ def _verify_hashes(table: "Table") -> None:
 
     if table.keyed_by != "nasbench101":
         raise InvalidInputError(
-            f"the table {table.id} has no hashes of cells, only NAS-Bench-101's have: omit --hashes"
+            f"--hashes only applies to tables of NAS-Bench-101, not to the table {table.id}: remove it"
         )
     with ImportBar(Console()) as bar:
         verify_hashes(table, bar.show)
-    print(f"{table.id}: the hash of each of its {len(table):,} cells is that of its graph, and no cell has two")
+    print(f"{table.id}: the hashes of all {len(table):,} cells match their graphs, and no cell has two hashes")
 
 
 def _say_how_to_use(folder: Path) -> None:

@@ -12,7 +12,7 @@ from nasbench1shot1.space import Choice, OneShotSpace
 from nasbench1shot1.supernet import to_tensors
 
 BEFORE_THE_HEAD = ("stem", "cells", "reductions")
-"""The parts of a supernet up to its last cell."""
+"""Names of the supernet's parts up to its last cell."""
 
 OfCells = Sequence[Mapping[str, Tensor]]
 """Mixing weights of the cells in turns."""
@@ -65,9 +65,8 @@ def per_image(space: OneShotSpace, mixings: Sequence[Mixing], images: int) -> Mi
 
 
 def computed_weights(state: SearchState, mixing: Mixing, batch: Batch) -> set[str]:
-    """The names of the supernet's weights that its output depends on, found by a pass that computes everything.
-
-    Those after the cells are always computed, even if the cells give zero, so that their gradient is zero.
+    """Return the names of the supernet's weights that its output depends on, by a pass that computes everything.
+    Weights after the cells are always included, even if the cells output zero and the gradient is therefore zero.
     """
     names, weights = zip(*state.net.named_parameters(), strict=True)
     loss = state.loss(Mixing(tuple(dense(state.net.space, mixing))), batch)

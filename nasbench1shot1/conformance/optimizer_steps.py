@@ -190,7 +190,7 @@ class OptimizerStepsConformance:
     def test_the_weight_half_teaches_lambda_nothing(self, given: dict[str, Any], learning_rate: float) -> None:
         """A virtual step of the weights may use it; at a learning rate of 0, such a step leads nowhere.
 
-        Statistics of batch-norm are those of the scored images, as recalibrating takes images of the weight half.
+        Batch-norm uses the statistics of the scored images, because recalibration would use images of the weight half.
         """
         state, other = (tiny_state({**given, "evaluation_batch_norm": "batch"}) for _ in range(2))
         garble(other, other.split.weights)

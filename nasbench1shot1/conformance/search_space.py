@@ -185,7 +185,7 @@ class SearchSpaceConformance:
 
 
 class CellSpaceConformance:
-    """What a space of NAS-Bench-101's cells must do besides; the second base class of its test class."""
+    """What a space of NAS-Bench-101's cells must do in addition; the second base class of its test class."""
 
     def test_cells_are_in_nasbench101(self, drawn: list[CellArchitecture]) -> None:
         assert all(type(arch) is CellArchitecture and arch.cell.is_valid for arch in drawn)
@@ -294,7 +294,7 @@ def _chi_square(drawn: NDArray[np.int64], size: int) -> float:
 
 
 def _picks(space: OneShotSpace, arch: Architecture) -> list[list[int]]:
-    """The entries that an architecture takes of each choice."""
+    """Return the entries that an architecture takes of each choice."""
     weights, choices = space.one_hot(arch), space.choices()
     vectors = [weights[choice.key] if choice.row is None else weights[choice.key][choice.row] for choice in choices]
     assert [vector.shape for vector in vectors] == [(choice.entries,) for choice in choices]

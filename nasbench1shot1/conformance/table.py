@@ -27,7 +27,7 @@ class TableConformance:
 
     @pytest.fixture
     def names(self, table: Table) -> list[str]:
-        """Identifiers of rows spread over the table, the first and the last among them."""
+        """Return the identifiers of rows spread over the table, including the first and the last."""
         rows = np.random.default_rng(0).integers(len(table), size=N_DRAWN)
         return table.hashes([0, len(table) - 1, *rows.tolist()])
 

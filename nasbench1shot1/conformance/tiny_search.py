@@ -155,7 +155,7 @@ def _unequal(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two values, nested as those of a `state_dict` are, are equal bit for bit."""
+    """Return whether two values, nested as in a `state_dict`, are equal bit for bit."""
     ours, theirs = values(a), values(b)
     return ours.keys() == theirs.keys() and all(_equal(ours[key], theirs[key]) for key in ours)
 

@@ -1,8 +1,8 @@
 """Official data sets as a .tar(.gz) or as the folder that it unpacks to; `formats` knows their files.
 
 Archives are read as a stream: nothing is unpacked to the disk, so no path in them matters. They are read to their end,
-where gzip, bzip2 and xz have their checksums, but never further than the largest data set is long. A plain .tar and a
-folder have no checksum of their own.
+where gzip, bzip2 and xz have their checksums, but never further than the size of the largest data set. A plain .tar and
+a folder have no checksum of their own.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ _MOST_MEMBERS = 1_000  # ImageNet16 has eleven
 _CHUNK = 2**20
 _PLAIN = (tarfile.REGTYPE, tarfile.AREGTYPE)
 
-_GIVE = "give the archive of a data set, its folder or an .npz"
+_ADVICE = "give the archive of a data set, its folder or an .npz"
 _T = TypeVar("_T")
 
 
@@ -43,14 +43,14 @@ class Official(NamedTuple):
 
 
 def read_official(path: Path) -> list[Batch]:
-    """Return the `batches` of `read_data_set`, which also raises."""
+    """Return the `batches` of `read_data_set`; raises as `read_data_set`."""
     return read_data_set(path).batches
 
 
 def read_data_set(path: Path, name: str | None = None) -> Official:
     """Read an official data set from an archive, from the folder that it unpacks to, or from the folder around that.
 
-    `name` is the data set to look for; by default, the first known one that has a file there.
+    `name` is the data set to look for. Default: the first known data set that has a file there.
     Raises DamagedFileError where a file is missing, cut short or not what it should be.
     """
     forms = tuple(form for form in FORMATS if name in (None, form.name))
@@ -101,7 +101,7 @@ def _folder(path: Path, forms: Sequence[OfficialFormat]) -> Iterator[tuple[Offic
 
 def _archive(path: Path, forms: Sequence[OfficialFormat]) -> Iterator[tuple[OfficialFormat, str, bytes]]:
     if not path.is_file():
-        raise DamagedFileError(f"{path} is not a file or a folder: {_GIVE}")
+        raise DamagedFileError(f"{path} is not a file or a folder: {_ADVICE}")
     with _guarded(path, partial(_Unpacked, path)) as unpacked:
         tar = _guarded(path, partial(_opened, unpacked))
         for _ in range(_MOST_MEMBERS):
@@ -119,7 +119,7 @@ def _archive(path: Path, forms: Sequence[OfficialFormat]) -> Iterator[tuple[Offi
 
 
 class _Unpacked:
-    """The bytes of a .tar, .tar.gz, .tar.bz2 or .tar.xz without its compression, as far as any data set may reach."""
+    """The decompressed bytes of a .tar, .tar.gz, .tar.bz2 or .tar.xz, up to the size limit of a data set."""
 
     def __init__(self, path: Path) -> None:
         self._file, self._left = _decompressed(path), _LARGEST_ARCHIVE
@@ -191,5 +191,5 @@ def _guarded(path: Path, read: Callable[[], _T]) -> _T:
         raise
     except Exception as error:  # on damaged headers tarfile raises ValueError, IndexError, RecursionError and others
         why = getattr(error, "strerror", None) or "it is not a .tar.gz, or is cut short or damaged"
-        what = f"{_GIVE}, or download it again"
+        what = f"{_ADVICE}, or download it again"
         raise DamagedFileError(f"{path} cannot be read as a whole archive ({why}): {what}") from error

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class Augmentation:
     """What is done to a training image; raises InvalidInputError for values out of range.
 
-    `Augmentation.of` takes from an image set what belongs to its data set; the defaults are CIFAR-10's.
+    `Augmentation.of` takes border, mean and standard deviation from an image set; the defaults are CIFAR-10's.
     """
 
     crop: int = CIFAR10.crop
@@ -35,9 +35,9 @@ class Augmentation:
     cutout_probability: float = 0.0
     """Probability of cutout; `dataclasses.replace` gives another one for the next epoch."""
     mean: tuple[float, float, float] = CIFAR10.mean
-    """Of the red, green and blue values, as parts of 255."""
+    """Mean of the red, green and blue values, as fractions of 255."""
     std: tuple[float, float, float] = CIFAR10.std
-    """Standard deviation of the red, green and blue values, as parts of 255."""
+    """Standard deviation of the red, green and blue values, as fractions of 255."""
 
     @classmethod
     def of(cls, images: "ImageSet", cutout_length: int = 16, cutout_probability: float = 0.0) -> "Augmentation":

@@ -1,7 +1,7 @@
 """The data sets that image sets come from: CIFAR-10, CIFAR-100 and ImageNet16-120, named as in NAS-Bench-201.
 
-An image set of no known data set has a record too, made from its own arrays. Nothing else in the package knows the
-number of classes, the size or the normalisation of images.
+An image set that does not belong to a known data set has a record, too, which is made from its arrays. Nothing else in
+the package knows the number of classes, the size or the normalisation of images.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from nasbench1shot1.errors import unknown_name
 OTHER = "other"
 """The name that stands for every data set that is not in `DATA_SETS`."""
 SMALLEST_SIDE = 4
-"""Pixels that an image needs at least: a network halves its side twice."""
+"""Smallest height and width of an image in pixels: a network halves them twice."""
 _IMAGES_AT_ONCE = 1_000
 
 
@@ -27,10 +27,10 @@ class DataSet:
         title: the name in sentences.
         classes: number of classes; labels are 0 to `classes` − 1.
         side: height and width of an image in pixels.
-        training_images: number of training images in canonical order; 0 where there is no such order.
-        test_images: number of test images in canonical order; 0 where there is no such order.
-        mean: of the red, green and blue values, as parts of 255.
-        std: standard deviation of the red, green and blue values, as parts of 255.
+        training_images: number of training images in canonical order; 0 if the data set has no such order.
+        test_images: number of test images in canonical order; 0 if the data set has no such order.
+        mean: mean of the red, green and blue values, as fractions of 255.
+        std: standard deviation of the red, green and blue values, as fractions of 255.
         crop: pixels of black border that a random crop adds to a training image.
     """
 
@@ -49,8 +49,9 @@ def _per_255(red: float, green: float, blue: float) -> tuple[float, float, float
     return red / 255, green / 255, blue / 255
 
 
-# CIFAR-10's mean and standard deviation are those of DARTS and of the published search; the others', and all borders,
-# are those of NAS-Bench-201 (xautodl/datasets/get_dataset_with_transform.py in github.com/D-X-Y/AutoDL-Projects).
+# CIFAR-10's mean and standard deviation come from DARTS and the published search. The values of the other data sets,
+# and all borders, come from NAS-Bench-201 (xautodl/datasets/get_dataset_with_transform.py in
+# github.com/D-X-Y/AutoDL-Projects).
 CIFAR10 = DataSet(
     name="cifar10",
     title="CIFAR-10",
@@ -98,19 +99,19 @@ def other_data_set(classes: int, side: int, mean: Sequence[float], std: Sequence
     """Return the record of a data set that is not in `DATA_SETS`; arguments as the attributes of `DataSet`.
 
     The border of a random crop is an eighth of the side, as for the known data sets. Raises ValueError for values that
-    no data set has.
+    a data set cannot have.
     """
     (red, green, blue), (wide_red, wide_green, wide_blue) = map(float, mean), map(float, std)
     if classes < 1 or side < SMALLEST_SIDE or min(wide_red, wide_green, wide_blue) <= 0:
         raise ValueError(f"{classes} classes of {side} × {side} pixels, standard deviation {std}")
     widths = (wide_red, wide_green, wide_blue)
-    return DataSet(OTHER, "an own data set", classes, side, 0, 0, (red, green, blue), widths, side // 8)
+    return DataSet(OTHER, "a data set of your own", classes, side, 0, 0, (red, green, blue), widths, side // 8)
 
 
 def moments(images: np.ndarray) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
     """Return the mean and the standard deviation of red, green and blue in images uint8 (N, H, W, 3), N > 0.
 
-    Both are parts of 255. They are exact, except that a standard deviation is at least 1/255.
+    Both are fractions of 255. They are exact, except that a standard deviation is at least 1/255.
     """
     counts = np.zeros((3, 256), np.int64)
     for start in range(0, len(images), _IMAGES_AT_ONCE):

@@ -1,4 +1,4 @@
-"""The official files of every data set: their names, their order, and how one is read.
+"""The official files of every data set: their names, their order, and how they are read.
 
 CIFAR-10 and CIFAR-100 (https://www.cs.toronto.edu/~kriz/cifar.html) have a python version of pickles and a binary
 version. ImageNet16-120 is what NAS-Bench-201 takes of ImageNet16 (Chrabaszcz et al. 2017, arXiv:1707.08819): the
@@ -32,7 +32,7 @@ class OfficialFormat(NamedTuple):
         md5: published MD5 of each file; empty where the archive has a published SHA-256 instead.
         label_bytes: bytes before the pixels of an image in the binary version, the last of which is the label; 0 if
             there is no binary version.
-        takes_some: whether the data set is only the images of the first classes.
+        takes_some: whether the data set only has the images of the first classes.
     """
 
     name: str
@@ -82,7 +82,7 @@ class OfficialFormat(NamedTuple):
         if len(labels) != rows:
             raise DamagedFileError(f"{where} has {len(labels):,} images, not {rows:,}: download it again")
         if labels.max() >= known.classes:
-            are = f"{known.title}'s are 0 to {known.classes - 1}"
+            are = f"{known.title}'s labels are 0 to {known.classes - 1}"
             raise DamagedFileError(f"{where} has a label {labels.max()}, but {are}: download it again")
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _IMAGES_AT_ONCE = 1_000
 _AS_DATA_SET: Any = None
-"""The default of what the data set decides."""
+"""The default of the fields whose values the data set determines."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,15 +48,15 @@ class ImageSet:
     index: "Tensor"
     """int64 (N,), always on the CPU: position in `dataset`'s canonical training images, −1 where unknown."""
     sha256: str
-    """Of the content, the same whichever file format it came from."""
+    """SHA-256 of the content, which does not depend on the file format that it was imported from."""
     test_images: "Tensor | None" = None
     test_labels: "Tensor | None" = None
     dataset: str = CIFAR10.name
-    """In whose canonical order `index` counts; `images.splits.split` knows what it may take of it. "other" has none."""
+    """The data set in whose canonical order `index` counts, or "other", which has no such order."""
     classes: int = _AS_DATA_SET
-    """The data set's if not given, as all that follows."""
+    """Number of classes. Default, as for all fields below: the data set's value."""
     mean: tuple[float, float, float] = _AS_DATA_SET
-    """Of the red, green and blue values, as parts of 255; with `std`, what normalising takes."""
+    """Mean of the red, green and blue values, as fractions of 255; `mean` and `std` normalise images."""
     std: tuple[float, float, float] = _AS_DATA_SET
     crop: int = _AS_DATA_SET
     """Pixels of black border that a random crop adds to a training image."""
@@ -112,7 +112,7 @@ class ImageSet:
     def _mixed_batch(
         self, rows: "Tensor", is_test: "Tensor", test_images: "Tensor", test_labels: "Tensor"
     ) -> "tuple[Tensor, Tensor]":
-        """The batch at rows of which those where `is_test` bool (B,) holds are test images."""
+        """Return the batch at rows (B,), of which the rows with `is_test`, bool (B,), are test images."""
         import torch
 
         sorted_places = is_test.long().argsort(stable=True)  # of the training images, then of the test images
@@ -134,7 +134,7 @@ def _shrunk(images: "Tensor", side: int) -> "Tensor":
 
 
 def load_images(name_or_path: str | Path, verify: bool = True) -> ImageSet:
-    """The image set of that name (an official one, "cifar10-sample", or as imported), or in that .npz.
+    """Load the image set of a name (an official one, "cifar10-sample", or an imported one), or of an .npz file.
 
     An imported set is compared with its recorded SHA-256 unless `verify` is False; the sample always is.
     Raises UserError where an official data set was not imported yet, InvalidInputError for an unknown name, and
@@ -159,7 +159,7 @@ def load_images(name_or_path: str | Path, verify: bool = True) -> ImageSet:
 
 
 def describe_images(verify: bool = False) -> list[dict[str, Any]]:
-    """What image sets there are, a dictionary for each.
+    """Return the available image sets, a dictionary for each.
 
     Its keys: name, training_images, test_images, dataset, classes, side, official, source, sha256 and path.
 

@@ -1,4 +1,4 @@
-"""Image sets of anybody's own in an .npz: parts of a known data set, or square images of any number of classes."""
+"""Users' own image sets in an .npz: parts of a known data set, or square images of any number of classes."""
 
 from pathlib import Path
 
@@ -21,14 +21,14 @@ _MOST_CLASSES = 100_000  # of a data set that is not known; every class has its 
 
 
 def read_images(path: Path) -> tuple[Columns, DataSet]:
-    """The image set in an .npz, and the data set that it belongs to.
+    """Return the image set in an .npz, and the data set that it belongs to.
 
     Arrays: `images` uint8 (N, side, side, 3) RGB and `labels` integers (N,) from 0; optional `is_test` bool (N,),
-    `train_index` integers (N,), the canonical training index (−1 where unknown), and `dataset`, a name: "cifar10",
-    "cifar100", "ImageNet16-120" or "other". Images of a named data set must have its size and classes. Without
-    `dataset`, images that could be CIFAR-10's by size and labels, or have a `train_index`, belong to CIFAR-10. Any
-    others are a data set of their own: its classes are 0 to the largest label, and its mean and standard deviation are
-    those of the training images. Training images are put in canonical order where it is known.
+        `train_index` integers (N,), the canonical training index (−1 where unknown), and `dataset`, a name: "cifar10",
+        "cifar100", "ImageNet16-120" or "other". Images of a named data set must have its size and classes. Without
+        `dataset`, images that could be CIFAR-10's by size and labels, or have a `train_index`, belong to CIFAR-10. Any
+        other images are a data set of their own: its classes are 0 to the largest label, and its mean and standard
+        deviation are calculated from the training images. Training images are put in canonical order where it is known.
     Raises DamagedFileError for anything else.
     """
     arrays = read_npz(path, "write it again")
@@ -63,7 +63,7 @@ def _problem(arrays: dict[str, np.ndarray]) -> str | None:
     """What is wrong with an .npz's arrays, if anything, and what it should be."""
     images, labels = arrays.get("images"), arrays.get("labels")
     if images is None or labels is None:
-        return "it needs the arrays 'images' and 'labels'"
+        return "it must have the arrays 'images' and 'labels'"
     if images.ndim != 4:
         return f"'images' must be uint8 (N, side, side, 3), not {images.dtype} {images.shape}"
     rows = (len(images),)

@@ -1,9 +1,9 @@
 """Reading pickled batches of CIFAR-10, CIFAR-100 and ImageNet16 without unpickling them.
 
-The official files are pickles, and unpickling a file from elsewhere runs whatever it says. `pickletools.genops`
-only splits the stream into opcodes. What is wanted, one long string and one list of integers, can be taken from
-those, whichever Python and numpy wrote the file. Formats: https://www.cs.toronto.edu/~kriz/cifar.html and
-image2numpy_imagenet_train.py of github.com/PatrykChrabaszcz/Imagenet32_Scripts.
+The official files are pickles, and unpickling an untrusted file can run any code. `pickletools.genops` only splits the
+stream into opcodes. What is wanted, one long string and one list of integers, can be taken from those, whichever Python
+and numpy wrote the file. Formats: https://www.cs.toronto.edu/~kriz/cifar.html and image2numpy_imagenet_train.py of
+github.com/PatrykChrabaszcz/Imagenet32_Scripts.
 """
 
 import pickletools
@@ -42,8 +42,8 @@ class BatchFormat(NamedTuple):
         pixels: bytes of an image.
         lowest: the smallest label that can be.
         highest: the largest label that can be.
-        is_strict: whether a batch is refused that names or does more than a dictionary of arrays and lists needs. In
-            CIFAR-10's, other objects were always passed over; none is ever built.
+        is_strict: whether to refuse a batch that names or does more than a dictionary of arrays and lists needs. In
+            batches of CIFAR-10, other objects have always been skipped. No object is ever built.
     """
 
     title: str
@@ -85,7 +85,7 @@ def read_python_batch(content: bytes, where: str, form: BatchFormat = CIFAR10_BA
 
 
 def _tokens(content: bytes) -> Iterator[_Token]:
-    """The opcodes that carry something; where one repeats a string from the memo, that string's."""
+    """Yield the opcodes that carry a value; for an opcode that repeats a string from the memo, the string's opcode."""
     memo: dict[Any, _Token] = {}  # by place, a number
     last = _Token("PROTO", None)
     for number, (opcode, value, _) in enumerate(pickletools.genops(content)):
@@ -100,7 +100,7 @@ def _tokens(content: bytes) -> Iterator[_Token]:
 
 
 def _foreign(tokens: list[_Token]) -> str | None:
-    """The first opcode or name that no dictionary of numpy arrays and lists needs."""
+    """Return the first opcode or name that a dictionary of NumPy arrays and lists does not need; None without one."""
     for at, token in enumerate(tokens):
         if token.name not in _ALLOWED:
             return f"the opcode {token.name}"
@@ -113,7 +113,7 @@ def _foreign(tokens: list[_Token]) -> str | None:
 
 
 def _labels(tokens: list[_Token], form: BatchFormat) -> np.ndarray:
-    """The run of integers after the labels' key; empty where there is none, or one is out of range."""
+    """Return the integers after the labels' key; empty if there are none, or if one is out of range."""
     end = len(tokens)
     key = next((i for i in range(end) if _is_key(tokens[i], form.labels)), end)
     start = next((i for i in range(key, end) if tokens[i].name in _INTEGERS), end)
@@ -124,7 +124,7 @@ def _labels(tokens: list[_Token], form: BatchFormat) -> np.ndarray:
 
 
 def _pixels(tokens: list[_Token], rows: int, pixels: int) -> np.ndarray | None:
-    """The first string of rows × pixels bytes after the key "data" as an array (rows, pixels); None without one."""
+    """Return the first string of rows × pixels bytes after the key "data", as (rows, pixels); None without one."""
     key = next((i for i, token in enumerate(tokens) if _is_key(token, b"data")), len(tokens))
     for at, token in enumerate(tokens[key:], start=key):
         text = _text(token)

@@ -1,4 +1,4 @@
-"""Getting images in: official data sets from a file, a folder or the net, and anybody's .npz of images."""
+"""Importing images: official data sets from a file, a folder or the internet, and users' own .npz files."""
 
 import re
 from collections.abc import Callable
@@ -18,8 +18,7 @@ from nasbench1shot1.images.store import Columns, write_columns
 from nasbench1shot1.wording import to_stderr
 
 HOME = "https://www.cs.toronto.edu/~kriz"
-# As published on HOME/cifar.html there stand MD5s; these SHA-256 of the same files are also those of Keras (python) and
-# MLDatasets.jl (binary).
+# HOME/cifar.html publishes MD5s. Keras (python) and MLDatasets.jl (binary) pin the same SHA-256 as here.
 CHECKSUMS = {
     "cifar-10-python.tar.gz": "6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce",
     "cifar-10-binary.tar.gz": "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",
@@ -30,15 +29,15 @@ SAMPLE_NAME, OFFICIAL_NAME = "cifar10-sample", CIFAR10.name
 
 
 class Published(NamedTuple):
-    """The published archives of a data set: the beginning of their names, and megabytes of the python version."""
+    """The published archives of a data set: the beginning of their names, and the size of the python version in MB."""
 
     stem: str
     megabytes: int
 
 
 PUBLISHED = {CIFAR10.name: Published("cifar-10", 170), CIFAR100.name: Published("cifar-100", 169)}
-"""By data set: what can be downloaded."""
-_WHERE_IMAGENET16_IS = (
+"""The archives that can be downloaded, by data set."""
+_IMAGENET16_ADVICE = (
     "download ImageNet16 (train and val) from https://image-net.org/download-images.php after signing in, unpack it "
     "into one folder, and run `nb1shot1 data import FOLDER`"
 )
@@ -75,7 +74,7 @@ def import_images(path: str | Path, name: str | None = None, *, report: Callable
 
 
 def _read_official(path: Path, name: str | None) -> tuple[Columns, DataSet, bool]:
-    """The official data set of that name (any, if it is another name), and whether its files have published MD5s."""
+    """Return the official data set of a name (any if it is unknown), and whether its files have published MD5s."""
     found = read_data_set(path, name if name in DATA_SETS else None)
     *train, test = found.batches
     images = np.concatenate([batch[0] for batch in train])
@@ -100,7 +99,7 @@ def how_to_install(name: str) -> str:
     """Return what a user can do to get an official data set, as the second half of a sentence."""
     if name == OFFICIAL_NAME:
         return "run `nb1shot1 data download`, or use the bundled sample with --scale quick"
-    return f"run `nb1shot1 data download {name}`" if name in PUBLISHED else _WHERE_IMAGENET16_IS
+    return f"run `nb1shot1 data download {name}`" if name in PUBLISHED else _IMAGENET16_ADVICE
 
 
 def published(name: str) -> Published:
@@ -110,7 +109,7 @@ def published(name: str) -> Published:
     """
     title = data_set(name).title
     if name not in PUBLISHED:
-        raise UserError(f"{title} cannot be downloaded without an account: {_WHERE_IMAGENET16_IS}")
+        raise UserError(f"{title} cannot be downloaded without an account: {_IMAGENET16_ADVICE}")
     return PUBLISHED[name]
 
 

@@ -62,10 +62,10 @@ def split(image_set: "ImageSet", scheme: str, rng: np.random.Generator, images_p
     images for the architecture. With `images_per_half`, that many of each, class-balanced. If the set has only a part
     of the test images, `rng` draws a class-balanced half of them.
 
-    Of an own data set ("other"), `rng` draws class-balanced halves of the training images under every scheme.
+    For a data set of the user's own ("other"), `rng` draws class-balanced halves of the training images.
 
-    Raises InvalidInputError for a scheme or data set that is unknown, for a scheme that is not the data set's, where
-    some class has too few images, or where test images are missing.
+    Raises InvalidInputError for an unknown scheme or data set, for a scheme that the data set does not have, if a class
+    has too few images, or if test images are missing.
     """
     _check(image_set, scheme, images_per_half)
     labels, index = image_set.labels.cpu().numpy(), image_set.index.numpy()
@@ -89,9 +89,8 @@ def split(image_set: "ImageSet", scheme: str, rng: np.random.Generator, images_p
 
 
 def scheme_for(image_set: "ImageSet", preferred: str) -> str:
-    """Return the preferred scheme where an image set's data set has it, else the first that the data set has.
-
-    A preset names a scheme of CIFAR-10; CIFAR-100 and ImageNet16-120 only have "nasbench201".
+    """Return the preferred scheme if the data set of an image set has it, or else the data set's first scheme.  A
+    preset selects a scheme for CIFAR-10; CIFAR-100 and ImageNet16-120 only have "nasbench201".
     """
     known = _SCHEMES.get(image_set.dataset, ())
     return preferred if preferred in known or not known else known[0]
@@ -110,7 +109,7 @@ def _check(image_set: "ImageSet", scheme: str, images_per_half: int | None) -> N
     known = _SCHEMES[image_set.dataset]
     if scheme in _RANGES and scheme not in known:
         title = data_set(image_set.dataset).title
-        raise InvalidInputError(f"the split '{scheme}' is CIFAR-10's, not {title}'s: use '{known[0]}'")
+        raise InvalidInputError(f"the split '{scheme}' applies to CIFAR-10, not to {title}: use '{known[0]}'")
     if scheme not in known:
         raise unknown_name("split", scheme, known)
     if images_per_half is not None and images_per_half < 1:
@@ -178,9 +177,9 @@ def _draw(
 
 
 def _per_class(available: Sequence[int], size: int | None, halves: int, rng: np.random.Generator) -> list[int]:
-    """How many rows of each class make a half of `size`, or the largest half, as evenly as it goes.
+    """Return how many rows of each class make a half of `size`, or the largest half, as evenly as possible.
 
-    `available` are the rows of each class that the halves share; `rng` says which classes get one more. Raises
+    `available` are the rows of each class that the halves share; `rng` draws which classes get one more. Raises
     InvalidInputError where a class has too few.
     """
     classes, fewest = len(available), min(available)

@@ -70,7 +70,7 @@ def imported_names() -> list[str]:
 def write_columns(
     name: str, columns: Columns, of: DataSet, source: str, official: bool, file_sha256: str | None = None
 ) -> Path:
-    """Keep an image set of a data set under a name, in place of one of that name; returns its folder.
+    """Store an image set under a name, replacing a set that has this name; returns its folder.
 
     `source`, `official` (is it a known archive, by checksum?) and `file_sha256` (of the file that the images came
     from; None for a folder) are written into meta.json.
@@ -133,7 +133,7 @@ def _described(of: DataSet) -> dict[str, Any]:
 
 
 def _data_set_of(meta: dict[str, Any]) -> DataSet:
-    """The data set that meta.json describes; raises if it does not. Without a name: CIFAR-10, once the only one."""
+    """Return the data set that meta.json describes; raises if it does not. Default: CIFAR-10, once the only one."""
     if (name := meta.get("dataset", CIFAR10.name)) != OTHER:
         return data_set(name)
     return other_data_set(*(meta[field] for field in _OWN_FIELDS))

@@ -57,7 +57,7 @@ def normalised_by(module: nn.Module, statistics: Callable[[BatchNorm2d, Tensor],
 
 
 def other_buffers(module: nn.Module) -> dict[str, Tensor]:
-    """By name, the buffers that are no statistics of a `BatchNorm2d`: a cell of somebody's own may have such."""
+    """Return, by name, the buffers that are not statistics of a `BatchNorm2d`; a user's own cell may have some."""
     return {
         f"{prefix}.{name}".lstrip("."): buffer
         for prefix, part in module.named_modules()
@@ -111,7 +111,7 @@ def interleaved(parts: Sequence[Tensor]) -> Tensor:
     return stacked.flatten(3).permute(0, 3, 1, 2)
 
 
-def on_part(x: Tensor, partial: int, compute: Callable[[Tensor], Tensor]) -> Tensor:
+def apply_to_part(x: Tensor, partial: int, compute: Callable[[Tensor], Tensor]) -> Tensor:
     """Apply `compute` to the first 1/partial of the channels, (N, C, H, W) → (N, C, H, W), and shuffle all channels.
 
     The other channels pass by (PC-DARTS, Xu et al. 2020, section 3.1).
@@ -127,8 +127,8 @@ def check_partial(channels: int, partial: int) -> None:
     """Raise InvalidInputError if channels cannot be divided by `partial`."""
     if partial < 1 or channels % partial:
         raise InvalidInputError(
-            f"{channels} channels cannot be divided by --partial-channels {partial}: choose --channels "
-            "that is a multiple of it"
+            f"{channels} channels cannot be divided by --partial-channels {partial}: choose a multiple of it as "
+            "--channels"
         )
 
 

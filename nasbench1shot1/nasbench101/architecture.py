@@ -82,7 +82,7 @@ class CellArchitecture(Architecture):
         A node without parents has nothing between its bars, as block 2 in "nb101:0||0,1|…".
 
         Raises:
-            InvalidInputError: numbers or operations cannot be those of an architecture.
+            InvalidInputError: an architecture cannot have these numbers or operations.
         """
         match = _TEXT.fullmatch(text)
         if not match:

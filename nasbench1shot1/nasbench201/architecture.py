@@ -57,7 +57,7 @@ class EdgeArchitecture(Architecture):
         """Read "space:official string", or an official string alone (space "nb201"); None for a text of another form.
 
         Raises:
-            InvalidInputError: the edges are not those of a cell, or an operation is unknown.
+            InvalidInputError: the edges are not the six edges of a cell, or an operation is unknown.
         """
         match = _TEXT.fullmatch(text)
         if not match:

@@ -66,7 +66,7 @@ def stem(channels: int) -> nn.Sequential:
 
 
 def average_pool_3x3(x: Tensor) -> Tensor:
-    """3×3 average pooling with stride 1; size kept, and padding does not count."""
+    """Return 3×3 average pooling with stride 1, which keeps the size; averages exclude the padding."""
     return F.avg_pool2d(x, kernel_size=3, stride=1, padding=1, count_include_pad=False)
 
 
@@ -76,7 +76,7 @@ def node_value(outputs: Sequence[Tensor], like: Tensor) -> Tensor:
         return torch.zeros_like(like)
     total = outputs[0]
     for output in outputs[1:]:
-        total = total + output  # a sum over a stack of them would not keep channels_last
+        total = total + output  # a sum over a stack of the outputs would not keep channels_last
     return total
 
 

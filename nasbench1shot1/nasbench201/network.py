@@ -125,9 +125,8 @@ def multiply_adds(
 ) -> int:
     """Return the multiply-adds of convolutions and the classifier for one image of `side` × `side` pixels.
 
-    `side` is a multiple of 4, because the image is halved twice.
-    By default 7,783,040 + 3,932,160 n₁ + 35,389,440 n₃. The FLOPs of NAS-Bench-201's files are this number and one more
-    for each class, the bias.
+    `side` is a multiple of 4, because the image is halved twice. By default 7,783,040 + 3,932,160 n₁ + 35,389,440 n₃.
+    The FLOPs in NAS-Bench-201's files are this number plus one for each class, for the bias.
     """
     _check_size(channels, cells_per_stage, classes)
     total = _conv(3, channels, 9) * side**2

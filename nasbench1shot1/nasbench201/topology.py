@@ -1,9 +1,9 @@
 """Which architectures of NAS-Bench-201 have the same topology, by the published strings of cells.
 
-The rules are those of `CellStructure.to_unique_str` in AutoDL-Projects, which yields the counts of NAS-Bench-201
-(section 2.1): 12,751 and 6,466 topologies. Strings are compared as they are, not as sums, so classes also depend on how
-terms were sorted. For example, 109 architectures have the string of a lower-numbered one without the zero rule, but not
-under it.
+The rules come from `CellStructure.to_unique_str` in AutoDL-Projects, which yields the counts of NAS-Bench-201 (section
+2.1): 12,751 and 6,466 topologies. Strings are compared as they are, not as sums, so classes also depend on how terms
+were sorted. For example, 109 architectures have the same string as an architecture with a lower index without the zero
+rule, but not with it.
 """
 
 from collections.abc import Iterable
@@ -51,7 +51,7 @@ def representatives(zero_rule: bool) -> NDArray[np.int64]:
 
 @cache
 def unique_indices(zero_rule: bool) -> NDArray[np.int64]:
-    """Return the lowest official index of each topology, ascending and read-only: (12751,), or (6466,) by the rule."""
+    """Return the lowest official index of each topology, ascending, read-only: (12751,), or (6466,) with the rule."""
     indices = np.unique(representatives(zero_rule))
     indices.flags.writeable = False
     return indices

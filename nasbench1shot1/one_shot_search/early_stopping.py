@@ -17,7 +17,7 @@ def returned_epoch(eigenvalues: Sequence[float | None]) -> int | None:
     Args:
         eigenvalues: of epoch 0, 1, …; None where it was not measured, as in epoch 0 and while the weights warm up.
             Their magnitudes are averaged over the last `WINDOW` measured epochs, so the first two averages to be
-            compared are those of the `WINDOW`-th and the `WINDOW + BACK`-th.
+            compared belong to the `WINDOW`-th and the `WINDOW + BACK`-th.
     """
     measured = [(epoch, abs(value)) for epoch, value in enumerate(eigenvalues) if value is not None]
     if len(measured) < WINDOW + BACK:

@@ -35,11 +35,11 @@ def operation_counts(runs: Sequence[Iterable[str]]) -> pandas.DataFrame | None:
         architectures do not have operations on edges.
     """
     architectures = [[Architecture.parse(text) for text in texts] for texts in runs]
-    if not all(isinstance(arch, EdgeArchitecture) for of_run in architectures for arch in of_run):
+    if not all(isinstance(arch, EdgeArchitecture) for found in architectures for arch in found):
         return None
     counts = [
-        pandas.DataFrame([{o: arch.operations.count(i) for i, o in enumerate(OPERATIONS)} for arch in of_run])  # type: ignore[attr-defined]
-        for of_run in architectures
+        pandas.DataFrame([{o: arch.operations.count(i) for i, o in enumerate(OPERATIONS)} for arch in found])  # type: ignore[attr-defined]
+        for found in architectures
     ]
     epochs = min(map(len, counts))
     return sum(frame.iloc[:epochs] for frame in counts) / len(counts)  # type: ignore[return-value]

@@ -98,9 +98,9 @@ def recorded_search(recorded: Mapping[str, Any], where: Path) -> SearchOptions:
 def defaults(method: "type[OneShotOptimizer]", space: "OneShotSpace", scale: str, preset: str) -> dict[str, Any]:
     """Return the values that replace the fields' own defaults.
 
-    Later sources override earlier ones: the optimizer's settings, those of the space, the optimizer's settings for the
-    space's family, its published settings under the preset "original", the scale's settings, and at the quick
-    scale the space's settings and the optimizer's.
+    Later sources override earlier ones: the optimizer's settings, the space's settings, the optimizer's settings for
+    the space's family, the optimizer's published settings under the preset "original", the scale's settings, and
+    at the quick scale the space's settings and the optimizer's settings.
     """
     return {
         **method.defaults,

@@ -151,7 +151,7 @@ class SearchWriter(RunWriter[Run]):
         return {**super().digests(), PARAMETERS_DIGEST: _digest(self._history)}
 
     def restore(self, state: Any) -> None:
-        """Bring a fresh state to the last checkpoint; errors as those of `RunWriter.restore`."""
+        """Bring a fresh state to the last checkpoint; raises as `RunWriter.restore`."""
         self._shapes = {key: tuple(value.shape) for key, value in state.method.parameters.items()}
         super().restore(state)
 

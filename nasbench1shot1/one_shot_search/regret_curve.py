@@ -28,7 +28,7 @@ _STYLE = {
     "one_shot_valid_error": ("one-shot validation error", "#6b6b6b", "--", 1.5),
 }
 ELSEWHERE = "_test_regret"
-"""End of the names of the columns with test regrets on other data sets (`Run.as_frame`)."""
+"""Suffix of the columns with test regrets on other data sets (`Run.as_frame`)."""
 _ELSEWHERE_COLOURS = ("#2a9d6f", "#8e5ea2", "#b8860b")
 
 
@@ -124,7 +124,7 @@ def regret_figure(
 def _draw(frame: pandas.DataFrame, curve: str, axes: "Axes", runs: int) -> Any:
     name, colour, line, width = _STYLE[curve]
     mean, spread = 100 * frame[f"{curve}_mean"], 100 * frame[f"{curve}_std"]
-    if runs > 1 and curve == "valid_regret":  # a second area over that of the test regret could not be read
+    if runs > 1 and curve == "valid_regret":  # a second area over the test regret's would be unreadable
         for bound in (mean - spread, mean + spread):
             axes.plot(frame.index, bound, ":", color=colour, linewidth=1)
     elif runs > 1:

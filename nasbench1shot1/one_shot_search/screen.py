@@ -44,13 +44,13 @@ def announce(state: SearchState, table: Table, folder: Path, console: Console | 
     where = f"{config.device} with {threads}" if config.device == "cpu" else config.device
     size = f"{counted(config.channels, 'channel')} × {counted(config.cells, 'cell')}"
     say(f"{config.scale} scale: {size}, on {where}; preset {config.preset}")
-    carried = f" (bundled; CIFAR-10 has {CIFAR10.training_images:,})" if config.images == "cifar10-sample" else ""
-    shrunk = f", shrunk to {side} × {side} pixels" if (side := config.image_side) else ""
-    say(f"Images: {len(halves.weights):,} + {len(halves.architecture):,} of {state.images.name}{carried}{shrunk}")
-    of_nasbench101 = state.net.space.family == "nasbench101"
-    if halves.validation_images and of_nasbench101:
+    note = f" (bundled; CIFAR-10 has {CIFAR10.training_images:,})" if config.images == "cifar10-sample" else ""
+    note += f", shrunk to {side} × {side} pixels" if (side := config.image_side) else ""
+    say(f"Images: {len(halves.weights):,} + {len(halves.architecture):,} of {state.images.name}{note}")
+    is_nasbench101 = state.net.space.family == "nasbench101"
+    if halves.validation_images and is_nasbench101:
         say(f"Preset {config.preset} searches on {halves.validation_images:,} images that NAS-Bench-101 validates on.")
-    if halves.unknown_images and of_nasbench101:
+    if halves.unknown_images and is_nasbench101:
         say(f"Of {halves.unknown_images:,} images nobody knows whether NAS-Bench-101 validates on them.")
     say(f"Table {table.id}")
     if table.name == "nb101-embedded":

@@ -45,7 +45,7 @@ def search(
             registered optimizers, for a module that is imported already, or where `optimizer` is given.
         console: a rich console for the progress; a new one if not given. `Console(quiet=True)` is silent.
         options: the fields of `one_shot_search.config.SearchConfig`: space="s1", epochs=50, seed=0, scale="quick", …,
-            and those of the optimizer's `Hyperparameters`.
+            and the fields of the optimizer's `Hyperparameters`.
 
     Returns:
         The finished run.
@@ -74,7 +74,7 @@ def default_folder(options: SearchOptions, last: int | str) -> Path:
 
 
 def start_search(options: SearchOptions, folder: Path, console: "Console | None") -> Run:
-    """Search in a new folder; errors as those of `search`."""
+    """Search in a new folder; raises as `search`."""
     from nasbench1shot1.one_shot_search.state import begin
     from nasbench1shot1.runs.environment import environment
     from nasbench1shot1.tables.table import load_table
@@ -94,7 +94,7 @@ def start_search(options: SearchOptions, folder: Path, console: "Console | None"
 def resume_search(
     folder: Path, given: Mapping[str, Any], console: "Console | None", allow_module: str | None = None
 ) -> Run:
-    """Continue the search in a folder; arguments and errors as those of `search`."""
+    """Continue the search in a folder; arguments and errors as for `search`."""
     from nasbench1shot1.one_shot_search.state import begin
     from nasbench1shot1.tables.table import load_table
 
@@ -142,7 +142,7 @@ def _grown(
 
 
 def _record_growth(folder: Path, recorded: Mapping[str, Any], epochs: int, epoch: int) -> None:
-    """Record in config.json that the schedules of the first epochs were those of a shorter run."""
+    """Record in config.json that the first epochs followed the schedules of a shorter run."""
     (folder / SUMMARY).unlink(missing_ok=True)  # of the shorter run
     growth = {"from": recorded["epochs"], "to": epochs, "after_epoch": epoch}
     write_json(folder / CONFIG, updated(folder, {"epochs": epochs, "grown": [*recorded.get("grown", []), growth]}))

@@ -11,8 +11,8 @@ FROM_CONFIG = ("optimizer", "space", "seed", "scale", "preset", "epochs", "image
 def summarise(config: Mapping[str, Any], lines: Sequence[Mapping[str, Any]], table_id: str) -> dict[str, Any]:
     """The summary of a finished run from its configuration and its epochs' lines, epoch 0 first.
 
-    The result is that of the last epoch (`final_epoch`), or, where the search stopped early, of the one it went back
-    to; `searched_epochs` says how far it searched.
+    The result belongs to the last epoch (`final_epoch`) or, if the search stopped early, to the epoch that it went back
+    to; `searched_epochs` is the number of epochs searched.
     """
     final = lines[-1]
     if config.get("early_stopping"):

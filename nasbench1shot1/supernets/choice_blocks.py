@@ -10,10 +10,10 @@ from torch.nn import functional as F
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.layers import (
     ConvBNReLU,
+    apply_to_part,
     broadcastable,
     check_partial,
     max_pool_3x3,
-    on_part,
     weighted_concatenation,
     weighted_sum,
 )
@@ -55,7 +55,7 @@ class MixedOperation(nn.Module):
 
     def on_seen(self, x: Tensor, compute: Callable[[Tensor], Tensor]) -> Tensor:
         """Apply `compute` to the channels that operations see, (N, C, H, W) → (N, C, H, W); others are unchanged."""
-        return on_part(x, self.partial, compute)
+        return apply_to_part(x, self.partial, compute)
 
     def _mix(self, x: Tensor, weights: Tensor | None, operation: int | None) -> Tensor:
         operations = (self.conv3x3, self.conv1x1, max_pool_3x3)
@@ -70,7 +70,7 @@ class ChoiceBlockCell(nn.Module):
     """All choice blocks of a cell, each with a 1×1 projection of the cell's input, and the projection to the output.
 
     Every block works on `channels` channels; the blocks' outputs are concatenated and the input, projected to the
-    same width, is added: n · channels channels leave the cell. Node numbers are those of the space.
+    same width, is added: n · channels channels leave the cell. Nodes are numbered as in the space.
 
     Raises:
         InvalidInputError: `channels` cannot be divided by `partial_channels`.
@@ -95,7 +95,7 @@ class ChoiceBlockCell(nn.Module):
         operations: Sequence[int] | None = None,
         path: CellArchitecture | None = None,
     ) -> Tensor:
-        """(N, in_channels, H, W) → (N, out_channels, H, W); arguments as those of `Supernet.forward`, checked."""
+        """(N, in_channels, H, W) → (N, out_channels, H, W); arguments as for `Supernet.forward`, already checked."""
         if path is not None:
             return self._path(x, path, mixing)
         assert mixing is not None

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.layers import broadcastable, check_partial, on_part, weighted_sum
+from nasbench1shot1.layers import apply_to_part, broadcastable, check_partial, weighted_sum
 from nasbench1shot1.nasbench201.architecture import EdgeArchitecture
 from nasbench1shot1.nasbench201.layers import (
     ReLUConvBN,
@@ -40,17 +40,16 @@ class MixedEdge(nn.Module):
         self.conv3x3 = ReLUConvBN(width, width, 3, affine=affine)
 
     def forward(self, x: Tensor, weights: Tensor | None, operation: int | None = None) -> Tensor:
-        """(N, C, H, W) → (N, C, H, W); `weights` (5,) or (N, 5); only `operation` is computed where it is given.
-
-        Its output is scaled by its weight; without weights (None) it is not scaled.
+        """(N, C, H, W) → (N, C, H, W); `weights` (5,) or (N, 5); if `operation` is given, only it is computed.  The
+        output of `operation` is scaled by its weight; without weights (None), it is not scaled.
         """
-        return on_part(x, self._partial, lambda seen: self._mix(seen, weights, operation))
+        return apply_to_part(x, self._partial, lambda seen: self._mix(seen, weights, operation))
 
     def _mix(self, x: Tensor, weights: Tensor | None, operation: int | None) -> Tensor:
         operations = (torch.zeros_like, nn.Identity(), self.conv1x1, self.conv3x3, average_pool_3x3)
         if operation is None:
             assert weights is not None
-            return weighted_sum(weights[..., 1:], [compute(x) for compute in operations[1:]])  # zeroise adds nothing
+            return weighted_sum(weights[..., 1:], [compute(x) for compute in operations[1:]])  # zeroize adds nothing
         output: Tensor = operations[operation](x)
         return output if weights is None else broadcastable(weights, x)[operation] * output
 
@@ -84,7 +83,7 @@ class EdgeCell(nn.Module):
         operations: Sequence[int] | None = None,
         path: EdgeArchitecture | None = None,
     ) -> Tensor:
-        """(N, C, H, W) → (N, C, H, W); arguments as those of `Supernet.forward`, checked."""
+        """(N, C, H, W) → (N, C, H, W); arguments as for `Supernet.forward`, already checked."""
         chosen = operations if path is None else path.operations
         needed = self._needed(chosen, path is not None)
         nodes = [x]
@@ -102,20 +101,20 @@ class EdgeCell(nn.Module):
     def _needed(self, chosen: Sequence[int] | None, is_path: bool) -> set[int]:
         """Return the edges to compute, given the operations of all edges, if they are chosen.
 
-        A path leaves out zeroised edges and those that do not reach the output. With partial channels, every edge is
-        needed, because channels bypass its operation. Edges from a node without inputs are only left out in training
-        without a shift, where they give zero: weight decay moves every weight that is computed. Otherwise batch-norm
-        maps zeros to its shift, or with running statistics to other values.
+        A path leaves out zeroized edges and edges that do not reach the output. With partial channels, every edge is
+        needed, because channels bypass its operation. Edges from a node without inputs are left out only in training
+        and only if batch-norm has no shift. Their output is then zero, but weight decay would move their weights if
+        they were computed. Otherwise, batch-norm maps zeros to its shift or, with running statistics, to other values.
         """
         if chosen is None or self._partial > 1:
             return set(range(len(EDGES)))
         needed = live_edges(chosen) if is_path else set(range(len(EDGES)))
-        return needed & fed_edges(chosen) if self.training and not self.affine else needed
+        return needed & edges_from_input(chosen) if self.training and not self.affine else needed
 
     def check_operations(self, operations: Sequence[int]) -> None:
         """Raise InvalidInputError unless this is the number of an operation for every edge."""
-        of_all = isinstance(operations, Sequence) and len(operations) == len(EDGES)
-        if not of_all or any(op not in range(len(OPERATIONS)) for op in operations):
+        is_complete = isinstance(operations, Sequence) and len(operations) == len(EDGES)
+        if not is_complete or any(op not in range(len(OPERATIONS)) for op in operations):
             raise InvalidInputError(
                 f"operations={operations!r} do not fit: give {len(EDGES)} numbers from 0 to {len(OPERATIONS) - 1}"
             )
@@ -162,7 +161,7 @@ class ResidualStages:
 
 
 def live_edges(operations: Sequence[int]) -> set[int]:
-    """Return the edges that are not zeroised and lie on a path to the output."""
+    """Return the edges that are not zeroized and lie on a path to the output."""
     reached, live = {N_NODES - 1}, set()
     for e in reversed(range(len(EDGES))):  # edges of later targets come first
         target, source = EDGES[e]
@@ -172,7 +171,7 @@ def live_edges(operations: Sequence[int]) -> set[int]:
     return live
 
 
-def fed_edges(operations: Sequence[int]) -> set[int]:
+def edges_from_input(operations: Sequence[int]) -> set[int]:
     """Return the edges whose source has a path from the input."""
     reached, fed = {0}, set()
     for e, (target, source) in enumerate(EDGES):  # edges of earlier targets come first

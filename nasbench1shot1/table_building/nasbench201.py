@@ -5,8 +5,9 @@ Every accuracy is a measurement. Accuracies are means over one to three seeds of
 
 NATS-Bench timed one training of each architecture, 12 epochs on cifar10-valid with seed 777. Its published files give
 all other trainings of the architecture the same seconds per training image, and the same seconds per evaluated image
-(`correct_time_related_info` in exps/NATS-Bench/tss-collect.py of AutoDL-Projects). So the times of one training
-determine those of all others. The source has the times of all four trainings for 1,000 architectures; they confirm it.
+(`correct_time_related_info` in exps/NATS-Bench/tss-collect.py of AutoDL-Projects). The times of one training therefore
+determine the times of all others. The source has the times of all four trainings for 1,000 architectures; these times
+confirm the rule.
 """
 
 from pathlib import Path
@@ -158,7 +159,8 @@ def _add_times(builder: _Builder, found: Source) -> None:
 def _check_times(found: Source, dataset: str, seconds: dict[int, NDArray[np.float64]]) -> None:
     """Compare with the times of the first 1,000 architectures, which come from another source.
 
-    That is alanoe/NATS-Bench-extractor, architectures/topology_ss_architectures.json. Raises ValueError.
+    The other source is alanoe/NATS-Bench-extractor, architectures/topology_ss_architectures.json. Raises ValueError if
+    the times differ.
     """
     for epochs, computed in seconds.items():
         stated = found[f"first1000_{SHORT[dataset]}_e{epochs}"][:, 2]

@@ -65,7 +65,7 @@ def shared_between_budgets(residuals: Floats, repeats: list[Floats]) -> list[Shr
 
 
 def beyond_repeats(sd: float, repeats: Floats) -> float:
-    """w as the variance of residuals with standard deviation `sd` beyond that of repeats (C, R) of the same cell."""
+    """w from the variance of residuals with standard deviation `sd` beyond the variance of repeats (C, R) of a cell."""
     return float(np.clip(1 - (pooled_noise(repeats) / sd) ** 2, 0, 1))
 
 

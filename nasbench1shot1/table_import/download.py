@@ -1,4 +1,4 @@
-"""NAS-Bench-101's own files from the net."""
+"""Download of NAS-Bench-101's official files."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -27,7 +27,7 @@ def download_table(
     """Download a file of NAS-Bench-101, check its SHA-256, and import it; an imported one is not fetched again.
 
     Args:
-        which: "only108", the trainings of 108 epochs, or "full", those of 4, 12, 36 and 108.
+        which: "only108", the trainings of 108 epochs, or "full", the trainings of 4, 12, 36 and 108 epochs.
         mirror: another address, of the folder that holds nasbench_only108.tfrecord or of the file itself.
         keep: leave the file in the data folder's `downloads` when it is imported.
         bar: of the download, as `downloads.fetch` takes it.

@@ -1,4 +1,4 @@
-"""From an official file of a benchmark, or another in its format, to a table's folder, once."""
+"""Importing an official file of a benchmark, or another file in its format, into the folder of a table."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ from nasbench1shot1.table_import.records import read_records
 from nasbench1shot1.table_import.source import PBZ2, PTH, TFRECORD, Source, is_source, table_name
 from nasbench1shot1.table_import.source import Progress as Progress
 from nasbench1shot1.tables.folder import META, Columns, Meta, check_target, write_table
-from nasbench1shot1.tables.names import CARRIED, tables_folder
+from nasbench1shot1.tables.names import BUNDLED, tables_folder
 from nasbench1shot1.tables.table import Table, load_table
 from nasbench1shot1.wording import to_stderr
 
@@ -44,16 +44,16 @@ def import_table(
             reads NATS-Bench's archives, and unpickles them: only give it files from a source that you trust.
         out: folder of the table; a table that is there is replaced when the new one is whole.
         epochs: the budgets that a file in NAS-Bench-101's format may have. Default: NAS-Bench-101's.
-        report: is told in a line whether the file is an official one, and what is unusual about it.
+        report: receives one line if the file is not official, and one line about anything unusual in it.
         progress: is told how far it is.
 
     Returns:
         What `meta.json` says, with the file's name, size and SHA-256 in `source`.
 
     Raises:
-        InvalidInputError: the file is none of this format, or not whole; `out` holds something that is not a table.
+        InvalidInputError: the file has another format, or is incomplete; `out` holds something that is not a table.
         DamagedFileError: a checksum in the file is wrong, or it ends within a record.
-        UserError: the file cannot be read, or `out` not be written; nats_bench is needed and not installed.
+        UserError: the file cannot be read; `out` cannot be written; nats_bench is needed and not installed.
     """
     file, out = as_path(file, "file"), as_path(out, "out")
     source = Source.of(file)
@@ -69,12 +69,12 @@ def check_own_name(file: Path, out: Path) -> None:
     A file is the same where its path, size and time of last change are, or else its size and SHA-256. Raises
     InvalidInputError.
     """
-    if out.name in CARRIED or out.name.startswith("."):
+    if out.name in BUNDLED or out.name.startswith("."):
         raise InvalidInputError(f"the name {out.name} is taken: give another folder with --out")
     if not is_there(out) or not (out / META).is_file() or not is_source(file):
         return
     recorded = read_steadily(out, lambda folder: _recorded_source(read_json(folder / META)))
-    if not Source.of(file).is_that_of(recorded):
+    if not Source.of(file).matches_record(recorded):
         raise InvalidInputError(
             f"{out} holds the table of another file of that name: remove it, or give another folder with --out"
         )
@@ -83,8 +83,8 @@ def check_own_name(file: Path, out: Path) -> None:
 def open_official(path: str | Path, report: Report = to_stderr, progress: Progress | None = None) -> Table:
     """Open an imported folder, or a file that `import_table` reads, which is imported when it is first opened.
 
-    Its table then lies in the data folder and is opened from there ever after, until the file changes (path, size or
-    time of last change). Of several processes that open a file for the first time, one imports it, the others wait.
+    Its table is stored in the data folder and opened from there until the file changes (path, size or time of last
+    change). Of several processes that open a file for the first time, one imports it, the others wait.
 
     Args:
         path: the file; or the folder or name of a table, as `load_table` takes them.
@@ -109,20 +109,20 @@ def open_official(path: str | Path, report: Report = to_stderr, progress: Progre
 
 
 def _official(source: Source) -> str | None:
-    """The stem of the official file that this is, once it was read."""
+    """Return the stem of the official file with this content, None for other files; the file must have been read."""
     return next((stem for stem, known in OFFICIAL.items() if known == source.sha256), None)
 
 
 def _warning(source: Source) -> str | None:
-    """One line where this is not an official file."""
+    """Return one line if this is not an official file, else None."""
     if _official(source):
         return None
     name, found, known = source.path.name, str(source.sha256)[:12], OFFICIAL.get(source.path.stem)
     if known is None:
-        return f"{name} is none of NAS-Bench-101's own files (SHA-256 {found}…); imported as it is"
+        return f"{name} is not one of NAS-Bench-101's official files (SHA-256 {found}…); imported as it is"
     return (
-        f"{name} is named like NAS-Bench-101's own file but is NOT it (SHA-256 {found}…, not {known[:12]}…): an "
-        "altered copy or somebody else's, whose results are none of NAS-Bench-101; imported as it is"
+        f"{name} has the name of an official NAS-Bench-101 file but is NOT it (SHA-256 {found}…, not {known[:12]}…): "
+        "it is altered or from another source, and its results are not NAS-Bench-101's; imported as it is"
     )
 
 
@@ -160,7 +160,7 @@ def _read_nasbench201(
 ) -> tuple[Columns, Meta]:
     if epochs is not None:
         raise InvalidInputError(
-            f"epochs do not apply to {source.path.name}: files of NAS-Bench-201 have 12 and 200, leave them out"
+            f"epochs do not apply to {source.path.name}: files of NAS-Bench-201 have 12 and 200; leave epochs out"
         )
     if source.path.suffix == PTH:
         from nasbench1shot1.table_import.nasbench201_pth import read_pth

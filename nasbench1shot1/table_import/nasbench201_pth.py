@@ -1,7 +1,7 @@
-"""NAS-Bench-201's own files, NAS-Bench-201-v1_0-e61699.pth and NAS-Bench-201-v1_1-096897.pth.
+"""NAS-Bench-201's official files, NAS-Bench-201-v1_0-e61699.pth and NAS-Bench-201-v1_1-096897.pth.
 
 They hold a dictionary of `meta_archs`, the strings of all architectures, and `arch2infos`: for each index "less", the
-trainings of 12 epochs, and "full", those of 200.
+trainings of 12 epochs, and "full", the trainings of 200 epochs.
 """
 
 from collections.abc import Mapping
@@ -46,9 +46,9 @@ def assembled(content: Any, source: str, progress: Progress = lambda doing, frac
         )
     assembly, names = TrialAssembly(source), content["meta_archs"]
     try:
-        for done, (index, of_budgets) in enumerate(content["arch2infos"].items()):
-            for of_budget in of_budgets.values():
-                assembly.add(names[index], of_budget["all_results"])
+        for done, (index, results_by_budget) in enumerate(content["arch2infos"].items()):
+            for results in results_by_budget.values():
+                assembly.add(names[index], results["all_results"])
             progress("gathering", (done + 1) / len(content["arch2infos"]))
     except (AttributeError, IndexError, KeyError, TypeError) as error:
         raise InvalidInputError(
@@ -59,7 +59,7 @@ def assembled(content: Any, source: str, progress: Progress = lambda doing, frac
 
 
 def _loaded(path: Path) -> Any:
-    """Load a file; the only global names that it may use are those of NumPy's float64 scalars.
+    """Load a file, which may only use the global names of NumPy's float64 scalars.
 
     Parameter counts are such scalars in the published files.
     """
@@ -85,7 +85,7 @@ def _loaded(path: Path) -> Any:
 
 
 def _first_words(error: Exception) -> str:
-    """What the loader says without its advice to run the file's code."""
+    """Return the loader's message without its advice to run the file's code."""
     _, found, after = str(error).partition("WeightsUnpickler error:")
     said = after if found else f"{type(error).__name__}: {error}".removesuffix(": ")
     return " ".join(said.partition(". ")[0].split())[:120]

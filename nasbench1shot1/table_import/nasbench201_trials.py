@@ -35,9 +35,9 @@ class TrialAssembly:
     def __init__(self, source: str) -> None:
         self.left_out = 0
         self._source, self._trainings = source, 0
-        of_dataset = N_ARCHITECTURES, len(DATASETS)
-        self._values = np.full((*of_dataset, len(EPOCHS), len(SEEDS), len(ALL_METRICS)), np.nan)
-        self._costs = np.full((*of_dataset, 2), np.nan)
+        shape = N_ARCHITECTURES, len(DATASETS)
+        self._values = np.full((*shape, len(EPOCHS), len(SEEDS), len(ALL_METRICS)), np.nan)
+        self._costs = np.full((*shape, 2), np.nan)
         """Millions of parameters and FLOPs."""
         self._is_known = np.zeros(N_ARCHITECTURES, bool)
 
@@ -52,8 +52,8 @@ class TrialAssembly:
             trainings: by data set and seed, the fields of the official `ResultsCount`.
 
         Raises:
-            InvalidInputError: the string, a data set or a seed is unknown; a training lacks a field, or has a value
-                that cannot be.
+            InvalidInputError: the string, a data set or a seed is unknown; a training lacks a field, or has an
+                impossible value.
         """
         row = self._row(architecture)
         for key, fields in trainings.items():
@@ -63,8 +63,8 @@ class TrialAssembly:
                 raise InvalidInputError(f"{self._source}: the training {key} of {architecture} {error}") from None
             except (AttributeError, KeyError, TypeError, ValueError) as error:
                 raise InvalidInputError(
-                    f"{self._source}: the training {key} of {architecture} is not as NAS-Bench-201's files have it "
-                    f"({type(error).__name__}: {reason(error)}): download the file again"
+                    f"{self._source}: the training {key} of {architecture} does not have the form of NAS-Bench-201's "
+                    f"files ({type(error).__name__}: {reason(error)}): download the file again"
                 ) from error
 
     def _row(self, architecture: Any) -> int:
@@ -161,7 +161,7 @@ def _exact(method: str) -> dict[str, Any]:
 
 
 def _compact(values: Floats, images: int | None) -> tuple[NDArray[Any], dict[str, Any]]:
-    """Store accuracies as counts of images, if they are that; other values in the smallest exact type."""
+    """Store accuracies as counts of images if they are such counts; other values in the smallest exact type."""
     counts = as_counts(values, images) if images else None
     if images is None or counts is None:
         return compact(values)

@@ -1,4 +1,4 @@
-"""What a training in NAS-Bench-201's and NATS-Bench's files had reached at its end."""
+"""The metrics at the end of a training in NAS-Bench-201's and NATS-Bench's files."""
 
 import math
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ def final_values(fields: Mapping[str, Any], dataset: str) -> list[float]:
         dataset: one of `nasbench201.trainings.DATASETS`.
 
     Raises:
-        InvalidInputError: an accuracy, loss or time that cannot be.
+        InvalidInputError: an impossible accuracy, loss or time.
         KeyError, TypeError, ValueError, AttributeError: the fields have another form.
     """
     epochs = int(fields["epochs"])
@@ -43,5 +43,5 @@ def _total(seconds: Mapping[Any, float] | None, keys: Any) -> float:
 def _possible(metric: str, value: float) -> float:
     highest = 1 + 1e-6 if metric.endswith("accuracy") else math.inf
     if value < 0 or value > highest or math.isinf(value):
-        raise InvalidInputError(f"has a {metric.replace('_', ' ')} of {value:g}, which cannot be")
+        raise InvalidInputError(f"has a {metric.replace('_', ' ')} of {value:g}, which is impossible")
     return min(value, 1.0) if metric.endswith("accuracy") else value

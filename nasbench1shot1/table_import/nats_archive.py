@@ -11,7 +11,7 @@ from nasbench1shot1.table_import.source import NATS_META, PBZ2, Progress, Source
 
 
 def read_archive(source: Source, progress: Progress) -> TrialAssembly:
-    """Read the folder of an unpacked archive, with a file for each architecture, or the single file of all.
+    """Read the folder of an unpacked archive, with one file per architecture, or the single file of all architectures.
 
     Both are pickles. The package nats_bench unpickles them, which runs code that they may contain: only give it files
     from a source that you trust.
@@ -47,8 +47,8 @@ def _trainings(api: Any, source: Source, index: int) -> list[dict[Any, dict[str,
     try:
         if source.is_folder:
             api.reload(str(source.path), index)
-        of_budgets = api.arch2infos_dict.pop(index)
-        return [{key: vars(one) for key, one in of.all_results.items()} for of in of_budgets.values()]
+        results_by_budget = api.arch2infos_dict.pop(index)
+        return [{key: vars(one) for key, one in of.all_results.items()} for of in results_by_budget.values()]
     except Exception as error:
         file = source.path / f"{index:06d}.pickle{PBZ2}" if source.is_folder else source.path
         raise _unreadable(file, error) from error

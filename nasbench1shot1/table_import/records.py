@@ -26,8 +26,8 @@ class Record(NamedTuple):
         operations: V labels, separated by commas.
         trainable_parameters: as the file counts them.
         final: the values at the end of the training.
-        halfway: those of the evaluation between start and end.
-        halfway_epoch: when that was; half of `epochs` in NAS-Bench-101's own files.
+        halfway: the values of the evaluation between start and end.
+        halfway_epoch: when that was; half of `epochs` in NAS-Bench-101's official files.
         offset: where the record begins in its file, in bytes.
     """
 
@@ -132,7 +132,7 @@ class RecordParser:
         try:
             evaluations = len(self._metrics(a2b_base64(row[4])).evaluation_data)
         except self._errors:
-            return f"(hash {row[0]}) has metrics that are no protobuf in base64"
+            return f"(hash {row[0]}) has metrics that are not protobuf in base64"
         if evaluations < 3:
             return f"(hash {row[0]}) has {evaluations} evaluations, not three: start, half-way and end"
         return f"(hash {row[0]}) has something after its JSON: {form}"
@@ -143,7 +143,7 @@ _NAMES = ("validation accuracy", "test accuracy", "train accuracy")
 
 
 def check_possible(record: Record, source: str) -> None:
-    """Raise InvalidInputError for accuracies that are no fractions, times that are no numbers, or lacking values."""
+    """Raise InvalidInputError for accuracies that are not fractions, times that are not numbers, or missing values."""
     if not (_are_possible(*record.final) and _are_possible(*record.halfway) and record.trainable_parameters >= 0):
         raise InvalidInputError(f"{source}: {record.place} {_impossible(record)}")
 

@@ -1,4 +1,4 @@
-"""A file that a table is imported from: how it is recognised, and what becomes known of it while it is read."""
+"""A file from which a table is imported: how it is recognised, and its digest, which is computed as it is read."""
 
 import hashlib
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.files import sha256
 
 Progress = Callable[[str, float | None], None]
-"""Is told what is being done, and which fraction of it is done; None where that cannot be said."""
+"""Receives a description of the current work and the fraction done; None if the fraction is unknown."""
 
 NATS_META = "meta.pickle.pbz2"
 """The file that makes a folder an archive of NATS-Bench."""
@@ -24,7 +24,7 @@ class Source:
 
     Attributes:
         path: where it is.
-        size: its bytes; of a folder, those of all its files.
+        size: size in bytes; for a folder, the total size of its files.
         key: a digest of path, sizes and times of last change, which recognises it without reading it.
         read: how many of its bytes have been read.
         digest: SHA-256 of what has been read.
@@ -42,7 +42,7 @@ class Source:
         if not is_source(path):
             raise InvalidInputError(
                 f"there is no file {path}: give the path of nasbench_only108.tfrecord, nasbench_full.tfrecord or "
-                "another of their format, of a .pth file of NAS-Bench-201, or of an archive of NATS-Bench; or run "
+                "another file in their format, a .pth file of NAS-Bench-201, or an archive of NATS-Bench; or run "
                 "nb1shot1 table download only108"
             )
         files = sorted(path.glob(f"*{PBZ2}")) if path.is_dir() else [path]
@@ -72,7 +72,7 @@ class Source:
                 self.seen(block)
                 progress("computing its SHA-256", self.read / self.size)
 
-    def is_that_of(self, recorded: dict[str, Any]) -> bool:
+    def matches_record(self, recorded: dict[str, Any]) -> bool:
         """Return whether a table's record of its source names this one; a file that moved is read to find out."""
         if recorded.get("key") == self.key:
             return True

@@ -14,8 +14,8 @@ Columns of a table of R rows, sorted by hash, with budgets E and K repeats:
     encoding, encoding_row     (K,) uint64, ascending, and (K,) integers: every numbering of every cell, and its row
     order                      (R,) the rows in the order in which the source names them, where that is not ascending
 
-If a table has several data sets, the name of each, "cifar10." for example, stands before those of metrics, parameters
-and FLOPs: `cifar10.test_accuracy`, `measured_cifar10.test_accuracy`.
+If a table has several data sets, the names of metrics, parameters and FLOPs start with the data set and a dot:
+`cifar10.test_accuracy`, `measured_cifar10.test_accuracy`.
 
 `e` counts the budgets that the column has; `meta.json` names them. A column that nothing is known of is left out.
 Accuracies of unsigned integers count images; `metric_column` says what they stand for.

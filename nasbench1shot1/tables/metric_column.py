@@ -205,11 +205,11 @@ def _drawn(
 ) -> Repeat:
     if not isinstance(rng, np.random.Generator):
         raise InvalidInputError("run='random' draws a repeat: give rng, a numpy Generator")
-    drawn = rng.integers(repeats, size=shape) if trained is None else _drawn_among(trained(), rng)
+    drawn = rng.integers(repeats, size=shape) if trained is None else _draw_among(trained(), rng)
     return np.asarray(drawn, np.int64) if shape else int(drawn)
 
 
-def _drawn_among(trained: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.int64]:
+def _draw_among(trained: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.int64]:
     """Draw one of the repeats (..., K) that each item has; 0 for an item without any."""
     drawn = rng.integers(np.maximum(trained.sum(axis=-1), 1))
     first_trained = np.argsort(~trained, axis=-1, kind="stable")

@@ -40,7 +40,7 @@ class Metrics:
 
     @cached_property
     def validation_accuracy(self) -> Values:
-        """Fraction of the validation images; NaN where no source speaks."""
+        """Fraction of the validation images; NaN if unknown."""
         return self._value("validation_accuracy")
 
     @cached_property

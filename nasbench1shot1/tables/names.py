@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from nasbench1shot1.tables.folder import TableFolder
 
 EMBEDDED, SAMPLE, NASBENCH201 = "embedded", "nb101-sample", "nb201"
-CARRIED = (EMBEDDED, SAMPLE, NASBENCH201)
+BUNDLED = (EMBEDDED, SAMPLE, NASBENCH201)
 """The bundled tables: estimates for NAS-Bench-101, the real cells that they were made from, and NAS-Bench-201."""
 
 
@@ -31,7 +31,7 @@ def as_recorded(named: str | None) -> str:
     """
     asked, option = (named, "table") if named else (os.environ.get("NB1SHOT1_TABLE") or EMBEDDED, "NB1SHOT1_TABLE")
     path = as_path(asked, option)
-    return str(path.absolute()) if asked not in CARRIED and is_there(path) else asked
+    return str(path.absolute()) if asked not in BUNDLED and is_there(path) else asked
 
 
 def named_table(named: str | Path | None) -> "Path | TableFolder":
@@ -63,12 +63,12 @@ def named_table(named: str | Path | None) -> "Path | TableFolder":
 
     raise InvalidInputError(
         f"there is no table in {asked}, and none of that name: give a folder or one of "
-        f"{', '.join([*CARRIED, *_imported()])}{unset_hint()}"
+        f"{', '.join([*BUNDLED, *_imported()])}{unset_hint()}"
     )
 
 
 def _folder(path: Path) -> Path:
-    """`path`, unless it is a file, or an archive of NATS-Bench: that would have to be imported first."""
+    """Return `path`; raises InvalidInputError for a file or an archive of NATS-Bench, which must be imported first."""
     if path.is_file():
         raise InvalidInputError(
             f"{path} is a file, and a table is a folder: run `nb1shot1 table import {path}`, then give the table's "

@@ -35,7 +35,7 @@ class References:
         """Return the row with the highest mean accuracy of a split at a budget; ties go to the first row.
 
         Raises:
-            OutOfDomainError: there is no value at this budget.
+            OutOfDomainError: the table has no value at this budget, or only some networks have one.
             InvalidInputError: unknown reference or split.
         """
         key = (self._known(reference), known_split(split), epochs, dataset)
@@ -46,7 +46,7 @@ class References:
             if known < len(rows):
                 raise OutOfDomainError(
                     f"the table {self._id} has the {split} accuracy{self._on(dataset)} at {counted(epochs, 'epoch')} "
-                    f"of {known:,} of the {len(rows):,} networks of {reference}, so it does not know the best: ask for "
+                    f"of {known:,} of the {len(rows):,} networks of {reference}, so the best one is unknown: ask for "
                     "another split, budget, data set or reference"
                 )
             self._best[key] = int(rows[np.nanargmax(accuracy)])  # the first of equals, and rows ascend by hash

@@ -169,7 +169,7 @@ class TableRows:
 
         Raises:
             InvalidInputError: a name that the table does not have.
-            DamagedFileError: values that cannot be, as a cell of a hundred vertices.
+            DamagedFileError: impossible values, such as a cell of a hundred vertices.
         """
         if not isinstance(name, str) or name not in self._columns:
             raise unknown_name("column", str(name), self._columns)
@@ -199,5 +199,5 @@ class TableRows:
         """
         if self._place and (found := table_id(verify_folder(self._place))) != self.id:
             raise InvalidInputError(
-                f"{self._place} now holds the table {found}, not {self.id} that was opened from it: open it anew"
+                f"{self._place} now holds the table {found}, not {self.id} that was opened from it: open it again"
             )

@@ -154,7 +154,7 @@ class Table(TableRows):
         return is_measured(self._folder.meta["columns"].get(stored, {}))
 
     def _trained(self, rows: int | Rows, training: tuple[str, int]) -> Callable[[], NDArray[np.bool_]] | None:
-        """A function that tells which repeats rows have; None where all have all: repeats with seeds may be missing."""
+        """Return a function that tells which repeats rows have; None without seeds: all rows have all repeats then."""
         return (lambda: self._folder.trained(training[0], np.asarray(rows), training[1])) if self.seeds else None
 
     def _stored(self, metric: str, dataset: str | None) -> str:
@@ -220,7 +220,7 @@ class Table(TableRows):
             A fraction, or (N,) of them.
 
         Raises:
-            OutOfDomainError: a network or budget without a value, or a reference of which only some have one.
+            OutOfDomainError: a network or budget without a value, or a reference of which only some networks have one.
             InvalidInputError: unknown reference, split or data set.
         """
         items = listed(x)
@@ -240,7 +240,7 @@ class Table(TableRows):
         return plain((best - accuracy).reshape(rows.shape))
 
     def _own_space(self, item: Item) -> str:
-        """The reference that an item brings with it."""
+        """Return an item's own reference."""
         return item.space if isinstance(item, Architecture) else self._references.whole
 
     def best(

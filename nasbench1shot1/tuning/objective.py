@@ -33,7 +33,7 @@ def objective(
             and the trial, so that a resumed study gets it again.
         seed: the seed of the study.
         trial: the evaluated configuration and its epochs.
-        dataset: the data set of the search, one of the table's objectives. Default: the first.
+        dataset: the data set of the search. Default: the data set of the table's first objective.
 
     Raises:
         OutOfDomainError: the table has no row for the architecture, or no such objective.

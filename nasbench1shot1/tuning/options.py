@@ -1,4 +1,4 @@
-"""The options of a study: those of the tuner, and those that every search of the study has in common."""
+"""The options of a study: the tuner's options, and the options that all searches of the study share."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace

@@ -64,7 +64,7 @@ def recorded_lines(writer: StudyWriter) -> list[dict[str, Any]]:
 def observation_line(observation: Observation, table: Table, dataset: str | None = None) -> dict[str, Any]:
     """Return the line of metrics.jsonl for an observation; fields as in `record.FIELDS`.
 
-    `dataset` is that of the study's images, one of the table's objectives. Default: the first.
+    `dataset` is the data set of the study's images. Default: the data set of the table's first objective.
     """
     trial, outcome = observation.trial, observation.outcome
     return {

@@ -85,7 +85,7 @@ def trajectory_figure(study: Study, lines: Sequence[Mapping[str, Any]], table: "
 
 
 def _draw(lines: Sequence[Mapping[str, Any]], axes: "Axes") -> None:
-    """Draw regrets in percent over the simulated time of all searches so far, which is that of one worker."""
+    """Draw regrets in percent over the simulated time of all searches so far, as if one worker ran them."""
     import matplotlib
 
     ends, total = list[float](), 0.0

@@ -61,9 +61,9 @@ class Scores:
 class SharedWeights:
     """Scores architectures with a supernet's weights, without changing the supernet.
 
-    Batch-norm takes one of three statistics: "batch", those of the images scored in the same pass; "running", those
-    that training left behind; "recalibrated", those of `reference`, passed through the very architecture to be
-    scored. Recalibrated scores of an image depend neither on the images scored beside it nor on their number.
+    Batch-norm uses one of three statistics: "batch", of the images scored in the same pass; "running", of the training;
+    "recalibrated", of `reference`, passed through the architecture to be scored. Recalibrated scores of an image depend
+    neither on the images scored beside it nor on their number.
 
     Args:
         net: the supernet, on the device of the images.

@@ -167,7 +167,7 @@ def test_without_test_images_the_others_are_refused() -> None:
 @pytest.mark.parametrize("scheme", ["20k/20k", "25k/25k"])
 def test_schemes_of_cifar10_are_refused_for_the_others(scheme: str) -> None:
     images = made_set(IMAGENET16_120, np.arange(240), tests=240)
-    with pytest.raises(InvalidInputError, match=f"'{scheme}' is CIFAR-10's, not ImageNet16-120's: use 'nasbench201'"):
+    with pytest.raises(InvalidInputError, match=f"'{scheme}' applies to CIFAR-10, not to ImageNet16-120: use 'nas"):
         split(images, scheme, rng())
     assert scheme_for(images, scheme) == "nasbench201"
     assert scheme_for(made_set(CIFAR10, np.arange(20)), scheme) == scheme

@@ -137,7 +137,7 @@ def test_damaged_sets_end_in_one_sentence(tmp_path: Path) -> None:
         ({"train.bin": train}, "not the whole of CIFAR-100 .test is missing"),
         ({"train.bin": train[:-3074], "test.bin": test}, "has 11 images, not 12"),
         ({"train.bin": train[:-1], "test.bin": test}, "cut short"),
-        ({"train.bin": train[:1] + b"\x64" + train[2:], "test.bin": test}, "a label 100, but CIFAR-100's are 0 to 99"),
+        ({"train.bin": train[:1] + b"\x64" + train[2:], "test.bin": test}, "100, but CIFAR-100's labels are 0 to 99"),
     ):
         with pytest.raises(DamagedFileError, match=sentence):
             import_images(write_tar(tmp_path / "bad.tar", content))

@@ -135,7 +135,7 @@ def test_ec_nas_files_import(
     assert (len(table), table.epochs, table.repeats, table.spaces) == (cells, epochs, repeats, ())
     assert_holds(table, trainings)
     said = capsys.readouterr().err.splitlines()
-    assert said[0].startswith("energy.tfrecord is none of NAS-Bench-101's own files (SHA-256 ")
+    assert said[0].startswith("energy.tfrecord is not one of NAS-Bench-101's official files (SHA-256 ")
     not_half = "energy.tfrecord: at 4, 12, 36, 108 epochs what is called half-way is not the middle of the training"
     assert said[1:] == ([not_half] if name == "4v" else [])
 
@@ -177,7 +177,7 @@ def test_a_file_that_only_has_the_name_is_warned_of(trainings: list[Training], t
     file = official.write_file(tmp_path / "nasbench_full.tfrecord", trainings[:12])
     meta = import_table(file, tmp_path / "table", report=said.append)
     assert len(said) == 1
-    assert "is named like NAS-Bench-101's own file but is NOT it (SHA-256 " in said[0]
+    assert "has the name of an official NAS-Bench-101 file but is NOT it (SHA-256 " in said[0]
     assert ", not 3d64db818" in said[0]
     assert meta["source"]["known"] is False
 
@@ -266,8 +266,8 @@ def _broken_rows(row: list[object]) -> dict[str, tuple[bytes, str]]:
         "operations": (json.dumps([*row[:3], None, row[4]]).encode(), "has no text for its operations"),
         "epochs": (json.dumps([row[0], True, *row[2:]]).encode(), "has True for its epochs"),
         "no metrics": (json.dumps([*row[:4], {}]).encode(), "has no text for its metrics"),
-        "no base64": (json.dumps([*row[:4], metrics[:41]]).encode(), "has metrics that are no protobuf in base64"),
-        "no protobuf": (json.dumps([*row[:4], "/////w=="]).encode(), "has metrics that are no protobuf in base64"),
+        "no base64": (json.dumps([*row[:4], metrics[:41]]).encode(), "has metrics that are not protobuf in base64"),
+        "no protobuf": (json.dumps([*row[:4], "/////w=="]).encode(), "has metrics that are not protobuf in base64"),
         "empty": (json.dumps([*row[:4], ""]).encode(), "has 0 evaluations, not three"),
         "padded": (b"", f"is not JSON: {form}"),
     }

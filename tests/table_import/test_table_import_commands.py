@@ -31,7 +31,7 @@ def test_import_says_where_the_table_is_and_how_to_use_it(file: Path, home: Path
     assert (done.returncode, done.stderr) == (0, "")
     warning, what, where, how = done.stdout.splitlines()
     table = load_table("mine")
-    assert warning.startswith("mine.tfrecord is none of NAS-Bench-101's own files")
+    assert warning.startswith("mine.tfrecord is not one of NAS-Bench-101's official files")
     assert what == f"{table.id}: 30 cells; 3 repeats each at 4, 12, 36 and 108 epochs"
     assert where == f"in {home / 'tables' / 'mine'}"
     assert how.startswith("to use it: --table mine with a command, NB1SHOT1_TABLE=mine for all")
@@ -73,7 +73,7 @@ def test_verify_computes_every_hash(file: Path, tmp_path: Path, capsys: pytest.C
     main(["table", "verify", "--table", str(tmp_path / "t"), "--hashes"])
     assert capsys.readouterr().out.splitlines() == [
         f"{table.id}: every column is as it was written",
-        f"{table.id}: the hash of each of its 30 cells is that of its graph, and no cell has two",
+        f"{table.id}: the hashes of all 30 cells match their graphs, and no cell has two hashes",
     ]
     main(["table", "verify", "--table", str(tmp_path / "t")])
     assert len(capsys.readouterr().out.splitlines()) == 1

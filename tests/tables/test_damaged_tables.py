@@ -156,7 +156,7 @@ def test_a_column_is_a_file_of_the_folder(folder: Path, name: str) -> None:
 def test_verify_tells_a_replaced_table_from_a_damaged_one(folder: Path) -> None:
     table = load_table(folder)
     write_table(folder, *official_shape())
-    with pytest.raises(InvalidInputError, match=r"now holds the table tiny-v2-.*open it anew"):
+    with pytest.raises(InvalidInputError, match=r"now holds the table tiny-v2-.*open it again"):
         table.verify()
 
 

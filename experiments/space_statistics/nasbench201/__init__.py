@@ -1,1 +1,1 @@
-"""The questions that NAS-Bench-201 and NATS-Bench asked of their tables, each a function to a frame and a figure."""
+"""The analyses of NAS-Bench-201 and NATS-Bench: functions from a table to a data frame, and functions that draw it."""

@@ -22,17 +22,17 @@ AXES = {"trainable_parameters": "parameters [millions]", "flops": "FLOPs [millio
 
 
 def accuracy_by_cost(table: Table, cost: Cost = "trainable_parameters", kind: str = "all") -> pandas.DataFrame:
-    """Training, validation and test accuracy of every architecture at the full budget, and what it costs.
+    """Return training, validation and test accuracy of every architecture at the full budget, and its cost.
 
     Args:
         table: a table of NAS-Bench-201.
         cost: "trainable_parameters", or "flops" of a forward pass on one image.
-        kind: architectures that count, a kind of the space nb201.
+        kind: which architectures are included, a kind of the space nb201.
 
     Returns:
         `index` (official), `dataset`, `split`, `accuracy` (fraction, mean over seeds), the cost, and `n`, the number of
         architectures with this data set and split. `attrs["resnet"]` compares the ResNet cell with the best test
-        accuracy of each data set, among all architectures and among those that cost as much.
+        accuracy of each data set, among all architectures and among architectures of equal cost.
 
     Raises:
         InvalidInputError: the table is of another benchmark, or the kind is unknown.
@@ -80,7 +80,7 @@ def plot_accuracy(
 
 
 def _long(found: Measurements, column: Column, cost: Cost) -> pandas.DataFrame:
-    """The architectures that have a value of a column."""
+    """Return the architectures that have a value in a column."""
     parts = {
         "index": found.indices,
         "dataset": column.dataset,
@@ -93,12 +93,12 @@ def _long(found: Measurements, column: Column, cost: Cost) -> pandas.DataFrame:
 
 
 def _compared(frame: pandas.DataFrame, star: int | None, cost: Cost) -> list[dict[str, Any]]:
-    """Test accuracy of the ResNet cell beside the best of each data set."""
+    """Return the ResNet cell's test accuracy and the best test accuracies, for each data set."""
     compared = []
     for dataset, tested in frame[frame["split"] == "test"].groupby("dataset", sort=False):
         for resnet in tested[tested["index"] == star].to_dict("records"):
             equal = tested.loc[tested[cost] == resnet[cost], "accuracy"].max()
             best = tested["accuracy"].max()
-            of_best = {"best": float(best), "best_of_equal_cost": float(equal)}
-            compared.append({"dataset": dataset, "accuracy": resnet["accuracy"], **of_best})
+            best_accuracies = {"best": float(best), "best_of_equal_cost": float(equal)}
+            compared.append({"dataset": dataset, "accuracy": resnet["accuracy"], **best_accuracies})
     return compared

@@ -1,4 +1,4 @@
-"""The analyses of NAS-Bench-201 by name, with their figures' panels and their result in a line."""
+"""The analyses of NAS-Bench-201 by name, with the panels of their figures and their results in one line."""
 
 from functools import partial
 
@@ -33,13 +33,13 @@ _SMALL = (3.7, 2.9)
 
 
 def _resnet(frame: Frame) -> str:
-    said = []
+    differences = []
     for row in frame.attrs["resnet"]:
         below, equal = (100 * (row[best] - row["accuracy"]) for best in ("best", "best_of_equal_cost"))
-        said.append(f"{DATASETS[row['dataset']]} {below:.2f} ({equal:.2f} at equal cost)")
-    if not said:
+        differences.append(f"{DATASETS[row['dataset']]} {below:.2f} ({equal:.2f} at equal cost)")
+    if not differences:
         return "the ResNet cell is not among these architectures"
-    return "ResNet's test accuracy, points below the best: " + ", ".join(said)
+    return "ResNet's test accuracy, percentage points below the best: " + ", ".join(differences)
 
 
 def _ranks(frame: Frame) -> str:

@@ -1,4 +1,4 @@
-"""Do validation and test accuracy of three data sets rank alike? NAS-Bench-201's and NATS-Bench's correlation matrix.
+"""Rank correlations between validation and test accuracies of three data sets.
 
 NAS-Bench-201's figure 4 and NATS-Bench's figure 5: all architectures, and only the best.
 """
@@ -26,12 +26,13 @@ _FEWEST = 3
 
 
 def correlation_matrix(table: Table, shares: Sequence[float] = SHARES, kind: str = "all") -> pandas.DataFrame:
-    """Rank correlation of every two of validation and test accuracies at the full budget, in subsets of the best.
+    """Return rank correlations of validation and test accuracies at the full budget, in subsets of the best networks.
 
     Args:
         table: a table of NAS-Bench-201.
-        shares: of the architectures, those that are best by CIFAR-10 test accuracy; 1 selects all.
-        kind: architectures that count, a kind of the space nb201.
+        shares: sizes of the subsets, as fractions of all architectures; the best by CIFAR-10 test accuracy are
+            selected, and 1 selects all.
+        kind: which architectures are included, a kind of the space nb201.
 
     Returns:
         `share`, `architectures` in the subset, `a` and `b` (data set and split), `spearman`, `kendall` (τ-b), and `n`,
@@ -82,7 +83,7 @@ def plot_correlation_matrix(frame: pandas.DataFrame, ax: "Axes | None" = None, *
 
 
 def _best_first(column: Column) -> NDArray[np.int64]:
-    """Places of the architectures that have a value, the most accurate first, ties by index."""
+    """Return the places of the architectures that have a value, most accurate first, ties by index."""
     order = np.argsort(-column.accuracy, kind="stable")
     return order[: column.n]  # NaN comes last
 

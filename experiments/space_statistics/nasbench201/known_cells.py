@@ -1,4 +1,4 @@
-"""The optima and two known cells beside the printed values: NAS-Bench-201's table 5."""
+"""The optima and two known cells, compared with the published values: NAS-Bench-201's table 5."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ CELLS = {"ResNet": RESNET, "all skip": ALL_SKIP}
 
 
 def known_cells(table: Table, kind: str = "all") -> pandas.DataFrame:
-    """The best architecture of each column, the ResNet cell and the all-skip cell, with the printed accuracies.
+    """Return the best architecture of each column, the ResNet cell and the all-skip cell, with published accuracies.
 
     DARTS's cell in NAS-Bench-201's table 5 has skip connections only.
 
@@ -33,9 +33,9 @@ def known_cells(table: Table, kind: str = "all") -> pandas.DataFrame:
 
     Returns:
         `cell` ("optimal", "ResNet" or "all skip"), `dataset`, `split`, `index` and `architecture` (official),
-        `accuracy` (fraction, at the full budget), `published` and `difference` (fractions), and `n`, how many
-        architectures the column knows. The optimum of a column that knows only some architectures can be lower than the
-        true one.
+        `accuracy` (fraction, at the full budget), `published` and `difference` (fractions), and `n`, the number of
+        architectures with a value in the column. If only some architectures have a value, the optimum can be lower than
+        the true one.
 
     Raises:
         InvalidInputError: the table is of another benchmark, or the kind is unknown.
@@ -55,7 +55,7 @@ def known_cells(table: Table, kind: str = "all") -> pandas.DataFrame:
 
 
 def plot_known_cells(frame: pandas.DataFrame, ax: "Axes | None" = None, *, cell: str) -> "Axes":
-    """Draw the accuracies of a cell in the table and in print, with both numbers under each column."""
+    """Draw the accuracies of a cell in the table and in the paper, with both numbers under each column."""
     axes, shown = axes_or_new(ax), frame[frame["cell"] == cell]
     places = np.arange(len(shown))
     for offset, column, colour in ((-0.2, "accuracy", COLOURS[0]), (0.2, "published", COLOURS[4])):

@@ -1,4 +1,4 @@
-"""What a table of NAS-Bench-201 has measured, column by column, and the words about it that every figure carries."""
+"""The measured columns of a table of NAS-Bench-201, and the facts about them that every figure states."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ class Column(NamedTuple):
 
     @property
     def known(self) -> NDArray[np.bool_]:
-        """(N,) which architectures have a measurement."""
+        """(N,) bool: whether each architecture has a measurement."""
         known: NDArray[np.bool_] = ~np.isnan(self.accuracy)
         return known
 
@@ -64,7 +64,7 @@ class Measurements:
 
     Attributes:
         table: a table of NAS-Bench-201.
-        kind: which architectures of the space count: "all", "unique_skip_connect" or "unique".
+        kind: which architectures of the space are included: "all", "unique_skip_connect" or "unique".
 
     Raises InvalidInputError for a table of another benchmark or an unknown kind.
     """
@@ -140,11 +140,11 @@ class Measurements:
         return column
 
     def attributes(self, quantity: str, columns: Iterable[Column], *notes: str, **more: Any) -> dict[Any, Any]:
-        """What a frame keeps in `attrs`: table, quantity, number of architectures, what is missing.
+        """Return a frame's `attrs`: table, quantity, number of architectures, and what is missing.
 
         Args:
             quantity: what the frame has, in words.
-            columns: all columns that the question asks for, missing ones too.
+            columns: all columns that the analysis needs, including missing ones.
             notes: further lines of the caption.
             more: further attributes.
 
@@ -172,7 +172,7 @@ class Measurements:
         }
 
     def _trainings(self, columns: list[Column]) -> list[str]:
-        """A line for the caption if two trainings stand behind the values of a data set."""
+        """Return a line of the caption for each data set whose values come from two trainings."""
         splits = {dataset: [c.split for c in columns if c.dataset == dataset] for dataset in self.datasets}
         objectives = [o for o in self.table.objectives if o.validation != o.test and "test" in splits[o.dataset]]
         return [
@@ -196,5 +196,5 @@ def missing_columns(columns: Iterable[Column]) -> list[str]:
 
 
 def tick_label(dataset: str, split: str) -> str:
-    """Return the name of a column on narrow lines, for ticks."""
+    """Return the name of a column, broken into narrow lines, for ticks."""
     return f"{DATASETS.get(dataset, dataset)} {split}".replace("ImageNet16", "ImageNet 16").replace(" ", "\n")

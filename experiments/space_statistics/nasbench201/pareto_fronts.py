@@ -1,4 +1,4 @@
-"""Which architectures have the lowest test error for their cost? NATS-Bench's figure 3 speaks of these fronts."""
+"""Which architectures have the lowest test error for their cost? NATS-Bench discusses these fronts with figure 3."""
 
 from typing import TYPE_CHECKING
 
@@ -22,18 +22,19 @@ COSTS: tuple[Cost, ...] = ("trainable_parameters", "flops")
 
 
 def pareto_fronts(table: Table, kind: str = "all") -> pandas.DataFrame:
-    """Lowest test error at each number of parameters and of FLOPs, and which of these are Pareto-optimal.
+    """Return the lowest test error at each number of parameters and of FLOPs, and which of these are Pareto-optimal.
 
     Args:
         table: a table of NAS-Bench-201.
-        kind: architectures that count, a kind of the space nb201.
+        kind: which architectures are included, a kind of the space nb201.
 
     Returns:
         A row for each data set, measure (`cost`: "trainable_parameters" or "flops") and distinct `value` of it,
         ascending: `index` and `architecture` (official) of the most accurate architecture of that cost, ties to the
-        lowest index, its `error` (fraction, at the full budget), `median_error` of those of that cost, `on_front` (no
-        architecture is better in one respect without being worse in the other), `n` architectures of that cost, and
-        `of`, the architectures of the data set. `attrs["resnet"]` has the ResNet cell.
+            lowest index, its `error` (fraction, at the full budget), `median_error` of all architectures of that cost,
+            `on_front` (no architecture is better in one respect without being worse in the other), `n`, the number of
+            architectures of that cost, and `of`, the number of architectures with a value on the data set.
+            `attrs["resnet"]` has the ResNet cell.
 
     Raises:
         InvalidInputError: the table is of another benchmark, or the kind is unknown.
@@ -74,14 +75,14 @@ def plot_pareto_front(frame: pandas.DataFrame, ax: "Axes | None" = None, *, data
 
 
 def _lowest(found: Measurements, column: Column, cost: Cost) -> pandas.DataFrame:
-    """The lowest error at each cost; equal errors leave the first, as rows ascend by index."""
+    """Return the lowest error at each cost; ties go to the lowest index, because rows ascend by index."""
     places = np.flatnonzero(column.known)
     every = pandas.DataFrame(
         {"value": found.cost(column.dataset, cost)[places], "error": 1 - column.accuracy[places], "place": places}
     )
-    of_cost = every.groupby("value")["error"]
-    best = every.loc[of_cost.idxmin()].reset_index(drop=True)
-    best["median_error"], best["n"] = of_cost.median().to_numpy(), of_cost.size().to_numpy()
+    errors_by_cost = every.groupby("value")["error"]
+    best = every.loc[errors_by_cost.idxmin()].reset_index(drop=True)
+    best["median_error"], best["n"] = errors_by_cost.median().to_numpy(), errors_by_cost.size().to_numpy()
     cheaper = best["error"].cummin().shift(fill_value=np.inf)
     best["on_front"] = best["error"] < cheaper
     best["index"] = found.indices[best["place"]]

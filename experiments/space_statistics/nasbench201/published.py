@@ -1,4 +1,4 @@
-"""Numbers that NAS-Bench-201 (Dong and Yang 2020) prints, by data set and split, in the order of its tables."""
+"""Numbers that NAS-Bench-201 (Dong and Yang 2020) reports, by data set and split, in the order of its tables."""
 
 COLUMNS = tuple(
     (dataset, split) for dataset in ("cifar10", "cifar100", "ImageNet16-120") for split in ("validation", "test")
@@ -15,7 +15,7 @@ TABLE_6 = {
     (12, 12): (0.9110, 0.8983, 0.9361, 0.9368, 0.9062, 0.8952),
     (200, 200): (0.9993, 0.9937, 0.9672, 0.9671, 0.8259, 0.8124),
 }
-"""Rows of table 6 by (epoch, epochs of the schedule) that a table without training curves can answer."""
+"""Rows of table 6, by (epoch, epochs of the schedule), that a table without training curves can reproduce."""
 
 TABLE_6_CURVES = ((6, 12), (12, 200), (24, 200), (100, 200), (150, 200), (175, 200))
 """The other rows of table 6, which need accuracies after an epoch in the middle of a schedule."""

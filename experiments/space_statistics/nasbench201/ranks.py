@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 
 def dataset_ranks(table: Table, kind: str = "all") -> pandas.DataFrame:
-    """Rank by test accuracy on CIFAR-10, and on each other data set.
+    """Return ranks by test accuracy on CIFAR-10 and on each other data set.
 
     Args:
         table: a table of NAS-Bench-201.
-        kind: architectures that count, a kind of the space nb201.
+        kind: which architectures are included, a kind of the space nb201.
 
     Returns:
         `index` (official), `x_rank` on CIFAR-10, `dataset` and `y_rank` on it (1 is best, ties share their mean rank),
@@ -48,7 +48,7 @@ def dataset_ranks(table: Table, kind: str = "all") -> pandas.DataFrame:
 
 
 def short_training_ranks(table: Table, kind: str = "all") -> pandas.DataFrame:
-    """Rank by final test accuracy, and by validation accuracy after 12 epochs and at the end.
+    """Return ranks by final test accuracy, and by validation accuracy after 12 epochs and at the end.
 
     The 12 epochs are a schedule of their own. NAS-Bench-201 also shows epochs in the middle of the long schedule, which
     tables without training curves do not have.
@@ -95,11 +95,11 @@ def plot_ranks(frame: pandas.DataFrame, ax: "Axes | None" = None, *, dataset: st
 
 
 def _ranked(found: Measurements, pairs: list[tuple[Column, Column]], words: str, *notes: str) -> pandas.DataFrame:
-    """Ranks of each pair of columns that every architecture has."""
+    """Return the ranks of each pair of columns that every architecture has."""
     whole = [pair for pair in pairs if all(column.n == len(found.rows) for column in pair)]
     if not whole:
         raise OutOfDomainError(
-            f"the table {found.table.id} has no two of these accuracies of every architecture: open another table"
+            f"the table {found.table.id} does not have two of these accuracies for every architecture: open another one"
         )
     frame = pandas.concat([_ranks(found, *pair) for pair in whole], ignore_index=True)
     columns = {(column.dataset, column.split, column.epochs): column for pair in pairs for column in pair}

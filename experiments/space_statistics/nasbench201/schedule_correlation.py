@@ -24,14 +24,14 @@ COEFFICIENTS = {"pearson": pearson, "spearman": spearman, "kendall": kendall}
 
 
 def schedule_correlation(table: Table, kind: str = "all") -> pandas.DataFrame:
-    """Correlation of validation accuracy on CIFAR-10 at the end of two schedules with all final accuracies.
+    """Return the correlation of CIFAR-10 validation accuracy at the end of two schedules with all final accuracies.
 
     The other rows of NAS-Bench-201's table 6 need accuracies in the middle of a schedule, which are not in the table;
     `attrs["lacking"]` lists them.
 
     Args:
         table: a table of NAS-Bench-201.
-        kind: architectures that count, a kind of the space nb201.
+        kind: which architectures are included, a kind of the space nb201.
 
     Returns:
         `epochs` (of the validation accuracy; the schedule ends there), `dataset` and `split` of the final accuracy,
@@ -59,7 +59,7 @@ def schedule_correlation(table: Table, kind: str = "all") -> pandas.DataFrame:
 
 
 def plot_schedule_correlation(frame: pandas.DataFrame, ax: "Axes | None" = None, *, epochs: int) -> "Axes":
-    """Draw the coefficients of a schedule with every final accuracy, and the printed ones."""
+    """Draw the coefficients of a schedule with every final accuracy, and the published coefficients."""
     axes, shown = axes_or_new(ax), frame[frame["epochs"] == epochs]
     places = np.arange(len(shown))
     drawn = {"pearson": "Pearson's r", "spearman": "Spearman's ρ", "kendall": "Kendall's τ-b", "published": "printed"}

@@ -146,7 +146,7 @@ class BohbGenerator(BOHB):  # type: ignore[misc]
     def impute_conditional_data(
         self, array: "NDArray[np.float64]", rng: np.random.RandomState
     ) -> "NDArray[np.float64]":
-        """Return an array without NaN: missing values are those of a random other row, or random if no row has one."""
+        """Return an array without NaN: missing values come from a random other row, or are random if no row has one."""
         filled = array.copy()
         for row in filled:
             while len(missing := np.flatnonzero(np.isnan(row))):

@@ -11,7 +11,7 @@ Tuner = Literal["bohb", "smac", "random"]
 TUNERS: dict[Tuner, str] = {"bohb": "BOHB", "smac": "SMAC", "random": "random search"}
 """Display names of the tuners."""
 LOOPBACK = ("localhost", "127.", "::1")
-"""How addresses begin that only their own machine can reach."""
+"""Prefixes of addresses that only their own machine can reach."""
 
 
 Evaluate = Callable[[Trial, Callable[[], bool]], Outcome]

@@ -20,7 +20,7 @@ from nasbench1shot1.weight_sharing.shared_weights import SharedWeights
 
 @dataclass(frozen=True, kw_only=True)
 class PopulationHyperparameters(Hyperparameters):
-    """Options of a search with this method, on the command line and in config.json, beside those of every search."""
+    """The method's own options on the command line and in config.json, in addition to the common options."""
 
     population: Annotated[int, Range(2)] = 50
     """Architectures that are alive at a time."""
