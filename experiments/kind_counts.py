@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from nasbench1shot1 import registry
-from nasbench1shot1.experiments.nasbench101_counts import nasbench101_counts, render_nasbench101
+from nasbench1shot1.experiments.nasbench101_counts import render_nasbench101
 from nasbench1shot1.experiments.space_counts import render, space_counts
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
 from nasbench1shot1.search_spaces.nasbench101 import NASBench101Space
@@ -63,5 +63,5 @@ def render_kinds(space: SearchSpace) -> "Table":
 
 def _render_other(space: SearchSpace) -> "RenderableType":
     if isinstance(space, NASBench101Space):
-        return render_nasbench101(nasbench101_counts())
+        return render_nasbench101(space)
     return render_kinds(space)

@@ -10,7 +10,7 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.configurable import checked_values
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.nasbench201.architecture import SPACE_NAME, EdgeArchitecture
-from nasbench1shot1.nasbench201.numbering import N_ARCHITECTURES, all_operations, index_of
+from nasbench1shot1.nasbench201.numbering import N_ARCHITECTURES, all_operations, index_of_checked
 from nasbench1shot1.nasbench201.operations import EDGE_NAMES, EDGES, N_NODES, OPERATIONS
 from nasbench1shot1.nasbench201.topology import unique_indices
 from nasbench1shot1.search_spaces.configurations import chosen
@@ -65,7 +65,7 @@ class NASBench201Space(OneShotSpace):
 
     def index(self, arch: Architecture) -> int:
         """Return the official index of an architecture; raises InvalidInputError if it belongs to another space."""
-        return index_of(self._operations(arch))
+        return index_of_checked(self._operations(arch))
 
     def _architecture(self, operations: tuple[int, ...]) -> EdgeArchitecture:
         return EdgeArchitecture.unchecked(self.name, operations)

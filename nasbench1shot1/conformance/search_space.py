@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.configurable import categorical_values
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.space import OneShotSpace, SearchSpace
@@ -163,6 +164,12 @@ class SearchSpaceConformance:
         first, second = np.random.default_rng(4), np.random.default_rng(4)
         assert [space.mutate(arch, first) for arch in drawn] == [space.mutate(arch, second) for arch in drawn]
 
+    def test_published_mutations_stay_in_the_space(self, space: SearchSpace, drawn: list[Architecture]) -> None:
+        first, second = np.random.default_rng(11), np.random.default_rng(11)
+        children = [space.published_mutate(arch, first) for arch in drawn]
+        assert children == [space.published_mutate(arch, second) for arch in drawn]
+        assert [space[space.index(child)] for child in children] == children
+
     # ConfigSpace -----------------------------------------------------------------------------------------------
 
     def test_configurations_and_architectures_are_inverse(self, space: SearchSpace, drawn: list[Architecture]) -> None:
@@ -182,6 +189,31 @@ class SearchSpaceConformance:
         for key in good:
             _assert_refused(space.from_configuration, {k: v for k, v in good.items() if k != key})
             _assert_refused(space.from_configuration, good | {key: "no-such-value"})
+
+    # Integers --------------------------------------------------------------------------------------------------
+
+    def test_integers_and_architectures_are_inverse(self, space: SearchSpace, drawn: list[Architecture]) -> None:
+        values = [space.values_of(arch) for arch in drawn]
+        assert [space.from_values(of_one) for of_one in values] == drawn
+        assert len(set(values)) == len(set(drawn))
+        sizes = space.variables()
+        assert all(0 <= v < n for of_one in values for v, n in zip(of_one, sizes, strict=True))
+
+    def test_integers_number_the_values_of_configurations(self, space: SearchSpace, drawn: list[Architecture]) -> None:
+        named = categorical_values(space.name, space.configuration_space())
+        assert space.variables() == tuple(map(len, named.values()))
+        for arch in drawn[:20]:
+            configuration = space.to_configuration(arch)
+            numbered = zip(named.items(), space.values_of(arch), strict=True)
+            assert all(configuration[name] == values[number] for (name, values), number in numbered)
+
+    def test_unfit_integers_are_refused(self, space: SearchSpace, drawn: list[Architecture]) -> None:
+        good = space.values_of(drawn[0])
+        _assert_refused(space.from_values, good[:-1])
+        _assert_refused(space.from_values, (*good, 0))
+        for i, size in enumerate(space.variables()):
+            for unfit in (-1, size, 0.5, "no-such-value"):
+                _assert_refused(space.from_values, (*good[:i], unfit, *good[i + 1 :]))
 
 
 class CellSpaceConformance:

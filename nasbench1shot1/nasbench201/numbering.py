@@ -12,7 +12,8 @@ from nasbench1shot1.errors import DamagedFileError
 from nasbench1shot1.files import PACKAGE_DATA, reason
 from nasbench1shot1.nasbench201.operations import EDGES, OPERATIONS, checked_operations
 
-N_ARCHITECTURES: int = len(OPERATIONS) ** len(EDGES)
+N_OPERATIONS = len(OPERATIONS)
+N_ARCHITECTURES: int = N_OPERATIONS ** len(EDGES)
 """15,625."""
 
 ORDER_FILE = PACKAGE_DATA / "nb201" / "order.npy"
@@ -36,9 +37,14 @@ def index_of(operations: Iterable[int]) -> int:
 
     Raises InvalidInputError as `checked_operations`, DamagedFileError as `all_operations`.
     """
+    return index_of_checked(checked_operations(operations))
+
+
+def index_of_checked(operations: tuple[int, ...]) -> int:
+    """Return the official index of the operations of an `EdgeArchitecture`, which are not checked again."""
     code = 0
-    for operation in checked_operations(operations):
-        code = code * len(OPERATIONS) + operation
+    for operation in operations:
+        code = code * N_OPERATIONS + operation
     return _index_of_code()[code]
 
 

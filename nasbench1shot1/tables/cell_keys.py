@@ -9,18 +9,28 @@ from numpy.typing import NDArray
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, OutOfDomainError, UserError
 from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.nasbench101.cell import Cell
-from nasbench1shot1.nasbench101.encoding import Encodings, encode_architecture, encode_architectures, is_possible
+from nasbench1shot1.nasbench101.encoding import (
+    VERTEX_BIT,
+    Encodings,
+    encode_architecture,
+    encode_architectures,
+    is_possible,
+)
 from nasbench1shot1.tables.checks import damaged
 from nasbench1shot1.tables.description import INDEX
 from nasbench1shot1.tables.folder import TableFolder
 from nasbench1shot1.tables.items import Item, checked_hashes
 from nasbench1shot1.tables.metric_column import Rows
 
+MINI_VERTICES = 6
+"""Number of vertices that cells of NAS-Bench-Mini have at most."""
+
 
 class CellKeys:
     """The rows of a table by hash and by encoding (`keys.RowKeys`)."""
 
     WHOLE, NETWORKS = "nb101", "cells"
+    PARTS = ("nb101-mini",)
 
     def __init__(self, table_id: str, folder: TableFolder) -> None:
         self._table_id, self._folder = table_id, folder
@@ -48,6 +58,11 @@ class CellKeys:
         if not 0 <= row < len(self._hashes):
             raise self._impossible_row()
         return row
+
+    def members(self, part: str) -> Rows:
+        """The ascending rows of cells of at most six vertices, which make up "nb101-mini", the only part."""
+        n_vertices = np.asarray(self._folder.checked("cell"), np.uint64) >> np.uint64(VERTEX_BIT)
+        return np.flatnonzero(n_vertices <= MINI_VERTICES)
 
     def names(self, rows: Any) -> list[str]:
         """The hashes of some rows."""

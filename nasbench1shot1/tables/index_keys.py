@@ -1,12 +1,13 @@
 """The rows of tables of NAS-Bench-201: by official index, by string, or by architecture."""
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 
 import numpy as np
 
 from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.nasbench201.architecture import SPACE_NAME, EdgeArchitecture
-from nasbench1shot1.nasbench201.numbering import N_ARCHITECTURES, all_operations, index_of
+from nasbench1shot1.nasbench201.numbering import N_ARCHITECTURES, all_operations, index_of_checked
 from nasbench1shot1.tables.folder import TableFolder
 from nasbench1shot1.tables.items import Item
 from nasbench1shot1.tables.metric_column import Rows
@@ -16,13 +17,23 @@ class IndexKeys:
     """The rows of a table by official index (`keys.RowKeys`)."""
 
     WHOLE, NETWORKS = SPACE_NAME, "architectures"
+    PARTS: tuple[str, ...] = ()
 
     def __init__(self, table_id: str, folder: TableFolder) -> None:
         self._table_id, self._folder = table_id, folder
 
     def row_of(self, item: Item) -> int:
         """Return the row of one item; raises as `rows` does."""
-        return int(self.rows([item])[0])
+        row = self._row_of_index[_official_index(item)]
+        return row if row >= 0 else int(self.rows([item])[0])  # which raises
+
+    @cached_property
+    def _row_of_index(self) -> list[int]:
+        """The row of every official index, -1 where the table has none."""
+        rows = np.full(N_ARCHITECTURES, -1)
+        indices = self._folder.checked("index")
+        rows[indices] = np.arange(len(indices))
+        return rows.tolist()
 
     def rows(self, items: Sequence[Item]) -> Rows:
         """Return the rows (N,) of N items.
@@ -41,6 +52,10 @@ class IndexKeys:
             )
         return np.asarray(places, np.int64)
 
+    def members(self, part: str) -> Rows:
+        """Return the rows of a part; there are no parts."""
+        raise NotImplementedError(part)
+
     def names(self, rows: Iterable[int]) -> list[str]:
         """Return the official strings of rows."""
         return [self.network(row).official for row in rows]
@@ -54,10 +69,10 @@ class IndexKeys:
 
 
 def _official_index(item: Item) -> int:
-    if isinstance(item, str):
-        item = EdgeArchitecture.parse(item)
     if isinstance(item, EdgeArchitecture):
-        return index_of(item.operations)
+        return index_of_checked(item.operations)
+    if isinstance(item, str):
+        return index_of_checked(EdgeArchitecture.parse(item).operations)
     if isinstance(item, int | np.integer) and not isinstance(item, bool):
         if 0 <= item < N_ARCHITECTURES:
             return int(item)

@@ -20,10 +20,12 @@ class RowKeys(Protocol):
 
     Attributes:
         WHOLE: the reference that means every row of the table.
+        PARTS: further references; like WHOLE, they mean all of their networks that the table has.
         NETWORKS: what a row is, in the plural, for messages.
     """
 
     WHOLE: str
+    PARTS: tuple[str, ...]
     NETWORKS: str
 
     def __init__(self, table_id: str, folder: TableFolder) -> None:
@@ -39,6 +41,9 @@ class RowKeys(Protocol):
             OutOfDomainError: the table does not have an item.
             InvalidInputError: something cannot be looked up in this table.
         """
+
+    def members(self, part: str) -> Rows:
+        """Return the ascending rows of one of PARTS, (M,)."""
 
     def names(self, rows: Iterable[int]) -> list[str]:
         """Return the identifiers of rows, each an item: hashes, or official strings."""

@@ -7,6 +7,7 @@ from nasbench1shot1.errors import InvalidInputError, OutOfDomainError, unknown_n
 from nasbench1shot1.tables.description import MEMBER, datasets, stored_name
 from nasbench1shot1.tables.folder import TableFolder
 from nasbench1shot1.tables.items import known_split
+from nasbench1shot1.tables.keys import RowKeys
 from nasbench1shot1.tables.metric_column import Rows
 from nasbench1shot1.wording import counted
 
@@ -17,18 +18,20 @@ class References:
     Args:
         table_id: names the table in errors.
         folder: the opened table.
-        whole: the reference that means every row, "nb101" for example.
+        keys: names the reference that means every row, and those whose rows follow from the cells.
     """
 
-    def __init__(self, table_id: str, folder: TableFolder, whole: str) -> None:
-        self._id, self._folder, self.whole = table_id, folder, whole
-        self._names = tuple(dict.fromkeys((*folder.meta["spaces"], whole)))
+    def __init__(self, table_id: str, folder: TableFolder, keys: RowKeys) -> None:
+        self._id, self._folder, self._keys, self.whole = table_id, folder, keys, keys.WHOLE
+        self._names = tuple(dict.fromkeys((*folder.meta["spaces"], self.whole, *keys.PARTS)))
         self._best: dict[tuple[str, str, int, str], int] = {}
 
     def members(self, reference: str) -> Rows:
         """Return the ascending rows of a reference, (M,); raises InvalidInputError for an unknown one."""
         if self._known(reference) == self.whole:
             return np.arange(self._folder.meta["rows"])
+        if reference in self._keys.PARTS:
+            return self._keys.members(reference)
         return np.asarray(self._folder.checked(MEMBER + reference), np.int64)
 
     def best_row(self, reference: str, split: str, epochs: int, dataset: str) -> int:
@@ -41,6 +44,8 @@ class References:
         key = (self._known(reference), known_split(split), epochs, dataset)
         if key not in self._best:
             rows = self.members(reference)
+            if not len(rows):
+                raise OutOfDomainError(f"the table {self._id} has no network of {reference}: choose another reference")
             accuracy = self.means(split, rows, epochs, dataset)
             known = int((~np.isnan(accuracy)).sum())
             if known < len(rows):

@@ -107,7 +107,7 @@ class TableRows:
 
     @cached_property
     def _references(self) -> References:
-        return References(self.id, self._folder, self.keys.WHOLE)
+        return References(self.id, self._folder, self.keys)
 
     def row_of(self, x: Item) -> int:
         """The row of an architecture, cell or hash, in microseconds; raises as `rows` does."""
@@ -146,7 +146,8 @@ class TableRows:
     def members(self, space: str) -> Rows:
         """The ascending rows of a space's distinct networks, (M,); every row for `keys.WHOLE`, "nb101" for example.
 
-        Raises InvalidInputError for a space that the table does not know.
+        "nb101-mini" means every row whose cell has at most six vertices. Raises InvalidInputError for a space that the
+        table does not know.
         """
         return self._references.members(space)
 

@@ -210,8 +210,9 @@ class Table(TableRows):
 
         Args:
             x: an architecture, cell or hash, or an iterable of N of them.
-            reference: a space's name, or "nb101" for every row of this table (the embedded one holds 66,111 of
-                NAS-Bench-101's 423,624 cells). If not given: an architecture's own space, else every row.
+            reference: a space's name, "nb101" for every row of this table (the embedded one holds 66,111 of
+                NAS-Bench-101's 423,624 cells), or "nb101-mini" for its rows of at most six vertices. If not given: an
+                architecture's own space, else every row.
             split: "test" or "validation".
             epochs: budget. Default: the full one.
             dataset: the training, one of `datasets`; required if the table has several.

@@ -31,6 +31,14 @@ def test_nb201_is_counted_by_kind() -> None:
     assert all(row[1:-1] for row in rows)  # every kind is described
 
 
+def test_nb101_mini_is_counted_as_nb101_is() -> None:
+    printed = lines_of("nb101-mini")
+    assert "NAS-Bench-Mini, nb101-mini" in printed[0]
+    for count in ("2,654,208", "2,198,502", "1,948,860", "128,509", "64,542"):
+        assert any(line.replace("│", " ").split()[-1:] == [count] for line in printed)
+    assert "2: 1, 3: 6, 4: 84, 5: 2,441, 6: 62,010" in " ".join(printed)
+
+
 def test_choice_block_spaces_share_a_table_before_the_others() -> None:
     printed = lines_of("s1", "nb201", "s2", "s1")
     titles = [line.strip() for line in printed if line.strip().startswith(("Sizes of", "NAS-Bench-101"))]
@@ -45,7 +53,7 @@ def test_no_names_select_every_space_of_the_package(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(counts, "space_counts", list)
     monkeypatch.setattr(counts, "_render_other", lambda space: selected.append(space.name))
     counts.render_sizes()
-    assert selected == ["s1", "s2", "s3", "nb101", "nb201"]
+    assert selected == ["s1", "s2", "s3", "nb101", "nb101-mini", "nb201"]
 
 
 def test_a_space_of_another_package_is_counted_without_descriptions(monkeypatch: pytest.MonkeyPatch) -> None:
