@@ -77,7 +77,8 @@ class Evolution(BlackBoxOptimizer):
         size, population = len(self.population), self.population
         draws = self.rng.random(self.hyperparameters.tournament)
         sampled = [population[place] for place in (draws * size).astype(int).tolist()]
-        return min(sampled, key=_error).architecture
+        best: Individual = min(sampled, key=_error)
+        return best.architecture
 
     def mutated(self, arch: Architecture) -> Architecture:
         """Return a mutated copy."""
