@@ -47,6 +47,8 @@ def assembled(content: Any, source: str, progress: Progress = lambda doing, frac
     assembly, names = TrialAssembly(source), content["meta_archs"]
     try:
         for done, (index, of_budgets) in enumerate(content["arch2infos"].items()):
+            if index < 0:
+                raise IndexError(f"index {index}")
             for of_budget in of_budgets.values():
                 assembly.add(names[index], of_budget["all_results"])
             progress("gathering", (done + 1) / len(content["arch2infos"]))
