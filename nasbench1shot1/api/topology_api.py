@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from functools import cached_property
+from numbers import Real
 from pathlib import Path
 from typing import Any
 from warnings import warn
@@ -194,7 +195,7 @@ class TopologyAPI(TopologyArchitectures):
     def _simulate(
         self, arch: Any, dataset: str, iepoch: int | None, hp: str | int, account_time: bool
     ) -> tuple[float, None, float, float]:
-        if dataset not in SEARCHED:
+        if not isinstance(dataset, str) or dataset not in SEARCHED:
             raise unknown_name("data set of a search", dataset, SEARCHED)
         info = self.get_more_info(arch, SEARCHED[dataset], iepoch, hp, is_random=True)
         accuracy, seconds = info["valid-accuracy"], info["train-all-time"] + info["valid-per-time"]
@@ -223,6 +224,8 @@ class TopologyAPI(TopologyArchitectures):
 
     def _within(self, costs: Any, most: float | None) -> Any:
         """Return which costs are at most so many millions."""
+        if most is not None and (isinstance(most, bool) or not isinstance(most, Real) or most != most):
+            raise InvalidInputError(f"a limit of FLOPs or parameters cannot be {most!r}: give millions, or None")
         if most is not None and np.isnan(costs).any():
             raise OutOfDomainError(f"the table {self.table.id} lacks FLOPs of some architectures: give no limit")
         return np.ones(len(costs), bool) if most is None else costs / 1e6 <= most
