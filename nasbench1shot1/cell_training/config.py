@@ -166,8 +166,9 @@ class EdgeTrainingConfig(TrainingOptions):
 
     epochs: Annotated[int, Range(1, MOST_EPOCHS)] = 200
     """Budget: number of training epochs (quick scale: 12; NAS-Bench-201 has 12 and 200)."""
-    dataset: Literal["cifar10-valid", "cifar10"] = "cifar10-valid"
-    """cifar10-valid: train on half of CIFAR-10's training images and validate on the rest; cifar10: train on all."""
+    dataset: Literal["cifar10-valid", "cifar10", "cifar100", "ImageNet16-120"] | None = None
+    """cifar10-valid: train on half of CIFAR-10's training images and validate on the rest; cifar10: train on all;
+    cifar100, ImageNet16-120: train on all, validate on half of the test images. Default: cifar10-valid, or --images."""
     channels: Annotated[int, Range(1)] = 16
     """Number of channels of the stem and the first stage; each further stage doubles it (quick scale: 8)."""
     cells_per_stage: Annotated[int, Range(1)] = 5
@@ -180,6 +181,11 @@ class EdgeTrainingConfig(TrainingOptions):
     """L2 coefficient λ: adds λ · ½ Σ p² to the loss."""
     evaluate_every: Annotated[int, Range(1)] = 1
     """Evaluate every N epochs, and after the last; NAS-Bench-201 evaluated after every epoch."""
+
+    def resolved(self) -> Self:
+        """Fill in what image set and machine decide and check every value; raises as `TrainingOptions.resolved`."""
+        of_images = self.images if self.images in ("cifar100", "ImageNet16-120") else "cifar10-valid"
+        return replace(super().resolved(), dataset=self.dataset or of_images)
 
 
 OPTIONS = option_names(TrainingConfig)
