@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from functools import cached_property
-from numbers import Real
 from pathlib import Path
 from typing import Any
 from warnings import warn
@@ -224,7 +223,7 @@ class TopologyAPI(TopologyArchitectures):
 
     def _within(self, costs: Any, most: float | None) -> Any:
         """Return which costs are at most so many millions."""
-        if most is not None and (isinstance(most, bool) or not isinstance(most, Real) or most != most):
+        if most is not None and not _is_limit(most):
             raise InvalidInputError(f"a limit of FLOPs or parameters cannot be {most!r}: give millions, or None")
         if most is not None and np.isnan(costs).any():
             raise OutOfDomainError(f"the table {self.table.id} lacks FLOPs of some architectures: give no limit")
@@ -242,6 +241,11 @@ class TopologyAPI(TopologyArchitectures):
 def _official(dataset: str, metric_on_set: str) -> str:
     """Return the official name of a set that `find_best` may also call valid or test."""
     return "ori-test" if dataset == "cifar10" and metric_on_set == "test" else _SETS.get(metric_on_set, metric_on_set)
+
+
+def _is_limit(value: Any) -> bool:
+    is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    return is_number and not np.isnan(value)
 
 
 def _opened(file_path_or_dict: Any) -> Table:

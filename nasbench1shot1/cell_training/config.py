@@ -23,6 +23,7 @@ SCALES: dict[str, dict[str, Any]] = {
 """Values that a scale sets for options that are not given. The fields' own defaults are NAS-Bench-101's protocol;
 "quick" takes a minute on a CPU.
 """
+EdgeDataset = Literal["cifar10-valid", "cifar10", "cifar100", "ImageNet16-120"]
 EDGE_SCALES: dict[str, dict[str, Any]] = {
     "full": {},
     "quick": {"epochs": 12, "images": "cifar10-sample", "channels": 8, "cells_per_stage": 1, "batch_size": 50},
@@ -166,7 +167,7 @@ class EdgeTrainingConfig(TrainingOptions):
 
     epochs: Annotated[int, Range(1, MOST_EPOCHS)] = 200
     """Budget: number of training epochs (quick scale: 12; NAS-Bench-201 has 12 and 200)."""
-    dataset: Literal["cifar10-valid", "cifar10", "cifar100", "ImageNet16-120"] | None = None
+    dataset: EdgeDataset | None = None
     """cifar10-valid: train on half of CIFAR-10's training images and validate on the rest; cifar10: train on all;
     cifar100, ImageNet16-120: train on all, validate on half of the test images. Default: cifar10-valid, or --images."""
     channels: Annotated[int, Range(1)] = 16
@@ -184,8 +185,8 @@ class EdgeTrainingConfig(TrainingOptions):
 
     def resolved(self) -> Self:
         """Fill in what image set and machine decide and check every value; raises as `TrainingOptions.resolved`."""
-        of_images = self.images if self.images in ("cifar100", "ImageNet16-120") else "cifar10-valid"
-        return replace(super().resolved(), dataset=self.dataset or of_images)
+        by_images: dict[str, EdgeDataset] = {"cifar100": "cifar100", "ImageNet16-120": "ImageNet16-120"}
+        return replace(super().resolved(), dataset=self.dataset or by_images.get(self.images, "cifar10-valid"))
 
 
 OPTIONS = option_names(TrainingConfig)
