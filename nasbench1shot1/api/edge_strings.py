@@ -50,7 +50,7 @@ def net_config(arch_str: str, dataset: str) -> dict[str, Any]:
 
     Raises InvalidInputError for an unknown data set.
     """
-    if dataset not in CLASSES:
+    if not isinstance(dataset, str) or dataset not in CLASSES:
         raise unknown_name("data set", dataset, CLASSES)
     return {"name": "infer.tiny", "C": 16, "N": 5, "arch_str": arch_str, "num_classes": CLASSES[dataset]}
 

@@ -21,8 +21,8 @@ NATS_BENCH_SSS_NAMEs = ("sss", "size")
 class NATStopology(TopologyAPI):
     """NATS-Bench's topology space, which is the space of NAS-Bench-201.
 
-    `TopologyAPI` describes most calls and the first argument. `fast_mode` is kept as an attribute and has no other
-    effect: a table is always opened without reading it.
+    `TopologyAPI` describes most calls and the first argument. `fast_mode` and `archive_dir` are kept as attributes and
+    have no other effect: a table is always opened without reading it.
     """
 
     def __init__(
@@ -34,7 +34,16 @@ class NATStopology(TopologyAPI):
         seed: int | None = None,
     ) -> None:
         super().__init__(file_path_or_dict, verbose, seed)
-        self.fast_mode, self.archive_dir = fast_mode, None
+        self.reset_fast_mode(fast_mode)
+        self.reset_archive_dir(None)
+
+    def reset_archive_dir(self, archive_dir: str | None) -> None:
+        """Set the attribute `archive_dir`, which has no other effect."""
+        self.archive_dir = archive_dir
+
+    def reset_fast_mode(self, fast_mode: bool) -> None:
+        """Set the attribute `fast_mode`, which has no other effect."""
+        self.fast_mode = fast_mode
 
     def simulate_train_eval(
         self, arch: Any, dataset: str, iepoch: int | None = None, hp: str | int = "12", account_time: bool = True

@@ -201,7 +201,7 @@ class TopologyAPI(TopologyArchitectures):
     def _simulate(
         self, arch: Any, dataset: str, iepoch: int | None, hp: str | int, account_time: bool
     ) -> tuple[float, None, float, float]:
-        if dataset not in SEARCHED:
+        if not isinstance(dataset, str) or dataset not in SEARCHED:
             raise unknown_name("data set of a search", dataset, SEARCHED)
         info = self.get_more_info(arch, SEARCHED[dataset], iepoch, hp, is_random=True)
         accuracy, seconds = info["valid-accuracy"], info["train-all-time"] + info["valid-per-time"]
@@ -230,6 +230,8 @@ class TopologyAPI(TopologyArchitectures):
 
     def _within(self, costs: Any, most: float | None) -> Any:
         """Return whether each cost is within a limit in millions."""
+        if most is not None and not _is_limit(most):
+            raise InvalidInputError(f"a limit of FLOPs or parameters cannot be {most!r}: give millions, or None")
         if most is not None and np.isnan(costs).any():
             raise OutOfDomainError(f"the table {self.table.id} lacks FLOPs of some architectures: give no limit")
         return np.ones(len(costs), bool) if most is None else costs / 1e6 <= most
@@ -246,6 +248,11 @@ class TopologyAPI(TopologyArchitectures):
 def _official(dataset: str, metric_on_set: str) -> str:
     """Return the official name of a set that `find_best` may also call valid or test."""
     return "ori-test" if dataset == "cifar10" and metric_on_set == "test" else _SETS.get(metric_on_set, metric_on_set)
+
+
+def _is_limit(value: Any) -> bool:
+    is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    return is_number and not np.isnan(value)
 
 
 def _opened(file_path_or_dict: Any) -> Table:

@@ -195,7 +195,7 @@ def split_of(dataset: str, official_set: str) -> str:
     """
     _check_dataset(dataset)
     sets = {official: split for split, official in OFFICIAL_SETS[dataset].items()} | {"valid": "validation"}
-    if official_set in sets and sets[official_set] in OFFICIAL_SETS[dataset]:
+    if isinstance(official_set, str) and sets.get(official_set) in OFFICIAL_SETS[dataset]:
         return sets[official_set]
     if official_set == "ori-test":
         raise OutOfDomainError(f"no table has '{official_set}' of {dataset}: ask for 'x-valid' or 'x-test'")

@@ -23,6 +23,7 @@ SCALES: dict[str, dict[str, Any]] = {
 """Values that a scale sets for options that are not given. The fields' own defaults are NAS-Bench-101's protocol;
 "quick" takes a minute on a CPU.
 """
+EdgeDataset = Literal["cifar10-valid", "cifar10", "cifar100", "ImageNet16-120"]
 EDGE_SCALES: dict[str, dict[str, Any]] = {
     "full": {},
     "quick": {"epochs": 12, "images": "cifar10-sample", "channels": 8, "cells_per_stage": 1, "batch_size": 50},
@@ -166,8 +167,9 @@ class EdgeTrainingConfig(TrainingOptions):
 
     epochs: Annotated[int, Range(1, MOST_EPOCHS)] = 200
     """Budget: number of training epochs (quick scale: 12; NAS-Bench-201 has 12 and 200)."""
-    dataset: Literal["cifar10-valid", "cifar10"] = "cifar10-valid"
-    """cifar10-valid: train on half of CIFAR-10's training images and validate on the rest; cifar10: train on all."""
+    dataset: EdgeDataset | None = None
+    """cifar10-valid: train on half of CIFAR-10's training images and validate on the rest; cifar10: train on all;
+    cifar100, ImageNet16-120: train on all, validate on half of the test images. Default: cifar10-valid, or --images."""
     channels: Annotated[int, Range(1)] = 16
     """Number of channels of the stem and the first stage; each further stage doubles it (quick scale: 8)."""
     cells_per_stage: Annotated[int, Range(1)] = 5
@@ -180,6 +182,11 @@ class EdgeTrainingConfig(TrainingOptions):
     """L2 coefficient λ: adds λ · ½ Σ p² to the loss."""
     evaluate_every: Annotated[int, Range(1)] = 1
     """Evaluate every N epochs, and after the last; NAS-Bench-201 evaluated after every epoch."""
+
+    def resolved(self) -> Self:
+        """Fill in what image set and machine decide and check every value; raises as `TrainingOptions.resolved`."""
+        by_images: dict[str, EdgeDataset] = {"cifar100": "cifar100", "ImageNet16-120": "ImageNet16-120"}
+        return replace(super().resolved(), dataset=self.dataset or by_images.get(self.images, "cifar10-valid"))
 
 
 OPTIONS = option_names(TrainingConfig)

@@ -51,8 +51,8 @@ class EdgeRecipe:
         self.facts = {**self.identity, "index": index}
 
     def parts(self, images: ImageSet) -> Parts:
-        """Divide an image set; the whole CIFAR-10 is divided as in NAS-Bench-201."""
-        return edge_parts(images, self._config.dataset)
+        """Divide an image set as NAS-Bench-201 divided its data set, if it is whole."""
+        return edge_parts(images, self._config.dataset or "cifar10-valid")
 
     def stops(self, images: int) -> list[Stop]:
         """Return the ends of all epochs."""

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.images.data_sets import CIFAR10, OTHER, data_set
+from nasbench1shot1.images.data_sets import CIFAR10, CIFAR100, IMAGENET16_120, OTHER, data_set
 from nasbench1shot1.images.image_set import ImageSet
 from nasbench1shot1.images.splits import VALIDATION_START, is_whole, split
 
@@ -91,30 +91,44 @@ def parts_of(images: ImageSet) -> Parts:
 def edge_parts(images: ImageSet, dataset: str) -> Parts:
     """Divide an image set for a training of NAS-Bench-201; nothing is random.
 
-    The whole CIFAR-10 is divided as published. For "cifar10-valid", the official halves of the training images train
-    and validate; for "cifar10", all training images train, and none validate. The test images test. Any other set is
-    divided as by `parts_of`. The training accuracy is measured on the augmented batches, as published.
+    A whole data set is divided as published. For "cifar10-valid", the official halves of the training images train and
+    validate; for "cifar10", all training images train, and none validate. The test images test. For "cifar100" and
+    "ImageNet16-120", all training images train, and the official halves of the test images validate and test. Any other
+    set is divided as by `parts_of`. The training accuracy is measured on the augmented batches, as published.
 
     Raises:
-        InvalidInputError: some class has too few images.
+        InvalidInputError: the images are of another data set than the training, or some class has too few images.
     """
-    if (tests := _official_tests(images)) is None:
+    _check_dataset(images, dataset)
+    if (tests := _official_tests(images, (CIFAR10.name, CIFAR100.name, IMAGENET16_120.name))) is None:
         parts = _held_out(images)
-    elif dataset == "cifar10":
+    elif dataset == CIFAR10.name:
         everything = torch.from_numpy(_canonical_order(images))
         parts = _parts(images, everything, None, tests, "NAS-Bench-201's training on all images", is_official=True)
     else:
         halves = split(images, "nasbench201", np.random.default_rng(0))  # a split of the whole set draws nothing
         train, validation = torch.from_numpy(halves.weights), torch.from_numpy(halves.architecture)
+        if images.dataset != CIFAR10.name:
+            tests = Part(tests.images, tests.rows[~torch.isin(tests.rows + len(images), validation)])
         parts = _parts(images, train, validation, tests, "the official halves of NAS-Bench-201", is_official=True)
     return replace(parts, train_evaluation=None)
 
 
-def _official_tests(images: ImageSet) -> Part | None:
-    """Return the test images of an image set that is the whole CIFAR-10; None for any other set."""
+def _check_dataset(images: ImageSet, dataset: str) -> None:
+    trainings = ("cifar10-valid", "cifar10") if images.dataset == CIFAR10.name else (images.dataset,)
+    if images.dataset != OTHER and dataset not in trainings:
+        raise InvalidInputError(
+            f"--dataset {dataset} does not train on the images of {images.name}, which are "
+            f"{data_set(images.dataset).title}'s: give --dataset {trainings[0]} or other --images"
+        )
+
+
+def _official_tests(images: ImageSet, names: tuple[str, ...] = (CIFAR10.name,)) -> Part | None:
+    """Return the test images of an image set that is the whole of one of these data sets; None for any other set."""
     tests = _tests(images)
-    is_cifar10 = tests is not None and images.dataset == CIFAR10.name and len(tests) == CIFAR10.test_images
-    return tests if is_cifar10 and is_whole(images) else None
+    if tests is None or images.dataset not in names or len(tests) != data_set(images.dataset).test_images:
+        return None
+    return tests if is_whole(images) else None
 
 
 def _canonical_order(images: ImageSet) -> np.ndarray:

@@ -17,7 +17,8 @@ class Query:
     """Look up an architecture or a cell's hash. The output tells whether each value is measured or predicted."""
 
     what: tyro.conf.Positional[str]
-    """An architecture such as "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3", or a hash."""
+    """An architecture such as "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3", or a hash.
+    With --table nb201 also an official index of NAS-Bench-201."""
     epochs: int | None = None
     """Training budget in epochs. Default: the full one (NAS-Bench-101: 108, NAS-Bench-201: 200)."""
     dataset: str | None = None
@@ -38,6 +39,8 @@ class Query:
         if isinstance(item, Architecture):
             search_space(item.space).index(item)
         table = load_table(self.table or (table_of(item.space) if isinstance(item, Architecture) else None))
+        if table.keyed_by == "nasbench201" and self.what.isdecimal():
+            item = int(self.what)
         console = literal_console()
         for dataset in [self.dataset] if self.dataset else table.datasets:
             metrics = table.query(item, self.epochs, dataset=dataset)

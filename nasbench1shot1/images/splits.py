@@ -40,7 +40,7 @@ class Split:
 
     weights: np.ndarray
     architecture: np.ndarray
-    validation_images: int
+    nasbench101_validation_images: int
     """How many of NAS-Bench-101's validation images are known to be among them: 0 under "20k/20k"."""
     unknown_images: int
     """How many of CIFAR-10 have an unknown canonical index (−1); any of these may be a validation image of

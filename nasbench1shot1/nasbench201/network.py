@@ -9,7 +9,7 @@ from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.layers import initialise
 from nasbench1shot1.nasbench201.architecture import EdgeArchitecture
 from nasbench1shot1.nasbench201.layers import ResidualBlock, batch_norm, edge_operation, node_value, stem
-from nasbench1shot1.nasbench201.operations import EDGES, N_NODES, OPERATIONS
+from nasbench1shot1.nasbench201.operations import EDGES, N_NODES, OPERATIONS, checked_operations
 
 STAGES = 3
 CHANNELS, CELLS_PER_STAGE = 16, 5  # the published network
@@ -106,13 +106,15 @@ def edge_parameter_count(
     """Return the trainable parameters of a network without building it; 73,306 + 28,000 n₁ + 243,040 n₃ by default.
 
     n₁ and n₃ are the numbers of edges with a 1×1 and a 3×3 convolution.
+
+    Raises InvalidInputError for other operations than those of six edges, or a size that is not whole or less than 1.
     """
     _check_size(channels, cells_per_stage, classes)
-    total = _conv(3, channels, 9) + 2 * channels
+    areas, total = _areas(operations), _conv(3, channels, 9) + 2 * channels
     for stage, width in _widths(channels):
         if stage:
             total += _conv(width // 2, width, 9) + _conv(width, width, 9) + 4 * width + _conv(width // 2, width, 1)
-        total += cells_per_stage * sum(_conv(width, width, area) + 2 * width for area in _areas(operations))
+        total += cells_per_stage * sum(_conv(width, width, area) + 2 * width for area in areas)
     return total + 2 * width + (width + 1) * classes
 
 
@@ -127,14 +129,18 @@ def multiply_adds(
 
     `side` is a multiple of 4, because the image is halved twice. By default 7,783,040 + 3,932,160 n₁ + 35,389,440 n₃.
     The FLOPs in NAS-Bench-201's files are this number plus one for each class, for the bias.
+
+    Raises InvalidInputError as `edge_parameter_count`, or if `side` is not a multiple of 4.
     """
     _check_size(channels, cells_per_stage, classes)
-    total = _conv(3, channels, 9) * side**2
+    if side < 4 or side % 4:
+        raise InvalidInputError(f"side must be a multiple of 4, because the image is halved twice, not {side!r}")
+    areas, total = _areas(operations), _conv(3, channels, 9) * side**2
     for stage, width in _widths(channels):
         if stage:
             side //= 2
             total += (_conv(width // 2, width, 9) + _conv(width, width, 9) + _conv(width // 2, width, 1)) * side**2
-        total += cells_per_stage * sum(_conv(width, width, area) for area in _areas(operations)) * side**2
+        total += cells_per_stage * sum(_conv(width, width, area) for area in areas) * side**2
     return total + width * classes
 
 
@@ -143,7 +149,7 @@ def _widths(channels: int) -> Iterator[tuple[int, int]]:
 
 
 def _areas(operations: Sequence[int]) -> list[int]:
-    return [_AREAS[OPERATIONS[op]] for op in operations if OPERATIONS[op] in _AREAS]
+    return [_AREAS[OPERATIONS[op]] for op in checked_operations(operations) if OPERATIONS[op] in _AREAS]
 
 
 def _conv(in_channels: int, out_channels: int, area: int) -> int:

@@ -48,8 +48,8 @@ def announce(state: SearchState, table: Table, folder: Path, console: Console | 
     note += f", shrunk to {side} × {side} pixels" if (side := config.image_side) else ""
     say(f"Images: {len(halves.weights):,} + {len(halves.architecture):,} of {state.images.name}{note}")
     is_nasbench101 = state.net.space.family == "nasbench101"
-    if halves.validation_images and is_nasbench101:
-        say(f"Preset {config.preset} searches on {halves.validation_images:,} images that NAS-Bench-101 validates on.")
+    if (seen := halves.nasbench101_validation_images) and is_nasbench101:
+        say(f"Preset {config.preset} searches on {seen:,} images that NAS-Bench-101 validates on.")
     if halves.unknown_images and is_nasbench101:
         say(f"Of {halves.unknown_images:,} images nobody knows whether NAS-Bench-101 validates on them.")
     say(f"Table {table.id}")

@@ -57,6 +57,8 @@ def import_table(
     """
     file, out = as_path(file, "file"), as_path(out, "out")
     source = Source.of(file)
+    if file.suffix == ".tar":
+        raise InvalidInputError(f"{file} is packed: unpack it, and give the folder that it contains")
     check_target(out)
     columns, meta = _read(source, epochs, report, progress)
     progress("indexing and writing", None)

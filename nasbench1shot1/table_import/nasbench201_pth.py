@@ -47,6 +47,8 @@ def assembled(content: Any, source: str, progress: Progress = lambda doing, frac
     assembly, names = TrialAssembly(source), content["meta_archs"]
     try:
         for done, (index, results_by_budget) in enumerate(content["arch2infos"].items()):
+            if index < 0:
+                raise IndexError(f"index {index}")
             for results in results_by_budget.values():
                 assembly.add(names[index], results["all_results"])
             progress("gathering", (done + 1) / len(content["arch2infos"]))

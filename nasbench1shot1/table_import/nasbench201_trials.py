@@ -1,5 +1,6 @@
 """From single trainings of NAS-Bench-201 to the columns of a table, a repeat for each seed."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -87,7 +88,7 @@ class TrialAssembly:
         place = row, DATASETS.index(dataset)
         self._values[(*place, EPOCHS.index(epochs), SEEDS.index(seed))] = final_values(fields, dataset)
         if seed == _LEGACY_SEED or np.isnan(self._costs[place]).any():
-            self._costs[place] = float(fields["params"]), float(fields["flop"])
+            self._costs[place] = _possible_costs(fields)
         self._is_known[row] = True
         self._trainings += 1
 
@@ -148,6 +149,15 @@ class TrialAssembly:
         if np.isnan(flops).any():
             return parameters.astype(np.int32), None if np.isnan(flops).all() else flops
         return parameters.astype(np.int32), flops.astype(np.int32)
+
+
+def _possible_costs(fields: Mapping[str, Any]) -> tuple[float, float]:
+    """Return millions of parameters and FLOPs, NaN if unknown; raises InvalidInputError for a number that cannot be."""
+    costs = float(fields["params"]), float(fields["flop"])
+    for name, millions in zip(("parameters", "FLOPs"), costs, strict=True):
+        if not (math.isnan(millions) or 0 <= 1e6 * millions < 2**31):
+            raise InvalidInputError(f"has {millions:g} million {name}, which cannot be")
+    return costs
 
 
 def _images(dataset: str, metric: str) -> int | None:

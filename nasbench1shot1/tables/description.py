@@ -130,14 +130,19 @@ def fault(meta: dict[str, Any]) -> str | None:
     fields = _META_FIELDS | {field: is_right for field, is_right in _OPTIONAL_FIELDS.items() if field in meta}
     if wrong := [field for field, is_right in fields.items() if not is_right(meta[field])]:
         return f"has an invalid value of {wrong[0]}"
+    known = datasets(meta)
+    if any({one["validation"], one["test"]} - set(known) for one in meta.get("objectives", ())):
+        return "has an objective on a data set that it does not have"
+    if "seeds" in meta and len(meta["seeds"]) != meta["repeats"]:
+        return f"has {len(meta['seeds'])} seeds for {meta['repeats']} repeats"
     about = meta["columns"]
-    parameters = [stored_name(meta, dataset, PARAMETERS) for dataset in datasets(meta)]
+    parameters = [stored_name(meta, dataset, PARAMETERS) for dataset in known]
     needed = (*KEYS[keyed_by(meta)], *parameters, *(MEMBER + space for space in meta["spaces"]))
     if lacking := [column for column in needed if column not in about]:
         return f"lacks {lacking[0]}"
     if strange := [column for column in about if not _COLUMN_NAME.fullmatch(column)]:
         return f"is invalid: a column cannot be called '{strange[0][:100]}'"
-    wrong = [column for column, known in about.items() if not _describes_column(known, meta["epochs"])]
+    wrong = [column for column, said in about.items() if not _describes_column(said, meta["epochs"])]
     return f"has an invalid value of column {wrong[0]}, or lacks its SHA-256" if wrong else None
 
 

@@ -5,11 +5,12 @@ from functools import cached_property
 
 import numpy as np
 
+from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.nasbench201.architecture import SPACE_NAME, EdgeArchitecture
 from nasbench1shot1.nasbench201.numbering import N_ARCHITECTURES, all_operations, index_of_checked
 from nasbench1shot1.tables.folder import TableFolder
-from nasbench1shot1.tables.items import Item
+from nasbench1shot1.tables.items import Item, of_another_benchmark
 from nasbench1shot1.tables.metric_column import Rows
 
 
@@ -77,6 +78,8 @@ def _official_index(item: Item) -> int:
         if 0 <= item < N_ARCHITECTURES:
             return int(item)
         raise InvalidInputError(f"{item} is not an official index: give 0 to {N_ARCHITECTURES - 1:,}")
+    if isinstance(item, Architecture):
+        raise of_another_benchmark(item, "NAS-Bench-201")
     raise InvalidInputError(
         f"{item!r} cannot be looked up in a table of NAS-Bench-201: give an architecture, its string or official index"
     )

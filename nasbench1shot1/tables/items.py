@@ -41,7 +41,16 @@ def checked_hashes(items: Sequence[Item]) -> str:
     return "".join(hashes)  # type: ignore[arg-type]
 
 
+def of_another_benchmark(given: Architecture, benchmark: str) -> InvalidInputError:
+    """Return the error for an architecture that is looked up in a table of another benchmark."""
+    return InvalidInputError(
+        f"'{given}' is not an architecture of {benchmark}, of which this table is: open a table of its own benchmark"
+    )
+
+
 def _not_an_item(given: object) -> InvalidInputError:
+    if isinstance(given, Architecture):
+        return of_another_benchmark(given, "NAS-Bench-101")
     return InvalidInputError(
         f"{given!r} cannot be looked up: give an Architecture, a Cell or a hash of 32 hexadecimal digits"
     )

@@ -81,7 +81,7 @@ class References:
         if not isinstance(name, str) or name not in self._names:
             raise InvalidInputError(
                 f"{unknown_name('reference', name, self._names)}: the table {self._id} only knows the best of "
-                f"spaces all of whose cells it holds; open another table, or give reference='{self.whole}' for all "
+                f"spaces all of whose networks it holds; open another table, or give reference='{self.whole}' for all "
                 "rows of it"
             )
         return name

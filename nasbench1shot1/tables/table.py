@@ -210,9 +210,9 @@ class Table(TableRows):
 
         Args:
             x: an architecture, cell or hash, or an iterable of N of them.
-            reference: a space's name, "nb101" for every row of this table (the embedded one holds 66,111 of
-                NAS-Bench-101's 423,624 cells), or "nb101-mini" for its rows of at most six vertices. If not given: an
-                architecture's own space, else every row.
+            reference: a space's name, or the name of every row of this table: "nb101" (the embedded table holds 66,111
+                of NAS-Bench-101's 423,624 cells) or "nb201"; "nb101-mini" for the rows of at most six vertices. If not
+                given: an architecture's own space, else every row.
             split: "test" or "validation".
             epochs: budget. Default: the full one.
             dataset: the training, one of `datasets`; required if the table has several.
@@ -251,7 +251,7 @@ class Table(TableRows):
         epochs: int | None = None,
         dataset: str | None = None,
     ) -> tuple[Any, Metrics]:
-        """The best network of a space (or of "nb101") by mean accuracy, ties to the first row, and its metrics.
+        """The best network of a space (or of every row) by mean accuracy, ties to the first row, and its metrics.
 
         A network is a `Cell`, or an `Architecture` in tables of NAS-Bench-201. Raises as `regret` does.
         """

@@ -326,3 +326,30 @@ def test_random_architectures(api: nats_bench.NATStopology) -> None:
 def test_another_process_gets_the_same_answers(api: nats_bench.NATStopology) -> None:
     copied = pickle.loads(pickle.dumps(api))  # noqa: S301  our own
     assert copied.get_more_info(5, "cifar10") == api.get_more_info(5, "cifar10")
+
+
+def test_the_mode_and_the_archive_are_attributes(api: nats_bench.NATStopology) -> None:
+    assert (api.fast_mode, api.archive_dir) == (True, None)
+    api.reset_fast_mode(False)
+    api.reset_archive_dir("archive")
+    assert (api.fast_mode, api.archive_dir) == (False, "archive")
+    api.reset_fast_mode(True)
+    api.reset_archive_dir(None)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda api: api.simulate_train_eval(0, ["cifar10"]),
+        lambda api: api.get_net_config(0, ["cifar10"]),
+        lambda api: api.query_meta_info_by_index(0).get_metrics("cifar10", ["ori-test"]),
+        lambda api: api.find_best("cifar10", "valid", flop_max="100"),
+        lambda api: api.find_best("cifar10", "valid", param_max=True),
+        lambda api: api.find_best("cifar10", "valid", param_max=float("nan")),
+    ],
+)
+def test_values_of_another_type_are_refused_in_a_sentence(
+    api: nats_bench.NATStopology, call: Callable[[Any], Any]
+) -> None:
+    with pytest.raises(InvalidInputError):
+        call(api)

@@ -23,6 +23,7 @@ from nasbench1shot1.cell_training.state import begin
 from nasbench1shot1.cell_training.stream import EpochStream
 from nasbench1shot1.cell_training.training import _facts
 from nasbench1shot1.images.image_set import ImageSet, load_images
+from nasbench1shot1.images.nasbench201_halves import official_halves
 from nasbench1shot1.images.splits import Split
 from nasbench1shot1.nasbench201.network import build_edge_network
 from nasbench1shot1.runs import memory as machine
@@ -150,8 +151,31 @@ def test_other_image_sets_are_divided_class_by_class() -> None:
     sample = edge_parts(load_images("cifar10-sample"), "cifar10-valid")
     assert [len(part) for part in (sample.train, sample.validation, sample.test)] == [2500, 500, 500]
     assert not sample.is_official
-    of_another = replace(whole_cifar10(), dataset="cifar100")
-    assert not edge_parts(of_another, "cifar10-valid").is_official
+
+
+def test_cifar100_is_validated_and_tested_on_the_official_halves_of_the_test_images() -> None:
+    images = replace(whole_cifar10(), dataset="cifar100")
+    parts = edge_parts(images, "cifar100")
+    assert parts.is_official
+    assert [len(part) for part in (parts.train, parts.validation, parts.test)] == [50_000, 5_000, 5_000]
+    validated = (parts.validation.rows - 50_000).tolist()
+    assert validated == np.flatnonzero(official_halves("cifar100").is_architecture).tolist()
+    assert sorted([*validated, *parts.test.rows.tolist()]) == list(range(10_000))
+    pixels, labels = parts.validation.images.batch(parts.validation.rows[:7])
+    assert len(pixels) == 7
+    assert labels.tolist() == [row % 10 for row in validated[:7]]
+
+
+@pytest.mark.parametrize(("of", "dataset"), [("cifar100", "cifar10-valid"), ("cifar10", "cifar100")])
+def test_the_training_and_the_images_are_of_one_data_set(of: str, dataset: str) -> None:
+    with pytest.raises(nb.InvalidInputError, match=f"--dataset {dataset} does not train on the images"):
+        edge_parts(replace(whole_cifar10(), dataset=of), dataset)
+
+
+def test_the_image_set_names_the_training_by_default() -> None:
+    assert EdgeTrainingConfig().resolved().dataset == "cifar10-valid"
+    assert EdgeTrainingConfig(images="cifar100").resolved().dataset == "cifar100"
+    assert EdgeTrainingConfig(images="cifar10-sample", dataset="cifar10").resolved().dataset == "cifar10"
 
 
 @pytest.mark.parametrize(("side", "border", "classes"), [(32, 4, 10), (16, 2, 120)])
@@ -160,7 +184,7 @@ def test_images_are_cropped_from_a_black_border_flipped_and_normalised(
 ) -> None:
     about = {} if side == 32 else {"dataset": "ImageNet16-120", "mean": (0.5,) * 3, "std": (0.25,) * 3}
     images = noise(side, 840 // classes, classes, **about)
-    state = tiny_state(monkeypatch, images, batch_size=100)
+    state = tiny_state(monkeypatch, images, batch_size=100, dataset=about.get("dataset"))
     state.parts.train.images.images[:] = 255
     pixels, labels = state.batch()
     assert pixels.shape == (100, 3, side, side)

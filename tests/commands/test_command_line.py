@@ -185,6 +185,14 @@ def test_query_says_of_every_value_where_it_comes_from():
     assert "not in this table" in screen  # training accuracy
 
 
+def test_query_takes_an_official_index_of_nasbench201(tmp_path):
+    done = command("query", "6111", "--table", "nb201", "--dataset", "cifar10", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert nb.search_space("nb201")[6111].official in done.stdout.replace("\n", "")
+    assert "0.9437" in done.stdout
+    assert "not an official index" in command("query", "15625", "--table", "nb201", cwd=tmp_path).stderr
+
+
 def test_table_info_as_json_is_the_tables_own(tmp_path):
     assert json.loads(new_process("table", "info", "--json").stdout)["id"] == nb.load_table().id
     assert "every column is as it was written" in new_process("table", "verify").stdout

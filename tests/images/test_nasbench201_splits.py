@@ -81,7 +81,7 @@ def test_all_of_cifar10_is_divided_officially_in_any_order() -> None:
         assert np.array_equal(np.sort(index[halves.weights]), np.flatnonzero(~OFFICIAL))
         assert np.array_equal(np.sort(index[halves.architecture]), np.flatnonzero(OFFICIAL))
         assert (np.diff(halves.weights) > 0).all() and (np.diff(halves.architecture) > 0).all()
-        assert (halves.validation_images, halves.unknown_images) == (10_000, 0)
+        assert (halves.nasbench101_validation_images, halves.unknown_images) == (10_000, 0)
 
 
 @pytest.mark.parametrize("size", [1, 7, 500, 20_000])
@@ -137,7 +137,7 @@ def test_the_others_take_the_architecture_half_from_the_test_images(of: DataSet)
     assert np.array_equal(halves.weights, np.arange(of.training_images))
     assert np.array_equal(halves.architecture - of.training_images, np.flatnonzero(official))
     assert len(halves.architecture) == of.test_images // 2
-    assert (halves.validation_images, halves.unknown_images) == (0, 0)
+    assert (halves.nasbench101_validation_images, halves.unknown_images) == (0, 0)
     _, labels = images.batch(torch.from_numpy(halves.architecture))
     assert labels.tolist() == (of.classes - 1 - np.flatnonzero(official) % of.classes).tolist()
     some = split(images, "nasbench201", rng(), 2 * of.classes + 5)
@@ -179,7 +179,7 @@ def test_an_own_data_set_is_halved_by_class_under_every_scheme(scheme: str) -> N
     halves = split(own, scheme, rng())
     assert counts(own, halves.weights).tolist() == counts(own, halves.architecture).tolist() == [3] * 10
     assert not set(halves.weights) & set(halves.architecture)
-    assert (halves.validation_images, halves.unknown_images) == (0, 0)
+    assert (halves.nasbench101_validation_images, halves.unknown_images) == (0, 0)
     assert scheme_for(own, scheme) == scheme
 
 

@@ -36,11 +36,11 @@ def test_whole_set(whole: ImageSet) -> None:
     halves = split(whole, "20k/20k", rng())
     assert np.array_equal(halves.weights, np.arange(20_000))
     assert np.array_equal(halves.architecture, np.arange(20_000, 40_000))
-    assert halves.validation_images == 0
+    assert halves.nasbench101_validation_images == 0
     original = split(whole, "25k/25k", rng())
     assert np.array_equal(original.weights, np.arange(25_000))
     assert np.array_equal(original.architecture, np.arange(25_000, 50_000))
-    assert original.validation_images == 10_000
+    assert original.nasbench101_validation_images == 10_000
     assert halves.unknown_images == original.unknown_images == 0
     assert halves.weights.dtype == halves.architecture.dtype == np.int64
 
@@ -61,7 +61,7 @@ def test_part_of_the_whole_set_stays_in_the_ranges(whole: ImageSet, size: int, s
     assert len(np.unique(halves.weights)) == len(np.unique(halves.architecture)) == size
     assert halves.weights.max() < middle <= halves.architecture.min()
     assert halves.architecture.max() < end
-    assert halves.validation_images == (np.r_[halves.weights, halves.architecture] >= 40_000).sum()
+    assert halves.nasbench101_validation_images == (np.r_[halves.weights, halves.architecture] >= 40_000).sum()
     for half in (halves.weights, halves.architecture):
         assert np.ptp(counts(whole, half)) == (size % 10 > 0)
 
@@ -84,7 +84,7 @@ def test_corrected_never_touches_the_last_ten_thousand(data: st.DataObject, seed
         return
     used = np.r_[halves.weights, halves.architecture]
     assert index[used].max() < 40_000
-    assert halves.validation_images == 0
+    assert halves.nasbench101_validation_images == 0
     assert halves.unknown_images == (index[used] == -1).sum()
     assert len(np.unique(used)) == len(used) == 2 * len(halves.weights)
     assert wanted is None or len(halves.weights) == wanted
@@ -105,7 +105,7 @@ def test_sample_is_halved_by_class_and_fixed_by_the_seed() -> None:
 
 def test_original_may_use_every_image_of_a_part() -> None:
     images = image_set(np.tile(np.arange(10), 4), np.arange(49_960, 50_000))
-    assert split(images, "25k/25k", rng()).validation_images == 40
+    assert split(images, "25k/25k", rng()).nasbench101_validation_images == 40
     with pytest.raises(InvalidInputError, match="at most 0"):
         split(images, "20k/20k", rng())
 
@@ -113,7 +113,7 @@ def test_original_may_use_every_image_of_a_part() -> None:
 def test_images_of_unknown_index_are_counted_as_such() -> None:
     images = image_set(np.tile(np.arange(10), 4), np.where(np.arange(40) < 20, -1, np.arange(40)))
     halves = split(images, "20k/20k", rng())
-    assert (halves.validation_images, halves.unknown_images) == (0, 20)
+    assert (halves.nasbench101_validation_images, halves.unknown_images) == (0, 20)
 
 
 @pytest.mark.parametrize("classes", [4, 100])

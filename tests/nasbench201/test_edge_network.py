@@ -142,3 +142,16 @@ def test_initial_weights_are_those_of_pytorch_and_of_the_generator() -> None:
 def test_bad_input_is_refused(given: Any, size: dict[str, Any], sentence: str) -> None:
     with pytest.raises(nb.InvalidInputError, match=sentence):
         build_edge_network(given, **size)
+
+
+@pytest.mark.parametrize("count", [edge_parameter_count, multiply_adds])
+@pytest.mark.parametrize("operations", [(3, 3, 3), (0, 0, 0, 0, 0, 5), (-1, 0, 0, 0, 0, 0), "333333"])
+def test_costs_of_what_is_not_an_architecture_are_refused(count: Any, operations: Any) -> None:
+    with pytest.raises(nb.InvalidInputError):
+        count(operations)
+
+
+@pytest.mark.parametrize("side", [0, 2, 30, -4])
+def test_an_image_that_cannot_be_halved_twice_is_refused(side: int) -> None:
+    with pytest.raises(nb.InvalidInputError, match="side must be a multiple of 4"):
+        multiply_adds((3,) * 6, side=side)

@@ -154,6 +154,10 @@ def set_value(content: dict[str, Any], name: str, key: Any, value: Any) -> None:
     content["arch2infos"][3]["less"]["all_results"]["cifar100", 777][name][key] = value
 
 
+def set_cost(content: dict[str, Any], name: str, value: float) -> None:
+    content["arch2infos"][3]["less"]["all_results"]["cifar100", 777][name] = value
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -167,6 +171,10 @@ def set_value(content: dict[str, Any], name: str, key: Any, value: Any) -> None:
         (lambda c: c["meta_archs"].__setitem__(3, "|conv~0|"), "has '|conv~0|', not an architecture"),
         (lambda c: c["meta_archs"].__setitem__(3, None), "has None, not an architecture"),
         (lambda c: c["arch2infos"].update({99_999: c["arch2infos"].pop(3)}), "is not a file of NAS-Bench-201"),
+        (lambda c: c["arch2infos"].update({-1: c["arch2infos"].pop(3)}), "IndexError: index -1"),
+        (lambda c: set_cost(c, "params", 3e9), "has 3e+09 million parameters, which cannot be"),
+        (lambda c: set_cost(c, "params", -1.0), "has -1 million parameters, which cannot be"),
+        (lambda c: set_cost(c, "flop", float("inf")), "has inf million FLOPs, which cannot be"),
         (lambda c: c.pop("meta_archs"), "lacks meta_archs or arch2infos"),
         (lambda c: c.update(arch2infos={}), "has no training of 12 or 200 epochs"),
         (lambda c: c.update(arch2infos=[1]), "is not a file of NAS-Bench-201"),
@@ -309,3 +317,10 @@ def test_an_archive_that_was_not_imported_is_not_a_table(content: dict[str, Any]
     folder = archive(tmp_path, content)
     with pytest.raises(InvalidInputError, match="is an archive of NATS-Bench: run `nb1shot1 table import"):
         load_table(folder)
+
+
+def test_a_packed_archive_must_be_unpacked(tmp_path: Path) -> None:
+    packed = tmp_path / "NATS-tss-v1_0-3ffb9-simple.tar"
+    packed.write_bytes(b"packed")
+    with pytest.raises(InvalidInputError, match="is packed: unpack it, and give the folder"):
+        import_table(packed, tmp_path / "table")

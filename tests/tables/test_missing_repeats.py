@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
+from nasbench1shot1.errors import DamagedFileError, InvalidInputError, OutOfDomainError
 from nasbench1shot1.tables.table import Table
 
 SEEDS = [111, 777, 888, 999]
@@ -65,3 +65,20 @@ def test_all_values_of_a_draw_belong_to_one_training() -> None:
     table = seeded_table(validation_accuracy=ACCURACIES, validation_loss=1 - ACCURACIES)
     found = table.query([0, 1, 3] * 50, run="random", rng=np.random.default_rng(0))
     np.testing.assert_allclose(found.validation_accuracy + found.validation_loss, 1)
+
+
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        ({"seeds": [111, 777]}, "has 2 seeds for 4 repeats"),
+        (
+            {"objectives": [{"dataset": "cifar10", "validation": "cifar10-valid", "test": "cifar10"}]},
+            "has an objective on a data set that it does not have",
+        ),
+    ],
+)
+def test_a_description_that_contradicts_itself_is_refused(said: dict[str, object], sentence: str) -> None:
+    columns = {"index": np.arange(4, dtype=np.uint16), "trainable_parameters": np.ones(4, np.int32)}
+    meta = {"name": "seeded", "version": "1", "keyed_by": "nasbench201", "epochs": [200], "repeats": 4, "spaces": []}
+    with pytest.raises(DamagedFileError, match=sentence):
+        Table.from_columns(columns, {**meta, **said, "columns": {}})

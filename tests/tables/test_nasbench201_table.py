@@ -141,10 +141,15 @@ def test_what_is_no_architecture_of_the_space_is_refused_in_a_sentence(table: Ta
 
 
 def test_tables_of_nasbench101_refuse_its_architectures() -> None:
-    with pytest.raises(InvalidInputError, match="cannot be looked up"):
+    with pytest.raises(InvalidInputError, match=r"'nb201:\|.*is not an architecture of NAS-Bench-101"):
         nb.load_table("embedded").query(nb.search_space("nb201")[0])
     with pytest.raises(InvalidInputError, match="no cells of NAS-Bench-101"):
         nb.load_table("nb201").row_of_encoding(0)
+
+
+def test_it_refuses_architectures_of_nasbench101_by_their_text(table: Table) -> None:
+    with pytest.raises(InvalidInputError, match=r"^'s1:0.* is not an architecture of NAS-Bench-201"):
+        table.query(nb.search_space("s1")[0], dataset="cifar10")
 
 
 def test_values_are_those_of_the_source(table: Table, source: Any) -> None:
