@@ -24,6 +24,7 @@ PAGES = (
     "docs/presets.md",
     "docs/run_folder.md",
     "docs/optimizers.md",
+    "docs/black_box.md",
     "docs/darts.md",
     "docs/darts_second_order.md",
     "docs/gdas.md",

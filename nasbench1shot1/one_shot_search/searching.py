@@ -83,6 +83,7 @@ def start_search(options: SearchOptions, folder: Path, console: "Console | None"
     check_covers(table, options.common.space)
     with cpu_threads(options.common.threads):
         state = begin(options)  # first, because errors in options come before errors about the folder
+        table.objective(state.images.dataset)
         _check_is_no_other(folder, options)
         check_is_new(folder)
         with new_run(folder, SearchWriter, Run) as writer:
