@@ -41,7 +41,12 @@ LONGEST_FIRST = (
     "test_smac_generator",
     "test_hyperparameters",
     "test_reproduce_ranking",
+    "test_end_search",
+    "test_estimate",
     "test_space_statistics",
+    "test_tune_command",
+    "test_population",
+    "test_rankings_on_nasbench201",
 )
 """Modules of 15 s and more. The processes of xdist take one after another; a long one at the end would keep one of them
 busy alone."""
