@@ -2,18 +2,22 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt $(PIP_OPTIONS)
 # A strict editable install lists the modules by name, so a new file needs a new install.
 SOURCES := setup.py pyproject.toml constraints.txt \
 	$(wildcard nasbench1shot1/*.py nasbench1shot1/*/*.py nasbench1shot1/*/*/*.py search_spaces/*.py optimizers/*.py experiments/*.py experiments/*/*.py)
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint pytest bench clean
 
 demo: $(VENV)/.core  ## a search on what the package carries, in minutes; ends with a picture of the regret curve
 	$(BIN)/nb1shot1 search --scale quick --out runs/demo-$$(date +%Y%m%d-%H%M%S)
 
-test: lint  ## lint, types, tests, these in a process per core: each computes with one thread, or they would wait for one another
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist loadscope
+test: $(VENV)/.dev  ## lint, types, tests, these in a process per core: each computes with one thread, or they would wait for one another
+	$(MAKE) --no-print-directory --jobs 2 lint pytest  # mypy has only one thread
+
+# Longest first (tests/conftest.py). Modules are compiled once, also for the processes that tests start.
+pytest: $(VENV)/.dev
+	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist loadscope --no-loadscope-reorder
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

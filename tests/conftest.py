@@ -21,13 +21,44 @@ from nasbench1shot1.files import PACKAGE_DATA
 from nasbench1shot1.images import image_set, sample
 from nasbench1shot1.images.data_sets import CIFAR10, DATA_SETS
 from nasbench1shot1.one_shot_search import searching
+from nasbench1shot1.runs import environment
 from nasbench1shot1.tables.folder import write_table
 from nasbench1shot1.tables.table import Table
 
-settings.register_profile("untimed", deadline=None)
+settings.register_profile("untimed", deadline=None, max_examples=50)
 settings.load_profile("untimed")
 
 CHECKOUT = Path(__file__).resolve().parents[1]
+
+LONGEST_FIRST = (
+    "test_optimizer_conformance",
+    "test_kills",
+    "test_correlate",
+    "test_reproduce_runs",
+    "test_search",
+    "test_optimizers_on_nasbench201",
+    "test_own_optimizer",
+    "test_proxy_study",
+    "test_smac_generator",
+    "test_hyperparameters",
+    "test_reproduce_ranking",
+    "test_end_search",
+    "test_estimate",
+    "test_kept_weights",
+    "test_hessian",
+    "test_space_statistics",
+    "test_tune_command",
+    "test_population",
+    "test_rankings_on_nasbench201",
+)
+"""Modules of 15 s and more. The processes of xdist take one after another; a long one at the end would keep one of them
+busy alone."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the longest modules."""
+    places = {name: place for place, name in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: places.get(item.path.stem, len(places)))
 
 
 @pytest.fixture(scope="session")
@@ -62,6 +93,14 @@ def images_decoded_once() -> Iterator[None]:
     """Searches share the bundled images, which each would decode anew; tests of the decoder call it themselves."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(image_set, "read_sample", cache(sample.read_sample))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def versions_read_once() -> Iterator[None]:
+    """Every run records the versions of the same packages."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(environment, "version", cache(environment.version))
         yield
 
 

@@ -4,7 +4,6 @@ import statistics
 import textwrap
 from pathlib import Path
 
-import numpy as np
 from rich.console import Console
 
 from nasbench1shot1.errors import UserError
@@ -100,8 +99,7 @@ def conclude_group(runs: list[Run], folder: Path, console: Console | None) -> No
 
 def _mean_regret(table: Table, space: str, dataset: str | None) -> str:
     try:
-        training = table.objective(dataset).test
-        mean = float(np.mean(table.regret(table.hashes(table.members(space)), space, dataset=training)))
+        mean = table.mean_regret(space, dataset=table.objective(dataset).test)
     except UserError:  # a table without test accuracy, or of another space
         return ""
     return f"; the mean over all {table.keys.NETWORKS} of {space} is {percent(mean)}"

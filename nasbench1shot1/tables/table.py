@@ -240,6 +240,18 @@ class Table(TableRows):
             best = np.array([best_of[name] for name in own])
         return plain((best - accuracy).reshape(rows.shape))
 
+    def mean_regret(
+        self,
+        reference: str,
+        split: Literal["test", "validation"] = "test",
+        epochs: int | None = None,
+        dataset: str | None = None,
+    ) -> float:
+        """The mean of `regret` over all networks of a space (or of "nb101"); raises as it does."""
+        epochs, dataset = self._budget(epochs), self._dataset(dataset)
+        best = self._references.best_accuracy(reference, split, epochs, dataset)
+        return float(np.mean(best - self._references.means(split, self.members(reference), epochs, dataset)))
+
     def _own_space(self, item: Item) -> str:
         """Return an item's own reference."""
         return item.space if isinstance(item, Architecture) else self._references.whole

@@ -52,7 +52,7 @@ class TestBuiltIn(OptimizerConformance):
 
     @pytest.fixture
     def options(self, optimizer: str) -> dict[str, Any]:
-        return OPTIONS[optimizer]
+        return {"cells": 1, **OPTIONS[optimizer]}  # mixtures have two
 
 
 class TestMixtures(OptimizerStepsConformance):

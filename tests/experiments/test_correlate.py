@@ -6,7 +6,6 @@ import json
 import shutil
 from contextlib import nullcontext
 from pathlib import Path
-from unittest.mock import patch
 
 import numpy as np
 import pandas
@@ -14,14 +13,14 @@ import pytest
 import torch
 from command_line import command, new_process
 from killed_run import assert_killed
+from quick_ranking import quick_ranking
 from rich.console import Console
 from scipy import stats
 from tiny_search import search
 from torch.nn import functional as F
-from unrendered import save_unrendered
 
 import nasbench1shot1 as nb
-from nasbench1shot1.experiments.correlation import correlating, evaluation, image_count, outcome
+from nasbench1shot1.experiments.correlation import correlating, evaluation, image_count
 from nasbench1shot1.experiments.correlation.expectation import Expectation
 from nasbench1shot1.experiments.correlation.record import CORRELATIONS, RELIABILITY
 from nasbench1shot1.experiments.correlation.reliability import ImagesNeeded
@@ -33,9 +32,9 @@ OWN = {"random-ws": FEW, "enas": {**FEW, "controller_steps": 2}, "setn": FEW, "p
 RANKING = {"architectures": 12, "images": 40, "resamples": 5, "threads": 1, "device": "cpu", "budgets": (12, 108)}
 
 
-def correlate(run, out=None, rendered=False, **options):
-    """Rank; the pictures are rendered only for tests that compare them."""
-    with nullcontext() if rendered else patch.object(outcome, "save_figure", save_unrendered):
+def correlate(run, out=None, whole=False, **options):
+    """Rank; pictures are rendered and the time is estimated only for tests that say so."""
+    with nullcontext() if whole else quick_ranking():
         return nb.correlate(run, out=out, console=Console(quiet=True), **{**RANKING, **options})
 
 
@@ -47,7 +46,7 @@ def run(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def ranking(run, tmp_path_factory):
-    return correlate(run, tmp_path_factory.mktemp("ranking") / "ranking", rendered=True, epochs="1,3")
+    return correlate(run, tmp_path_factory.mktemp("ranking") / "ranking", whole=True, epochs="1,3")
 
 
 def plain_scores(run, epoch, architectures, rows, weights=lambda net, arch: net.space.one_hot(arch)):
@@ -163,7 +162,7 @@ def test_stopped_and_resumed_the_files_are_the_same(ranking, run, tmp_path, monk
         nb.correlate(resume=out, console=Console(quiet=True))
     with pytest.raises(nb.UserError, match="is not finished"):
         _ = nb.open_run(out).correlations
-    correlate(run, out, rendered=True, epochs="1,3")  # the same call continues, too
+    correlate(run, out, whole=True, epochs="1,3")  # the same call continues, too
     assert calls == [5, 5, 5, 2, 5, 5, 5, 2]  # of two epochs; each chunk that was stopped is evaluated again
     for name in FILES:
         assert (out / name).read_bytes() == (ranking.folder / name).read_bytes(), name
@@ -181,7 +180,7 @@ def test_architectures_are_selected_once_and_the_method_is_built_once(run, tmp_p
     scores_of = evaluation.scores_of
     monkeypatch.setattr(evaluation, "CHUNK", 5)
     monkeypatch.setattr(evaluation, "scores_of", lambda *given: chunks.append(0) or scores_of(*given))
-    correlate(run, tmp_path / "ranking", epochs="1,3", preset="original")
+    correlate(run, tmp_path / "ranking", whole=True, epochs="1,3", preset="original")
     assert len(chunks) == 6
     assert calls == {"selected": 1, "untrained_method": 1}
 
@@ -206,7 +205,7 @@ main("correlate {run.folder} --out {tmp_path}/killed --architectures 12 --images
     assert not list(tmp_path.glob("killed/epoch-*"))
     assert len(torch.load(tmp_path / "killed" / "checkpoint.pt", weights_only=True)["current"]["errors"]) == 12
     finished = nb.correlate(resume=tmp_path / "killed", console=Console(quiet=True))
-    whole = correlate(run, tmp_path / "whole", rendered=True, epochs="1,3")
+    whole = correlate(run, tmp_path / "whole", whole=True, epochs="1,3")
     for name in FILES:
         assert (finished.folder / name).read_bytes() == (whole.folder / name).read_bytes(), name
 

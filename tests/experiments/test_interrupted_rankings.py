@@ -5,20 +5,20 @@ import shutil
 
 import numpy as np
 import pytest
+from quick_ranking import quick_ranking
 from rich.console import Console
 from tiny_search import search
-from unrendered import save_unrendered
 
 import nasbench1shot1 as nb
-from nasbench1shot1.experiments.correlation import correlating, evaluation, image_count, outcome
-from nasbench1shot1.experiments.correlation.expectation import Expectation
+from nasbench1shot1.experiments.correlation import evaluation, image_count
 
 RANKING = {"architectures": 12, "images": 40, "resamples": 5, "threads": 1, "device": "cpu", "budgets": 108}
 
 
 @pytest.fixture(autouse=True)
-def unrendered(monkeypatch):
-    monkeypatch.setattr(outcome, "save_figure", save_unrendered)
+def quick():
+    with quick_ranking():
+        yield
 
 
 def correlate(run, out=None, **options):
@@ -33,7 +33,6 @@ def run(tmp_path_factory):
 def fail_at(monkeypatch, call, error):
     """Evaluate chunks of 5, and fail at one of them."""
     monkeypatch.setattr(evaluation, "CHUNK", 5)
-    monkeypatch.setattr(correlating, "expected_seconds", lambda *given: Expectation(0.0, 0.0))
     real, calls = evaluation.scores_of, []
 
     def scores_of(*given):

@@ -5,7 +5,7 @@ import re
 
 import pandas
 import pytest
-from command_line import command, new_process
+from command_line import command
 from conftest import CHECKOUT
 
 import nasbench1shot1 as nb
@@ -17,7 +17,7 @@ PAGE = CHECKOUT / "docs" / "nasbench201_statistics.md"
 @pytest.fixture(scope="module")
 def everything(tmp_path_factory):
     folder = tmp_path_factory.mktemp("statistics")
-    done = new_process("statistics", "--table", "nb201", cwd=folder)
+    done = command("statistics", "--table", "nb201", cwd=folder)
     assert done.returncode == 0, done.stderr
     return folder / "statistics" / nb.load_table("nb201").id, done.stdout
 

@@ -1,21 +1,20 @@
 """Figure 17, the proxy study: from the command line to its CSV file and picture, resumed, and its correlations."""
 
 import json
-import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import numpy as np
 import pandas
 import pytest
+from forked_jobs import FORK_JOBS
 from matplotlib.text import Text
 from scipy.stats import spearmanr
 from tiny_figures import run_jobs_here
 from tiny_proxies import JOBS, STUDY, TINY, reproduce, shrink, train, without_seconds
+from warm_process import WarmProcess
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
@@ -258,12 +257,11 @@ cli.main(sys.argv[1:])
 
 def test_a_killed_command_is_resumed_with_the_same_bits(finished, tiny, here, tmp_path):
     out = tmp_path / "figure"
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     arguments = ["reproduce", "figure17", "--scale", "quick", "--epochs", "2", "--out", str(out), "--workers", "1"]
-    with subprocess.Popen([sys.executable, "-c", DRIVER, *arguments], env=environment) as process:
+    with WarmProcess(FORK_JOBS + DRIVER, *arguments) as process:
         first = out / JOBS[1] / "metrics.jsonl"
         while not (first.exists() and first.read_bytes().count(b"\n") >= 2):
-            assert process.poll() is None
+            assert process.poll() is None, process.communicate()
             time.sleep(0.01)
         process.send_signal(signal.SIGKILL)
     for name in JOBS:

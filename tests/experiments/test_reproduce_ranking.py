@@ -5,6 +5,7 @@ import shutil
 
 import pandas
 import pytest
+from forked_jobs import fork_jobs
 from scipy import stats
 from tiny_figures import run_jobs_here, shrink
 
@@ -33,7 +34,9 @@ def run(out, *more):
 
 
 def test_the_figure_from_its_searches_to_its_picture(tiny, monkeypatch, capsys):
-    run(tiny, "--seeds", "0")  # in a process of its own
+    with monkeypatch.context() as patch:
+        fork_jobs(patch)
+        run(tiny, "--seeds", "0")  # in a process of its own
     run_jobs_here(monkeypatch)
     run(tiny)
     frame = pandas.read_csv(tiny / f"{STEM}.csv")

@@ -1,10 +1,7 @@
 """A figure from the command line to its picture: processes, kills, failures, and going on."""
 
-import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -13,9 +10,11 @@ import numpy as np
 import pandas
 import pytest
 import stalling_search
+from forked_jobs import FORK_JOBS, fork_jobs
 from matplotlib.text import Text
 from rich.console import Console
 from tiny_figures import ARGUMENTS, DRIVER, JOBS, ONLY, STEM, TINY, reproduce, run_jobs_here, shrink
+from warm_process import WarmProcess
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
@@ -33,6 +32,7 @@ def finished(tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("reproduce") / "figure12"
     with pytest.MonkeyPatch.context() as patch:
         shrink(patch)
+        fork_jobs(patch)
         reproduce(out, *EPOCHS, "--only", ONLY[1], "--seeds", "1")  # in a process of its own
         run_jobs_here(patch)
         reproduce(out, *EPOCHS)
@@ -256,13 +256,11 @@ def test_a_folder_that_is_somebody_elses_is_left_alone(tiny, here, tmp_path, cap
 # Kills and interruptions. ---------------------------------------------------------------------------------------------
 
 
-def begin(out: Path, *epochs: str) -> "subprocess.Popen[str]":
+def begin(out: Path, *epochs: str) -> WarmProcess:
     """The command in a process of its own, once two of its searches have recorded epoch 1."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [sys.executable, "-c", DRIVER, *ARGUMENTS, "--out", str(out), *epochs, "--workers", "2"]
-    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+    process = WarmProcess(FORK_JOBS + DRIVER, *ARGUMENTS, "--out", str(out), *epochs, "--workers", "2")
     while not all(lines_of(out, name) >= 2 for name in JOBS[:2]):
-        assert process.poll() is None
+        assert process.poll() is None, process.communicate()
         time.sleep(0.01)
     return process
 
@@ -320,6 +318,7 @@ def test_a_killed_search_does_not_stop_the_others_and_is_tried_again(finished, t
         return running
 
     with monkeypatch.context() as patch, pytest.raises(SystemExit) as stopped:
+        fork_jobs(patch)
         patch.setattr(process, "start", start_and_kill_the_first)
         reproduce(out, *EPOCHS)
     output = capsys.readouterr()

@@ -3,6 +3,7 @@
 import json
 import time
 from functools import partial
+from unittest.mock import patch
 
 import warm_process
 from ConfigSpace import CategoricalHyperparameter, ConfigurationSpace, EqualsCondition, Float, Integer
@@ -86,7 +87,8 @@ def run_toy(folder, seed=0, workers=1, brackets=BRACKETS, timing=FAST, **options
     """Run or resume a study with local workers, and return its recorder."""
     recorder = ToyRecorder(folder)
     start = partial(local_workers, folder, "toy_objective:evaluator", [{}] * workers, 1, QUICK)
-    run_study(folder, toy_space(), brackets, recorder, start, seed=seed, timing=timing, **options)
+    with patch("nasbench1shot1.tuning.engine.local_workers.AGAIN_AFTER", 0.2):
+        run_study(folder, toy_space(), brackets, recorder, start, seed=seed, timing=timing, **options)
     return recorder
 
 

@@ -10,11 +10,12 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from functools import cache
-from multiprocessing import get_context
+from multiprocessing import forkserver, get_context
 from multiprocessing.context import ForkServerContext
 from multiprocessing.forkserver import ensure_running, set_forkserver_preload
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any, Self, cast
 from unittest.mock import patch
 
 PRELOADED = [
@@ -29,8 +30,10 @@ PRELOADED = [
     "nasbench1shot1.cli",
     "nasbench1shot1.cell_training",
     "nasbench1shot1.conformance.tiny_search",
+    "nasbench1shot1.jobs.child",
     "nasbench1shot1.one_shot_search.searching",
     "nasbench1shot1.proxy_training",
+    "nasbench1shot1.tuning.engine.child",
     "toy_study",
 ]
 """What small runs and studies spend most of their time importing."""
@@ -40,34 +43,91 @@ PRELOADED = [
 def context() -> ForkServerContext:
     """Processes of the fork server, of which Python has only one: it must have imported what any test needs."""
     context = get_context("forkserver")
-    set_forkserver_preload(PRELOADED)
-    with patch.dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path)):  # Python 3.11 preloads before it sets sys.path
-        ensure_running()
+    if address()["_forkserver_address"] is None:
+        set_forkserver_preload(PRELOADED)
+        with patch.dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path)):  # Python 3.11 needs it there
+            ensure_running()
     return context
+
+
+def address() -> dict[str, Any]:
+    """Where the fork server is, for `join`."""
+    known = ("_forkserver_address", "_forkserver_authkey")  # the second since Python 3.14
+    return {name: value for name, value in vars(_server()).items() if name in known}
+
+
+def join(address: dict[str, Any]) -> None:
+    """Let this process, itself forked from the server, have others forked from it instead of starting a server."""
+    vars(_server()).update(address, ensure_running=lambda: None)
+
+
+def _server() -> Any:
+    return forkserver._forkserver  # type: ignore[attr-defined]
+
+
+class WarmProcess:
+    """A process that runs code as `python -c CODE ARGUMENTS` would; it has what tests use of `subprocess.Popen`."""
+
+    def __init__(
+        self, code: str, *arguments: str, cwd: Path | None = None, environment: Mapping[str, str] | None = None
+    ) -> None:
+        self.line = ["-c", *map(str, arguments)]
+        self._folder = TemporaryDirectory()
+        self._streams = [Path(self._folder.name) / name for name in ("out", "err")]
+        place = (str(cwd or Path.cwd()), {**os.environ, **(environment or {})})
+        self._process = context().Process(target=_execute, args=(address(), code, self.line, *place, self._streams))
+        self._process.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._process.join()
+        self._folder.cleanup()
+
+    def poll(self) -> int | None:
+        return self._process.exitcode
+
+    returncode = property(poll)
+
+    def send_signal(self, number: int) -> None:
+        os.kill(cast(int, self._process.pid), number)
+
+    def communicate(self) -> list[str]:
+        """Wait for its end, and return what it wrote to its two streams."""
+        self._process.join()
+        return [path.read_text(encoding="utf-8") if path.exists() else "" for path in self._streams]
 
 
 def python(
     code: str, *arguments: str, cwd: Path | None = None, environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run it as `python -c CODE ARGUMENTS` would, and wait for its end."""
-    line = ["-c", *map(str, arguments)]
-    with TemporaryDirectory() as folder:
-        streams = [Path(folder) / "out", Path(folder) / "err"]
-        place = (str(cwd or Path.cwd()), {**os.environ, **(environment or {})})
-        process = context().Process(target=_execute, args=(code, line, *place, streams))
-        process.start()
-        process.join()
-        out, err = (path.read_text(encoding="utf-8") if path.exists() else "" for path in streams)
-        return subprocess.CompletedProcess(line, process.exitcode or 0, out, err)
+    with WarmProcess(code, *arguments, cwd=cwd, environment=environment) as process:
+        out, err = process.communicate()
+        return subprocess.CompletedProcess(process.line, process.returncode or 0, out, err)
 
 
-def _execute(code: str, arguments: list[str], cwd: str, environment: dict[str, str], streams: list[Path]) -> None:
+def _execute(
+    server: dict[str, Any],
+    code: str,
+    arguments: list[str],
+    cwd: str,
+    environment: dict[str, str],
+    streams: list[Path],
+) -> None:
+    join(server)
+    os.chdir(cwd)
+    become(arguments, environment, streams)
+    exec(compile(code, "<string>", "exec"), {"__name__": "__main__"})
+
+
+def become(arguments: list[str], environment: Mapping[str, str], streams: list[Path]) -> None:
+    """Take the arguments, the environment and the files of standard output and errors, which are appended to."""
     for number, path in enumerate(streams, start=1):
-        with path.open("wb") as file:
+        with path.open("ab") as file:
             os.dup2(file.fileno(), number)
     sys.stdout, sys.stderr = (open(number, "w", encoding="utf-8", closefd=False) for number in (1, 2))  # noqa: SIM115
     sys.argv = arguments
-    os.chdir(cwd)
     os.environ.clear()
     os.environ.update(environment)
-    exec(compile(code, "<string>", "exec"), {"__name__": "__main__"})

@@ -343,6 +343,7 @@ def test_the_single_repeat_of_the_embedded_table_is_its_estimate(embedded: Table
 def test_regret_in_a_space_is_never_negative(embedded: Table, space: str, split: Any) -> None:
     regret = embedded.regret(embedded.hashes(embedded.members(space)), reference=space, split=split)
     assert regret.min() == 0.0
+    assert embedded.mean_regret(space, split) == pytest.approx(regret.mean())
     cell, metrics = embedded.best(space, split=split)
     assert embedded.regret(cell, reference=space, split=split) == 0.0
     assert embedded.rows(metrics.hash) in embedded.members(space)

@@ -62,7 +62,7 @@ def run_with_kills(folder, workers, kills, chance_of_master, rng):
     master = in_fork(run_toy, folder, workers=workers)
     while killed.total() < kills and master.is_alive():
         wait_until(lambda alive=master.is_alive: set(pids(folder)[-workers:]) - victims or not alive())
-        time.sleep(rng.uniform(0, 0.8))
+        time.sleep(rng.uniform(0, 0.4))
         victim = rng.choice(sorted(set(pids(folder)[-workers:]) - victims) or [0])
         if not victim or not master.is_alive():
             continue
@@ -83,7 +83,7 @@ def run_with_kills(folder, workers, kills, chance_of_master, rng):
 
 def test_twenty_kills_change_no_observation(tmp_path):
     rng = random.Random(0)
-    whole, broken = make_study(tmp_path / "whole", seconds=0), make_study(tmp_path / "broken", seconds=0.05)
+    whole, broken = make_study(tmp_path / "whole", seconds=0), make_study(tmp_path / "broken", seconds=0.04)
     in_fork(run_toy, whole).join()
     killed = run_with_kills(broken, 1, 20, 0.4, rng)
     assert killed["master"] > 3
