@@ -73,3 +73,16 @@ class Brackets:
     def planned(self) -> int:
         """The number of trials of the study."""
         return sum(count for iteration in range(self.iterations) for _, count in self.plan(iteration))
+
+
+@dataclass(frozen=True)
+class BracketState:
+    """A bracket that has begun.
+
+    Attributes:
+        number: 0, 1, ….
+        stages: for each stage, its epochs, the number of planned trials, and the number of finished trials.
+    """
+
+    number: int
+    stages: tuple[tuple[int, int, int], ...]

@@ -32,15 +32,15 @@ from hpbandster.core.dispatcher import Job
 from hpbandster.optimizers.config_generators.bohb import BOHB
 
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.tuning.engine.density import Density, log_acquisition
-from nasbench1shot1.tuning.engine.generator import (
+from nasbench1shot1.proposers.configurations import ConfigurationId, Scalar, plain
+from nasbench1shot1.proposers.density import Density, log_acquisition
+from nasbench1shot1.proposers.generator import (
     MODEL_BASED,
     Configured,
     Proposed,
     random_configuration,
     random_state,
 )
-from nasbench1shot1.tuning.engine.trial import ConfigurationId, Scalar, plain
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
