@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 # A strict editable install lists the modules by name, so a new file needs a new install.
 SOURCES := setup.py pyproject.toml constraints.txt \
-	$(wildcard nasbench1shot1/*.py nasbench1shot1/*/*.py nasbench1shot1/*/*/*.py search_spaces/*.py optimizers/*.py experiments/*.py experiments/*/*.py)
+	$(wildcard nasbench1shot1/*.py nasbench1shot1/*/*.py nasbench1shot1/*/*/*.py search_spaces/*.py optimizers/*.py optimizers/*/*.py experiments/*.py experiments/*/*.py)
 
 .PHONY: demo test lint bench clean
 

@@ -9,8 +9,8 @@ from hpbandster.core.dispatcher import Job
 from hpbandster.optimizers.bohb import BOHB
 from hpbandster.optimizers.iterations import SuccessiveHalving
 
-from nasbench1shot1.proposers.brackets import Brackets, BracketState
-from nasbench1shot1.proposers.configurations import ConfigurationId, Scalar
+from nasbench1shot1.proposers.brackets import BracketState, Plan
+from nasbench1shot1.proposers.configurations import ConfigurationId
 from nasbench1shot1.proposers.generator import MODEL_BASED, ConfigurationGenerator, Configured, Proposed
 
 if TYPE_CHECKING:
@@ -27,12 +27,13 @@ class Proposal:
     """What a tuner wants evaluated.
 
     Attributes:
-        configuration_id, configuration, epochs: the trial.
+        configuration_id, epochs: the trial.
+        configuration: what the generator returned: values of the active hyperparameters, by name.
         model_based: whether a model proposed the configuration.
     """
 
     configuration_id: ConfigurationId
-    configuration: dict[str, Scalar]
+    configuration: Any
     epochs: int
     model_based: bool
 
@@ -63,21 +64,22 @@ class Bracket(SuccessiveHalving):  # type: ignore[misc]
 
 
 class BracketProposer(BOHB):  # type: ignore[misc]
-    """hpbandster's BOHB as a `Proposer`: its brackets, driven by `master` instead of its own `run`, and any generator.
+    """hpbandster's BOHB as an ask-and-tell proposer: its brackets, without its own `run`, and any generator.
 
     hpbandster's `Master.__init__` starts a dispatcher's threads, and its `run` waits on conditions without a time
-    limit: both are left out. Budgets and numbers of configurations come from `Brackets`.
+    limit: both are left out. Budgets and numbers of configurations come from a `Plan`.
 
     Args:
-        brackets: the plan of the study.
-        generator: proposes every configuration but the first.
-        default: the first configuration.
+        brackets: the plan.
+        generator: proposes configurations.
+        default: the first configuration. Default: the generator proposes it, too.
     """
 
-    def __init__(self, brackets: Brackets, generator: ConfigurationGenerator, default: Configured) -> None:
+    def __init__(self, brackets: Plan, generator: ConfigurationGenerator, default: Configured | None = None) -> None:
         self.brackets, self.config_generator, self._default = brackets, generator, default
         self.logger = logging.getLogger(__name__)
         self.iterations: list[Bracket] = []
+        self._unfinished: list[Bracket] = []
         self._observed = 0
         self._recorded: Proposal | None = None
 
@@ -94,17 +96,17 @@ class BracketProposer(BOHB):  # type: ignore[misc]
     def _draw(self, budget: int, identity: ConfigurationId) -> Proposed:
         if self._recorded is not None:
             return self._recorded.configuration, {MODEL_BASED: self._recorded.model_based}
-        if identity == FIRST:
+        if identity == FIRST and self._default is not None:
             return self._default, {MODEL_BASED: False}
-        data = [datum for bracket in self.iterations for datum in bracket.data.values()]
+        data = [datum for bracket in self._unfinished for datum in bracket.data.values()]
         pending = [datum.config for datum in data if datum.status == RUNNING]
         proposed: Proposed = self.config_generator.get_config(budget, identity, pending)
         return proposed
 
     def propose(self) -> Proposal | None:
         """Return the next trial of an active bracket, or the first one of the next bracket."""
-        for number in self.active_iterations():
-            bracket = self.iterations[number]
+        self._unfinished = [bracket for bracket in self._unfinished if not bracket.is_finished]
+        for bracket in self._unfinished:
             if (run := bracket.get_next_run()) is not None:
                 identity, configuration, epochs = run
                 info = bracket.data[identity].config_info
@@ -112,6 +114,7 @@ class BracketProposer(BOHB):  # type: ignore[misc]
         if len(self.iterations) == self.brackets.iterations:
             return None
         self.iterations.append(self.get_next_iteration(len(self.iterations)))
+        self._unfinished.append(self.iterations[-1])
         return self.propose()
 
     def repeat(self, recorded: Proposal) -> Proposal | None:

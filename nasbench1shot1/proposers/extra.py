@@ -5,7 +5,7 @@ from importlib.util import find_spec
 from nasbench1shot1.errors import UserError
 
 
-def require_extra(package: str) -> None:
-    """Raise UserError if a package of the extra [tune] is not installed."""
+def require_extra(package: str, what: str = "tuning") -> None:
+    """Raise UserError, which says what needs the package, if a package of the extra [tune] is not installed."""
     if find_spec(package) is None:
-        raise UserError(f"tuning needs {package}: in a checkout, run pip install '.[tune]'")
+        raise UserError(f"{what} needs {package}: in a checkout, run pip install '.[tune]'")
