@@ -1,7 +1,7 @@
 """BOHB's configuration generator for spaces of independent categorical hyperparameters, vectorized.
 
 It draws from the distributions of `BohbGenerator` and evaluates the same densities, but in another order of random
-numbers, so that single proposals differ. On s1 a proposal takes a tenth of the time.
+numbers, so that single proposals differ. On s1 with 200 observations, a proposal takes an eighth of the time.
 """
 
 from dataclasses import dataclass
