@@ -70,6 +70,7 @@ setup(
         "nasbench1shot1.nasbench101",
         "nasbench1shot1.nasbench201",
         "nasbench1shot1.one_shot_search",
+        "nasbench1shot1.proposers",
         "nasbench1shot1.proxy_training",
         "nasbench1shot1.runs",
         "nasbench1shot1.supernets",

@@ -19,8 +19,8 @@ import numpy as np
 from hpbandster.core.dispatcher import Job
 from smac import MultiFidelityFacade
 
+from nasbench1shot1.proposers import smac_generator
 from nasbench1shot1.tuning.config_spaces import FOLDER, read_config_space
-from nasbench1shot1.tuning.engine import smac_generator
 
 ROUNDS = 9
 OBSERVATIONS = (20, 100, 280)

@@ -41,6 +41,10 @@ BUILT_IN = {
         "non-regularized-evolution": "nasbench1shot1.optimizers.black_box.evolution:NonRegularizedEvolution",
         "reinforce": "nasbench1shot1.optimizers.black_box.reinforce:REINFORCE",
         "local-search": "nasbench1shot1.optimizers.black_box.local_search:LocalSearch",
+        "tpe": "nasbench1shot1.optimizers.black_box.tpe:TPE",
+        "smac": "nasbench1shot1.optimizers.black_box.smac:SMAC",
+        "hyperband": "nasbench1shot1.optimizers.black_box.hyperband:Hyperband",
+        "bohb": "nasbench1shot1.optimizers.black_box.bohb:BOHB",
     },
 }
 ENTRY_POINTS = {"black_box_optimizers": "optimizers"}

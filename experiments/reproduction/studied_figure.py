@@ -9,7 +9,7 @@ from nasbench1shot1.experiments.reproduction.figure import FigureJob, Options
 from nasbench1shot1.experiments.reproduction.figures import TUNING_SCALES, Curve, Panel
 from nasbench1shot1.experiments.reproduction.jobs import NamedFigure
 from nasbench1shot1.experiments.reproduction.tuning_jobs import RATIO, StudyJob, studies_of
-from nasbench1shot1.tuning.engine.brackets import Brackets
+from nasbench1shot1.proposers.brackets import Brackets
 from nasbench1shot1.tuning.record import Study
 
 

@@ -14,7 +14,7 @@ from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError
 from nasbench1shot1.files import PACKAGE_DATA, read_json, reason, replacing
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.one_shot_search.options import SearchOptions, search_options
-from nasbench1shot1.tuning.engine.trial import as_python
+from nasbench1shot1.proposers.configurations import as_python
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from nasbench1shot1.files import replacing
+from nasbench1shot1.proposers.configurations import parse_id
 from nasbench1shot1.runs.folder import CONFIG_SPACE, read_lines
 from nasbench1shot1.tuning.config_spaces import write_config_space
 from nasbench1shot1.tuning.engine.logs import SUBMISSIONS
-from nasbench1shot1.tuning.engine.trial import parse_id
 from nasbench1shot1.tuning.record import Study
 
 CONFIGS, RESULTS = "configs.json", "results.json"

@@ -8,6 +8,7 @@ from nasbench1shot1.errors import InvalidInputError, unknown_name
 from nasbench1shot1.jobs.process import usable_cores
 from nasbench1shot1.one_shot_search.config import SearchConfig
 from nasbench1shot1.one_shot_search.options import SearchOptions, check_options, search_options
+from nasbench1shot1.proposers.brackets import Brackets
 from nasbench1shot1.registry import optimizer
 from nasbench1shot1.runs.options import (
     MOST_EPOCHS,
@@ -18,7 +19,6 @@ from nasbench1shot1.runs.options import (
     flag,
     option_names,
 )
-from nasbench1shot1.tuning.engine.brackets import Brackets
 from nasbench1shot1.tuning.engine.interfaces import Tuner
 
 SET_BY_THE_STUDY = {

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from nasbench1shot1.errors import InvalidInputError, UserError
 from nasbench1shot1.files import check_writable, replacing
 from nasbench1shot1.one_shot_search.record import load_run
+from nasbench1shot1.proposers.configurations import as_python
 from nasbench1shot1.runs.folder import CONFIG, ENVIRONMENT
-from nasbench1shot1.tuning.engine.trial import as_python
 from nasbench1shot1.tuning.record import Study
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from nasbench1shot1.one_shot_search.config import FACTS as SEARCH_FACTS
 from nasbench1shot1.one_shot_search.config import LATER_FACTS
 from nasbench1shot1.one_shot_search.record import Run, load_run
+from nasbench1shot1.proposers.configurations import ConfigurationId, id_in_words, parse_id
 from nasbench1shot1.registry import check_at_hand
 from nasbench1shot1.runs.folder import CONFIG, CONFIG_SPACE, damaged, read_lines
 from nasbench1shot1.runs.options import recorded_options
@@ -16,7 +17,6 @@ from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.runs.writer import RunWriter
 from nasbench1shot1.tuning.config_spaces import read_config_space
 from nasbench1shot1.tuning.engine.logs import SUBMISSIONS
-from nasbench1shot1.tuning.engine.trial import ConfigurationId, id_in_words, parse_id
 from nasbench1shot1.tuning.options import TuningOptions
 
 if TYPE_CHECKING:

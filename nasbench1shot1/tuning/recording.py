@@ -5,10 +5,11 @@ from typing import Any
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.evaluator import score
+from nasbench1shot1.proposers.configurations import id_in_words, parse_id
 from nasbench1shot1.runs.folder import METRICS, read_lines
 from nasbench1shot1.tables.table import Table
 from nasbench1shot1.tuning.engine.interfaces import Progress
-from nasbench1shot1.tuning.engine.trial import Observation, Recorded, Trial, id_in_words, parse_id
+from nasbench1shot1.tuning.engine.trial import Observation, Recorded, Trial
 from nasbench1shot1.tuning.hpbandster_files import write_hpbandster_files
 from nasbench1shot1.tuning.record import Study, StudyWriter, folder_of
 from nasbench1shot1.tuning.screen import StudyScreen

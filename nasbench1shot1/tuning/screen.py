@@ -13,9 +13,9 @@ from rich.table import Table as Screen
 from rich.text import Text
 
 from nasbench1shot1.images.data_sets import CIFAR10
+from nasbench1shot1.proposers.brackets import Brackets, BracketState
 from nasbench1shot1.tuning.config_spaces import as_content
-from nasbench1shot1.tuning.engine.brackets import Brackets
-from nasbench1shot1.tuning.engine.interfaces import LOOPBACK, TUNERS, BracketState, Progress, WorkerState
+from nasbench1shot1.tuning.engine.interfaces import LOOPBACK, TUNERS, Progress, WorkerState
 from nasbench1shot1.tuning.record import TRAJECTORY, Study, best
 from nasbench1shot1.wording import counted, duration, percent, sayer
 

@@ -12,13 +12,13 @@ from nasbench1shot1.one_shot_search.config import data_facts
 from nasbench1shot1.one_shot_search.memory import check_fits
 from nasbench1shot1.one_shot_search.options import SearchOptions
 from nasbench1shot1.one_shot_search.searching import check_covers
+from nasbench1shot1.proposers.extra import require_extra
 from nasbench1shot1.registry import one_shot, search_space
 from nasbench1shot1.runs.description import COMMON, description, updated
 from nasbench1shot1.runs.folder import CONFIG, CONFIG_SPACE, SUMMARY
 from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
 from nasbench1shot1.runs.options import check_kept, check_ranges, flag, option_names, typed_options
 from nasbench1shot1.tuning.config_spaces import check_searches, config_space, write_config_space
-from nasbench1shot1.tuning.engine.extra import require_extra
 from nasbench1shot1.tuning.objective import check_has_objective
 from nasbench1shot1.tuning.options import (
     PER_SESSION,

@@ -10,7 +10,8 @@ import signal
 import time
 
 from nasbench1shot1.files import write_json
-from nasbench1shot1.tuning.engine.trial import Outcome, TrialInterruptedError, TrialStoppedError, id_in_words
+from nasbench1shot1.proposers.configurations import id_in_words
+from nasbench1shot1.tuning.engine.trial import Outcome, TrialInterruptedError, TrialStoppedError
 
 STEPS = 5
 

@@ -8,13 +8,15 @@ from unittest.mock import patch
 import warm_process
 from ConfigSpace import CategoricalHyperparameter, ConfigurationSpace, EqualsCondition, Float, Integer
 
+from nasbench1shot1.proposers import bohb_generator  # noqa: F401, for the fork server
+from nasbench1shot1.proposers.brackets import Brackets
+from nasbench1shot1.proposers.configurations import id_in_words, parse_id
 from nasbench1shot1.runs.folder import as_json_line, read_lines
-from nasbench1shot1.tuning.engine import bohb_generator, dispatcher, master, name_server, proposer  # noqa: F401, for the fork server
-from nasbench1shot1.tuning.engine.brackets import Brackets
+from nasbench1shot1.tuning.engine import dispatcher, master, name_server, proposer  # noqa: F401, for the fork server
 from nasbench1shot1.tuning.engine.interfaces import Pace, Timing
 from nasbench1shot1.tuning.engine.local_workers import local_workers
 from nasbench1shot1.tuning.engine.study import run_study
-from nasbench1shot1.tuning.engine.trial import Recorded, id_in_words, parse_id
+from nasbench1shot1.tuning.engine.trial import Recorded
 
 FAST = Timing(wait_for_workers=60, ping_interval=0.1, answers_within=5, missed_pings=3, most_deaths=99)
 QUICK = Pace(look_every=0.1, answers_within=5)

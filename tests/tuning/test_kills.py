@@ -24,7 +24,7 @@ from toy_study import (
 )
 
 from nasbench1shot1.errors import UserError
-from nasbench1shot1.tuning.engine.brackets import Brackets
+from nasbench1shot1.proposers.brackets import Brackets
 from nasbench1shot1.tuning.engine.interfaces import Timing
 from nasbench1shot1.tuning.engine.local_workers import local_workers
 from nasbench1shot1.tuning.engine.study import run_study

@@ -6,8 +6,8 @@ import pytest
 from rich.console import Console
 from tiny_studies import trial
 
-from nasbench1shot1.tuning.engine.brackets import Brackets
-from nasbench1shot1.tuning.engine.interfaces import BracketState, Progress, WorkerState
+from nasbench1shot1.proposers.brackets import Brackets, BracketState
+from nasbench1shot1.tuning.engine.interfaces import Progress, WorkerState
 from nasbench1shot1.tuning.screen import Expectation, StudyScreen
 
 BRACKETS = Brackets(25, 100, 2, iterations=3)

@@ -15,8 +15,8 @@ from ConfigSpace import Categorical, ConfigurationSpace
 from hpbandster.core.result import logged_results_to_HBS_result
 
 import nasbench1shot1 as nb
+from nasbench1shot1.proposers.configurations import parse_id
 from nasbench1shot1.runs.folder import METRICS, read_lines
-from nasbench1shot1.tuning.engine.trial import parse_id
 from nasbench1shot1.tuning.evaluation import COPIED, copy_run
 from nasbench1shot1.tuning.record import FIELDS, Study
 

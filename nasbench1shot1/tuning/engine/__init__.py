@@ -1,1 +1,1 @@
-"""The engine of a study: proposals, master, dispatcher and workers. It is independent of searches."""
+"""The engine of a study: tuners, master, dispatcher and workers. It is independent of searches."""

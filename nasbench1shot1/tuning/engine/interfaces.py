@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from nasbench1shot1.proposers.brackets import BracketState
 from nasbench1shot1.tuning.engine.trial import Observation, Outcome, Recorded, Trial
 
 Tuner = Literal["bohb", "smac", "random"]
@@ -33,19 +34,6 @@ class WorkerState:
     name: str
     trial: Trial | None
     since: float
-
-
-@dataclass(frozen=True)
-class BracketState:
-    """A bracket that has begun.
-
-    Attributes:
-        number: 0, 1, ….
-        stages: for each stage, its epochs, the number of planned trials, and the number of finished trials.
-    """
-
-    number: int
-    stages: tuple[tuple[int, int, int], ...]
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from nasbench1shot1.files import replacing, write_error
+from nasbench1shot1.proposers.configurations import ConfigurationId, Scalar, id_in_words, parse_id, plain
 from nasbench1shot1.runs.folder import METRICS, as_json_line, damaged, read_lines
-from nasbench1shot1.tuning.engine.trial import ConfigurationId, Recorded, Scalar, Trial, id_in_words, parse_id, plain
+from nasbench1shot1.tuning.engine.trial import Recorded, Trial
 
 SUBMISSIONS, ATTEMPTS = "submissions.jsonl", "attempts.jsonl"
 FIELDS = ("number", "configuration_id", "budget", "configuration", "model_based", "after", "submitted")

@@ -13,15 +13,17 @@ from pathlib import Path
 from queue import Empty
 
 from nasbench1shot1.errors import UserError
+from nasbench1shot1.proposers.bracket_proposer import Proposal
+from nasbench1shot1.proposers.configurations import ConfigurationId
 from nasbench1shot1.runs.folder import damaged
 from nasbench1shot1.tuning.engine.dispatcher import StudyDispatcher
 from nasbench1shot1.tuning.engine.dispatcher_events import Broken, Event, Finished, Returned, Started
 from nasbench1shot1.tuning.engine.interfaces import Progress, Recorder, Timing, WorkerProcesses, WorkerState
 from nasbench1shot1.tuning.engine.local_workers import log_of
 from nasbench1shot1.tuning.engine.logs import Attempts, Submission, Submissions, in_order
-from nasbench1shot1.tuning.engine.proposer import Proposal, Proposer
+from nasbench1shot1.tuning.engine.proposer import Proposer
 from nasbench1shot1.tuning.engine.remote import UnansweredError
-from nasbench1shot1.tuning.engine.trial import ConfigurationId, Observation, Outcome, Trial
+from nasbench1shot1.tuning.engine.trial import Observation, Outcome, Trial
 
 TICK = 1.0  # seconds
 FEW = 10

@@ -1,48 +1,18 @@
-"""Proposing what to evaluate next: hpbandster's brackets, without its threads, and a configuration generator.
+"""The tuner of a study: `Proposer`, the interface that a study needs, and its construction."""
 
-`Proposer` is the interface that a study needs from a tuner.
-"""
+from typing import TYPE_CHECKING, Protocol
 
-import logging
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
-
-import numpy as np
-from hpbandster.core.dispatcher import Job
-from hpbandster.optimizers.bohb import BOHB
-from hpbandster.optimizers.iterations import SuccessiveHalving
-
-from nasbench1shot1.tuning.engine.bohb_generator import BohbGenerator
-from nasbench1shot1.tuning.engine.brackets import Brackets
-from nasbench1shot1.tuning.engine.extra import require_extra
-from nasbench1shot1.tuning.engine.generator import MODEL_BASED, ConfigurationGenerator, Configured, Proposed
-from nasbench1shot1.tuning.engine.interfaces import BracketState, Tuner
-from nasbench1shot1.tuning.engine.random_generator import RandomGenerator
-from nasbench1shot1.tuning.engine.trial import ConfigurationId, Scalar, plain
+from nasbench1shot1.proposers.bohb_generator import BohbGenerator
+from nasbench1shot1.proposers.bracket_proposer import BracketProposer, Proposal
+from nasbench1shot1.proposers.brackets import Brackets, BracketState
+from nasbench1shot1.proposers.configurations import ConfigurationId, plain
+from nasbench1shot1.proposers.extra import require_extra
+from nasbench1shot1.proposers.generator import ConfigurationGenerator
+from nasbench1shot1.proposers.random_generator import RandomGenerator
+from nasbench1shot1.tuning.engine.interfaces import Tuner
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
-    from numpy.typing import NDArray
-
-FIRST: ConfigurationId = (0, 0, 0)
-"""Identity of the first configuration, which is the space's default with every tuner."""
-RUNNING = "RUNNING"
-"""hpbandster's status of a configuration whose trial has not ended."""
-
-
-@dataclass(frozen=True)
-class Proposal:
-    """What a tuner wants evaluated.
-
-    Attributes:
-        configuration_id, configuration, epochs: the trial.
-        model_based: whether a model proposed the configuration.
-    """
-
-    configuration_id: ConfigurationId
-    configuration: dict[str, Scalar]
-    epochs: int
-    model_based: bool
 
 
 class Proposer(Protocol):
@@ -65,105 +35,6 @@ class Proposer(Protocol):
         """Return the brackets that have begun, for a live view."""
 
 
-class Bracket(SuccessiveHalving):  # type: ignore[misc]
-    """A bracket whose draws know the configuration's identity, and whose ties are won by earlier configurations.
-
-    hpbandster's sort is not stable, so that its ties depend on the processor.
-    """
-
-    def add_configuration(self, config: Any = None, config_info: Any = None) -> ConfigurationId:
-        """Add a configuration, by default a new draw, and return its identity."""
-        if config is None:
-            identity = (self.HPB_iter, self.stage, self.actual_num_configs[self.stage])
-            config, config_info = self.config_sampler(self.budgets[self.stage], identity)
-        added: ConfigurationId = super().add_configuration(config, config_info)
-        return added
-
-    def _advance_to_next_stage(self, config_ids: Any, losses: "NDArray[np.float64]") -> "NDArray[np.bool_]":
-        ranks = np.argsort(np.argsort(losses, kind="stable"), kind="stable")
-        return np.asarray(ranks < self.num_configs[self.stage])
-
-    @property
-    def state(self) -> BracketState:
-        """The numbers of trials, for a live view."""
-        finished = [sum(budget in datum.results for datum in self.data.values()) for budget in self.budgets]
-        return BracketState(self.HPB_iter, tuple(zip(self.budgets, self.num_configs, finished, strict=True)))
-
-
-class BracketProposer(BOHB):  # type: ignore[misc]
-    """hpbandster's BOHB as a `Proposer`: its brackets, driven by `master` instead of its own `run`, and any generator.
-
-    hpbandster's `Master.__init__` starts a dispatcher's threads, and its `run` waits on conditions without a time
-    limit: both are left out. Budgets and numbers of configurations come from `Brackets`.
-
-    Args:
-        brackets: the plan of the study.
-        generator: proposes every configuration but the first.
-        default: the first configuration.
-    """
-
-    def __init__(self, brackets: Brackets, generator: ConfigurationGenerator, default: Configured) -> None:
-        self.brackets, self.config_generator, self._default = brackets, generator, default
-        self.logger = logging.getLogger(__name__)
-        self.iterations: list[Bracket] = []
-        self._observed = 0
-        self._recorded: Proposal | None = None
-
-    @property
-    def is_finished(self) -> bool:
-        """Whether every planned trial has been observed; a diverged configuration's place is filled by a new one."""
-        return self._observed >= self.brackets.planned
-
-    def get_next_iteration(self, iteration: int, iteration_kwargs: Any = None) -> Bracket:
-        """Return a new bracket."""
-        budgets, counts = zip(*self.brackets.plan(iteration), strict=True)
-        return Bracket(iteration, list(counts), list(budgets), self._draw)
-
-    def _draw(self, budget: int, identity: ConfigurationId) -> Proposed:
-        if self._recorded is not None:
-            return self._recorded.configuration, {MODEL_BASED: self._recorded.model_based}
-        if identity == FIRST:
-            return self._default, {MODEL_BASED: False}
-        data = [datum for bracket in self.iterations for datum in bracket.data.values()]
-        pending = [datum.config for datum in data if datum.status == RUNNING]
-        proposed: Proposed = self.config_generator.get_config(budget, identity, pending)
-        return proposed
-
-    def propose(self) -> Proposal | None:
-        """Return the next trial of an active bracket, or the first one of the next bracket."""
-        for number in self.active_iterations():
-            bracket = self.iterations[number]
-            if (run := bracket.get_next_run()) is not None:
-                identity, configuration, epochs = run
-                info = bracket.data[identity].config_info
-                return Proposal(identity, configuration, epochs, info[MODEL_BASED])
-        if len(self.iterations) == self.brackets.iterations:
-            return None
-        self.iterations.append(self.get_next_iteration(len(self.iterations)))
-        return self.propose()
-
-    def repeat(self, recorded: Proposal) -> Proposal | None:
-        """Propose again; a new configuration is the recorded one instead of a draw."""
-        self._recorded = recorded
-        try:
-            return self.propose()
-        finally:
-            self._recorded = None
-
-    def observe(self, configuration_id: ConfigurationId, epochs: int, loss: float | None) -> None:
-        """Register a loss with the trial's bracket and the generator, which see nothing else of the outcome."""
-        bracket = self.iterations[configuration_id[0]]
-        job = Job(configuration_id, config=bracket.data[configuration_id].config, budget=epochs)
-        job.result = None if loss is None else {"loss": loss, "info": {}}
-        bracket.register_result(job)
-        self.config_generator.new_result(job)
-        self._observed += 1
-
-    def brackets_begun(self) -> tuple[BracketState, ...]:
-        """Return the brackets that have begun."""
-        return tuple(bracket.state for bracket in self.iterations)
-
-
 def make_proposer(tuner: Tuner, space: "ConfigurationSpace", brackets: Brackets, seed: int) -> Proposer:
     """Return the proposer of a study; the first configuration that it proposes is the space's default.
 
@@ -181,6 +52,6 @@ def _generator(tuner: Tuner, space: "ConfigurationSpace", seed: int) -> Configur
     if tuner == "bohb":
         return BohbGenerator(space, seed)
     require_extra("smac")
-    from nasbench1shot1.tuning.engine.smac_generator import SmacGenerator
+    from nasbench1shot1.proposers.smac_generator import SmacGenerator
 
     return SmacGenerator(space, seed)

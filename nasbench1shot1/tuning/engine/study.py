@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nasbench1shot1.errors import RunStoppedError
-from nasbench1shot1.tuning.engine.brackets import Brackets
-from nasbench1shot1.tuning.engine.extra import require_extra
+from nasbench1shot1.proposers.brackets import Brackets
+from nasbench1shot1.proposers.extra import require_extra
 from nasbench1shot1.tuning.engine.interfaces import USUAL_TIMING, Recorder, Timing, Tuner, WorkerProcesses
 
 if TYPE_CHECKING:

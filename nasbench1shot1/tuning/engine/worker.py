@@ -8,8 +8,8 @@ from pathlib import Path
 
 from nasbench1shot1.errors import InvalidInputError, UserError
 from nasbench1shot1.files import reason
+from nasbench1shot1.proposers.extra import require_extra
 from nasbench1shot1.runs.folder import SUMMARY
-from nasbench1shot1.tuning.engine.extra import require_extra
 from nasbench1shot1.tuning.engine.interfaces import USUAL_PACE, Evaluate, Pace, Say, silent
 
 PATIENCE = 600.0  # seconds

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from hpbandster.core.dispatcher import Job
 from hpbandster.optimizers.config_generators.random_sampling import RandomSampling
 
-from nasbench1shot1.tuning.engine.generator import Configured, Proposed, random_configuration, random_state
-from nasbench1shot1.tuning.engine.trial import ConfigurationId
+from nasbench1shot1.proposers.configurations import ConfigurationId
+from nasbench1shot1.proposers.generator import Configured, Proposed, random_configuration, random_state
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace

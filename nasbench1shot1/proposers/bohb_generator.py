@@ -32,15 +32,15 @@ from hpbandster.core.dispatcher import Job
 from hpbandster.optimizers.config_generators.bohb import BOHB
 
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.tuning.engine.density import Density, log_acquisition
-from nasbench1shot1.tuning.engine.generator import (
+from nasbench1shot1.proposers.configurations import ConfigurationId, Scalar, plain
+from nasbench1shot1.proposers.density import Density, log_acquisition
+from nasbench1shot1.proposers.generator import (
     MODEL_BASED,
     Configured,
     Proposed,
     random_configuration,
     random_state,
 )
-from nasbench1shot1.tuning.engine.trial import ConfigurationId, Scalar, plain
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
@@ -71,29 +71,37 @@ class BohbGenerator(BOHB):  # type: ignore[misc]
         self.min_points_in_model = len(self.modelled) + 1
         self.configs: dict[int, list[NDArray[np.float64]]] = {}
         self.losses: dict[int, list[float]] = {}
-        self.kde_models: dict[int, dict[str, Density]] = {}
         self.observed = 0
+        self._models: dict[int, dict[str, Density]] = {}
+        self._unfitted: dict[int, int] = {}
 
     def get_config(
         self, budget: int, configuration_id: ConfigurationId, pending: Sequence[Configured] = ()
     ) -> Proposed:
         """Return the configuration with an identity. `pending` is not used."""
         rng = random_state(self.seed, *configuration_id)
-        if not self.kde_models or rng.rand() < self.random_fraction:
-            return random_configuration(self.configspace, rng)
-        return self._best_candidate(rng) or random_configuration(self.configspace, rng)
+        budgets = [budget for budget in self.losses if self._has_model(budget)]
+        if not budgets or rng.rand() < self.random_fraction:
+            return self._random(rng)
+        return self._best_candidate(self._model(max(budgets)), rng) or self._random(rng)
 
-    def _best_candidate(self, rng: np.random.RandomState) -> Proposed | None:
+    def _random(self, rng: np.random.RandomState) -> Proposed:
+        return random_configuration(self.configspace, rng)
+
+    def _best_candidate(self, models: dict[str, Density], rng: np.random.RandomState) -> Proposed | None:
         """Return the best of `num_samples` candidates that the space allows; None if it forbids ten times as many."""
-        models = self.kde_models[max(self.kde_models)]
         for _ in range(BATCHES if self.modelled else 0):
-            points = np.array([self._candidate(models["good"], rng) for _ in range(self.num_samples)])
+            points = self._candidates(models["good"], rng)
             for number in np.argsort(log_acquisition(models["good"], models["bad"], points), kind="stable"):
                 try:
                     return self._configuration(points[number]), {MODEL_BASED: True}
                 except ForbiddenValueError:
                     continue
         return None
+
+    def _candidates(self, good: Density, rng: np.random.RandomState) -> "NDArray[np.float64]":
+        """Draw points near good configurations, shape (num_samples, dimensions)."""
+        return np.array([self._candidate(good, rng) for _ in range(self.num_samples)])
 
     def _candidate(self, good: Density, rng: np.random.RandomState) -> list[float]:
         """Draw a point near a good configuration; the draws are hpbandster's, in its order."""
@@ -121,27 +129,48 @@ class BohbGenerator(BOHB):  # type: ignore[misc]
         """Return a configuration's point; NaN where a hyperparameter is inactive."""
         return np.array([_coordinate(h, configuration) for h in self.modelled])
 
-    def new_result(self, job: Job, update_model: bool = True) -> None:
-        """Add an observation and fit its budget's model; a result of None, for a diverged trial, counts as infinite."""
+    def new_result(self, job: Job) -> None:
+        """Add an observation; a result of None, for a diverged trial, counts as infinite.
+
+        The model of its budget is fitted once it is needed.
+        """
         budget, configuration = job.kwargs["budget"], job.kwargs["config"]
         self.configs.setdefault(budget, []).append(self._point(configuration))
         self.losses.setdefault(budget, []).append(np.inf if job.result is None else job.result["loss"])
         self.observed += 1
-        if update_model:
-            self._fit(budget)
+        self._unfitted[budget] = self.observed
 
-    def _fit(self, budget: int) -> None:
+    @property
+    def kde_models(self) -> dict[int, dict[str, Density]]:
+        """The densities of good and bad configurations, for every budget with enough observations."""
+        return {budget: self._model(budget) for budget in self.losses if self._has_model(budget)}
+
+    def _sizes(self, points: int) -> tuple[int, int]:
+        """Return the numbers of good and bad configurations among observed ones, at most."""
+        percents = self.top_n_percent, 100 - self.top_n_percent
+        n_good, n_bad = (max(self.min_points_in_model, percent * points // 100) for percent in percents)
+        return n_good, n_bad
+
+    def _has_model(self, budget: int) -> bool:
+        """Return whether both densities of a budget have more points than dimensions."""
+        points = len(self.losses[budget])
+        n_good, n_bad = self._sizes(points)
+        return min(n_good, n_bad, points - n_good) > len(self.modelled)
+
+    def _model(self, budget: int) -> dict[str, Density]:
+        """Return the densities of a budget, fitted to all its observations."""
+        if (observed := self._unfitted.pop(budget, None)) is not None:
+            self._models[budget] = self._fitted(budget, random_state(self.seed, _IMPUTATION, observed))
+        return self._models[budget]
+
+    def _fitted(self, budget: int, rng: np.random.RandomState) -> dict[str, Density]:
         points, order = np.array(self.configs[budget]), np.argsort(self.losses[budget], kind="stable")
-        n_good = max(self.min_points_in_model, self.top_n_percent * len(points) // 100)
-        n_bad = max(self.min_points_in_model, (100 - self.top_n_percent) * len(points) // 100)
+        n_good, n_bad = self._sizes(len(points))
         parts = {"good": points[order[:n_good]], "bad": points[order[n_good : n_good + n_bad]]}
-        if min(map(len, parts.values())) <= len(self.modelled):
-            return
-        rng = random_state(self.seed, _IMPUTATION, self.observed)
-        self.kde_models[budget] = {
-            name: Density.fit(self.impute_conditional_data(part, rng), self.vartypes, self.min_bandwidth)
-            for name, part in parts.items()
-        }
+        return {name: self._density(self.impute_conditional_data(part, rng)) for name, part in parts.items()}
+
+    def _density(self, points: "NDArray[np.float64]") -> Density:
+        return Density.fit(points, self.vartypes, self.min_bandwidth)
 
     def impute_conditional_data(
         self, array: "NDArray[np.float64]", rng: np.random.RandomState

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from hpbandster.core.dispatcher import Job
 
-from nasbench1shot1.tuning.engine.trial import ConfigurationId, Scalar, plain
+from nasbench1shot1.proposers.configurations import ConfigurationId, Scalar, plain
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace

@@ -21,10 +21,10 @@ with warnings.catch_warnings():
     from hpbandster.optimizers.config_generators.bohb import BOHB
 
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.tuning.engine import bohb_generator
-from nasbench1shot1.tuning.engine.bohb_generator import BohbGenerator
-from nasbench1shot1.tuning.engine.density import Density, log_acquisition
-from nasbench1shot1.tuning.engine.random_generator import RandomGenerator
+from nasbench1shot1.proposers import bohb_generator
+from nasbench1shot1.proposers.bohb_generator import BohbGenerator
+from nasbench1shot1.proposers.density import Density, log_acquisition
+from nasbench1shot1.proposers.random_generator import RandomGenerator
 
 
 @pytest.mark.parametrize("seed", range(6))

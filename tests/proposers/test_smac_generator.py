@@ -5,8 +5,8 @@ from ConfigSpace import Categorical, Configuration, ConfigurationSpace, Forbidde
 from configurations_of_tests import continuous_space, job, mixed_space
 from smac import MultiFidelityFacade
 
-from nasbench1shot1.tuning.engine import smac_generator
-from nasbench1shot1.tuning.engine.smac_generator import SmacGenerator
+from nasbench1shot1.proposers import smac_generator
+from nasbench1shot1.proposers.smac_generator import SmacGenerator
 
 
 def told(space, observations, seed=0, random_fraction=0.0):

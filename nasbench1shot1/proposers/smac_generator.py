@@ -34,14 +34,14 @@ from smac.model.random_forest import RandomForest
 from smac.random_design import ProbabilityRandomDesign
 from smac.runhistory import StatusType, TrialInfo, TrialValue
 
-from nasbench1shot1.tuning.engine.generator import (
+from nasbench1shot1.proposers.configurations import ConfigurationId, plain
+from nasbench1shot1.proposers.generator import (
     MODEL_BASED,
     Configured,
     Proposed,
     random_configuration,
     random_state,
 )
-from nasbench1shot1.tuning.engine.trial import ConfigurationId, plain
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace

@@ -4,11 +4,28 @@ The numbers are hpbandster's (`optimizers/bohb.py` and `optimizers/randomsearch.
 floating-point logarithm there can lose a budget, and its budgets are not whole epochs.
 """
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.runs.options import check_range, flag
+
+
+class Plan(Protocol):
+    """Which brackets there are."""
+
+    @property
+    def iterations(self) -> float:
+        """The number of brackets; it can be infinite."""
+
+    @property
+    def planned(self) -> float:
+        """The number of trials in all brackets."""
+
+    def plan(self, iteration: int) -> tuple[tuple[int, int], ...]:
+        """Return the stages of a bracket: pairs of epochs and number of configurations, in order."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +81,52 @@ class Brackets:
         """
         if self.only_maximum:
             return ((self.max_budget, self._stages),)
-        last = self._stages - 1 - iteration % self._stages
-        first = self._stages // (last + 1) * self.eta**last
-        counts = [max(first // self.eta**stage, 1) for stage in range(last + 1)]
-        return tuple(zip(self.budgets[-last - 1 :], counts, strict=True))
+        return stages_of(self.budgets, self.eta, iteration)
 
     @property
     def planned(self) -> int:
         """The number of trials of the study."""
         return sum(count for iteration in range(self.iterations) for _, count in self.plan(iteration))
+
+
+@dataclass(frozen=True)
+class EndlessBrackets:
+    """Brackets without end, over given budgets.
+
+    Attributes:
+        budgets: numbers of epochs, ascending, whatever their ratios.
+        eta: of the configurations of a stage, one in eta is promoted to the next stage.
+    """
+
+    budgets: tuple[int, ...]
+    eta: int = 3
+
+    iterations = planned = math.inf
+
+    def plan(self, iteration: int) -> tuple[tuple[int, int], ...]:
+        """Return the stages of a bracket: pairs of epochs and number of configurations, in order."""
+        return stages_of(self.budgets, self.eta, iteration)
+
+
+def stages_of(budgets: tuple[int, ...], eta: int, iteration: int) -> tuple[tuple[int, int], ...]:
+    """Return the stages of a bracket: pairs of epochs and number of configurations, in order.
+
+    The first bracket begins at the smallest budget, the next one at the second smallest, and so on, cyclically.
+    """
+    last = len(budgets) - 1 - iteration % len(budgets)
+    first = len(budgets) // (last + 1) * eta**last
+    counts = [max(first // eta**stage, 1) for stage in range(last + 1)]
+    return tuple(zip(budgets[-last - 1 :], counts, strict=True))
+
+
+@dataclass(frozen=True)
+class BracketState:
+    """A bracket that has begun.
+
+    Attributes:
+        number: 0, 1, ….
+        stages: for each stage, its epochs, the number of planned trials, and the number of finished trials.
+    """
+
+    number: int
+    stages: tuple[tuple[int, int, int], ...]

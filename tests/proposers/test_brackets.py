@@ -13,7 +13,7 @@ with warnings.catch_warnings():
     from hpbandster.optimizers.randomsearch import RandomSearch
 
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.tuning.engine.brackets import Brackets
+from nasbench1shot1.proposers.brackets import Brackets
 
 
 def hpbandsters(kind, minimum, maximum, eta, iteration):

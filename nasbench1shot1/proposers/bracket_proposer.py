@@ -1,0 +1,139 @@
+"""Hpbandster's brackets, without its threads: which trial is next, whatever generator draws the configurations."""
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from hpbandster.core.dispatcher import Job
+from hpbandster.optimizers.bohb import BOHB
+from hpbandster.optimizers.iterations import SuccessiveHalving
+
+from nasbench1shot1.proposers.brackets import BracketState, Plan
+from nasbench1shot1.proposers.configurations import ConfigurationId
+from nasbench1shot1.proposers.generator import MODEL_BASED, ConfigurationGenerator, Configured, Proposed
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+FIRST: ConfigurationId = (0, 0, 0)
+"""Identity of the first configuration, which is the space's default with every tuner."""
+RUNNING = "RUNNING"
+"""hpbandster's status of a configuration whose trial has not ended."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What a tuner wants evaluated.
+
+    Attributes:
+        configuration_id, epochs: the trial.
+        configuration: what the generator returned: values of the active hyperparameters, by name.
+        model_based: whether a model proposed the configuration.
+    """
+
+    configuration_id: ConfigurationId
+    configuration: Any
+    epochs: int
+    model_based: bool
+
+
+class Bracket(SuccessiveHalving):  # type: ignore[misc]
+    """A bracket whose draws know the configuration's identity, and whose ties are won by earlier configurations.
+
+    hpbandster's sort is not stable, so that its ties depend on the processor.
+    """
+
+    def add_configuration(self, config: Any = None, config_info: Any = None) -> ConfigurationId:
+        """Add a configuration, by default a new draw, and return its identity."""
+        if config is None:
+            identity = (self.HPB_iter, self.stage, self.actual_num_configs[self.stage])
+            config, config_info = self.config_sampler(self.budgets[self.stage], identity)
+        added: ConfigurationId = super().add_configuration(config, config_info)
+        return added
+
+    def _advance_to_next_stage(self, config_ids: Any, losses: "NDArray[np.float64]") -> "NDArray[np.bool_]":
+        ranks = np.argsort(np.argsort(losses, kind="stable"), kind="stable")
+        return np.asarray(ranks < self.num_configs[self.stage])
+
+    @property
+    def state(self) -> BracketState:
+        """The numbers of trials, for a live view."""
+        finished = [sum(budget in datum.results for datum in self.data.values()) for budget in self.budgets]
+        return BracketState(self.HPB_iter, tuple(zip(self.budgets, self.num_configs, finished, strict=True)))
+
+
+class BracketProposer(BOHB):  # type: ignore[misc]
+    """hpbandster's BOHB as an ask-and-tell proposer: its brackets, without its own `run`, and any generator.
+
+    hpbandster's `Master.__init__` starts a dispatcher's threads, and its `run` waits on conditions without a time
+    limit: both are left out. Budgets and numbers of configurations come from a `Plan`.
+
+    Args:
+        brackets: the plan.
+        generator: proposes configurations.
+        default: the first configuration. Default: the generator proposes it, too.
+    """
+
+    def __init__(self, brackets: Plan, generator: ConfigurationGenerator, default: Configured | None = None) -> None:
+        self.brackets, self.config_generator, self._default = brackets, generator, default
+        self.logger = logging.getLogger(__name__)
+        self.iterations: list[Bracket] = []
+        self._unfinished: list[Bracket] = []
+        self._observed = 0
+        self._recorded: Proposal | None = None
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether every planned trial has been observed; a diverged configuration's place is filled by a new one."""
+        return self._observed >= self.brackets.planned
+
+    def get_next_iteration(self, iteration: int, iteration_kwargs: Any = None) -> Bracket:
+        """Return a new bracket."""
+        budgets, counts = zip(*self.brackets.plan(iteration), strict=True)
+        return Bracket(iteration, list(counts), list(budgets), self._draw)
+
+    def _draw(self, budget: int, identity: ConfigurationId) -> Proposed:
+        if self._recorded is not None:
+            return self._recorded.configuration, {MODEL_BASED: self._recorded.model_based}
+        if identity == FIRST and self._default is not None:
+            return self._default, {MODEL_BASED: False}
+        data = [datum for bracket in self._unfinished for datum in bracket.data.values()]
+        pending = [datum.config for datum in data if datum.status == RUNNING]
+        proposed: Proposed = self.config_generator.get_config(budget, identity, pending)
+        return proposed
+
+    def propose(self) -> Proposal | None:
+        """Return the next trial of an active bracket, or the first one of the next bracket."""
+        self._unfinished = [bracket for bracket in self._unfinished if not bracket.is_finished]
+        for bracket in self._unfinished:
+            if (run := bracket.get_next_run()) is not None:
+                identity, configuration, epochs = run
+                info = bracket.data[identity].config_info
+                return Proposal(identity, configuration, epochs, info[MODEL_BASED])
+        if len(self.iterations) == self.brackets.iterations:
+            return None
+        self.iterations.append(self.get_next_iteration(len(self.iterations)))
+        self._unfinished.append(self.iterations[-1])
+        return self.propose()
+
+    def repeat(self, recorded: Proposal) -> Proposal | None:
+        """Propose again; a new configuration is the recorded one instead of a draw."""
+        self._recorded = recorded
+        try:
+            return self.propose()
+        finally:
+            self._recorded = None
+
+    def observe(self, configuration_id: ConfigurationId, epochs: int, loss: float | None) -> None:
+        """Register a loss with the trial's bracket and the generator, which see nothing else of the outcome."""
+        bracket = self.iterations[configuration_id[0]]
+        job = Job(configuration_id, config=bracket.data[configuration_id].config, budget=epochs)
+        job.result = None if loss is None else {"loss": loss, "info": {}}
+        bracket.register_result(job)
+        self.config_generator.new_result(job)
+        self._observed += 1
+
+    def brackets_begun(self) -> tuple[BracketState, ...]:
+        """Return the brackets that have begun."""
+        return tuple(bracket.state for bracket in self.iterations)

@@ -1,0 +1,103 @@
+"""BOHB's configuration generator for spaces of independent categorical hyperparameters, vectorized.
+
+It draws from the distributions of `BohbGenerator` and evaluates the same densities, but in another order of random
+numbers, so that single proposals differ. On s1 with 200 observations, a proposal takes an eighth of the time.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from ConfigSpace.hyperparameters import CategoricalHyperparameter
+
+from nasbench1shot1.proposers.bohb_generator import BohbGenerator
+from nasbench1shot1.proposers.density import Density
+from nasbench1shot1.proposers.generator import MODEL_BASED, Proposed
+
+if TYPE_CHECKING:
+    from ConfigSpace import ConfigurationSpace
+    from numpy.typing import NDArray
+
+
+def is_categorical(space: "ConfigurationSpace") -> bool:
+    """Return whether all hyperparameters are categorical with equal weights, unconditional and free to combine."""
+    restricted = bool(space.conditions) or bool(space.forbidden_clauses)
+    return not restricted and all(
+        isinstance(h, CategoricalHyperparameter) and len(set(h.probabilities)) == 1 for h in space.values()
+    )
+
+
+class CategoricalGenerator(BohbGenerator):
+    """Proposes configurations by kernel densities; for spaces that `is_categorical` accepts.
+
+    Args:
+        space: the configurations.
+        seed: seed of all draws.
+        num_samples: candidates per proposal.
+    """
+
+    def __init__(self, space: "ConfigurationSpace", seed: int, num_samples: int = 64) -> None:
+        super().__init__(space, seed, num_samples)
+        hyperparameters: list[Any] = list(self.configspace.values())
+        self._choices = [(h.name, list(h.choices)) for h in hyperparameters]
+        self._levels = np.array([len(choices) for _, choices in self._choices])
+        self._varies = self._levels > 1
+        self._places = [
+            (name, {choice: place for place, choice in enumerate(choices)})
+            for name, choices in self._choices
+            if len(choices) > 1
+        ]
+
+    def _random(self, rng: np.random.RandomState) -> Proposed:
+        return self._named((rng.rand(len(self._levels)) * self._levels).astype(int).tolist()), {MODEL_BASED: False}
+
+    def _named(self, places: list[int]) -> dict[str, Any]:
+        return {name: choices[place] for (name, choices), place in zip(self._choices, places, strict=True)}
+
+    def _candidates(self, good: Density, rng: np.random.RandomState) -> "NDArray[np.float64]":
+        shape = self.num_samples, len(self.vartypes)
+        centres = good.data[rng.randint(0, len(good.data), self.num_samples)]
+        anywhere = np.floor(rng.rand(*shape) * self.vartypes)
+        return np.where(rng.rand(*shape) < 1 - good.bw, centres, anywhere)
+
+    def _configuration(self, point: "NDArray[np.float64]") -> dict[str, Any]:
+        places = np.zeros(len(self._levels), int)
+        places[self._varies] = point
+        return self._named(places.tolist())
+
+    def _point(self, configuration: dict[str, Any]) -> "NDArray[np.float64]":
+        return np.array([places[configuration[name]] for name, places in self._places], float)
+
+    def _density(self, points: "NDArray[np.float64]") -> Density:
+        return CategoricalDensity.fit(points, self.vartypes, self.min_bandwidth)
+
+    def impute_conditional_data(
+        self, array: "NDArray[np.float64]", rng: np.random.RandomState
+    ) -> "NDArray[np.float64]":
+        """Return the array: no value is ever missing."""
+        return array
+
+
+@dataclass(frozen=True, eq=False)
+class CategoricalDensity(Density):
+    """A density over categories only, whose kernels are summed by a matrix product of one-hot encodings."""
+
+    def log_pdf(self, points: "NDArray[np.float64]") -> "NDArray[np.float64]":
+        """Return the logarithm of the density at points of shape (points, dimensions)."""
+        weights, base = self._kernels
+        kernels = self._one_hot(points) @ weights + base
+        return np.asarray(np.log(np.exp(kernels).mean(axis=1)))
+
+    @cached_property
+    def _kernels(self) -> "tuple[NDArray[np.float64], float]":
+        """What equal categories add to the logarithm of each point's kernel, and the logarithm if none is equal."""
+        same, other = self._category_logs
+        gain = np.repeat(same - other, self.levels)
+        return (self._one_hot(self.data) * gain).T, float(other.sum())
+
+    def _one_hot(self, points: "NDArray[np.float64]") -> "NDArray[np.float64]":
+        ends = np.cumsum(self.levels)
+        encoded = np.zeros((len(points), ends[-1]))
+        np.put_along_axis(encoded, points.astype(int) + (ends - self.levels), 1.0, axis=1)
+        return encoded

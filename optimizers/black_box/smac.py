@@ -1,0 +1,85 @@
+"""SMAC: Bayesian optimization with a random forest, which trains its incumbent several times.
+
+Source: Hutter, Hoos and Leyton-Brown, Sequential Model-Based Optimization for General Algorithm Configuration (LION
+2011); Lindauer et al., SMAC3 (JMLR 2022). The settings are those of run_smac.py of NAS-Bench-101's authors.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer, Query
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.hyperparameters import Hyperparameters
+from nasbench1shot1.optimizers.black_box.hyperband import ATTEMPTS, WORST_ERROR
+from nasbench1shot1.proposers.extra import require_extra
+from nasbench1shot1.runs.options import Range
+
+if TYPE_CHECKING:
+    from smac.runhistory import TrialInfo
+
+
+@dataclass(frozen=True, kw_only=True)
+class SMACHyperparameters(Hyperparameters):
+    """The options of SMAC."""
+
+    trees: Annotated[int, Range(1)] = 10
+    """Number of trees of the random forest."""
+    random_fraction: Annotated[float, Range(0, 1)] = 0.33
+    """Fraction of configurations that are drawn at random."""
+    configuration_trainings: Annotated[int, Range(1)] = 4
+    """Largest number of trainings of one configuration: SMAC trains its incumbent again to learn its mean."""
+    challengers: Annotated[int, Range(1)] = 5000
+    """Number of random configurations that the acquisition function ranks for each proposal."""
+
+
+class SMAC(BlackBoxOptimizer):
+    """SMAC3 with ask and tell: forest, expected improvement, local search and its own intensifier.
+
+    Before each new configuration, the incumbent is trained once more, up to `configuration_trainings` times. A new
+    configuration that is not worse than the incumbent after its first training is trained 2 and then 4 times. The
+    forest is fitted to mean errors, and fitted again for each new configuration.
+
+    A configuration that is not in the space gets the error 1 at no cost, as in NAS-Bench-101's published script.
+    `ask` returns None once every configuration was proposed.
+
+    Raises:
+        UserError: the extra [tune] is not installed.
+    """
+
+    Hyperparameters = SMACHyperparameters
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        require_extra("smac", "SMAC")
+        from nasbench1shot1.proposers.smac_asking import AskedFacade
+
+        own = self.hyperparameters
+        self._facade = AskedFacade(
+            self.space.configuration_space(),
+            seed=int(self.rng.integers(2**31)),
+            trees=own.trees,
+            random_fraction=own.random_fraction,
+            most_trainings=own.configuration_trainings,
+            challengers=own.challengers,
+        )
+        self._running: list[tuple[Query, TrialInfo]] = []
+
+    def ask(self) -> Query | None:
+        """Return the next training: of a new configuration, of one that may be better, or of the incumbent."""
+        for _ in range(ATTEMPTS):
+            if (trial := self._facade.ask()) is None:
+                return None
+            try:
+                arch = self.space.from_configuration(trial.config)
+            except InvalidInputError:
+                self._facade.tell(trial, WORST_ERROR)
+                continue
+            query = self.query(arch)
+            self._running.append((query, trial))
+            return query
+        raise InvalidInputError(f"{ATTEMPTS:,} configurations in a row are not in {self.space.name}: use another space")
+
+    def tell(self, query: Query, validation_error: float, seconds: float) -> None:
+        """Tell SMAC a validation error; of equal queries, the earliest has ended."""
+        place = next(place for place, (running, _) in enumerate(self._running) if running == query)
+        self._facade.tell(self._running.pop(place)[1], validation_error)

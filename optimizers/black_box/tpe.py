@@ -1,0 +1,72 @@
+"""TPE: tree-structured Parzen estimators of good and of bad configurations, one choice at a time.
+
+Source: Bergstra et al., Algorithms for Hyper-Parameter Optimization (NeurIPS 2011), section 4, as implemented
+by Optuna. The published scripts of NAS-Bench-101 and NAS-Bench-1Shot1 use hyperopt, which is not maintained.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer, Query
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.hyperparameters import Hyperparameters
+from nasbench1shot1.optimizers.black_box.hyperband import ATTEMPTS, WORST_ERROR
+from nasbench1shot1.proposers.extra import require_extra
+from nasbench1shot1.runs.options import Range
+
+if TYPE_CHECKING:
+    from optuna.trial import Trial
+
+
+@dataclass(frozen=True, kw_only=True)
+class TPEHyperparameters(Hyperparameters):
+    """The options of TPE."""
+
+    startup_trainings: Annotated[int, Range(0)] = 20
+    """Number of random configurations at the beginning (hyperopt's default)."""
+    candidates: Annotated[int, Range(1)] = 24
+    """Number of candidates per choice, of which the best is proposed (hyperopt's default)."""
+
+
+class TPE(BlackBoxOptimizer):
+    """Optuna's TPE sampler, univariate as hyperopt's.
+
+    Every choice of `configuration_space()` is a categorical parameter. Optuna and hyperopt differ in which
+    configurations count as good, and in the weights of old ones; docs/black_box_methods.md has both.
+
+    A configuration that is not in the space gets the error 1 at no cost, as in NAS-Bench-101's published script.
+
+    Raises:
+        UserError: the extra [tune] is not installed.
+        InvalidInputError: a hyperparameter of the space is not categorical.
+    """
+
+    Hyperparameters = TPEHyperparameters
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        require_extra("optuna", "TPE")
+        from nasbench1shot1.proposers.tpe_asking import categorical_distributions, tpe_study
+
+        own, seed = self.hyperparameters, int(self.rng.integers(2**32))
+        self._choices = categorical_distributions(self.space.configuration_space())
+        self._study = tpe_study(seed, own.startup_trainings, own.candidates)
+        self._running: list[tuple[Query, Trial]] = []
+
+    def ask(self) -> Query:
+        """Return the next configuration's training."""
+        for _ in range(ATTEMPTS):
+            trial = self._study.ask(self._choices)
+            try:
+                query = self.query(self.space.from_configuration(trial.params))
+            except InvalidInputError:
+                self._study.tell(trial, WORST_ERROR)
+                continue
+            self._running.append((query, trial))
+            return query
+        raise InvalidInputError(f"{ATTEMPTS:,} configurations in a row are not in {self.space.name}: use another space")
+
+    def tell(self, query: Query, validation_error: float, seconds: float) -> None:
+        """Tell Optuna a validation error; of equal queries, the earliest has ended."""
+        place = next(place for place, (running, _) in enumerate(self._running) if running == query)
+        self._study.tell(self._running.pop(place)[1], validation_error)
