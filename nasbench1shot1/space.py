@@ -123,6 +123,20 @@ class SearchSpace(Configurable):
         """
         return self.mutate(arch, rng)
 
+    def mutate_each(self, arch: Architecture, probability: float, rng: np.random.Generator) -> Architecture | None:
+        """Change every choice (`variables`) independently with a probability, each to a uniform other value.
+
+        The result can equal `arch`. Returns None if the result is not in the space: draw again then. Raises
+        InvalidInputError if `arch` is not in the space.
+        """
+        levels, values = self.variables(), self.values_of(arch)
+        draws = rng.random(len(levels)).tolist()
+        child = [_moved(v, n, draw / probability) for v, n, draw in zip(values, levels, draws, strict=True)]
+        try:
+            return self.from_values(child)
+        except InvalidInputError:
+            return None
+
     def without_loose_ends(self, arch: Architecture) -> Architecture:
         """Return the architecture of the kind "no_loose_ends" with the same live part.
 
@@ -149,6 +163,14 @@ class SearchSpace(Configurable):
         if not 0 <= number < len(self):
             raise IndexError(f"{self.name} has architectures 0 to {len(self) - 1}, not {number}")
         return number
+
+
+def _moved(value: int, levels: int, draw: float) -> int:
+    """Return another value, uniformly, if `draw` is below 1; it then decides which one."""
+    if draw >= 1 or levels == 1:
+        return value
+    other = int(draw * (levels - 1))
+    return other + (other >= value)
 
 
 class OneShotSpace(SearchSpace):

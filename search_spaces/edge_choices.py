@@ -71,13 +71,42 @@ class EdgeChoices(SearchSpace):
         keeps invalid children in the population, with an error of 1 and no cost; here, a change that gives an invalid
         encoding is drawn again. Raises InvalidInputError as `index` does.
         """
-        arch = member(self, arch)
-        mask, n_choices = mask_of(arch.parents), self.n_blocks + n_edges(self.n_vertices)
-        while (choice := int(rng.random() * n_choices)) >= self.n_blocks:
-            if self.has_graph(flipped := mask ^ 1 << choice - self.n_blocks):
+        arch, mask = self._with_mask(arch)
+        n_blocks, n_choices = self.n_blocks, self._n_choices
+        while (choice := int(rng.random() * n_choices)) >= n_blocks:
+            if self.has_graph(flipped := mask ^ 1 << choice - n_blocks):
                 return self._with_graph(arch, flipped)
         number = choice * (N_OPERATIONS - 1) + int(rng.random() * (N_OPERATIONS - 1))
         return self._with_another_operation(arch, number)
+
+    def mutate_each(self, arch: Architecture, probability: float, rng: np.random.Generator) -> CellArchitecture | None:
+        """Change every choice independently, as `SearchSpace.mutate_each` does, but without values."""
+        arch, mask = self._with_mask(arch)
+        n_blocks, operations = self.n_blocks, arch.operations
+        for place, draw in enumerate(rng.random(self._n_choices).tolist()):
+            if draw >= probability:
+                continue
+            if place >= n_blocks:
+                mask ^= 1 << place - n_blocks
+            else:  # the draw also selects one of the two other operations
+                number = place * (N_OPERATIONS - 1) + int(draw / probability * (N_OPERATIONS - 1))
+                operations = with_another_operation(operations, number, N_OPERATIONS)
+        if not self.has_graph(mask):
+            return None
+        return CellArchitecture.unchecked(self.name, parents_of(mask, self.n_vertices), operations)
+
+    def _with_mask(self, arch: Architecture) -> tuple[CellArchitecture, int]:
+        """Return an architecture of this space and its mask; raises InvalidInputError as `index` does."""
+        if isinstance(arch, CellArchitecture) and arch.space == self.name and len(arch.operations) == self.n_blocks:
+            mask = mask_of(arch.parents)
+            if self.has_graph(mask):
+                return arch, mask
+        arch = member(self, arch)
+        return arch, mask_of(arch.parents)
+
+    @cached_property
+    def _n_choices(self) -> int:
+        return self.n_blocks + n_edges(self.n_vertices)
 
     def _with_graph(self, arch: CellArchitecture, mask: int) -> CellArchitecture:
         return CellArchitecture.unchecked(self.name, parents_of(mask, self.n_vertices), arch.operations)

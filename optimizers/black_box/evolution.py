@@ -57,26 +57,27 @@ class Evolution(BlackBoxOptimizer):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.population: MutableSequence[Individual] = deque()
+        self._size, self._tournament = self.hyperparameters.population, self.hyperparameters.tournament
+        self._probability = min(self.hyperparameters.mutation_rate / len(self.space.variables()), 1.0)
         self._asked = 0
 
     def ask(self) -> Query:
         """Return a random architecture while the first population is incomplete, else a mutated parent."""
         self._asked += 1
-        if self._asked <= self.hyperparameters.population or not self.population:
+        if self._asked <= self._size or not self.population:
             return self.query(self.space.sample(self.rng))
         return self.query(self.mutated(self.parent()))
 
     def tell(self, query: Query, validation_error: float, seconds: float) -> None:
         """Add an individual; if the population is too large, remove one."""
         self.population.append(Individual(validation_error, query.architecture))
-        if len(self.population) > self.hyperparameters.population:
+        if len(self.population) > self._size:
             self.remove()
 
     def parent(self) -> Architecture:
         """Return the best of a tournament; of equals, the one that was drawn first."""
         size, population = len(self.population), self.population
-        draws = self.rng.random(self.hyperparameters.tournament)
-        sampled = [population[place] for place in (draws * size).astype(int).tolist()]
+        sampled = [population[int(draw * size)] for draw in self.rng.random(self._tournament).tolist()]
         best: Individual = min(sampled, key=_error)
         return best.architecture
 
@@ -94,15 +95,9 @@ class Evolution(BlackBoxOptimizer):
 
         The result can equal the parent.
         """
-        levels, values = self.space.variables(), self.space.values_of(arch)
-        probability = min(self.hyperparameters.mutation_rate / len(levels), 1.0)
         for _ in range(ATTEMPTS):
-            draws = self.rng.random(len(levels)).tolist()
-            child = [_changed(v, n, draw / probability) for v, n, draw in zip(values, levels, draws, strict=True)]
-            try:
-                return self.space.from_values(child)
-            except InvalidInputError:  # nb101 has combinations that are not valid
-                continue
+            if (child := self.space.mutate_each(arch, self._probability, self.rng)) is not None:
+                return child
         raise InvalidInputError(
             f"no mutation of '{arch}' with a rate of {self.hyperparameters.mutation_rate:g} is in {self.space.name}: "
             "lower --mutation-rate"
@@ -131,11 +126,3 @@ class NonRegularizedEvolution(Evolution):
 
 def _error(individual: Individual) -> float:
     return individual.validation_error
-
-
-def _changed(value: int, levels: int, draw: float) -> int:
-    """Return another value, uniformly, if `draw` is below 1; it then decides which one."""
-    if draw >= 1 or levels == 1:
-        return value
-    other = int(draw * (levels - 1))
-    return other + (other >= value)
