@@ -23,8 +23,14 @@ DATA_SETS = ("cifar100", "ImageNet16-120")
 LAST = 10
 
 
+def method(run):
+    """Return the optimizer, with the learning rate of Λ if it is not the paper's."""
+    rate = run.config.get("architecture_learning_rate", 3e-4)
+    return run.config["optimizer"] + ("" if rate == 3e-4 else f" (learning rate of Λ {rate:g})")
+
+
 def name(run):
-    return f"{run.config['optimizer']}, seed {run.config['seed']}"
+    return f"{method(run)}, seed {run.config['seed']}"
 
 
 def counts_of(run):
@@ -49,9 +55,9 @@ def draw(runs):
     figure = Figure(figsize=(7.2, 5.6), layout="constrained", dpi=150)
     FigureCanvasAgg(figure)
     above, below = figure.subplots(2, sharex=True, height_ratios=[3, 1])
-    colours = dict(zip(dict.fromkeys(run.config["optimizer"] for run in runs), COLOURS, strict=False))
+    colours = dict(zip(dict.fromkeys(method(run) for run in runs), COLOURS, strict=False))
     for run in runs:
-        style = {"color": colours[run.config["optimizer"]], "linestyle": ("-", "--", ":")[run.config["seed"] % 3]}
+        style = {"color": colours[method(run)], "linestyle": ("-", "--", ":")[run.config["seed"] % 3]}
         epochs = run.metrics["epoch"]
         above.plot(epochs, 100 * run.metrics["test_regret"], linewidth=1.5, label=name(run), **style)
         below.plot(epochs, counts_of(run)["skip_connect"], linewidth=1.5, drawstyle="steps-mid", **style)
