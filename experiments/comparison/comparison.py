@@ -41,10 +41,9 @@ class Contender:
         return provenance(pandas.Series([repetition.measured for repetition in self.repetitions]))
 
     def at(self, moment: float) -> Floats:
-        """Return the test regret of each repetition at an epoch or second, without those that have no result then."""
+        """Return the test regret of each repetition at an epoch or second; empty if one of them has no result then."""
         found = np.array([repetition.held(np.array([moment]))[0] for repetition in self.repetitions])
-        known: Floats = found[~np.isnan(found)]
-        return known
+        return np.empty(0) if np.isnan(found).any() else found  # those with an early result are not a fair sample
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +84,8 @@ class Comparison:
 
         Columns: label, kind, optimizer, folder, n (number of searches with a result), finished, source (measured or
         predicted), final_mean, final_std (n - 1; NaN for one search), final_median and final_best (of the test regrets
-        of the results). Over simulated time also common_seconds (the last time that all curves have), common_n
-        (searches with a result by then), common_mean and common_std.
+        of the results). Over simulated time also common_seconds (the last time that all curves have), common_mean and
+        common_std (of the regrets at that time; NaN if a search has no result by then).
         """
         return pandas.DataFrame([self._row(contender) for contender in self.contenders])
 
@@ -103,10 +102,8 @@ class Comparison:
         }
         row |= {f"final_{name}": value for name, value in _statistics(contender.final).items()}
         if self.over == SIMULATED_TIME:
-            found = contender.at(self.common_time)
-            mean_and_std = {name: value for name, value in _statistics(found).items() if name in ("mean", "std")}
-            row |= {"common_seconds": self.common_time, "common_n": len(found)}
-            row |= {f"common_{name}": value for name, value in mean_and_std.items()}
+            common = _statistics(contender.at(self.common_time))
+            row |= {"common_seconds": self.common_time} | {f"common_{name}": common[name] for name in ("mean", "std")}
         return row
 
     @cached_property

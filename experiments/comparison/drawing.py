@@ -22,7 +22,7 @@ X_LABELS = {
     SIMULATED_TIME: "simulated time: search, and training of the architecture found [s]",
 }
 MOST_BANDS = 5
-"""Largest number of curves whose spread is drawn; more bands would hide the curves."""
+"""Largest number of bands that are drawn; more would hide the curves."""
 WIDTH = 120
 """Characters of a caption's line."""
 
@@ -52,7 +52,7 @@ def draw_comparison(comparison: Comparison, axes: "Axes") -> "Axes":
     """
     curves, is_log = comparison.curves, comparison.over == SIMULATED_TIME
     floor = _floor(list(curves.values())) if is_log else 0.0
-    has_bands = len(curves) <= MOST_BANDS
+    has_bands = _has_bands(comparison)
     drawn = styles([contender.entry.optimizer for contender in comparison.contenders])
     for contender, style in zip(comparison.contenders, drawn, strict=True):
         label = _legend_text(contender.label, len(contender.repetitions), contender.entry.progress is not None)
@@ -138,8 +138,8 @@ def _bands(comparison: Comparison) -> str:
     counts = [len(contender.repetitions) for contender in comparison.contenders if len(contender.repetitions) > 1]
     if not counts:
         return "One run per curve."
-    if len(comparison.contenders) > MOST_BANDS:
-        return f"Lines: means over n runs; spreads are not drawn for more than {counted(MOST_BANDS, 'curve')}."
+    if not _has_bands(comparison):
+        return f"Lines: means over n runs; spreads are drawn for at most {counted(MOST_BANDS, 'curve')}."
     kinds = [
         *(["25 % and 75 % quantiles"] if max(counts) >= QUARTILES_FROM else []),
         *(["minimum to maximum"] if min(counts) < QUARTILES_FROM else []),
@@ -147,6 +147,10 @@ def _bands(comparison: Comparison) -> str:
     if len(kinds) == 1:
         return f"Lines: means over n runs; bands: {kinds[0]}."
     return f"Lines: means over n runs; bands: {kinds[0]} (n ≥ {QUARTILES_FROM}), {kinds[1]} (fewer runs)."
+
+
+def _has_bands(comparison: Comparison) -> bool:
+    return sum(len(contender.repetitions) > 1 for contender in comparison.contenders) <= MOST_BANDS
 
 
 def _has_zero(comparison: Comparison) -> bool:

@@ -62,7 +62,7 @@ def in_words(first: str, second: str, a12: float) -> str:
     better, worse, share = (first, second, a12) if a12 >= 0.5 else (second, first, 1 - a12)
     if share == 0.5:
         return f"{first} and {second} are equally likely to be better"
-    return f"{better} is better than {worse} in {100 * share:.0f} % of pairs: {effect(a12)}"
+    return f"{better} is better than {worse} in {100 * share:.0f} % of pairs: a {effect(a12)} effect"
 
 
 def holm(p: Sequence[float] | Floats) -> Floats:

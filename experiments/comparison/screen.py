@@ -19,6 +19,8 @@ def show(comparison: Comparison, files: Sequence[Path], console: Console) -> Non
     """Print the table, the rank tests, and where the files are."""
     say = sayer(console)
     console.print(_results(comparison))
+    if comparison.over == SIMULATED_TIME and comparison.results["common_mean"].isna().any():
+        say(f"–: not all searches have a result after {comparison.common_time:,.0f} s.")
     if text := unfinished(comparison):
         say(text)
     if len(comparison.rank_tests):
@@ -44,7 +46,7 @@ def _results(comparison: Comparison) -> Screen:
         screen.add_column(f"after {comparison.common_time:,.0f} s", justify="right", no_wrap=True)
     for row in comparison.results.to_dict("records"):
         final = [_spread(row, "final"), *(_number(row[f"final_{name}"]) for name in ("median", "best"))]
-        common = [_spread(row, "common") if row["common_n"] else "–"] if is_simulated else []
+        common = ["–" if pandas.isna(row["common_mean"]) else _spread(row, "common")] if is_simulated else []
         screen.add_row(row["label"], row["kind"], row["optimizer"], f"{row['n']:,}", *final, *common)
     return screen
 

@@ -112,8 +112,26 @@ def test_the_common_time_is_the_earliest_end_of_a_curve(everything, folder):
     assert set(results["common_seconds"]) == {min(ends)}
     found = nb.open_run(folder / "random").trajectory
     known = found[found["simulated_seconds"] <= min(ends)].groupby("repeat")["test_regret"].last()
-    assert results.loc["random", "common_n"] == len(known)
-    assert results.loc["random", "common_mean"] == pytest.approx(known.mean(), nan_ok=True)
+    expected = known.mean() if len(known) == 5 else np.nan
+    assert results.loc["random", "common_mean"] == pytest.approx(expected, nan_ok=True)
+    final = nb.load_run(folder / "one").lines
+    assert results.loc["gdas", "common_mean"] == regret_at(final, min(ends))
+
+
+def test_the_common_time_of_black_box_studies(folder):
+    found = compare_runs([folder / "random", folder / "evolution"])
+    results = found.results.set_index("label")
+    common = max(line["simulated_seconds"] for line in nb.open_run(folder / "random").lines)
+    assert set(results["common_seconds"]) == {common}
+    rows = nb.open_run(folder / "evolution").trajectory
+    known = rows[rows["simulated_seconds"] <= common].groupby("repeat")["test_regret"].last()
+    assert len(known) == 12
+    assert results.loc["regularized-evolution", "common_mean"] == pytest.approx(known.mean())
+    assert results.loc["regularized-evolution", "common_std"] == pytest.approx(known.std())
+    (end, at_common) = found.rank_tests.itertuples()
+    assert (end.moment, at_common.moment) == ("end", "common time")
+    first = nb.open_run(folder / "random").final["test_regret"]
+    assert at_common.p == mannwhitneyu(first, known, alternative="two-sided").pvalue
 
 
 def test_regrets_on_another_table_are_those_of_that_table(folder, everything):
@@ -138,6 +156,14 @@ def test_a_curve_with_many_changes_is_drawn_at_fewer_moments():
     frame = curve([Repetition(at, 1 / at, 5_000.0, 1 / at[-1], 1.0)], "simulated-time")
     assert len(frame) <= MOST_POINTS and (frame["at"].iloc[0], frame["at"].iloc[-1]) == (1.0, 5_000.0)
     np.testing.assert_allclose(frame["mean"], 1 / np.minimum(np.floor(frame["at"]), 4_999))
+
+
+def test_a_moment_before_the_first_result_of_a_search_has_no_regrets(everything):
+    contender = everything.contenders[1]
+    starts = sorted(repetition.at[0] for repetition in contender.repetitions)
+    assert starts[0] < starts[-1], "one of them has a result before the others"
+    assert len(contender.at(starts[0])) == 0
+    assert len(contender.at(starts[-1])) == 3
 
 
 # Rank tests ----------------------------------------------------------------------------------------------------------
@@ -176,8 +202,8 @@ def test_an_a12_by_hand():
     (row,) = rank_tests({"a": a, "b": b}, "end").itertuples()
     assert row.a12 == pytest.approx(by_hand) == 0.74
     assert row.effect == "large"
-    assert in_words("a", "b", 0.74) == "a is better than b in 74 % of pairs: large"
-    assert in_words("a", "b", 0.4) == "b is better than a in 60 % of pairs: small"
+    assert in_words("a", "b", 0.74) == "a is better than b in 74 % of pairs: a large effect"
+    assert in_words("a", "b", 0.4) == "b is better than a in 60 % of pairs: a small effect"
     assert in_words("a", "b", 0.5) == "a and b are equally likely to be better"
     assert [effect(value) for value in (0.5, 0.57, 0.65, 0.29)] == ["negligible", "small", "medium", "large"]
 
@@ -185,9 +211,3 @@ def test_an_a12_by_hand():
 def test_equal_regrets_are_not_different():
     (row,) = rank_tests({"a": np.full(5, 0.1), "b": np.full(6, 0.1)}, "end").itertuples()
     assert (row.p, row.p_holm, row.a12, row.effect) == (1.0, 1.0, 0.5, "negligible")
-
-
-def test_simulated_time_is_tested_at_the_end_and_at_the_common_time(everything):
-    frame = everything.rank_tests
-    assert set(frame["first"]) == {"random"} and set(frame["second"]) == {"regularized-evolution"}
-    assert frame["moment"].iloc[0] == "end"
