@@ -1,6 +1,6 @@
 """From the folders or records that a user gives to the entries of a comparison, checked before anything is computed."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from nasbench1shot1.experiments.comparison.studies import BlackBoxEntry, TuningE
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.record import Run
 from nasbench1shot1.runs.opening import open_run
+from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.tuning.record import Study
 
 MOST = 10
@@ -19,17 +20,17 @@ MOST = 10
 KINDS = "searches, groups of seeds, black-box studies and tuning studies"
 
 
-def open_entries(runs: Iterable[Any]) -> list[Entry]:
+def open_entries(runs: Any) -> list[Entry]:
     """Return an entry for each run.
 
     Args:
-        runs: folders, or records as `nb.open_run` returns them.
+        runs: folders, or records as `nb.open_run` returns them; or a single one.
 
     Raises:
         InvalidInputError: no run or too many, a folder that is not a run, a run of another kind, or a run twice.
         DamagedFileError: a run's config.json is damaged.
     """
-    given = [runs] if isinstance(runs, str | Path) else list(runs)
+    given = [runs] if isinstance(runs, str | Path | RunRecord | SearchGroup) else list(runs)
     if not given:
         raise InvalidInputError(f"there is no run to compare: give at least one folder of {KINDS}")
     if len(given) > MOST:

@@ -17,6 +17,7 @@ from nasbench1shot1.experiments.comparison.entry import Repetition
 from nasbench1shot1.experiments.comparison.rank_tests import effect, holm, in_words, rank_tests
 from nasbench1shot1.experiments.comparison.searches import latest_results
 from nasbench1shot1.experiments.tuning.trajectory import trajectory
+from nasbench1shot1.files import write_json
 
 RANKS = [(50, 40, 30, 20, 10), (55, 45, 5, 15, 25), (59, 3, 33, 43, 13)]
 
@@ -149,6 +150,13 @@ def test_finished_searches_keep_their_result_and_unfinished_ones_end_the_curve()
     finished = curve([repetition(2, True), repetition(4, True)], "epochs")
     assert finished["mean"].tolist() == pytest.approx([0, 0.1, 0.2, (0.7 + 0.3) / 2, (0.7 + 0.4) / 2])
     assert curve([repetition(2, False), repetition(4, True)], "epochs")["at"].tolist() == [0, 1, 2]
+
+
+def test_a_search_that_stopped_early_ends_with_the_architecture_that_it_went_back_to(tmp_path):
+    run = make.search(tmp_path / "run", RANKS[1])
+    write_json(run.folder / "summary.json", {"searched_epochs": 4, "final_epoch": 2})
+    found = compare_runs(run)
+    assert found.results["final_mean"].item() == run.lines[2]["test_regret"] != run.lines[4]["test_regret"]
 
 
 def test_a_curve_with_many_changes_is_drawn_at_fewer_moments():
