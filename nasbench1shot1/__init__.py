@@ -24,11 +24,13 @@ if TYPE_CHECKING:
     from nasbench1shot1.errors import OutOfDomainError as OutOfDomainError
     from nasbench1shot1.errors import UserError as UserError
     from nasbench1shot1.evaluator import score as score
+    from nasbench1shot1.experiments.comparison.comparing import compare as compare
     from nasbench1shot1.experiments.correlation.correlating import correlate as correlate
     from nasbench1shot1.nasbench101.architecture import CellArchitecture as CellArchitecture
     from nasbench1shot1.nasbench101.cell import Cell as Cell
     from nasbench1shot1.nasbench201.architecture import EdgeArchitecture as EdgeArchitecture
     from nasbench1shot1.networks import build_network as build_network
+    from nasbench1shot1.one_shot_search.group import SearchGroup as SearchGroup
     from nasbench1shot1.one_shot_search.record import Run as Run
     from nasbench1shot1.one_shot_search.record import load_run as load_run
     from nasbench1shot1.one_shot_search.searching import search as search
@@ -61,10 +63,12 @@ _HOME = {
     "OneShotSpace": "space",
     "OutOfDomainError": "errors",
     "Run": "one_shot_search.record",
+    "SearchGroup": "one_shot_search.group",
     "SearchSpace": "space",
     "Supernet": "supernet",
     "Table": "tables.table",
     "UserError": "errors",
+    "compare": "experiments.comparison.comparing",
     "correlate": "experiments.correlation.correlating",
     "build_network": "networks",
     "load_run": "one_shot_search.record",

@@ -33,6 +33,7 @@ COMMANDS = {
     "tune": Command("tune an optimizer's hyperparameters with BOHB or SMAC", "tune:Tune"),
     "tune-worker": Command("join a study as a worker, from any machine that sees its folder", "tune:TuneWorker"),
     "blackbox": Command("search a table with a black-box optimizer, on a simulated clock", "blackbox:BlackBox"),
+    "compare": Command("compare runs of any kind in one figure, with a table and rank tests", "compare:Compare"),
     "reproduce": Command("reproduce a figure of NAS-Bench-1Shot1", "reproduce:Reproduce"),
     "export": Command("write a study as an Optuna journal file, for optuna-dashboard", "export:Export"),
     "space": Command("print the sizes of the search spaces and the paper's figures", "space:Space"),

@@ -123,9 +123,9 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def save_figure(figure: "Figure", path: Path) -> None:
-    """Write a figure as PNG, whole or not at all."""
+    """Write a figure in the format that the file's suffix names, such as ".png" or ".svg", whole or not at all."""
     with replacing(path) as file:
-        figure.savefig(file, format="png")
+        figure.savefig(file, format=path.suffix.removeprefix("."))
 
 
 def read_json(path: Path) -> Any:

@@ -27,6 +27,7 @@ PAGES = (
     "docs/black_box.md",
     "docs/darts.md",
     "docs/darts_second_order.md",
+    "docs/compare.md",
     "docs/gdas.md",
     "docs/jobs.md",
     "docs/nasbench201_search.md",

@@ -26,8 +26,8 @@ class Report:
     def run(self) -> None:
         """Write the report and print its summary."""
         from nasbench1shot1.experiments.rescoring import write_group_report, write_report
+        from nasbench1shot1.one_shot_search.group import SearchGroup
         from nasbench1shot1.one_shot_search.record import FIGURE, SEEDS, Run, load_run
-        from nasbench1shot1.one_shot_search.seeds import recorded_seeds
         from nasbench1shot1.registry import table_of
         from nasbench1shot1.runs.description import read_description
         from nasbench1shot1.runs.folder import CONFIG
@@ -37,7 +37,8 @@ class Report:
             self._report_other()
             return
         several = (self.folder / SEEDS).is_file()
-        folders = [self.folder / f"seed-{seed}" for seed in recorded_seeds(self.folder)] if several else [self.folder]
+        seeds = SearchGroup.open(self.folder).seeds if several else ()
+        folders = [self.folder / f"seed-{seed}" for seed in seeds] or [self.folder]
         runs = [load_run(folder) for folder in folders]
         table = load_table(self.table or table_of(runs[0].config["space"]))
         _ = [run.summary for run in runs]  # a run that is not finished says so here

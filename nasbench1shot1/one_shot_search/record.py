@@ -189,7 +189,10 @@ def load_run(folder: str | Path) -> Run:
     """
     path = as_path(folder, "folder")
     if (path / SEEDS).is_file():
-        raise InvalidInputError(f"'{path}' holds the runs of several seeds: choose one of them, such as {path}/seed-0")
+        raise InvalidInputError(
+            f"'{path}' holds the runs of several seeds: open it with nb.open_run, or choose one of them, such as "
+            f"{path}/seed-0"
+        )
     return Run.open(path)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, RunStoppedError, UserError
 from nasbench1shot1.files import save_figure, write_json
 from nasbench1shot1.ground.paths import as_path
+from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.options import SearchOptions, search_options
 from nasbench1shot1.one_shot_search.record import FIGURE, SEEDS, Run
 from nasbench1shot1.one_shot_search.searching import default_folder, resume_search, start_search
@@ -44,11 +45,6 @@ def search_seeds(
         _write_group(folder, wanted)
         runs = _run_group(folder, wanted, console)
     return _conclude(runs, folder, wanted[0], console)
-
-
-def recorded_seeds(folder: Path) -> list[int]:
-    """Return the seeds of a group; raises DamagedFileError where they cannot be read."""
-    return _recorded(folder)[0]
 
 
 def _run_group(folder: Path, wanted: Sequence[SearchOptions], console: "Console | None") -> list[Run]:
@@ -118,7 +114,8 @@ def _group_to_resume(
 ) -> tuple[Path, list[SearchOptions]]:
     if seeds or out is not None or set(given) - {"epochs"}:
         raise InvalidInputError("--resume of several seeds cannot be combined with other options, except --epochs")
-    recorded_seeds, recorded = _recorded(folder)
+    group = SearchGroup.open(folder)
+    recorded_seeds, recorded = group.seeds, group.options
     where = folder / SEEDS
     check_at_hand("optimizers", "optimizer", recorded.get("optimizer", ""), where, allow_module)
     check_at_hand("search_spaces", "space", recorded.get("space", ""), where, allow_module)
@@ -137,16 +134,3 @@ def _of_seeds(seeds: Sequence[int], recorded: dict[str, Any], where: Path) -> li
         return [search_options({**recorded, "seed": seed}) for seed in seeds]
     except InvalidInputError as error:
         raise DamagedFileError(f"{where} is damaged ({error}): restore it, or resume its runs one by one") from error
-
-
-def _recorded(folder: Path) -> tuple[list[int], dict[str, Any]]:
-    """The seeds and the shared options of a group."""
-    path = folder / SEEDS
-    if not path.is_file():
-        raise InvalidInputError(f"'{folder}' is not a group of seeds: {SEEDS} is missing")
-    recorded = read_object(path)
-    seeds, options = recorded.get("seeds"), recorded.get("options")
-    are_seeds = isinstance(seeds, list) and seeds and all(type(seed) is int and seed >= 0 for seed in seeds)
-    if not are_seeds or not isinstance(options, dict) or len(set(seeds)) < len(seeds):  # type: ignore[arg-type]
-        raise DamagedFileError(f"{path} is damaged: restore it, or resume its runs one by one")
-    return seeds, options  # type: ignore[return-value]

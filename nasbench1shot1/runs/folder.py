@@ -12,6 +12,8 @@ CONFIG, ENVIRONMENT, SUMMARY = "config.json", "environment.json", "summary.json"
 CONFIG_SPACE = "configspace.json"
 """A study's ConfigSpace, written before config.json; the name is the one that DeepCAVE expects."""
 METRICS, CHECKPOINT = "metrics.jsonl", "checkpoint.pt"
+SEEDS = "seeds.json"
+"""In the folder of a group of searches, one for each of several seeds."""
 
 
 def as_json_line(line: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.runs.description import read_description
-from nasbench1shot1.runs.record import RunRecord
+from nasbench1shot1.runs.folder import SEEDS
 
 KINDS = {
     "black-box study": "nasbench1shot1.black_box_search.record:BlackBoxStudy",
@@ -20,30 +20,36 @@ KINDS = {
     "tuning": "nasbench1shot1.tuning.record:Study",
 }
 """The record class of every kind of run, as module:class; imported when a run of the kind is opened."""
+GROUP = "nasbench1shot1.one_shot_search.group:SearchGroup"
+"""The record class of a group of seeds, whose folder has no config.json of its own."""
 
 
 def open_run(folder: str | Path) -> Any:
     """Open the folder of any kind of run for reading.
 
     Args:
-        folder: folder of a search, a training, proxy trainings, a ranking or a study.
+        folder: folder of a search, a group of seeds, a training, proxy trainings, a ranking or a study.
 
     Returns:
-        The run's record: `nb.Run` for a search, `cell_training.Training` for a training,
-        `proxy_training.ProxyTrainings` for proxy trainings, `experiments.correlation.Ranking` for a ranking,
-        `tuning.record.Study` for a tuning study,
-        `nb.BlackBoxStudy` for a black-box study.
+        The run's record: `nb.Run` for a search, `nb.SearchGroup` for a group of seeds, `cell_training.Training` for a
+        training, `proxy_training.ProxyTrainings` for proxy trainings, `experiments.correlation.Ranking` for a ranking,
+        `tuning.record.Study` for a tuning study, `nb.BlackBoxStudy` for a black-box study.
 
     Raises:
         InvalidInputError: the folder is not a run folder, or this version does not support the kind of run.
         DamagedFileError: config.json is damaged.
     """
     path = as_path(folder, "folder")
+    if (path / SEEDS).is_file():
+        return _record_class(GROUP).open(path)
     kind, _ = read_description(path)
     if kind not in KINDS:
         raise InvalidInputError(
             f"'{path}' holds a run of the kind '{kind}', which this version does not support: update nasbench1shot1"
         )
-    module, _, name = KINDS[kind].partition(":")
-    record: type[RunRecord] = getattr(import_module(module), name)
-    return record.open(path)
+    return _record_class(KINDS[kind]).open(path)
+
+
+def _record_class(reference: str) -> Any:
+    module, _, name = reference.partition(":")
+    return getattr(import_module(module), name)

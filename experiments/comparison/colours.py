@@ -1,0 +1,51 @@
+"""Colours and line styles of methods: a built-in method has the same colour in every figure."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from nasbench1shot1.experiments.tuning.trajectory_drawing import COLOURS
+
+BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK, GREY, PURPLE, BROWN = COLOURS
+METHODS = {
+    "darts": BLUE,
+    "gdas": VERMILION,
+    "pc-darts": GREEN,
+    "enas": PINK,
+    "snas": ORANGE,
+    "setn": SKY,
+    "random-ws": GREY,
+    "darts-second-order": PURPLE,
+    "random": BLACK,
+    "regularized-evolution": BROWN,
+    "non-regularized-evolution": ORANGE,
+    "reinforce": GREEN,
+    "local-search": SKY,
+    "tpe": PINK,
+    "smac": PURPLE,
+    "hyperband": GREY,
+    "bohb": VERMILION,
+}
+"""There are more methods than colours that are easy to tell apart, so some one-shot methods share one with a black-box
+optimizer. In one figure, curves of the same colour differ in line style.
+"""
+LINES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)), (0, (10, 3)))
+MARKERS = ("", "o")
+
+
+def styles(methods: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the colour, line style and marker of each curve, as arguments of `Axes.plot`.
+
+    Args:
+        methods: the name of the optimizer of each curve; at most ten. Other methods than the built-in ones get the
+            first colours that no curve has.
+    """
+    own = iter([name for name in dict.fromkeys(methods) if name not in METHODS])
+    taken = {METHODS[name] for name in methods if name in METHODS}
+    free = [*(colour for colour in COLOURS if colour not in taken), *COLOURS]
+    colours = METHODS | dict(zip(own, free, strict=False))
+    found = list[dict[str, Any]]()
+    for name in methods:
+        before = sum(style["color"] == colours[name] for style in found)
+        line, marker = LINES[before % len(LINES)], MARKERS[before // len(LINES)]
+        found.append({"color": colours[name], "linestyle": line, "marker": marker, "markersize": 3, "markevery": 0.1})
+    return found

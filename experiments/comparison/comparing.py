@@ -1,0 +1,74 @@
+"""Compare runs of any kind: `nb.compare`, and the result as frames and files."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.experiments.comparison.comparison import Comparison, Contender
+from nasbench1shot1.experiments.comparison.entries import axis_of, check_comparable, labels_of, open_entries
+from nasbench1shot1.experiments.comparison.entry import Entry, Over, Repetition
+from nasbench1shot1.tables.table import Table, load_table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def compare(
+    runs: Iterable[Any],
+    labels: Sequence[str] | None = None,
+    over: Over | None = None,
+    ax: "Axes | None" = None,
+    *,
+    table: str | Path | Table | None = None,
+) -> "Axes":
+    """Draw the test regret of several runs into one figure.
+
+    Args:
+        runs: folders, or records as `nb.open_run` returns them, of searches, groups of seeds, black-box studies and
+            tuning studies; at most ten.
+        labels: a label for each run. Default: the names of the optimizers.
+        over: "epochs", "search-time" or "simulated-time". Default: "simulated-time" if a study is among the runs, else
+            "epochs". Studies can only be drawn over simulated time.
+        ax: the axes to draw on. Default: the axes of a new figure, which has a caption.
+        table: a table, its folder or its name, to score all architectures on. Default: the recorded regrets.
+
+    Returns:
+        The axes; `axes.figure.savefig(…)` writes the figure. `compare_runs` returns the numbers.
+
+    Raises:
+        UserError: no runs, a folder that is not a run, a run twice, runs that cannot be compared, an axis that a run
+            does not have, or a table that lacks an architecture.
+    """
+    from nasbench1shot1.experiments.comparison.drawing import comparison_figure, draw_comparison
+
+    found = compare_runs(runs, labels, over, table=table)
+    if ax is not None:
+        return draw_comparison(found, ax)
+    return comparison_figure(found).axes[0]
+
+
+def compare_runs(
+    runs: Iterable[Any],
+    labels: Sequence[str] | None = None,
+    over: str | None = None,
+    *,
+    table: str | Path | Table | None = None,
+) -> Comparison:
+    """Return the curves, the table and the rank tests of several runs; arguments and errors are those of `compare`."""
+    entries = open_entries(runs)
+    names, axis = labels_of(entries, labels), axis_of(entries, over)
+    facts = check_comparable(entries, table is not None)
+    scored_on = None if table is None else table if isinstance(table, Table) else load_table(table)
+    contenders = [
+        Contender(name, entry, _repetitions(entry, axis, scored_on)) for name, entry in zip(names, entries, strict=True)
+    ]
+    facts = facts if scored_on is None else facts._replace(table=scored_on.id)
+    return Comparison(contenders, axis, facts, scored_on is not None)
+
+
+def _repetitions(entry: Entry, over: Over, table: Table | None) -> list[Repetition]:
+    found = entry.repetitions(over, table)
+    if not found:
+        raise InvalidInputError(f"'{entry.folder}' has no result yet: leave it out, or resume it")
+    return found

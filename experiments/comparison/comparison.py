@@ -1,0 +1,132 @@
+"""The result of a comparison: curves, a table of final regrets, and rank tests."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas
+
+from nasbench1shot1.experiments.comparison.curves import curve, span
+from nasbench1shot1.experiments.comparison.entry import SIMULATED_TIME, Entry, Facts, Floats, Over, Repetition
+from nasbench1shot1.experiments.comparison.rank_tests import rank_tests
+from nasbench1shot1.one_shot_search.regret_curve import provenance
+
+END, COMMON = "end", "common time"
+"""When the regrets of a rank test were taken: at the end of each run, or at the last time that all curves have."""
+
+
+@dataclass(frozen=True, eq=False)
+class Contender:
+    """A run, a group of seeds or a study with its results.
+
+    Attributes:
+        label: its name in figures and tables.
+        entry: the run.
+        repetitions: its searches that have a result; at least one.
+    """
+
+    label: str
+    entry: Entry
+    repetitions: Sequence[Repetition]
+
+    @property
+    def final(self) -> Floats:
+        """Test regret of the result of each repetition, a fraction."""
+        return np.array([repetition.final for repetition in self.repetitions])
+
+    @property
+    def source(self) -> str:
+        """Whether its regrets are "measured" or "predicted", in words."""
+        return provenance(pandas.Series([repetition.measured for repetition in self.repetitions]))
+
+    def at(self, moment: float) -> Floats:
+        """Return the test regret of each repetition at an epoch or second; empty if one of them has no result then."""
+        found = np.array([repetition.held(np.array([moment]))[0] for repetition in self.repetitions])
+        return np.empty(0) if np.isnan(found).any() else found  # those with an early result are not a fair sample
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Runs in one figure.
+
+    Attributes:
+        contenders: the runs, in the order given.
+        over: what the regrets are drawn over.
+        facts: space, data set and table of all runs.
+        is_rescored: whether all architectures were scored again on that table.
+    """
+
+    contenders: Sequence[Contender]
+    over: Over
+    facts: Facts
+    is_rescored: bool = False
+
+    @cached_property
+    def curves(self) -> dict[str, pandas.DataFrame]:
+        """The curve of each run by its label, as `curves.curve` returns it."""
+        return {contender.label: curve(contender.repetitions, self.over) for contender in self.contenders}
+
+    @property
+    def source(self) -> str:
+        """Whether the regrets are "measured" or "predicted", in words."""
+        shares = [repetition.measured for contender in self.contenders for repetition in contender.repetitions]
+        return provenance(pandas.Series(shares))
+
+    @property
+    def common_time(self) -> float:
+        """The last simulated second that all curves have."""
+        return min(span(contender.repetitions)[1] for contender in self.contenders)
+
+    @cached_property
+    def results(self) -> pandas.DataFrame:
+        """A frame with a row per run; regrets are fractions.
+
+        Columns: label, kind, optimizer, folder, n (number of searches with a result), finished, source (measured or
+        predicted), final_mean, final_std (n - 1; NaN for one search), final_median and final_best (of the test regrets
+        of the results). Over simulated time also common_seconds (the last time that all curves have), common_mean and
+        common_std (of the regrets at that time; NaN if a search has no result by then).
+        """
+        return pandas.DataFrame([self._row(contender) for contender in self.contenders])
+
+    def _row(self, contender: Contender) -> dict[str, object]:
+        entry = contender.entry
+        row: dict[str, object] = {
+            "label": contender.label,
+            "kind": entry.kind,
+            "optimizer": entry.optimizer,
+            "folder": str(entry.folder),
+            "n": len(contender.repetitions),
+            "finished": entry.progress is None,
+            "source": contender.source,
+        }
+        row |= {f"final_{name}": value for name, value in _statistics(contender.final).items()}
+        if self.over == SIMULATED_TIME:
+            common = _statistics(contender.at(self.common_time))
+            row |= {"common_seconds": self.common_time} | {f"common_{name}": common[name] for name in ("mean", "std")}
+        return row
+
+    @cached_property
+    def rank_tests(self) -> pandas.DataFrame:
+        """A frame with a row per pair of runs with at least five searches, as `rank_tests.rank_tests` returns it.
+
+        The tests compare the final regrets. Over simulated time, further rows compare the regrets at the last time that
+        all curves have. Holm's correction applies to each of the two separately.
+        """
+        frames = [rank_tests({contender.label: contender.final for contender in self.contenders}, END)]
+        if self.over == SIMULATED_TIME:
+            common = {contender.label: contender.at(self.common_time) for contender in self.contenders}
+            frames.append(rank_tests(common, COMMON))
+        return pandas.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
+
+
+def _statistics(values: Floats) -> dict[str, float]:
+    """Return mean, standard deviation (n - 1), median and minimum; NaN where there are too few values."""
+    if not len(values):
+        return dict.fromkeys(("mean", "std", "median", "best"), float("nan"))
+    return {
+        "mean": float(values.mean()),
+        "std": float(values.std(ddof=1)) if len(values) > 1 else float("nan"),
+        "median": float(np.median(values)),
+        "best": float(values.min()),
+    }

@@ -1,0 +1,157 @@
+"""The figure of a comparison: mean test regret of every run over epochs or time, with its spread."""
+
+import textwrap
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas
+
+from nasbench1shot1.experiments.comparison.colours import styles
+from nasbench1shot1.experiments.comparison.comparison import Comparison
+from nasbench1shot1.experiments.comparison.curves import QUARTILES_FROM
+from nasbench1shot1.experiments.comparison.entry import EPOCHS, SEARCH_TIME, SIMULATED_TIME
+from nasbench1shot1.wording import counted
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+X_LABELS = {
+    EPOCHS: "search epoch (0: before training)",
+    SEARCH_TIME: "search time [s]",
+    SIMULATED_TIME: "simulated time: search, and training of the architecture found [s]",
+}
+MOST_BANDS = 5
+"""Largest number of bands that are drawn; more would hide the curves."""
+WIDTH = 120
+"""Characters of a caption's line."""
+
+
+def comparison_figure(comparison: Comparison) -> "Figure":
+    """Return a figure with the curves, a legend below them, and a caption."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    rows = -(-len(comparison.contenders) // 2)
+    figure = Figure(figsize=(7.2, 4.8 + 0.18 * rows), layout="constrained", dpi=150)
+    FigureCanvasAgg(figure)
+    axes = draw_comparison(comparison, figure.add_subplot())
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2, frameon=False, fontsize=8, handlelength=3.2)
+    axes.set_title(_title(comparison), fontsize=10)
+    figure.supxlabel(caption(comparison), fontsize=6.5, color="#444444")
+    return figure
+
+
+def draw_comparison(comparison: Comparison, axes: "Axes") -> "Axes":
+    """Draw the curves with a legend; regrets in percent.
+
+    Over simulated time both axes are logarithmic, and regrets of zero lie on the lower edge.
+
+    Returns:
+        The axes.
+    """
+    curves, is_log = comparison.curves, comparison.over == SIMULATED_TIME
+    floor = _floor(list(curves.values())) if is_log else 0.0
+    has_bands = _has_bands(comparison)
+    drawn = styles([contender.entry.optimizer for contender in comparison.contenders])
+    for contender, style in zip(comparison.contenders, drawn, strict=True):
+        label = _legend_text(contender.label, len(contender.repetitions), contender.entry.progress is not None)
+        _draw(curves[contender.label], axes, {**style, "label": label}, has_bands, comparison.over, floor)
+    _label(axes, comparison, floor)
+    axes.legend(frameon=False, fontsize=8, handlelength=3.2)
+    return axes
+
+
+def _draw(
+    frame: pandas.DataFrame, axes: "Axes", style: dict[str, Any], has_band: bool, over: str, floor: float
+) -> None:
+    mean, low, high = (100 * np.maximum(frame[name], floor) for name in ("mean", "low", "high"))
+    steps = "default" if over == EPOCHS else "steps-post"
+    if len(frame) == 1:  # a line of one point would be invisible
+        style = {**style, "marker": "o"}
+    axes.plot(frame["at"], mean, linewidth=1.6, drawstyle=steps, **style)
+    if has_band and frame["repetitions"].iloc[0] > 1:
+        step: Literal["post"] | None = None if over == EPOCHS else "post"
+        axes.fill_between(frame["at"], low, high, step=step, color=style["color"], alpha=0.13, linewidth=0)
+
+
+def _floor(frames: list[pandas.DataFrame]) -> float:
+    """Return what stands for zero on a logarithmic axis: half of the smallest positive mean."""
+    means = np.concatenate([frame["mean"].to_numpy(np.float64) for frame in frames])
+    return 0.5 * float(means[means > 0].min(initial=0.01))
+
+
+def _label(axes: "Axes", comparison: Comparison, floor: float) -> None:
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+
+    source = f" ({comparison.source})"
+    axes.set_xlabel(X_LABELS[comparison.over])
+    axes.set_ylabel(f"mean test regret [%]{source}")
+    axes.grid(alpha=0.25)
+    if comparison.over == SIMULATED_TIME:
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.yaxis.set_minor_formatter(NullFormatter())
+        axes.set_ylim(bottom=100 * floor)
+    else:
+        axes.set_ylim(bottom=0)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=comparison.over == EPOCHS))
+
+
+def _legend_text(label: str, runs: int, is_unfinished: bool) -> str:
+    return f"{label} (n = {runs:,}{', unfinished' if is_unfinished else ''})"
+
+
+def _title(comparison: Comparison) -> str:
+    of = {"epochs": "search epochs", "search-time": "search time", "simulated-time": "simulated time"}[comparison.over]
+    return f"Test regret on {comparison.facts.space}, {comparison.facts.dataset}, over {of}"
+
+
+def caption(comparison: Comparison) -> str:
+    """Return the text below a figure: table, meaning of the bands, unfinished runs, and how clocks count."""
+    is_simulated = comparison.over == SIMULATED_TIME
+    sentences = [
+        f"Test regret of the preferred architecture, {comparison.source}; table {comparison.facts.table}.",
+        _bands(comparison),
+        "Clocks: a search counts its search time and one training of its result; a study adds up all its trainings."
+        if is_simulated
+        else "",
+        "Regrets of zero lie on the lower edge." if is_simulated and _has_zero(comparison) else "",
+        "All architectures were scored again; the clocks of black-box studies are as recorded."
+        if comparison.is_rescored and is_simulated
+        else "",
+        unfinished(comparison),
+    ]
+    return "\n".join(line for sentence in sentences for line in textwrap.wrap(sentence, WIDTH))
+
+
+def unfinished(comparison: Comparison) -> str:
+    """Return in a sentence which runs are unfinished, and how far they are; empty if none is."""
+    progress = [(contender.label, contender.entry.progress) for contender in comparison.contenders]
+    found = [f"{label} ({how_far})" for label, how_far in progress if how_far is not None]
+    return f"Not finished, shown as far as recorded: {'; '.join(found)}." if found else ""
+
+
+def _bands(comparison: Comparison) -> str:
+    counts = [len(contender.repetitions) for contender in comparison.contenders if len(contender.repetitions) > 1]
+    if not counts:
+        return "One run per curve."
+    if not _has_bands(comparison):
+        return f"Lines: means over n runs; spreads are drawn for at most {counted(MOST_BANDS, 'curve')}."
+    kinds = [
+        *(["25 % and 75 % quantiles"] if max(counts) >= QUARTILES_FROM else []),
+        *(["minimum to maximum"] if min(counts) < QUARTILES_FROM else []),
+    ]
+    if len(kinds) == 1:
+        return f"Lines: means over n runs; bands: {kinds[0]}."
+    return f"Lines: means over n runs; bands: {kinds[0]} (n ≥ {QUARTILES_FROM}), {kinds[1]} (fewer runs)."
+
+
+def _has_bands(comparison: Comparison) -> bool:
+    return sum(len(contender.repetitions) > 1 for contender in comparison.contenders) <= MOST_BANDS
+
+
+def _has_zero(comparison: Comparison) -> bool:
+    return any((frame["mean"] == 0).any() for frame in comparison.curves.values())

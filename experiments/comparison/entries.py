@@ -1,0 +1,131 @@
+"""From the folders or records that a user gives to the entries of a comparison, checked before anything is computed."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from nasbench1shot1.black_box_search.record import BlackBoxStudy
+from nasbench1shot1.errors import InvalidInputError, unknown_name
+from nasbench1shot1.experiments.comparison.entry import EPOCHS, OVER, SIMULATED_TIME, Entry, Facts, Over
+from nasbench1shot1.experiments.comparison.searches import SearchEntry
+from nasbench1shot1.experiments.comparison.studies import BlackBoxEntry, TuningEntry
+from nasbench1shot1.one_shot_search.group import SearchGroup
+from nasbench1shot1.one_shot_search.record import Run
+from nasbench1shot1.runs.opening import open_run
+from nasbench1shot1.runs.record import RunRecord
+from nasbench1shot1.tuning.record import Study
+
+MOST = 10
+"""Largest number of curves in a figure."""
+KINDS = "searches, groups of seeds, black-box studies and tuning studies"
+
+
+def open_entries(runs: Any) -> list[Entry]:
+    """Return an entry for each run.
+
+    Args:
+        runs: folders, or records as `nb.open_run` returns them; or a single one.
+
+    Raises:
+        InvalidInputError: no run or too many, a folder that is not a run, a run of another kind, or a run twice.
+        DamagedFileError: a run's config.json is damaged.
+    """
+    given = [runs] if isinstance(runs, str | Path | RunRecord | SearchGroup) else list(runs)
+    if not given:
+        raise InvalidInputError(f"there is no run to compare: give at least one folder of {KINDS}")
+    if len(given) > MOST:
+        raise InvalidInputError(f"{len(given)} runs are more than one figure can show: compare at most {MOST}")
+    entries = [_entry(run) for run in given]
+    _check_different(entries)
+    return entries
+
+
+def _entry(run: Any) -> Entry:
+    record = open_run(run) if isinstance(run, str | Path) else run
+    if isinstance(record, SearchGroup):
+        return SearchEntry.of_group(record)
+    if type(record) is Run:
+        return SearchEntry.of_run(record)
+    if type(record) is BlackBoxStudy:
+        return BlackBoxEntry.of(record)
+    if isinstance(record, Study):
+        return TuningEntry.of(record)
+    what = f"'{record.folder}' is a {record.KIND}" if hasattr(record, "KIND") else f"{record!r} is not a run"
+    raise InvalidInputError(f"{what}: compare takes {KINDS}")
+
+
+def _check_different(entries: Sequence[Entry]) -> None:
+    """Raise InvalidInputError if a run is given twice, alone or within its group."""
+    seen = dict[Path, Entry]()
+    for entry in entries:
+        for folder in entry.folders:
+            if other := seen.get(folder.resolve()):
+                within = (
+                    "" if folder in (entry.folder, other.folder) and entry.kind == other.kind else " with its group"
+                )
+                raise InvalidInputError(f"'{folder}' is given twice{within}: give each run once")
+        seen |= {folder.resolve(): entry for folder in entry.folders}
+
+
+def labels_of(entries: Sequence[Entry], labels: Sequence[str] | None) -> list[str]:
+    """Return the label of each entry: the given ones, or the optimizers' names, with the folders where names repeat.
+
+    Raises InvalidInputError if the number of labels is another, a label is empty, or a label repeats.
+    """
+    if labels is None:
+        return _default_labels(entries)
+    found = [str(label).strip() for label in ([labels] if isinstance(labels, str) else labels)]
+    if len(found) != len(entries):
+        raise InvalidInputError(f"--labels gives {len(found)} of {len(entries)} labels: give one for each run")
+    if not all(found) or len(set(found)) < len(found):
+        raise InvalidInputError(f"--labels '{','.join(found)}' has an empty label, or one twice: give different labels")
+    return found
+
+
+def _default_labels(entries: Sequence[Entry]) -> list[str]:
+    names = [entry.name for entry in entries]
+    for part in (lambda folder: folder.resolve().name, str):
+        names = [
+            f"{entry.name} ({part(entry.folder)})" if names.count(name) > 1 else name
+            for entry, name in zip(entries, names, strict=True)
+        ]
+    return names
+
+
+def axis_of(entries: Sequence[Entry], over: str | None) -> Over:
+    """Return what to draw regrets over: the given axis, else epochs if all runs are searches, else simulated time.
+
+    Raises InvalidInputError for an unknown axis, or one that a run does not have.
+    """
+    if over is None:
+        return EPOCHS if all(EPOCHS in entry.AXES for entry in entries) else SIMULATED_TIME
+    if over not in OVER:
+        raise unknown_name("axis", over, OVER)
+    if others := [f"'{entry.folder}' ({entry.kind})" for entry in entries if over not in entry.AXES]:
+        raise InvalidInputError(
+            f"--over {over} applies only to searches and groups of seeds: remove {', '.join(others)}, or compare with "
+            "--over simulated-time"
+        )
+    return next(axis for axis in OVER if axis == over)
+
+
+def check_comparable(entries: Sequence[Entry], is_rescored: bool) -> Facts:
+    """Return the space, the data set and the table of all runs.
+
+    Raises InvalidInputError if they differ. Different tables are allowed if all runs are scored again on one.
+    """
+    by_facts = {facts: entry for entry in reversed(entries) for facts in entry.facts}
+    first = min(entries[0].facts)
+    for part, what in (("space", "search spaces"), ("dataset", "data sets"), ("table", "tables")):
+        values = {getattr(facts, part): entry for facts, entry in by_facts.items()}
+        if len(values) > 1 and not (part == "table" and is_rescored):
+            named = ", ".join(f"{value} ('{entry.folder}')" for value, entry in sorted(values.items(), key=_name))
+            remedy = (
+                "score all on one with --table" if part == "table" else f"compare only runs on the same {what[:-1]}"
+            )
+            raise InvalidInputError(f"regrets on different {what} are not comparable, here {named}: {remedy}")
+    return first
+
+
+def _name(item: tuple[str, Entry]) -> str:
+    return item[0]

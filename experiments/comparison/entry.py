@@ -1,0 +1,125 @@
+"""What runs of every kind have in common when they are compared: a label, repetitions, and facts about their data."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Final, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.tables.table import Table
+
+Floats = NDArray[np.float64]
+Over = Literal["epochs", "search-time", "simulated-time"]
+EPOCHS: Final = "epochs"
+SEARCH_TIME: Final = "search-time"
+SIMULATED_TIME: Final = "simulated-time"
+OVER: tuple[Over, ...] = (EPOCHS, SEARCH_TIME, SIMULATED_TIME)
+
+
+class Facts(NamedTuple):
+    """What must be equal for regrets to be comparable; each is the id or name that a run records."""
+
+    space: str
+    dataset: str
+    table: str
+
+
+@dataclass(frozen=True, eq=False)
+class Repetition:
+    """The result of one search over time.
+
+    Attributes:
+        at: epochs or seconds at which the preferred architecture changes, or is recorded again; ascending, not empty.
+        regrets: test regret of the architecture from each of `at` on, a fraction; the shape of `at`.
+        end: epoch or second at which the record ends.
+        final: test regret of the result, a fraction. It holds after `end` if the search is finished.
+        measured: share of the regrets behind which a real measurement stands; else they are predicted.
+        is_finished: whether the search is finished.
+    """
+
+    at: Floats
+    regrets: Floats
+    end: float
+    final: float
+    measured: float
+    is_finished: bool = True
+
+    def held(self, times: Floats) -> Floats:
+        """Return the regret of the preferred architecture at T moments, (T,); NaN before the first result."""
+        found = np.concatenate([[np.nan], self.regrets])[np.searchsorted(self.at, times, side="right")]
+        return np.where(times > self.end, self.final, found)
+
+
+@dataclass(frozen=True, eq=False)
+class Entry(ABC):
+    """A run, a group of seeds or a study in a comparison.
+
+    Attributes:
+        folder: its folder.
+        kind: its kind in words.
+        AXES: what its regret can be drawn over.
+    """
+
+    AXES: ClassVar[tuple[Over, ...]]
+
+    folder: Path
+    kind: str
+
+    @property
+    @abstractmethod
+    def configs(self) -> Sequence[Mapping[str, Any]]:
+        """The config.json of each of its runs; at least one."""
+
+    @property
+    @abstractmethod
+    def progress(self) -> str | None:
+        """How far an unfinished run is, such as "12 of 50 epochs"; None if it is finished."""
+
+    @abstractmethod
+    def repetitions(self, over: Over, table: Table | None) -> list[Repetition]:
+        """Return the searches of the run that have a result.
+
+        Args:
+            over: one of `AXES`.
+            table: the table to score all architectures on. Default: the recorded regrets.
+
+        Raises:
+            UserError: the table lacks an architecture, or there are no test regrets or no training times.
+        """
+
+    @property
+    def folders(self) -> list[Path]:
+        """The folders of the run and of its searches, to tell whether two entries share one."""
+        return [self.folder]
+
+    @property
+    def optimizer(self) -> str:
+        """Name of the optimizer; of "module:Class" only the class."""
+        return str(self.configs[0]["optimizer"]).rpartition(":")[2]
+
+    @property
+    def name(self) -> str:
+        """The label if none is given."""
+        return self.optimizer
+
+    @property
+    def facts(self) -> set[Facts]:
+        """What the regrets refer to; one element unless searches of a group differ."""
+        return {Facts(config["space_id"], self._dataset(config), config["table_id"]) for config in self.configs}
+
+    def _dataset(self, config: Mapping[str, Any]) -> str:
+        """Return the data set of a run; the first versions recorded none and knew only CIFAR-10."""
+        return config.get("dataset") or "cifar10"
+
+    def check_known(self, what: str, values: Floats) -> Floats:
+        """Return values; raises InvalidInputError if one is NaN."""
+        if np.isnan(values).any():
+            raise InvalidInputError(
+                f"'{self.folder}' lacks {what}, because its table does not have them: score all runs on another table "
+                "with --table"
+            )
+        return values

@@ -1,0 +1,81 @@
+"""What `nb1shot1 compare` prints: the table of final regrets and the rank tests."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas
+from rich.console import Console
+from rich.table import Table as Screen
+
+from nasbench1shot1.experiments.comparison.comparison import Comparison
+from nasbench1shot1.experiments.comparison.drawing import unfinished
+from nasbench1shot1.experiments.comparison.entry import SIMULATED_TIME
+from nasbench1shot1.experiments.comparison.rank_tests import FEWEST, in_words
+from nasbench1shot1.wording import counted, percent, sayer
+
+
+def show(comparison: Comparison, files: Sequence[Path], console: Console) -> None:
+    """Print the table, the rank tests, and where the files are."""
+    say = sayer(console)
+    console.print(_results(comparison))
+    if comparison.over == SIMULATED_TIME and comparison.results["common_mean"].isna().any():
+        say(f"–: not all searches have a result after {comparison.common_time:,.0f} s.")
+    if text := unfinished(comparison):
+        say(text)
+    if len(comparison.rank_tests):
+        console.print(_tests(comparison.rank_tests))
+    if text := _left_out(comparison):
+        say(text)
+    for file in files:
+        say(f"Written: {file}")
+
+
+def _results(comparison: Comparison) -> Screen:
+    facts = comparison.facts
+    screen = Screen(
+        title=f"Test regret [%], {comparison.source}; {facts.space}, {facts.dataset}, table {facts.table}",
+        title_justify="left",
+    )
+    for name in ("label", "kind", "optimizer"):
+        screen.add_column(name, overflow="fold")
+    for name in ("n", "mean ± std", "median", "best"):
+        screen.add_column(name, justify="right", no_wrap=True)
+    is_simulated = comparison.over == SIMULATED_TIME
+    if is_simulated:
+        screen.add_column(f"after {comparison.common_time:,.0f} s", justify="right", no_wrap=True)
+    for row in comparison.results.to_dict("records"):
+        final = [_spread(row, "final"), *(_number(row[f"final_{name}"]) for name in ("median", "best"))]
+        common = ["–" if pandas.isna(row["common_mean"]) else _spread(row, "common")] if is_simulated else []
+        screen.add_row(row["label"], row["kind"], row["optimizer"], f"{row['n']:,}", *final, *common)
+    return screen
+
+
+def _spread(row: Mapping[Any, Any], moment: str) -> str:
+    mean, std = row[f"{moment}_mean"], row[f"{moment}_std"]
+    return _number(mean) if pandas.isna(std) else f"{_number(mean)} ± {_number(std)}"
+
+
+def _number(value: float) -> str:
+    return percent(value, 3).removesuffix(" %")
+
+
+def _tests(frame: pandas.DataFrame) -> Screen:
+    screen = Screen(title="Mann–Whitney U tests, two-sided, p-values with Holm's correction", title_justify="left")
+    for name in ("regret at", "result"):
+        screen.add_column(name)
+    screen.add_column("p", justify="right", no_wrap=True)
+    for row in frame.to_dict("records"):
+        words = in_words(row["first"], row["second"], row["a12"])
+        screen.add_row(row["moment"], words, f"{row['p_holm']:.2g}")
+    return screen
+
+
+def _left_out(comparison: Comparison) -> str:
+    """Return in a sentence which runs have too few searches for a rank test; empty if none has."""
+    few = [
+        f"{contender.label} ({counted(len(contender.repetitions), 'run')})"
+        for contender in comparison.contenders
+        if len(contender.repetitions) < FEWEST
+    ]
+    return f"No rank test with fewer than {FEWEST} runs on a side: {', '.join(few)}." if few else ""

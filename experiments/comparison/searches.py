@@ -1,0 +1,120 @@
+"""Searches and groups of seeds in a comparison."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.experiments.comparison.entry import (
+    EPOCHS,
+    OVER,
+    SEARCH_TIME,
+    SIMULATED_TIME,
+    Entry,
+    Floats,
+    Over,
+    Repetition,
+)
+from nasbench1shot1.experiments.rescoring import rescore
+from nasbench1shot1.one_shot_search.group import SearchGroup
+from nasbench1shot1.one_shot_search.record import Run
+from nasbench1shot1.tables.table import Table
+from nasbench1shot1.wording import counted
+
+COLUMNS = {EPOCHS: "epoch", SEARCH_TIME: "search_seconds", SIMULATED_TIME: "simulated_seconds"}
+
+
+@dataclass(frozen=True, eq=False)
+class SearchEntry(Entry):
+    """A search, or the searches of a group of seeds.
+
+    Attributes:
+        runs: the searches that have begun.
+        planned: the number of searches.
+    """
+
+    AXES = OVER
+
+    runs: Sequence[Run]
+    planned: int
+
+    @classmethod
+    def of_run(cls, run: Run) -> Self:
+        """Return the entry of a single search."""
+        return cls(run.folder, "search", [run], 1)
+
+    @classmethod
+    def of_group(cls, group: SearchGroup) -> Self:
+        """Return the entry of a group; raises InvalidInputError if none of its searches has begun."""
+        if not group.runs:
+            raise InvalidInputError(
+                f"'{group.folder}' holds no search yet: resume it with search --resume, or remove it"
+            )
+        return cls(group.folder, "group of seeds", group.runs, len(group.seeds))
+
+    @property
+    def configs(self) -> Sequence[Mapping[str, Any]]:
+        """See `Entry`."""
+        return [run.config for run in self.runs]
+
+    @property
+    def folders(self) -> list[Path]:
+        """See `Entry`."""
+        return [self.folder, *(run.folder for run in self.runs)]
+
+    @property
+    def progress(self) -> str | None:
+        """See `Entry`."""
+        running = [run for run in self.runs if not run.is_finished]
+        if self.planned == 1:
+            return _epochs(running[0]) if running else None
+        seeds = [f"seed {run.config['seed']} at {_epochs(run)}" for run in running]
+        missing = self.planned - len(self.runs)
+        return (
+            ", ".join([*seeds, *([f"{missing} of {counted(self.planned, 'seed')} not begun"] if missing else [])])
+            or None
+        )
+
+    def repetitions(self, over: Over, table: Table | None) -> list[Repetition]:
+        """See `Entry`."""
+        return [self._repetition(run, over, table) for run in self.runs if run.lines]
+
+    def _repetition(self, run: Run, over: Over, table: Table | None) -> Repetition:
+        frame = run.metrics if table is None else rescore(run, table)
+        regrets = self.check_known("test regrets", frame["test_regret"].to_numpy(np.float64))
+        at = self.check_known("training times", frame[COLUMNS[over]].to_numpy(np.float64))
+        seen = latest_results(at)
+        return Repetition(
+            at=at[seen],
+            regrets=regrets[seen],
+            end=float(at[-1]),
+            final=float(regrets[_final_epoch(run, len(frame))]),
+            measured=float(frame["test_measured"].mean()),
+            is_finished=run.is_finished,
+        )
+
+
+def latest_results(at: Floats) -> NDArray[np.bool_]:
+    """Return for each epoch whether its result is the latest of some moment, (epochs + 1,).
+
+    Over epochs and search time, it always is. Over simulated time, an epoch's result takes one training more than its
+    search. A later epoch that prefers an architecture with a shorter training can be known earlier, and hides it.
+
+    Args:
+        at: the moment at which the result of each epoch is known.
+    """
+    later = np.minimum.accumulate(at[::-1])[::-1]
+    return np.append(at[:-1] < later[1:], True)
+
+
+def _final_epoch(run: Run, lines: int) -> int:
+    """Return the epoch of a search's result: the last, unless early stopping went back to an earlier one."""
+    return int(run.summary.get("final_epoch", lines - 1)) if run.is_finished else lines - 1
+
+
+def _epochs(run: Run) -> str:
+    return f"{max(len(run.lines) - 1, 0)} of {counted(run.config['epochs'], 'epoch')}"

@@ -1,0 +1,38 @@
+"""The files of a comparison: its figure, its table and its rank tests, in a folder that is written whole."""
+
+from pathlib import Path
+from typing import Literal
+
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.experiments.comparison.comparison import Comparison
+from nasbench1shot1.experiments.comparison.drawing import comparison_figure
+from nasbench1shot1.files import check_writable, replacing_folder, save_figure
+
+Format = Literal["png", "svg", "pdf"]
+FORMATS: tuple[Format, ...] = ("png", "svg", "pdf")
+FIGURE, RESULTS, RANK_TESTS = "comparison", "comparison.csv", "rank_tests.csv"
+FILES = {RESULTS, RANK_TESTS, *(f"{FIGURE}.{suffix}" for suffix in FORMATS)}
+
+
+def check_out(out: Path) -> None:
+    """Raise UserError if a folder cannot be written, or holds something other than a comparison."""
+    check_writable(out)
+    if out.exists() and not (out.is_dir() and all(path.name in FILES and path.is_file() for path in out.iterdir())):
+        raise InvalidInputError(f"'{out}' holds something other than a comparison: choose another --out")
+
+
+def write_comparison(comparison: Comparison, out: Path, suffix: Format = "png") -> list[Path]:
+    """Write comparison.png (or .svg, .pdf), comparison.csv and rank_tests.csv into a folder; return their paths.
+
+    The folder is written whole or not at all, and replaces an earlier comparison.
+
+    Raises:
+        InvalidInputError: the folder holds something else.
+        UserError: the folder cannot be written, or the disk is full.
+    """
+    check_out(out)
+    with replacing_folder(out) as folder:
+        save_figure(comparison_figure(comparison), folder / f"{FIGURE}.{suffix}")
+        comparison.results.to_csv(folder / RESULTS, index=False)
+        comparison.rank_tests.to_csv(folder / RANK_TESTS, index=False)
+    return [out / name for name in (f"{FIGURE}.{suffix}", RESULTS, RANK_TESTS)]

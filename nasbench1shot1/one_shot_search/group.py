@@ -1,0 +1,82 @@
+"""Reading a group of searches: one search for each of several seeds, in one folder (docs/run_folder.md)."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from nasbench1shot1.errors import DamagedFileError, InvalidInputError
+from nasbench1shot1.ground.paths import as_path
+from nasbench1shot1.one_shot_search.folder import SEEDS
+from nasbench1shot1.one_shot_search.record import Run
+from nasbench1shot1.runs.folder import CONFIG, read_object
+
+if TYPE_CHECKING:
+    import pandas
+
+
+@dataclass(frozen=True, eq=False)
+class SearchGroup:
+    """Read-only view of the folder of a group of searches, which `search --seeds` writes.
+
+    Attributes:
+        folder: the folder of the group.
+        seeds: the seeds of the searches.
+        options: the options that all searches share.
+    """
+
+    folder: Path
+    seeds: tuple[int, ...]
+    options: dict[str, Any]
+
+    def __repr__(self) -> str:
+        what = f"{self.options.get('optimizer')} on {self.options.get('space')}"
+        return f"SearchGroup('{self.folder}': {what}, seeds {', '.join(map(str, self.seeds))})"
+
+    @classmethod
+    def open(cls, folder: str | Path) -> Self:
+        """Open a group's folder for reading.
+
+        Raises:
+            InvalidInputError: the folder is not that of a group of seeds.
+            DamagedFileError: seeds.json is damaged.
+        """
+        path = as_path(folder, "folder")
+        recorded = path / SEEDS
+        if not recorded.is_file():
+            raise InvalidInputError(f"'{path}' is not a group of seeds: {SEEDS} is missing")
+        content = read_object(recorded)
+        seeds, options = content.get("seeds"), content.get("options")
+        if not _are_seeds(seeds) or not isinstance(options, dict):
+            raise DamagedFileError(f"{recorded} is damaged: restore it, or resume its runs one by one")
+        return cls(path, tuple(seeds), options)  # type: ignore[arg-type]
+
+    @cached_property
+    def runs(self) -> list[Run]:
+        """The searches that have begun, in the order of `seeds`.
+
+        Raises DamagedFileError if the config.json of one is damaged.
+        """
+        folders = [self.folder / f"seed-{seed}" for seed in self.seeds]
+        return [Run.open(folder) for folder in folders if (folder / CONFIG).is_file()]
+
+    @property
+    def is_finished(self) -> bool:
+        """Return whether the searches of all seeds are finished."""
+        return len(self.runs) == len(self.seeds) and all(run.is_finished for run in self.runs)
+
+    @cached_property
+    def metrics(self) -> "pandas.DataFrame":
+        """Return a frame with a row for every epoch of every search; columns are `seed` and those of `Run.metrics`."""
+        import pandas
+
+        frames = [run.metrics.assign(seed=run.config["seed"]) for run in self.runs]
+        if not frames:
+            return Run.as_frame([]).assign(seed=pandas.Series(dtype="int64"))
+        frame = pandas.concat(frames, ignore_index=True)
+        return frame[["seed", *frame.columns.drop("seed")]]
+
+
+def _are_seeds(seeds: Any) -> bool:
+    is_list = isinstance(seeds, list) and seeds and all(type(seed) is int and seed >= 0 for seed in seeds)
+    return bool(is_list) and len(set(seeds)) == len(seeds)

@@ -1,0 +1,221 @@
+"""Curves, tables and rank tests of compared runs equal naive computations."""
+
+from itertools import product
+from pathlib import Path
+
+import compared_runs as make
+import numpy as np
+import pandas
+import pytest
+from scipy.stats import mannwhitneyu
+
+import nasbench1shot1 as nb
+from nasbench1shot1.experiments.comparison.comparing import compare_runs
+from nasbench1shot1.experiments.comparison.comparison import Comparison
+from nasbench1shot1.experiments.comparison.curves import MOST_POINTS, curve
+from nasbench1shot1.experiments.comparison.entry import Repetition
+from nasbench1shot1.experiments.comparison.rank_tests import effect, holm, in_words, rank_tests
+from nasbench1shot1.experiments.comparison.searches import latest_results
+from nasbench1shot1.experiments.tuning.trajectory import trajectory
+from nasbench1shot1.files import write_json
+
+RANKS = [(50, 40, 30, 20, 10), (55, 45, 5, 15, 25), (59, 3, 33, 43, 13)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """A search `one`, a group `seeds`, black-box studies `random` and `evolution`, and a tuning study `tuned`."""
+    out = tmp_path_factory.mktemp("runs")
+    make.search(out / "one", (40, 30, 20, 10, 0), optimizer="gdas")
+    make.group(out / "seeds", RANKS)
+    make.black_box(out / "random")
+    make.black_box(out / "evolution", "regularized-evolution", evaluations=None, seconds=3e4, repeats=12)
+    make.tuning(out / "tuned")
+    return out
+
+
+@pytest.fixture(scope="module")
+def everything(folder) -> Comparison:
+    return compare_runs([folder / name for name in ("one", "seeds", "random", "evolution", "tuned")])
+
+
+def regret_at(lines, second: float) -> float:
+    """What a search that has spent so much on searching and one training has found: the latest epoch that fits."""
+    return [line["test_regret"] for line in lines if line["simulated_seconds"] <= second][-1]
+
+
+def test_over_epochs_a_groups_curve_is_mean_minimum_and_maximum_of_its_searches(folder):
+    found = compare_runs([folder / "one", folder / "seeds"])
+    assert found.over == "epochs"
+    values = [[line["test_regret"] for line in run.lines] for run in nb.open_run(folder / "seeds").runs]
+    frame = found.curves["darts"]
+    assert frame["at"].tolist() == [0, 1, 2, 3, 4]
+    for name, naive in (("mean", np.mean), ("low", np.min), ("high", np.max)):
+        np.testing.assert_allclose(frame[name], naive(values, axis=0))
+    single = found.curves["gdas"]
+    assert single["mean"].tolist() == [line["test_regret"] for line in nb.load_run(folder / "one").lines]
+
+
+def test_over_search_time_the_last_ended_epoch_counts(folder):
+    frame = compare_runs([folder / "one"], over="search-time").curves["gdas"]
+    assert frame["at"].tolist() == [0, 10, 20, 30, 40]
+
+
+def test_over_simulated_time_a_search_shows_the_latest_epoch_that_search_and_training_allow(everything, folder):
+    runs = nb.open_run(folder / "seeds").runs
+    frame = everything.curves["darts"]
+    for row in frame.itertuples():
+        values = [regret_at(run.lines, row.at) for run in runs]
+        assert (row.mean, row.low, row.high) == pytest.approx((np.mean(values), min(values), max(values)))
+    assert frame["at"].iloc[0] == max(min(line["simulated_seconds"] for line in run.lines) for run in runs)
+
+
+def test_an_epoch_that_is_known_later_than_a_later_epoch_is_hidden():
+    assert latest_results(np.array([100.0, 60.0, 80.0, 75.0])).tolist() == [False, True, False, True]
+    assert latest_results(np.array([0.0, 1.0, 2.0])).all()
+
+
+def test_black_box_studies_keep_their_own_clock(everything, folder):
+    study = nb.open_run(folder / "evolution")
+    frame = everything.curves["regularized-evolution"]
+    assert frame["at"].iloc[-1] == 3e4 and frame["repetitions"].unique() == [12]
+    for row in frame.iloc[[0, len(frame) // 2, -1]].itertuples():
+        values = [
+            [entry[5] for entry in line["incumbents"] if entry[0] <= row.at][-1] for line in study.lines
+        ]  # simulated seconds, …, test regret
+        assert row.mean == pytest.approx(np.mean(values))
+        assert (row.low, row.high) == pytest.approx(tuple(np.quantile(values, (0.25, 0.75))))
+
+
+def test_a_tuning_study_has_one_repetition_on_its_simulated_clock(everything, folder):
+    expected = trajectory(nb.open_run(folder / "tuned").observations)
+    frame = everything.curves["darts, tuned by BOHB"]
+    assert frame["repetitions"].unique() == [1]
+    for row in frame.itertuples():
+        assert row.mean == expected.loc[expected["seconds"] <= row.at, "test_regret"].iloc[-1]
+
+
+def test_the_table_has_the_statistics_of_the_final_regrets(everything, folder):
+    row = everything.results.set_index("label").loc["random"]
+    final = nb.open_run(folder / "random").final["test_regret"]
+    assert (row["n"], row["kind"], row["source"], row["finished"]) == (5, "black-box study", "predicted", True)
+    assert (row["final_mean"], row["final_std"], row["final_median"], row["final_best"]) == pytest.approx(
+        (final.mean(), final.std(), final.median(), final.min())
+    )
+    group = everything.results.set_index("label").loc["darts"]
+    assert (group["n"], group["kind"], group["optimizer"]) == (3, "group of seeds", "darts")
+    assert np.isnan(everything.results.set_index("label").loc["gdas", "final_std"])
+
+
+def test_the_common_time_is_the_earliest_end_of_a_curve(everything, folder):
+    ends = [frame["at"].iloc[-1] for frame in everything.curves.values()]
+    results = everything.results.set_index("label")
+    assert set(results["common_seconds"]) == {min(ends)}
+    found = nb.open_run(folder / "random").trajectory
+    known = found[found["simulated_seconds"] <= min(ends)].groupby("repeat")["test_regret"].last()
+    expected = known.mean() if len(known) == 5 else np.nan
+    assert results.loc["random", "common_mean"] == pytest.approx(expected, nan_ok=True)
+    final = nb.load_run(folder / "one").lines
+    assert results.loc["gdas", "common_mean"] == regret_at(final, min(ends))
+
+
+def test_the_common_time_of_black_box_studies(folder):
+    found = compare_runs([folder / "random", folder / "evolution"])
+    results = found.results.set_index("label")
+    common = max(line["simulated_seconds"] for line in nb.open_run(folder / "random").lines)
+    assert set(results["common_seconds"]) == {common}
+    rows = nb.open_run(folder / "evolution").trajectory
+    known = rows[rows["simulated_seconds"] <= common].groupby("repeat")["test_regret"].last()
+    assert len(known) == 12
+    assert results.loc["regularized-evolution", "common_mean"] == pytest.approx(known.mean())
+    assert results.loc["regularized-evolution", "common_std"] == pytest.approx(known.std())
+    (end, at_common) = found.rank_tests.itertuples()
+    assert (end.moment, at_common.moment) == ("end", "common time")
+    first = nb.open_run(folder / "random").final["test_regret"]
+    assert at_common.p == mannwhitneyu(first, known, alternative="two-sided").pvalue
+
+
+def test_regrets_on_another_table_are_those_of_that_table(folder, everything):
+    again = compare_runs([folder / name for name in ("one", "seeds", "random", "tuned")], table="embedded")
+    assert again.is_rescored and again.facts.table == nb.load_table("embedded").id
+    for label in ("gdas", "darts", "random", "darts, tuned by BOHB"):
+        pandas.testing.assert_frame_equal(again.curves[label], everything.curves[label])
+
+
+def test_finished_searches_keep_their_result_and_unfinished_ones_end_the_curve():
+    def repetition(end: int, is_finished: bool) -> Repetition:
+        at = np.arange(end + 1.0)
+        return Repetition(at, at / 10, end, 0.7, 1.0, is_finished)
+
+    finished = curve([repetition(2, True), repetition(4, True)], "epochs")
+    assert finished["mean"].tolist() == pytest.approx([0, 0.1, 0.2, (0.7 + 0.3) / 2, (0.7 + 0.4) / 2])
+    assert curve([repetition(2, False), repetition(4, True)], "epochs")["at"].tolist() == [0, 1, 2]
+
+
+def test_a_search_that_stopped_early_ends_with_the_architecture_that_it_went_back_to(tmp_path):
+    run = make.search(tmp_path / "run", RANKS[1])
+    write_json(run.folder / "summary.json", {"searched_epochs": 4, "final_epoch": 2})
+    found = compare_runs(run)
+    assert found.results["final_mean"].item() == run.lines[2]["test_regret"] != run.lines[4]["test_regret"]
+
+
+def test_a_curve_with_many_changes_is_drawn_at_fewer_moments():
+    at = np.arange(1.0, 5_000.0)
+    frame = curve([Repetition(at, 1 / at, 5_000.0, 1 / at[-1], 1.0)], "simulated-time")
+    assert len(frame) <= MOST_POINTS and (frame["at"].iloc[0], frame["at"].iloc[-1]) == (1.0, 5_000.0)
+    np.testing.assert_allclose(frame["mean"], 1 / np.minimum(np.floor(frame["at"]), 4_999))
+
+
+def test_a_moment_before_the_first_result_of_a_search_has_no_regrets(everything):
+    contender = everything.contenders[1]
+    starts = sorted(repetition.at[0] for repetition in contender.repetitions)
+    assert starts[0] < starts[-1], "one of them has a result before the others"
+    assert len(contender.at(starts[0])) == 0
+    assert len(contender.at(starts[-1])) == 3
+
+
+# Rank tests ----------------------------------------------------------------------------------------------------------
+
+
+def test_rank_tests_are_scipys_with_holms_correction():
+    rng = np.random.default_rng(0)
+    samples = {
+        "a": rng.normal(0, 1, 8),
+        "b": rng.normal(1, 1, 9),
+        "c": rng.normal(0.5, 1, 5),
+        "few": rng.normal(size=4),
+    }
+    frame = rank_tests(samples, "end")
+    assert list(zip(frame["first"], frame["second"], strict=True)) == [("a", "b"), ("a", "c"), ("b", "c")]
+    for row in frame.itertuples():
+        first, second = samples[row.first], samples[row.second]
+        expected = mannwhitneyu(first, second, alternative="two-sided")
+        assert (row.u, row.p) == (expected.statistic, expected.pvalue)
+        assert row.a12 == pytest.approx(np.mean([a < b for a, b in product(first, second)]))
+    ordered = sorted(frame["p"])
+    naive = [min(1, ordered[0] * 3), min(1, max(ordered[0] * 3, ordered[1] * 2)), 0.0]
+    naive[2] = max(naive[1], ordered[2])
+    assert sorted(frame["p_holm"]) == pytest.approx(naive)
+
+
+def test_holm_by_hand():
+    assert holm([0.04, 0.01, 0.03]).tolist() == pytest.approx([0.06, 0.03, 0.06])
+    assert holm([]).tolist() == []
+
+
+def test_an_a12_by_hand():
+    a, b = np.array([1.0, 2, 2, 3, 5]), np.array([2.0, 3, 4, 4, 6])
+    # Lower regrets of a: 1 is below 5 of b; each 2 below 4, and ties 1; 3 below 3, and ties 1; 5 below 1.
+    by_hand = (5 + 4.5 + 4.5 + 3.5 + 1) / 25
+    (row,) = rank_tests({"a": a, "b": b}, "end").itertuples()
+    assert row.a12 == pytest.approx(by_hand) == 0.74
+    assert row.effect == "large"
+    assert in_words("a", "b", 0.74) == "a is better than b in 74 % of pairs: a large effect"
+    assert in_words("a", "b", 0.4) == "b is better than a in 60 % of pairs: a small effect"
+    assert in_words("a", "b", 0.5) == "a and b are equally likely to be better"
+    assert [effect(value) for value in (0.5, 0.57, 0.65, 0.29)] == ["negligible", "small", "medium", "large"]
+
+
+def test_equal_regrets_are_not_different():
+    (row,) = rank_tests({"a": np.full(5, 0.1), "b": np.full(6, 0.1)}, "end").itertuples()
+    assert (row.p, row.p_holm, row.a12, row.effect) == (1.0, 1.0, 0.5, "negligible")

@@ -1,0 +1,120 @@
+"""The figure, the files and the screen of a comparison."""
+
+from pathlib import Path
+
+import compared_runs as make
+import numpy as np
+import pandas
+import pytest
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+
+import nasbench1shot1 as nb
+from nasbench1shot1.cli import main
+from nasbench1shot1.experiments.comparison.colours import METHODS, styles
+from nasbench1shot1.experiments.comparison.comparing import compare_runs
+from nasbench1shot1.experiments.comparison.drawing import MOST_BANDS, caption, comparison_figure
+from nasbench1shot1.registry import BUILT_IN
+
+RANKS = [(50, 40, 30), (55, 45, 5), (59, 3, 33)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("runs")
+    make.search(out / "one", (40, 30, 20, 10, 0), optimizer="gdas")
+    make.search(out / "stopped", (40, 30), finished=False)
+    make.group(out / "seeds", RANKS, epochs=2)
+    make.black_box(out / "random", repeats=10)
+    make.black_box(out / "local", "local-search")
+    return out
+
+
+def test_compare_draws_on_given_axes_and_returns_them(folder):
+    axes = Figure().add_subplot()
+    drawn = nb.compare([folder / "one", nb.open_run(folder / "seeds")], labels=["mine", "theirs"], ax=axes)
+    assert drawn is axes
+    (mine, theirs), curves = axes.get_lines(), compare_runs([folder / "one", folder / "seeds"]).curves
+    np.testing.assert_allclose(mine.get_ydata(), 100 * curves["gdas"]["mean"])
+    np.testing.assert_allclose(theirs.get_ydata(), 100 * curves["darts"]["mean"])
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["mine (n = 1)", "theirs (n = 3)"]
+    assert axes.get_ylabel() == "mean test regret [%] (predicted)"
+    assert to_hex(mine.get_color()) == METHODS["gdas"] and to_hex(theirs.get_color()) == METHODS["darts"]
+    assert len(axes.collections) == 1, "a band for the three seeds, none for the single run"
+
+
+def test_the_figure_says_what_its_bands_mean_and_what_is_unfinished(folder):
+    found = compare_runs([folder / name for name in ("seeds", "random", "stopped")], ["a", "b", "c"])
+    text = caption(found)
+    assert "bands: 25 % and 75 % quantiles (n ≥ 10), minimum to maximum (fewer runs)." in text
+    assert "Not finished, shown as far as recorded: c (1 of 4 epochs)." in text
+    assert "predicted; table nb101-embedded" in text
+    figure = comparison_figure(found)
+    axes = figure.axes[0]
+    assert figure.get_supxlabel() == text
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    assert axes.get_legend().get_texts()[2].get_text() == "c (n = 1, unfinished)"
+    assert "bands: 25 % and 75 % quantiles." in caption(compare_runs([folder / "random"]))
+    assert "One run per curve." in caption(compare_runs([folder / "one"]))
+
+
+def test_many_curves_have_no_bands(folder, tmp_path):
+    groups = [make.group(tmp_path / str(number), [(1, 2), (3, 4)]) for number in range(MOST_BANDS + 1)]
+    axes = nb.compare(groups)
+    assert not axes.collections and len(axes.get_lines()) == MOST_BANDS + 1
+    assert "spreads are drawn for at most 5 curves" in axes.figure.get_supxlabel()
+
+
+def test_progress_of_groups_and_studies_in_words(folder, tmp_path):
+    group = make.group(tmp_path / "group", RANKS, begun=2, epochs=2)
+    (group.folder / "seed-1" / "summary.json").unlink()
+    study = make.black_box(tmp_path / "study", repeats=3)
+    (study.folder / "summary.json").unlink()
+    config = study.folder / "config.json"
+    config.write_text(config.read_text().replace('"repeats": 3', '"repeats": 8'))
+    tuned = make.tuning(tmp_path / "tuned", finished=False)
+    found = compare_runs([group.folder, study.folder, tuned.folder])
+    assert [contender.entry.progress for contender in found.contenders] == [
+        "seed 1 at 2 of 2 epochs, 1 of 3 seeds not begun",
+        "3 of 8 searches",
+        f"{len(tuned.lines)} observations",
+    ]
+    assert found.results["finished"].tolist() == [False, False, False]
+    assert found.results["n"].tolist() == [2, 3, 1]
+
+
+def test_every_built_in_method_has_a_colour_and_curves_of_one_colour_differ():
+    names = [*BUILT_IN["optimizers"], *BUILT_IN["black_box_optimizers"]]
+    assert set(names) <= set(METHODS)
+    assert len({METHODS[name] for name in BUILT_IN["optimizers"]}) == len(BUILT_IN["optimizers"])
+    looks = styles(["darts"] * 10)
+    assert {look["color"] for look in looks} == {METHODS["darts"]}
+    assert len({(str(look["linestyle"]), look["marker"]) for look in looks}) == 10
+    darts, mine, yours = styles(["darts", "Mine", "Yours"])
+    assert darts == styles(["gdas", "darts"])[1], "whatever else is drawn"
+    assert len({darts["color"], mine["color"], yours["color"]}) == 3
+
+
+@pytest.mark.parametrize(("suffix", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
+def test_the_command_writes_figure_and_tables(suffix, start, folder, tmp_path, capsys):
+    out = tmp_path / "out"
+    runs = [str(folder / name) for name in ("random", "local", "one")]
+    main(["compare", *runs, "--labels", "RS,LS,mine", "--out", str(out), "--format", suffix])
+    assert {path.name for path in out.iterdir()} == {f"comparison.{suffix}", "comparison.csv", "rank_tests.csv"}
+    assert (out / f"comparison.{suffix}").read_bytes().startswith(start)
+    found = compare_runs(runs, ["RS", "LS", "mine"])
+    pandas.testing.assert_frame_equal(pandas.read_csv(out / "comparison.csv"), found.results)
+    pandas.testing.assert_frame_equal(pandas.read_csv(out / "rank_tests.csv"), found.rank_tests)
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "Test regret [%], predicted" in shown and "of pairs: a" in shown
+    assert "No rank test with fewer than 5 runs on a side: mine (1 run)." in shown
+    assert f"Written: {out / f'comparison.{suffix}'}" in shown
+
+
+def test_an_earlier_comparison_is_replaced(folder, tmp_path):
+    out = tmp_path / "out"
+    main(["compare", str(folder / "one"), "--out", str(out), "--format", "svg"])
+    main(["compare", str(folder / "seeds"), "--out", str(out)])
+    assert {path.name for path in out.iterdir()} == {"comparison.png", "comparison.csv", "rank_tests.csv"}
+    assert pandas.read_csv(out / "comparison.csv")["label"].tolist() == ["darts"]
+    assert pandas.read_csv(out / "rank_tests.csv").empty

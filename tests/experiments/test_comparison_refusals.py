@@ -1,0 +1,107 @@
+"""Runs that cannot be compared are refused in one sentence, and nothing is written."""
+
+import json
+from pathlib import Path
+
+import compared_runs as make
+import pytest
+
+import nasbench1shot1 as nb
+from nasbench1shot1.cli import main
+from nasbench1shot1.experiments.comparison.comparing import compare_runs
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("runs")
+    make.search(out / "one", (4, 3, 2))
+    make.search(out / "two", (3, 2, 1))
+    make.group(out / "seeds", [(4, 3), (2, 1)])
+    make.black_box(out / "study", repeats=2)
+    make.with_facts(make.search(out / "s2", (1,)).folder, space_id="nb101-s2-v1")
+    make.with_facts(make.search(out / "cifar100", (1,)).folder, dataset="cifar100")
+    make.with_facts(make.search(out / "official", (1,)).folder, table_id="nasbench_full-1")
+    make.with_facts(make.tuning(out / "tuned").folder, table_id="nasbench_full-1")
+    (make.search(out / "empty", (1,), finished=False).folder / "metrics.jsonl").unlink()
+    make.group(out / "none", [(1,)], begun=0)
+    (out / "ranking").mkdir()
+    (out / "nothing").mkdir()
+    return out
+
+
+CASES = {
+    "no runs": ([], {}, r"there is no run to compare: give at least one folder of searches, groups"),
+    "too many": (["one"] * 11, {}, r"11 runs are more than one figure can show: compare at most 10"),
+    "not a run": (["nothing"], {}, r"nothing' is not a run folder: config.json is missing"),
+    "no folder": (["nowhere"], {}, r"nowhere' is not a run folder: there is no such folder"),
+    "twice": (["one", "two", "seeds/../one"], {}, r"one' is given twice: give each run once"),
+    "in its group": (["seeds", "seeds/seed-1"], {}, r"seed-1' is given twice with its group: give each run once"),
+    "its group": (["seeds/seed-1", "seeds"], {}, r"seed-1' is given twice with its group: give each run once"),
+    "labels": (["one", "two"], {"labels": ["a"]}, r"--labels gives 1 of 2 labels: give one for each run"),
+    "equal labels": (["one", "two"], {"labels": ["a", "a"]}, r"'a,a' has an empty label, or one twice"),
+    "empty label": (["one"], {"labels": [" "]}, r"has an empty label"),
+    "axis": (["one"], {"over": "epoch"}, r"unknown axis 'epoch'; did you mean 'epochs'"),
+    "epochs": (["one", "study"], {"over": "epochs"}, r"--over epochs applies only to searches .*study' \(black"),
+    "search time": (["study"], {"over": "search-time"}, r"--over search-time applies only to searches and groups"),
+    "spaces": (["one", "s2"], {}, r"different search spaces are not comparable, here nb101-s1-v1 \(.*\), nb101-s2"),
+    "data sets": (["one", "cifar100"], {}, r"different data sets are not comparable, here cifar10 .*, cifar100"),
+    "tables": (["one", "official"], {}, r"different tables are not comparable, .*: score all on one with --table"),
+    "spaces on a table": (["one", "s2"], {"table": "embedded"}, r"different search spaces are not comparable"),
+    "table of a study": (["tuned"], {}, r"the table nasbench_full-1 of '.*tuned' is not installed here"),
+    "no lines": (["empty"], {}, r"empty' has no result yet: leave it out, or resume it"),
+    "empty group": (["none"], {}, r"none' holds no search yet"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("runs", "options", "sentence"), CASES.values(), ids=CASES)
+def test_each_is_refused_in_one_sentence(runs, options, sentence, folder):
+    with pytest.raises(nb.UserError, match=sentence):
+        nb.compare([folder / run for run in runs], **options)
+
+
+def test_other_kinds_of_runs_are_named(folder, tmp_path):
+    part = make.black_box(tmp_path / "part", repeats=2)
+    make.with_facts(part.folder, kind="part of a black-box study", first=0, count=2)
+    with pytest.raises(nb.UserError, match=r"part' is a part of a black-box study: compare takes searches, groups"):
+        nb.compare([part.folder])
+    with pytest.raises(nb.UserError, match="3 is not a run: compare takes searches"):
+        nb.compare([3])
+
+
+def test_another_table_makes_runs_of_different_tables_comparable(folder):
+    found = compare_runs([folder / "one", folder / "official", folder / "tuned"], table="embedded")
+    assert found.facts.table == nb.load_table("embedded").id
+    assert found.results["label"].tolist() == ["darts (one)", "darts (official)", "darts, tuned by BOHB"]
+
+
+def test_a_table_without_test_regrets_or_times_is_named(folder, tmp_path):
+    run = make.search(tmp_path / "run", (1, 2), finished=False)
+    lines = [json.loads(line) for line in (run.folder / "metrics.jsonl").read_text().splitlines()]
+    for field, what in (("test_regret", "test regrets"), ("simulated_seconds", "training times")):
+        text = "".join(json.dumps({**line, field: None}) + "\n" for line in lines)
+        (run.folder / "metrics.jsonl").write_text(text)
+        with pytest.raises(nb.UserError, match=f"run' lacks {what}, because its table does not have them"):
+            nb.compare([run.folder], over="simulated-time")
+
+
+def test_a_folder_with_other_things_is_not_overwritten(folder, tmp_path, capsys):
+    (tmp_path / "notes.txt").write_text("mine")
+    for out in (tmp_path, tmp_path / "notes.txt"):
+        with pytest.raises(SystemExit) as stop:
+            main(["compare", str(folder / "one"), "--out", str(out)])
+        assert stop.value.code == 2
+        assert "holds something other than a comparison: choose another --out" in capsys.readouterr().err
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_the_command_line_refuses_and_writes_nothing(folder, tmp_path, capsys):
+    for arguments, sentence in (
+        ([], "there is no run to compare"),
+        ([str(folder / "one"), "--labels", "a,b"], "--labels gives 2 of 1 labels"),
+        ([str(folder / "one"), "--format", "gif"], "gif"),
+    ):
+        with pytest.raises(SystemExit) as stop:
+            main(["compare", *arguments, "--out", str(tmp_path / "out")])
+        assert stop.value.code == 2
+        assert sentence in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

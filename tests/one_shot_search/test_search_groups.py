@@ -1,0 +1,45 @@
+"""Folders of several seeds open as a record of their own."""
+
+import json
+
+import compared_runs as make
+import pytest
+
+import nasbench1shot1 as nb
+
+RANKS = [(3, 2, 1), (6, 5, 4), (9, 8, 7)]
+
+
+def test_a_group_opens_with_its_searches_in_order(tmp_path):
+    made = make.group(tmp_path / "group", RANKS)
+    found = nb.open_run(tmp_path / "group")
+    assert isinstance(found, nb.SearchGroup) and found.is_finished
+    assert found.seeds == (0, 1, 2)
+    assert [run.config["seed"] for run in found.runs] == [0, 1, 2]
+    assert repr(found) == f"SearchGroup('{made.folder}': darts on s1, seeds 0, 1, 2)"
+    assert found.metrics["seed"].tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    assert found.metrics["test_regret"].tolist() == [line["test_regret"] for run in found.runs for line in run.lines]
+
+
+def test_a_group_that_was_stopped_has_the_searches_that_began(tmp_path):
+    made = make.group(tmp_path / "group", RANKS, begun=2)
+    assert not made.is_finished
+    assert [run.folder.name for run in made.runs] == ["seed-0", "seed-1"]
+    none = make.group(tmp_path / "none", RANKS, begun=0)
+    assert none.runs == [] and not none.is_finished
+    assert list(none.metrics.columns) == [*nb.Run.as_frame([]).columns, "seed"]
+
+
+@pytest.mark.parametrize("content", [{"seeds": [0, 0], "options": {}}, {"seeds": [], "options": {}}, {"seeds": [1]}])
+def test_a_damaged_group_is_refused(content, tmp_path):
+    (tmp_path / "seeds.json").write_text(json.dumps(content))
+    with pytest.raises(nb.DamagedFileError, match=r"seeds\.json is damaged"):
+        nb.open_run(tmp_path)
+
+
+def test_another_folder_is_not_a_group(tmp_path):
+    with pytest.raises(nb.InvalidInputError, match=r"is not a group of seeds: seeds\.json is missing"):
+        nb.SearchGroup.open(tmp_path)
+    make.group(tmp_path / "group", RANKS)
+    with pytest.raises(nb.InvalidInputError, match=r"open it with nb\.open_run, or choose one"):
+        nb.load_run(tmp_path / "group")
