@@ -25,6 +25,7 @@ PAGES = (
     "docs/run_folder.md",
     "docs/optimizers.md",
     "docs/black_box.md",
+    "docs/black_box_ranking.md",
     "docs/darts.md",
     "docs/darts_second_order.md",
     "docs/compare.md",
