@@ -2,11 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pandas
 
-from nasbench1shot1.experiments.reproduction.figure import FigureJob
+from nasbench1shot1.black_box_search.drawing import caption as black_box_caption
+from nasbench1shot1.black_box_search.record import BlackBoxStudy
+from nasbench1shot1.experiments.black_box.incumbents import repetitions
+from nasbench1shot1.experiments.reproduction.black_box_figures import LABELS
+from nasbench1shot1.experiments.reproduction.figure import FigureJob, FigureResults
 from nasbench1shot1.experiments.reproduction.figures import Curve as PaperCurve
 from nasbench1shot1.experiments.reproduction.figures import Panel, PaperFigure
 from nasbench1shot1.experiments.reproduction.studied_figure import StudiedFigure
@@ -49,7 +54,7 @@ class Method:
 
 
 @dataclass(frozen=True)
-class Trajectories:
+class Trajectories(FigureResults):
     """The incumbents of all finished studies over simulated time; a `figure.FigureResults`."""
 
     name: str
@@ -57,6 +62,7 @@ class Trajectories:
     methods: Sequence[Method]
     seeds: int
     table: Table
+    joined: Sequence[BlackBoxStudy] = ()
 
     def as_table(self) -> pandas.DataFrame:
         """Return the mean curves: `panel`, `curve`, then the columns of `trajectory.average`."""
@@ -93,7 +99,17 @@ class Trajectories:
 
     def _curves(self) -> list[tuple[Panel, Curve]]:
         drawn = [(method.panel, method.drawn()) for method in self.methods]
-        return [(panel, curve) for panel, curve in drawn if curve.repetitions]
+        return [*((panel, curve) for panel, curve in drawn if curve.repetitions), *self._black_box]
+
+    @cached_property
+    def _black_box(self) -> list[tuple[Panel, Curve]]:
+        """The curves of the black-box studies that searched the space of a panel."""
+        panels = {panel.options["space"]: panel for panel in self.figure.panels}
+        return [
+            (panels[study.config["space"]], Curve(name, LABELS.get(name, name), repetitions(study, self.table)))
+            for study in self.joined
+            if (name := study.config["optimizer"]) and study.config["space"] in panels
+        ]
 
     @staticmethod
     def _observed(method: Method) -> pandas.DataFrame:
@@ -110,13 +126,22 @@ class Trajectories:
         lines[-1:] = ["; ".join([*lines, "incumbent: lowest table validation error so far, at any budget"])]
         counts = {(method.panel.key, method.curve.key): len(method.studies) for method in self.methods}
         lines += [*unfinished_text(self.figure, counts, self.seeds), *diverged_text(studies), *quick_text(studies)]
+        if self.joined:
+            searches = ", ".join(dict.fromkeys(f"{len(study.lines)}" for study in self.joined))
+            lines.append(f"black-box optimizers: {searches} searches each; {black_box_caption(self.joined)}")
         frames = [self._observed(method) for method in self.methods]
         return "\n".join([*lines, table_text(frames, self.table.id, self.table.fidelity())])
 
 
 @dataclass(frozen=True)
 class TrajectoryFigure(StudiedFigure):
-    """A figure of studies over simulated time; a `figure.ReproducedFigure`."""
+    """A figure of studies over simulated time; a `figure.ReproducedFigure`.
+
+    Attributes:
+        joined: black-box studies that are drawn in the panels of their spaces.
+    """
+
+    joined: tuple[BlackBoxStudy, ...] = ()
 
     def results(self, jobs: Sequence[FigureJob], table: Table) -> Trajectories | None:
         """Return the incumbents of the finished studies; None if there is none."""
@@ -125,5 +150,5 @@ class TrajectoryFigure(StudiedFigure):
             for panel, curve, own in self.studies(jobs)
         ]
         seeds = len({job.options["seed"] for job in jobs})
-        found = Trajectories(self.name, self.figure, methods, seeds, table)
+        found = Trajectories(self.name, self.figure, methods, seeds, table, self.joined)
         return found if any(method.drawn().repetitions for method in methods) else None
