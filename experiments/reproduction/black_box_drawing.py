@@ -101,15 +101,15 @@ def accuracy_over_time(study: BlackBoxStudy) -> "pandas.DataFrame":
 
 def draw_accuracy_over_time(found: Sequence[Drawn], words: Words) -> "Figure":
     """Draw the mean test accuracy of the incumbents every 100 simulated seconds, a panel for each data set."""
-    panels = list(dict.fromkeys(drawn.panel for drawn in found))
+    panels = {drawn.panel.key: drawn.panel.title for drawn in found}
     colours = dict(zip(_labels(found), COLOURS, strict=False))
 
     def draw(axes: Any) -> None:
-        for panel, ax in zip(panels, axes[0], strict=True):
-            for _, curve, study in (drawn for drawn in found if drawn.panel == panel):
+        for (key, title), ax in zip(panels.items(), axes[0], strict=True):
+            for _, curve, study in (drawn for drawn in found if drawn.panel.key == key):
                 frame = accuracy_over_time(study)
                 ax.plot(frame["seconds"], 100 * frame["mean"], color=colours[curve.key], linewidth=1.6)
-            ax.set_title(panel.title, fontsize=9)
+            ax.set_title(title, fontsize=9)
             ax.set_xlabel("simulated seconds")
             ax.grid(alpha=0.25)
         axes[0][0].set_ylabel("mean test accuracy of the incumbent [%]")

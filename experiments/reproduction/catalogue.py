@@ -58,7 +58,7 @@ def open_figure(name: str, only: Sequence[str] = (), joined: Sequence[str | Path
     if not joined:
         return figure
     if not isinstance(figure, TrajectoryFigure):
-        raise InvalidInputError(f"--with does not apply to {name} (only to {', '.join(TUNING_FIGURES)}): remove it")
+        raise InvalidInputError(f"--join does not apply to {name} (only to {', '.join(TUNING_FIGURES)}): remove it")
     return replace(figure, joined=tuple(BlackBoxStudy.open(folder) for folder in joined))
 
 

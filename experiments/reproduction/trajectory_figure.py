@@ -88,12 +88,12 @@ class Trajectories(FigureResults):
         """Print the last incumbents of every curve, and the budgets at which they were found."""
         from rich.table import Table as Screen
 
-        screen = Screen("panel", "curve", "studies", "test regret at the end", "budgets of the incumbents")
+        screen = Screen("panel", "curve", "repetitions", "test regret at the end", "budgets of the incumbents")
         for panel, curve in self._curves():
             ends = pandas.DataFrame([frame.iloc[-1] for frame in curve.repetitions])
             mean, spread = ends["test_regret"].mean(), ends["test_regret"].std()
             regret = percent(mean) if len(ends) == 1 else f"{100 * mean:.2f} ± {100 * spread:.2f} %"
-            budgets = ", ".join(str(budget) for budget in ends["budget"])
+            budgets = ", ".join(str(budget) for budget in ends.get("budget", []))  # black-box studies have a single one
             screen.add_row(panel.key, curve.key, str(len(ends)), regret, budgets)
         console.print(screen)
 

@@ -59,7 +59,7 @@ class Reproduce:
     """Simulated seconds of every black-box search. Default: set by the figure."""
     repeats: int | None = None
     """Number of searches of every black-box study. Default: set by the figure."""
-    joined: Annotated[tuple[Path, ...], tyro.conf.arg(name="with")] = ()
+    join: tuple[Path, ...] = ()
     """Folders of black-box studies (nb1shot1 blackbox) to draw in figure5, figure14 or figure15."""
     device: str = "auto"
     """Device: auto, cpu, cuda (spread over all GPUs), cuda:1, …"""
@@ -86,7 +86,7 @@ class Reproduce:
             scale=self.scale,
             out=self.out,
             only=() if self.only is None else self.only.split(","),
-            joined=self.joined,
+            joined=self.join,
             seeds=parse_seeds(self.seeds) if self.seeds else None,
             workers=self.workers,
             scheduler=self.scheduler,
