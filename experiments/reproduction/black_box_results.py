@@ -111,7 +111,7 @@ def _extent(options: Mapping[str, Any]) -> str:
 class RegretAndECDF(BlackBoxResults):
     """NAS-Bench-101's figure 7: mean test regret over simulated seconds, and the ECDF of the final regrets."""
 
-    STATISTIC = "left: mean, 25 % to 75 % of the searches shaded"
+    STATISTIC = "left: mean, 25 % to 75 % of the searches shaded; right: regrets of zero lie at the left edge"
 
     def as_table(self) -> pandas.DataFrame:
         """Return the left panel's values: panel, curve, then the columns of `anytime.over_time`."""

@@ -92,6 +92,9 @@ def caption(studies: Sequence[BlackBoxStudy]) -> str:
     lines = [line for study in studies for line in study.lines]
     measured = sum(line["test_measured"] for line in lines)
     tables = ", ".join(dict.fromkeys(study.config["table_id"] for study in studies))
-    shares: Mapping[bool, str] = {True: "all final test errors are measured", False: "all are predicted"}
+    shares: Mapping[bool, str] = {
+        True: "all final test errors are measured",
+        False: "all final test errors are predicted",
+    }
     share = shares.get(measured == len(lines)) if measured in (0, len(lines)) else None
     return f"table {tables}; {share or f'{measured:,} of {len(lines):,} final test errors are measured'}"
