@@ -59,7 +59,9 @@ def open_figure(name: str, only: Sequence[str] = (), joined: Sequence[str | Path
         return figure
     if not isinstance(figure, TrajectoryFigure):
         raise InvalidInputError(f"--join does not apply to {name} (only to {', '.join(TUNING_FIGURES)}): remove it")
-    return replace(figure, joined=tuple(BlackBoxStudy.open(folder) for folder in joined))
+    studies = tuple(BlackBoxStudy.open(folder) for folder in joined)
+    _ = [study.summary for study in studies]  # raises if one is not finished
+    return replace(figure, joined=studies)
 
 
 def _unknown_figure(name: str) -> InvalidInputError:

@@ -1,5 +1,6 @@
 """Figures 5, 14 and 15 of NAS-Bench-1Shot1 as `reproduce` uses them: incumbents of studies over simulated time."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -105,11 +106,16 @@ class Trajectories(FigureResults):
     def _black_box(self) -> list[tuple[Panel, Curve]]:
         """The curves of the black-box studies that searched the space of a panel."""
         panels = {panel.options["space"]: panel for panel in self.figure.panels}
-        return [
-            (panels[study.config["space"]], Curve(name, LABELS.get(name, name), repetitions(study, self.table)))
-            for study in self.joined
-            if (name := study.config["optimizer"]) and study.config["space"] in panels
-        ]
+        drawn = [study for study in self.joined if study.config["space"] in panels]
+        counts = Counter((study.config["space"], study.config["optimizer"]) for study in drawn)
+        found = []
+        for study in drawn:
+            space, name = study.config["space"], study.config["optimizer"]
+            key, label = name, LABELS.get(name, name)
+            if counts[space, name] > 1:  # told apart by their folders
+                key, label = f"{name} ({study.folder.name})", f"{label} ({study.folder.name})"
+            found.append((panels[space], Curve(key, label, repetitions(study, self.table))))
+        return found
 
     @staticmethod
     def _observed(method: Method) -> pandas.DataFrame:

@@ -1,6 +1,6 @@
 """The anytime plot of black-box studies: test regret of the incumbent over simulated seconds, on logarithmic axes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -92,9 +92,6 @@ def caption(studies: Sequence[BlackBoxStudy]) -> str:
     lines = [line for study in studies for line in study.lines]
     measured = sum(line["test_measured"] for line in lines)
     tables = ", ".join(dict.fromkeys(study.config["table_id"] for study in studies))
-    shares: Mapping[bool, str] = {
-        True: "all final test errors are measured",
-        False: "all final test errors are predicted",
-    }
-    share = shares.get(measured == len(lines)) if measured in (0, len(lines)) else None
-    return f"table {tables}; {share or f'{measured:,} of {len(lines):,} final test errors are measured'}"
+    if measured in (0, len(lines)):
+        return f"table {tables}; all final test errors are {'measured' if measured else 'predicted'}"
+    return f"table {tables}; {measured:,} of {len(lines):,} final test errors are measured"

@@ -238,3 +238,9 @@ def test_black_box_studies_join_the_figures_of_tuned_optimizers(tmp_path):
     shown = io.StringIO()
     results.show(Console(file=shown, width=120))
     assert "random" in shown.getvalue()
+    other = nb.black_box("random", space="s1", seed=1, out=tmp_path / "seed-1", **quiet).folder
+    twice = open_figure("figure5", ["s1/gdas"], [joined[0], other]).results([job], nb.load_table()).as_table()
+    assert set(twice["curve"]) == {"gdas", "random (random-s1)", "random (seed-1)"}
+    (other / "summary.json").unlink()
+    with pytest.raises(nb.UserError, match="seed-1"):
+        open_figure("figure5", ["s1/gdas"], [other])
