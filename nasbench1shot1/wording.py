@@ -14,8 +14,9 @@ def percent(value: float | None, digits: int = 2) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """So many of something: "1 epoch", "50 epochs"."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    """So many of something: "1 epoch", "50 epochs", "2 searches"."""
+    plural = "es" if noun.endswith("search") else "s"
+    return f"{number:,} {noun}{'' if number == 1 else plural}"
 
 
 def duration(seconds: float) -> str:

@@ -41,6 +41,7 @@ PAGES = (
     "docs/ranking_criteria.md",
     "docs/reproduce.md",
     "docs/reproduced.md",
+    "docs/reproduced_black_box.md",
     "docs/setn.md",
     "docs/snas.md",
     "docs/space_statistics.md",

@@ -2,8 +2,13 @@
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
 
+from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.experiments.reproduction.black_box_figure import BlackBoxFigure
+from nasbench1shot1.experiments.reproduction.black_box_figures import BLACK_BOX_FIGURES
 from nasbench1shot1.experiments.reproduction.figure import ReproducedFigure
 from nasbench1shot1.experiments.reproduction.figures import (
     FIGURES,
@@ -30,24 +35,33 @@ _KINDS: dict[str, Callable[[str, Sequence[str]], ReproducedFigure]] = {
 KINDS = {
     **{name: _KINDS[name] for name in sorted(_KINDS, key=lambda name: int(name.removeprefix("figure")))},
     **dict.fromkeys(TRANSFER_TABLES, TransferTable.named),
+    **dict.fromkeys(BLACK_BOX_FIGURES, BlackBoxFigure.named),
 }
 """Functions that create a figure or table from its name and the selected parts, by name."""
 
 
-def open_figure(name: str, only: Sequence[str] = ()) -> ReproducedFigure:
+def open_figure(name: str, only: Sequence[str] = (), joined: Sequence[str | Path] = ()) -> ReproducedFigure:
     """Return a figure, or the selected part of it.
 
     Args:
         name: "figure2", …
         only: keys of panels or of curves, or "panel/curve", each with optional `*` wildcards. A curve
             is selected if one of them matches.
+        joined: folders of finished black-box studies that join a figure of tuned optimizers.
 
     Raises:
-        InvalidInputError: the name is unknown, or one of `only` matches nothing.
+        InvalidInputError: the name is unknown, one of `only` matches nothing, or black-box studies cannot join.
     """
     if name not in KINDS:
         raise _unknown_figure(name)
-    return KINDS[name](name, only)
+    figure = KINDS[name](name, only)
+    if not joined:
+        return figure
+    if not isinstance(figure, TrajectoryFigure):
+        raise InvalidInputError(f"--join does not apply to {name} (only to {', '.join(TUNING_FIGURES)}): remove it")
+    studies = tuple(BlackBoxStudy.open(folder) for folder in joined)
+    _ = [study.summary for study in studies]  # raises if one is not finished
+    return replace(figure, joined=studies)
 
 
 def _unknown_figure(name: str) -> InvalidInputError:

@@ -1,6 +1,7 @@
 """Estimates of the time that the jobs of a figure take, from a few timed steps on the machine that runs them."""
 
 import heapq
+import sys
 from collections.abc import Mapping, Sequence
 
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, Kind
@@ -10,10 +11,11 @@ START_UP = 5.0  # seconds until a process of its own computes, and to draw its p
 
 def measure(jobs: Sequence[FigureJob]) -> dict[Kind, float]:
     """Return the seconds per unit for every kind of job; a GPU's memory is freed afterwards."""
-    import torch
-
     per_unit = {kind: job.seconds_per_unit() for kind, job in {job.kind: job for job in jobs}.items()}
-    torch.cuda.empty_cache()
+    if "torch" in sys.modules:  # searches of a table do not import it
+        import torch
+
+        torch.cuda.empty_cache()
     return per_unit
 
 

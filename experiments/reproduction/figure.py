@@ -26,9 +26,8 @@ Options = Mapping[str, Any]
 Kind = tuple[str, ...]
 """Identifies jobs of one figure whose units take equally long."""
 
-# Options that may differ from a recorded run: finished runs are scored again on the table in use, and the device only
-# matters if it is given.
-_FREE = ("table", "device")
+BLACK_BOX_OPTIONS = frozenset({"space", "seconds", "repeats"})
+"""Options of `reproduce` that apply only to figures of black-box optimizers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,11 +40,14 @@ class FigureJob(Job, ABC):
         NOUNS: the singular and the plural noun for such jobs on screens.
         UNIT: the noun for a unit of progress; each unit is a line of metrics.jsonl.
         VERB: the participle for such a folder in error messages: "was searched with".
+        FREE: options that may differ from a recorded run. Searches are scored again on the table in use, and their
+            device only matters if it is given.
     """
 
     NOUNS: ClassVar[tuple[str, str]]
     UNIT: ClassVar[str]
     VERB: ClassVar[str]
+    FREE: ClassVar[tuple[str, ...]] = ("table", "device")
 
     panel: str
     curve: str
@@ -70,7 +72,7 @@ class FigureJob(Job, ABC):
     def seconds_per_unit(self) -> float:
         """Time a few steps on this machine and return the seconds per unit; raises the errors that the job would."""
 
-    def check_images(self) -> None:
+    def check_data(self) -> None:
         """Raise UserError, on the machine that will run the job, if its images are missing or too few."""
         from nasbench1shot1.images.image_set import load_images
 
@@ -106,8 +108,8 @@ def job_fields(panel: str, curve: str, out: Path, options: Options) -> dict[str,
         "name": name,
         "folder": out / name,
         "options": options,
-        "threads": options["threads"],
-        "gpu": options["device"].startswith("cuda"),
+        "threads": options.get("threads", 1),
+        "gpu": options.get("device", "cpu").startswith("cuda"),
         "panel": panel,
         "curve": curve,
     }
@@ -131,6 +133,10 @@ class FigureResults(Protocol):
     def as_table(self) -> "pandas.DataFrame":
         """Return the plotted values, for the CSV file."""
 
+    def further_tables(self) -> "Mapping[str, pandas.DataFrame]":
+        """Return the contents of further CSV files by the suffix of their names. Default: none."""
+        return {}
+
     def draw(self) -> "Figure":
         """Return the picture."""
 
@@ -139,7 +145,15 @@ class FigureResults(Protocol):
 
 
 class ReproducedFigure(Protocol):
-    """A figure of the paper, or a selected part of it."""
+    """A figure of a paper, or a selected part of it.
+
+    Attributes:
+        INAPPLICABLE: options of `reproduce` that do not apply to the figure.
+        DEVICE: the default device of the jobs.
+    """
+
+    INAPPLICABLE: ClassVar[frozenset[str]] = BLACK_BOX_OPTIONS
+    DEVICE: ClassVar[str] = "auto"
 
     @property
     def title(self) -> str:
@@ -163,6 +177,12 @@ class ReproducedFigure(Protocol):
         Raises:
             InvalidInputError: an unknown scale or option, a value out of range, or bad seeds.
         """
+
+    def table(self, jobs: Sequence[FigureJob], given: Options) -> "Table":
+        """Return the table that scores the jobs. Default: the given table, or else the table in use."""
+        from nasbench1shot1.tables.table import load_table
+
+        return load_table(given.get("table"))
 
     def results(self, jobs: Sequence[FigureJob], table: "Table") -> FigureResults | None:
         """Return the results of the finished jobs, scored on a table; None if no job is finished.
@@ -201,7 +221,7 @@ def check_recorded(jobs: Sequence[FigureJob], given: Options) -> None:
         if job.is_finished:
             _ = job.record().lines  # raises for damaged or missing lines
         for name, wanted, recorded in _differences(job):
-            if name not in _FREE or (name == "device" and name in given):
+            if name not in job.FREE or (name == "device" and name in given):
                 raise InvalidInputError(
                     f"{job.folder} was {job.VERB} with {flag(name)} {recorded}, but the figure needs {wanted}: "
                     "choose another --out, or remove that folder"

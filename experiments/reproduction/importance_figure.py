@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas
 
-from nasbench1shot1.experiments.reproduction.figure import FigureJob
+from nasbench1shot1.experiments.reproduction.figure import FigureJob, FigureResults
 from nasbench1shot1.experiments.reproduction.figures import Panel, PaperFigure
 from nasbench1shot1.experiments.reproduction.studied_figure import StudiedFigure
 from nasbench1shot1.experiments.reproduction.tuning_text import (
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Importances:
+class Importances(FigureResults):
     """The analyses of all finished studies, pooled over seeds; a `figure.FigureResults`.
 
     Losses are those that the tuner saw, whatever table is in use.

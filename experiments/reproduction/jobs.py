@@ -10,6 +10,7 @@ from nasbench1shot1.experiments.reproduction.figure import (
     FigureJob,
     Kind,
     Options,
+    ReproducedFigure,
     check_parts,
     check_seeds,
     fits,
@@ -87,6 +88,11 @@ def figure_named(name: str, only: Sequence[str] = ()) -> PaperFigure:
         InvalidInputError: one of `only` matches nothing.
     """
     figure = {**FIGURES, **RANKING_FIGURES, **TUNING_FIGURES, **IMPORTANCE_FIGURES, **TRANSFER_TABLES}[name]
+    return selected(name, figure, only)
+
+
+def selected(name: str, figure: PaperFigure, only: Sequence[str]) -> PaperFigure:
+    """Return the selected part of a figure; arguments and errors as in `figure_named`."""
     if not only:
         return figure
     check_parts(name, [(panel.key, curve.key) for panel, curve in figure.pairs()], only)
@@ -98,7 +104,7 @@ def figure_named(name: str, only: Sequence[str] = ()) -> PaperFigure:
 
 
 @dataclass(frozen=True)
-class NamedFigure:
+class NamedFigure(ReproducedFigure):
     """Base class of the figures and tables that are panels of curves, whatever their jobs are.
 
     Attributes:

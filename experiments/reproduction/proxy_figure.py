@@ -12,7 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from nasbench1shot1.errors import InvalidInputError, unknown_name
-from nasbench1shot1.experiments.reproduction.figure import FigureJob, Options, check_parts, check_seeds, fits
+from nasbench1shot1.experiments.reproduction.figure import (
+    FigureJob,
+    FigureResults,
+    Options,
+    ReproducedFigure,
+    check_parts,
+    check_seeds,
+    fits,
+)
 from nasbench1shot1.experiments.reproduction.proxy_correlation import SPLITS, ProxyResult, as_table, studied
 from nasbench1shot1.experiments.reproduction.proxy_drawing import draw
 from nasbench1shot1.experiments.reproduction.proxy_jobs import SCALES, ProxyJob, keys, proxy_job, resolved
@@ -32,7 +40,7 @@ FOREIGN = ("table", "compile")
 
 
 @dataclass(frozen=True)
-class ProxyStudy:
+class ProxyStudy(FigureResults):
     """The correlations of all finished sizes of the proxy; a `figure.FigureResults`."""
 
     name: str
@@ -68,7 +76,7 @@ class ProxyStudy:
 
 
 @dataclass(frozen=True)
-class ProxyFigure:
+class ProxyFigure(ReproducedFigure):
     """The proxy study; a `figure.ReproducedFigure`."""
 
     name: str

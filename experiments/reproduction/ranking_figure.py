@@ -13,7 +13,7 @@ from nasbench1shot1.experiments.correlation.headline import at_place, headline_p
 from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.correlation.truth import source_text, truths
 from nasbench1shot1.experiments.rank_correlation import spearman
-from nasbench1shot1.experiments.reproduction.figure import FigureJob, Options
+from nasbench1shot1.experiments.reproduction.figure import FigureJob, FigureResults, Options
 from nasbench1shot1.experiments.reproduction.figures import Curve, Panel, PaperFigure
 from nasbench1shot1.experiments.reproduction.jobs import SearchedFigure, resolved
 from nasbench1shot1.experiments.reproduction.ranking_jobs import RankingJob, ranking_jobs
@@ -29,7 +29,7 @@ Column = tuple[Panel, Curve, Sequence[Ranking]]
 
 
 @dataclass(frozen=True)
-class RankingCurves:
+class RankingCurves(FigureResults):
     """Spearman's ρ of all finished rankings, scored on one table; a `figure.FigureResults`.
 
     Attributes:

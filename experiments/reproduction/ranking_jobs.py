@@ -80,7 +80,7 @@ class RankingJob(FigureJob):
         seconds = self.search.units * self.search.seconds_per_unit()
         return (seconds + ranked * seconds_to_score(options, architectures, int(ranking["images"]))) / self.units
 
-    def check_images(self) -> None:
+    def check_data(self) -> None:
         """Raise UserError if the images are missing, or if the ranking needs more than the architecture half has."""
         from nasbench1shot1.one_shot_search.state import load_halves
 

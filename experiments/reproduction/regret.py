@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.experiments.reproduction.drawing import Result, as_table, draw, results
-from nasbench1shot1.experiments.reproduction.figure import FigureJob, Options
+from nasbench1shot1.experiments.reproduction.figure import FigureJob, FigureResults, Options
 from nasbench1shot1.experiments.reproduction.figures import PaperFigure
 from nasbench1shot1.experiments.reproduction.jobs import SearchedFigure, SearchJob, jobs_of, resolved
 from nasbench1shot1.experiments.reproduction.screen import show_results
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class RegretCurves:
+class RegretCurves(FigureResults):
     """The finished searches of a figure, scored on one table; a `figure.FigureResults`."""
 
     name: str

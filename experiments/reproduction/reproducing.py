@@ -1,7 +1,7 @@
 """Reproduction of a figure from start to end: run the missing jobs, draw the figure and print the results."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ from nasbench1shot1.jobs.job import Workers
 from nasbench1shot1.jobs.running import run_jobs
 from nasbench1shot1.jobs.workers import open_workers
 from nasbench1shot1.runs.lock import locked
-from nasbench1shot1.runs.options import absolute_file
+from nasbench1shot1.runs.options import absolute_file, flag
 from nasbench1shot1.wording import counted, duration, sayer
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def reproduce(
     scale: str = "full",
     out: str | Path | None = None,
     only: Sequence[str] = (),
+    joined: Sequence[str | Path] = (),
     seeds: Sequence[int] | None = None,
     workers: int | None = None,
     scheduler: str | None = None,
@@ -53,6 +54,7 @@ def reproduce(
         scale: "full" (the paper's setting) or "quick".
         out: folder of the runs, the picture and the CSV file. Default: `reproduce/<name>-<scale>`.
         only: parts of the figure, as in `catalogue.open_figure`.
+        joined: folders of black-box studies that join figure 5, 14 or 15.
         seeds: random seeds. Default: the seeds of the scale.
         workers: number of parallel jobs. Default: one per GPU or per free core.
         scheduler: address of a dask scheduler, whose workers run the jobs.
@@ -69,22 +71,22 @@ def reproduce(
     """
     from rich.console import Console
 
-    from nasbench1shot1.tables.table import load_table
-
     console = console or Console()
     folder = as_path(out, "--out") if out else Path("reproduce") / f"{name}-{scale}"
     if folder.exists() and not folder.is_dir():
         raise InvalidInputError(f"{folder} is a file: choose another --out")
-    figure = open_figure(name, only)
+    figure = open_figure(name, only, joined)
+    _check_options(name, figure, options)
     check_is_of(folder, name)
-    with open_workers(scheduler, workers, options.get("device", "auto"), options.get("threads", 1)) as places:
+    device = options.get("device", figure.DEVICE)
+    with open_workers(scheduler, workers, device, options.get("threads", 1)) as places:
         given = _with_absolute_paths(options)
         if scheduler is not None:
             sayer(console)(f"Planning on a worker of {scheduler} …")
         jobs = figure.jobs(scale, folder, given, seeds, places.call)
         check_recorded(jobs, options)
-        _check_images(jobs, places)
-        table = load_table(options.get("table"))
+        _check_data(jobs, places)
+        table = figure.table(jobs, options)
         if dry_run:
             _announce(jobs, places, console, list_them=True)
             return None
@@ -110,10 +112,16 @@ def _with_absolute_paths(options: dict[str, Any]) -> dict[str, Any]:
     return {name: changes[name](value) if name in changes else value for name, value in options.items()}
 
 
-def _check_images(jobs: Sequence[FigureJob], workers: Workers) -> None:
-    """Raise UserError, before anything is printed, if workers lack the images that unfinished jobs need."""
+def _check_options(name: str, figure: ReproducedFigure, options: Mapping[str, Any]) -> None:
+    """Raise InvalidInputError for an option that does not apply to the figure."""
+    if unfit := sorted(figure.INAPPLICABLE.intersection(options)):
+        raise InvalidInputError(f"{flag(unfit[0])} does not apply to {name}: remove it")
+
+
+def _check_data(jobs: Sequence[FigureJob], workers: Workers) -> None:
+    """Raise UserError, before anything is printed, if workers lack the images or the table of unfinished jobs."""
     if todo := [job for job in jobs if not job.is_finished]:
-        workers.call(type(todo[0]).check_images, todo[0])  # all jobs of a figure use the same images
+        workers.call(type(todo[0]).check_data, todo[0])  # all jobs of a figure use the same images or table
 
 
 def _run(name: str, jobs: Sequence[FigureJob], folder: Path, workers: Workers, console: "Console") -> dict[str, str]:
@@ -165,12 +173,14 @@ def _draw(
     results, picture, values = figure.results(jobs, table), folder / f"{stem}.png", folder / f"{stem}.csv"
     if results is None:
         return picture  # all jobs failed; the error lists the causes
-    with replacing(values) as file:
-        file.write(results.as_table().to_csv(index=False).encode())
+    further = {folder / f"{stem}-{suffix}.csv": frame for suffix, frame in results.further_tables().items()}
+    for path, frame in {values: results.as_table(), **further}.items():
+        with replacing(path) as file:
+            file.write(frame.to_csv(index=False).encode())
     save_figure(results.draw(), picture)
     results.show(console)
     say = sayer(console)
     say(f"Table {table.id}")
-    say(f"Values: {values}")
+    say(f"Values: {', '.join(map(str, [values, *further]))}")
     say(f"Picture: {picture}")
     return picture

@@ -1,12 +1,18 @@
 """Figures 5, 14 and 15 of NAS-Bench-1Shot1 as `reproduce` uses them: incumbents of studies over simulated time."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pandas
 
-from nasbench1shot1.experiments.reproduction.figure import FigureJob
+from nasbench1shot1.black_box_search.drawing import caption as black_box_caption
+from nasbench1shot1.black_box_search.record import BlackBoxStudy
+from nasbench1shot1.experiments.black_box.incumbents import repetitions
+from nasbench1shot1.experiments.reproduction.black_box_figures import LABELS
+from nasbench1shot1.experiments.reproduction.figure import FigureJob, FigureResults
 from nasbench1shot1.experiments.reproduction.figures import Curve as PaperCurve
 from nasbench1shot1.experiments.reproduction.figures import Panel, PaperFigure
 from nasbench1shot1.experiments.reproduction.studied_figure import StudiedFigure
@@ -49,7 +55,7 @@ class Method:
 
 
 @dataclass(frozen=True)
-class Trajectories:
+class Trajectories(FigureResults):
     """The incumbents of all finished studies over simulated time; a `figure.FigureResults`."""
 
     name: str
@@ -57,6 +63,7 @@ class Trajectories:
     methods: Sequence[Method]
     seeds: int
     table: Table
+    joined: Sequence[BlackBoxStudy] = ()
 
     def as_table(self) -> pandas.DataFrame:
         """Return the mean curves: `panel`, `curve`, then the columns of `trajectory.average`."""
@@ -82,18 +89,33 @@ class Trajectories:
         """Print the last incumbents of every curve, and the budgets at which they were found."""
         from rich.table import Table as Screen
 
-        screen = Screen("panel", "curve", "studies", "test regret at the end", "budgets of the incumbents")
+        screen = Screen("panel", "curve", "repetitions", "test regret at the end", "budgets of the incumbents")
         for panel, curve in self._curves():
             ends = pandas.DataFrame([frame.iloc[-1] for frame in curve.repetitions])
             mean, spread = ends["test_regret"].mean(), ends["test_regret"].std()
             regret = percent(mean) if len(ends) == 1 else f"{100 * mean:.2f} ± {100 * spread:.2f} %"
-            budgets = ", ".join(str(budget) for budget in ends["budget"])
+            budgets = ", ".join(str(budget) for budget in ends.get("budget", []))  # black-box studies have a single one
             screen.add_row(panel.key, curve.key, str(len(ends)), regret, budgets)
         console.print(screen)
 
     def _curves(self) -> list[tuple[Panel, Curve]]:
         drawn = [(method.panel, method.drawn()) for method in self.methods]
-        return [(panel, curve) for panel, curve in drawn if curve.repetitions]
+        return [*((panel, curve) for panel, curve in drawn if curve.repetitions), *self._black_box]
+
+    @cached_property
+    def _black_box(self) -> list[tuple[Panel, Curve]]:
+        """The curves of the black-box studies that searched the space of a panel."""
+        panels = {panel.options["space"]: panel for panel in self.figure.panels}
+        drawn = [study for study in self.joined if study.config["space"] in panels]
+        counts = Counter((study.config["space"], study.config["optimizer"]) for study in drawn)
+        found = []
+        for study in drawn:
+            space, name = study.config["space"], study.config["optimizer"]
+            key, label = name, LABELS.get(name, name)
+            if counts[space, name] > 1:  # told apart by their folders
+                key, label = f"{name} ({study.folder.name})", f"{label} ({study.folder.name})"
+            found.append((panels[space], Curve(key, label, repetitions(study, self.table))))
+        return found
 
     @staticmethod
     def _observed(method: Method) -> pandas.DataFrame:
@@ -110,13 +132,22 @@ class Trajectories:
         lines[-1:] = ["; ".join([*lines, "incumbent: lowest table validation error so far, at any budget"])]
         counts = {(method.panel.key, method.curve.key): len(method.studies) for method in self.methods}
         lines += [*unfinished_text(self.figure, counts, self.seeds), *diverged_text(studies), *quick_text(studies)]
+        if self.joined:
+            searches = ", ".join(dict.fromkeys(f"{len(study.lines)}" for study in self.joined))
+            lines.append(f"black-box optimizers: {searches} searches each; {black_box_caption(self.joined)}")
         frames = [self._observed(method) for method in self.methods]
         return "\n".join([*lines, table_text(frames, self.table.id, self.table.fidelity())])
 
 
 @dataclass(frozen=True)
 class TrajectoryFigure(StudiedFigure):
-    """A figure of studies over simulated time; a `figure.ReproducedFigure`."""
+    """A figure of studies over simulated time; a `figure.ReproducedFigure`.
+
+    Attributes:
+        joined: black-box studies that are drawn in the panels of their spaces.
+    """
+
+    joined: tuple[BlackBoxStudy, ...] = ()
 
     def results(self, jobs: Sequence[FigureJob], table: Table) -> Trajectories | None:
         """Return the incumbents of the finished studies; None if there is none."""
@@ -125,5 +156,5 @@ class TrajectoryFigure(StudiedFigure):
             for panel, curve, own in self.studies(jobs)
         ]
         seeds = len({job.options["seed"] for job in jobs})
-        found = Trajectories(self.name, self.figure, methods, seeds, table)
+        found = Trajectories(self.name, self.figure, methods, seeds, table, self.joined)
         return found if any(method.drawn().repetitions for method in methods) else None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas
 
-from nasbench1shot1.experiments.reproduction.figure import FigureJob, Options
+from nasbench1shot1.experiments.reproduction.figure import FigureJob, FigureResults, Options
 from nasbench1shot1.experiments.reproduction.figures import PaperFigure
 from nasbench1shot1.experiments.reproduction.jobs import SearchedFigure, SearchJob
 from nasbench1shot1.experiments.reproduction.transfer_jobs import TRANSFERRED, transfer_jobs
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Transfers:
+class Transfers(FigureResults):
     """The final test regrets of all finished searches, scored on one table; a `figure.FigureResults`.
 
     Attributes:

@@ -30,6 +30,26 @@ def _steps(rows: "pandas.DataFrame", times: Floats, column: str) -> Floats:
     return values[np.searchsorted(rows["simulated_seconds"].to_numpy(np.float64), times, side="right")]
 
 
+def over_time(trajectory: "pandas.DataFrame", times: Any, column: str = "test_regret") -> "pandas.DataFrame":
+    """Return statistics of the incumbents over the searches, a row for each moment at which all have an incumbent.
+
+    Args:
+        trajectory, times, column: as in `at_times`.
+
+    Returns:
+        Columns seconds, mean, median, low and high (25 % and 75 % quantiles).
+    """
+    import pandas
+
+    moments, values = np.asarray(times, np.float64), at_times(trajectory, times, column)
+    complete = ~np.isnan(values).any(axis=0)
+    moments, values = moments[complete], values[:, complete]
+    low, median, high = np.quantile(values, (0.25, 0.5, 0.75), axis=0)
+    return pandas.DataFrame(
+        {"seconds": moments, "mean": values.mean(axis=0), "median": median, "low": low, "high": high}
+    )
+
+
 def time_grid(trajectories: Sequence["pandas.DataFrame"], last: float | None = None, points: int = 300) -> Floats:
     """Return moments, evenly spaced on a logarithmic axis, from the first incumbent of any search to the last moment.
 

@@ -1,14 +1,15 @@
 """The anytime plot of black-box studies: test regret of the incumbent over simulated seconds, on logarithmic axes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from nasbench1shot1.black_box_search.anytime import at_times, time_grid
+from nasbench1shot1.black_box_search.anytime import over_time, time_grid
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 
 if TYPE_CHECKING:
+    import pandas
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -50,18 +51,17 @@ def draw_anytime(
     Returns:
         The axes.
     """
-    times = time_grid([study.trajectory], study.config["seconds"])
-    regrets = 100 * at_times(study.trajectory, times)
-    complete = ~np.isnan(regrets).any(axis=0)
-    times, regrets = times[complete], regrets[:, complete]
-    centre = regrets.mean(axis=0) if statistic == "mean" else np.median(regrets, axis=0)
-    low, high = np.quantile(regrets, (0.25, 0.75), axis=0)
-    floor = _floor(centre)
-    axes.step(times, np.maximum(centre, floor), where="post", color=color, linewidth=1.6, label=label)
-    axes.fill_between(
-        times, np.maximum(low, floor), np.maximum(high, floor), step="post", color=color, alpha=0.15, linewidth=0
-    )
+    frame = regrets_over_time(study)
+    times, percents = frame["seconds"].to_numpy(), 100 * frame[[statistic, "low", "high"]].to_numpy()
+    centre, low, high = np.maximum(percents, _floor(percents[:, 0])).T
+    axes.step(times, centre, where="post", color=color, linewidth=1.6, label=label)
+    axes.fill_between(times, low, high, step="post", color=color, alpha=0.15, linewidth=0)
     return _on_log_axes(axes, statistic)
+
+
+def regrets_over_time(study: BlackBoxStudy) -> "pandas.DataFrame":
+    """Return the test regrets that `draw_anytime` draws, as fractions; columns as in `anytime.over_time`."""
+    return over_time(study.trajectory, time_grid([study.trajectory], study.config["seconds"]))
 
 
 def _floor(values: Any) -> float:
@@ -92,6 +92,6 @@ def caption(studies: Sequence[BlackBoxStudy]) -> str:
     lines = [line for study in studies for line in study.lines]
     measured = sum(line["test_measured"] for line in lines)
     tables = ", ".join(dict.fromkeys(study.config["table_id"] for study in studies))
-    shares: Mapping[bool, str] = {True: "all final test errors are measured", False: "all are predicted"}
-    share = shares.get(measured == len(lines)) if measured in (0, len(lines)) else None
-    return f"table {tables}; {share or f'{measured:,} of {len(lines):,} final test errors are measured'}"
+    if measured in (0, len(lines)):
+        return f"table {tables}; all final test errors are {'measured' if measured else 'predicted'}"
+    return f"table {tables}; {measured:,} of {len(lines):,} final test errors are measured"

@@ -42,7 +42,7 @@ def announce(repeats: Repeats, writer: RunWriter[BlackBoxStudy], console: Consol
     say(f"{config.optimizer} on {repeats.space.id}, seed {config.seed}, into {writer.folder}")
     ends = [f"{config.seconds:,.0f} simulated seconds"] if config.seconds is not None else []
     ends += [counted(config.evaluations, "training")] if config.evaluations is not None else []
-    say(f"{counted(config.repeats, 'search').replace('searchs', 'searches')} of {' or '.join(ends)} each")
+    say(f"{counted(config.repeats, 'search')} of {' or '.join(ends)} each")
     say(f"Table {repeats.table.id}")
     if repeats.table.fidelity():
         say("Its values are estimates, test accuracy predicted; papers need official data.")

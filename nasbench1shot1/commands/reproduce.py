@@ -6,13 +6,16 @@ from typing import Annotated
 
 import tyro
 
-GIVEN = ("epochs", "images", "preset", "table", "device", "threads", "precision", "compile")
+GIVEN = (
+    *("epochs", "images", "preset", "table", "device", "threads", "precision", "compile"),
+    *("space", "seconds", "repeats"),
+)
 """Options of every search of a figure; given values override the figure's own."""
 
 
 @dataclass(frozen=True)
 class Reproduce:
-    """Run the searches, trainings or studies of a NAS-Bench-1Shot1 figure in parallel and draw it.
+    """Run the searches, trainings or studies of a paper's figure in parallel and draw it.
 
     Without a name, list the figures.
 
@@ -23,7 +26,8 @@ class Reproduce:
         tyro.conf.Positional[str | None],
         tyro.conf.arg(metavar="[FIGURE]", help_behavior_hint="(default: list the figures)"),
     ] = None
-    """Figure: figure2 to figure5, figure7 to figure17, or table2."""
+    """Figure of NAS-Bench-1Shot1: figure2 to figure5, figure7 to figure17, or table2. Black-box optimizers:
+    nas101-figure7, nas101-figure8, nas201-figure6 or nats-figure6."""
     scale: str = "full"
     """full: the paper's setting, for GPUs; quick: minutes on a CPU, but too small to rank methods."""
     out: Path | None = None
@@ -47,7 +51,16 @@ class Reproduce:
     preset: str = "corrected"
     """corrected, or original to reproduce the published code's bugs."""
     table: str | None = None
-    """Folder or name of the table to score all runs on, including finished ones. Default: the table in use."""
+    """Folder or name of the table to score all runs on, including finished ones. Black-box optimizers search it.
+    Default: the table in use."""
+    space: str | None = None
+    """Search space of nas101-figure7: s1, s2, s3, nb101 or nb101-mini. Default: nb101, at the quick scale s1."""
+    seconds: float | None = None
+    """Simulated seconds of every black-box search. Default: set by the figure."""
+    repeats: int | None = None
+    """Number of searches of every black-box study. Default: set by the figure."""
+    join: tuple[Path, ...] = ()
+    """Folders of black-box studies (nb1shot1 blackbox) to draw in figure5, figure14 or figure15."""
     device: str = "auto"
     """Device: auto, cpu, cuda (spread over all GPUs), cuda:1, …"""
     threads: int = 1
@@ -73,6 +86,7 @@ class Reproduce:
             scale=self.scale,
             out=self.out,
             only=() if self.only is None else self.only.split(","),
+            joined=self.join,
             seeds=parse_seeds(self.seeds) if self.seeds else None,
             workers=self.workers,
             scheduler=self.scheduler,
@@ -86,7 +100,7 @@ def _list() -> None:
 
     for name in KINDS:
         figure = open_figure(name)
-        print(f"{name:<9} {figure.title:<38} full: {figure.size('full')} | quick: {figure.size('quick')}")
+        print(f"{name:<14} {figure.title:<38} full: {figure.size('full')} | quick: {figure.size('quick')}")
     print("\n27 × 280 runs: 27 studies of 280 searches each, by nb1shot1 tune")
     print("15 × 150 trainings: 150 architectures trained in each of 15 sizes of the proxy")
     print("90 × 50 epochs: 90 searches of 50 epochs each. full: the paper's setting; quick: minutes on a CPU")

@@ -1,0 +1,1 @@
+"""Analyses of finished black-box studies."""

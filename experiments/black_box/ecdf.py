@@ -1,0 +1,39 @@
+"""How are the final regrets of repeated searches distributed? NAS-Bench-101 (Ying et al. 2019), figure 7, right."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.axes import Axes
+
+
+def ecdf(values: Any) -> "pandas.DataFrame":
+    """Return the empirical cumulative distribution function of N values: columns `value` (ascending) and `fraction`.
+
+    `fraction` is the fraction of values that are at most `value`; the last row of equal values has the right one.
+    """
+    import pandas
+
+    ascending = np.sort(np.asarray(values, np.float64))
+    return pandas.DataFrame({"value": ascending, "fraction": np.arange(1, len(ascending) + 1) / len(ascending)})
+
+
+def draw_ecdf(axes: "Axes", regrets: Any, *, floor: float, label: str, color: str) -> "Axes":
+    """Draw the ECDF of final test regrets, given as fractions, in percent on a logarithmic axis; return the axes.
+
+    Regrets below `floor`, a fraction, are drawn at `floor`, because zero has no place on the axis.
+    """
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    frame = ecdf(np.maximum(regrets, floor))
+    axes.step(100 * frame["value"], frame["fraction"], where="post", color=color, linewidth=1.6, label=label)
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.set_xlabel("final test regret [%]")
+    axes.set_ylabel("fraction of searches")
+    axes.grid(alpha=0.25)
+    return axes

@@ -1,0 +1,87 @@
+"""Which accuracies do repeated searches end with, on every data set? NAS-Bench-201 (Dong and Yang 2020), figure 6.
+
+The architectures were found on one data set; their accuracies after the full training are looked up on all.
+"""
+
+from collections.abc import Mapping
+from itertools import product
+from typing import TYPE_CHECKING
+
+import pandas
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.black_box_search.record import BlackBoxStudy
+from nasbench1shot1.tables.table import Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SPLITS = ("validation", "test")
+Published = Mapping[tuple[str, str, str], tuple[float, float]]
+
+
+def _published(**rows: tuple[tuple[float, float], ...]) -> Published:
+    places = list(product(("cifar10", "cifar100", "ImageNet16-120"), SPLITS))
+    return {
+        (name.replace("_", "-"), *place): pair
+        for name, row in rows.items()
+        for place, pair in zip(places, row, strict=True)
+    }
+
+
+PUBLISHED = _published(
+    random=((90.93, 0.36), (93.70, 0.36), (70.93, 1.09), (71.04, 1.07), (44.45, 1.10), (44.57, 1.25)),
+    regularized_evolution=((91.19, 0.31), (93.92, 0.30), (71.81, 1.12), (71.84, 0.99), (45.15, 0.89), (45.54, 1.03)),
+    reinforce=((91.09, 0.37), (93.85, 0.37), (71.61, 1.12), (71.71, 1.09), (45.05, 1.02), (45.24, 1.18)),
+    bohb=((90.82, 0.53), (93.61, 0.52), (70.74, 1.29), (70.85, 1.28), (44.26, 1.36), (44.42, 1.49)),
+)
+"""NAS-Bench-201, table 5: mean and standard deviation of 500 searches in percent, by optimizer, data set and split."""
+
+
+def final_accuracies(study: BlackBoxStudy, table: Table) -> pandas.DataFrame:
+    """Return the accuracies of the final incumbents: a row per search, data set and split.
+
+    Returns:
+        Columns dataset, split, rank (from 1, the lowest accuracy of its data set and split) and accuracy, a fraction.
+        Data sets and splits for which the table lacks an accuracy of some final incumbent are left out.
+    """
+    found = [Architecture.parse(line["architecture"]) for line in study.lines]
+    frames = []
+    for objective in table.objectives:
+        for split, training in zip(SPLITS, (objective.validation, objective.test), strict=True):
+            answers = table.query(found, dataset=training)
+            values = pandas.Series(getattr(answers, f"{split}_accuracy")).sort_values()
+            places = {"dataset": objective.dataset, "split": split, "rank": range(1, len(values) + 1)}
+            if values.notna().all():
+                frames.append(pandas.DataFrame({**places, "accuracy": values.to_numpy()}))
+    return pandas.concat(frames, ignore_index=True)
+
+
+def beside_published(accuracies: pandas.DataFrame) -> pandas.DataFrame:
+    """Return mean and standard deviation (n - 1) beside NAS-Bench-201's table 5, all in percent.
+
+    Args:
+        accuracies: columns of `final_accuracies`, and `curve`, the name of the optimizer.
+
+    Returns:
+        Columns curve, dataset, split, searches, mean, std, published_mean and published_std; the last two are NaN for
+        optimizers that the paper does not have.
+    """
+    groups = accuracies.groupby(["curve", "dataset", "split"], sort=False)["accuracy"]
+    frame = groups.agg(["size", "mean", "std"]).reset_index().rename(columns={"size": "searches"})
+    frame[["mean", "std"]] *= 100
+    places = zip(frame["curve"], frame["dataset"], frame["split"], strict=True)
+    published = [PUBLISHED.get(place, (float("nan"), float("nan"))) for place in places]
+    frame[["published_mean", "published_std"]] = published
+    return frame
+
+
+def draw_sorted(axes: "Axes", accuracies: pandas.DataFrame, *, label: str, color: str) -> "Axes":
+    """Draw the sorted accuracies of one study on one data set, test dashed, validation solid; return the axes."""
+    for split, line in (("validation", "-"), ("test", "--")):
+        own = accuracies[accuracies["split"] == split]
+        if len(own):
+            axes.plot(own["rank"], 100 * own["accuracy"], line, color=color, linewidth=1.4, label=f"{label}, {split}")
+    axes.set_xlabel("search, sorted by accuracy")
+    axes.grid(alpha=0.25)
+    return axes

@@ -1,0 +1,144 @@
+"""The pictures of the figures of black-box studies."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from nasbench1shot1.black_box_search.anytime import over_time
+from nasbench1shot1.black_box_search.drawing import COLOURS, draw_anytime
+from nasbench1shot1.black_box_search.record import BlackBoxStudy
+from nasbench1shot1.experiments.black_box.ecdf import draw_ecdf
+from nasbench1shot1.experiments.black_box.final_accuracy import draw_sorted
+from nasbench1shot1.experiments.reproduction.black_box_figures import DATA_SETS, ROWS
+from nasbench1shot1.experiments.reproduction.figures import Curve, Panel
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+
+EVERY = 100.0
+"""Simulated seconds between two moments of NATS-Bench's figure 6."""
+
+
+class Drawn(NamedTuple):
+    """The study of one curve."""
+
+    panel: Panel
+    curve: Curve
+    study: BlackBoxStudy
+
+
+class Words(NamedTuple):
+    """The title above a picture, and the caption below it."""
+
+    title: str
+    caption: str
+
+
+def draw_regret_and_ecdf(found: Sequence[Drawn], words: Words) -> "Figure":
+    """Draw the mean test regret over simulated seconds, and beside it the ECDF of the final regrets."""
+    finals = [drawn.study.final["test_regret"].to_numpy(np.float64) for drawn in found]
+    floor = 0.5 * min(float(values[values > 0].min(initial=0.01)) for values in finals)
+
+    def draw(axes: Any) -> None:
+        left, right = axes[0]
+        for (_, curve, study), values, color in zip(found, finals, _colours(found), strict=True):
+            draw_anytime(left, study, label=curve.label, color=color)
+            draw_ecdf(right, values, floor=floor, label=curve.label, color=color)
+
+    return _canvas(1, 2, words, draw, _labels(found))
+
+
+def draw_rows(found: Sequence[Drawn], words: Words) -> "Figure":
+    """Draw the median test regret over simulated seconds: a column for each space, a row for each of `ROWS`."""
+    panels = list(dict.fromkeys(drawn.panel.key for drawn in found))
+    keys = {drawn.curve.key for drawn in found}
+    rows = {name: labels for name, labels in ROWS.items() if keys & set(labels)}
+
+    def draw(axes: Any) -> None:
+        for line, (name, labels) in zip(axes, rows.items(), strict=True):
+            for drawn in (drawn for drawn in found if drawn.curve.key in labels):
+                ax, color = line[panels.index(drawn.panel.key)], COLOURS[list(labels).index(drawn.curve.key)]
+                draw_anytime(ax, drawn.study, label=labels[drawn.curve.key], color=color, statistic="median")
+                ax.set_title(f"{drawn.panel.title}: {name}", fontsize=9)
+            for ax in line:
+                ax.legend(frameon=False, fontsize=7)
+                ax.set_ylabel("median test regret [%]", fontsize=8)
+
+    return _canvas(len(rows), len(panels), words, draw, {})
+
+
+def draw_sorted_accuracies(found: Sequence[Drawn], accuracies: "pandas.DataFrame", words: Words) -> "Figure":
+    """Draw the sorted accuracies of all searches, a panel for each data set.
+
+    Args:
+        found: a study for each curve.
+        accuracies: columns of `final_accuracies`, and `curve`.
+        words: title and caption.
+    """
+    names = list(dict.fromkeys(accuracies["dataset"]))
+
+    def draw(axes: Any) -> None:
+        for ax, name in zip(axes[0], names, strict=True):
+            for (_, curve, _), color in zip(found, _colours(found), strict=True):
+                own = accuracies[(accuracies["curve"] == curve.key) & (accuracies["dataset"] == name)]
+                draw_sorted(ax, own, label=curve.label, color=color)
+            both = accuracies[accuracies["dataset"] == name]["split"].nunique() > 1
+            ax.set_title(DATA_SETS.get(name, name) + (": validation and test" if both else ": test"), fontsize=9)
+        axes[0][0].set_ylabel("accuracy after 200 epochs [%]")
+
+    return _canvas(1, len(names), words, draw, _labels(found))
+
+
+def accuracy_over_time(study: BlackBoxStudy) -> "pandas.DataFrame":
+    """Return the test accuracy of the incumbents every 100 simulated seconds, fractions; columns as in `over_time`."""
+    times = np.arange(EVERY, study.config["seconds"] + EVERY / 2, EVERY)
+    errors = over_time(study.trajectory, times, "test_error")
+    accuracies = {"mean": "mean", "median": "median", "low": "high", "high": "low"}  # a high error: a low accuracy
+    return errors.assign(**{name: 1 - errors[error] for name, error in accuracies.items()})
+
+
+def draw_accuracy_over_time(found: Sequence[Drawn], words: Words) -> "Figure":
+    """Draw the mean test accuracy of the incumbents every 100 simulated seconds, a panel for each data set."""
+    panels = {drawn.panel.key: drawn.panel.title for drawn in found}
+    colours = dict(zip(_labels(found), COLOURS, strict=False))
+
+    def draw(axes: Any) -> None:
+        for (key, title), ax in zip(panels.items(), axes[0], strict=True):
+            for _, curve, study in (drawn for drawn in found if drawn.panel.key == key):
+                frame = accuracy_over_time(study)
+                ax.plot(frame["seconds"], 100 * frame["mean"], color=colours[curve.key], linewidth=1.6)
+            ax.set_title(title, fontsize=9)
+            ax.set_xlabel("simulated seconds")
+            ax.grid(alpha=0.25)
+        axes[0][0].set_ylabel("mean test accuracy of the incumbent [%]")
+
+    return _canvas(1, len(panels), words, draw, _labels(found))
+
+
+def _labels(found: Sequence[Drawn]) -> dict[str, str]:
+    return {drawn.curve.key: drawn.curve.label for drawn in found}
+
+
+def _colours(found: Sequence[Drawn]) -> list[str]:
+    return [COLOURS[place % len(COLOURS)] for place in range(len(found))]
+
+
+def _canvas(rows: int, columns: int, words: Words, draw: Callable[[Any], None], labels: dict[str, str]) -> "Figure":
+    """Return a figure with panels, drawn by `draw`, and below them a legend of curves in the order of `COLOURS`."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+    canvas = Figure(figsize=(max(1.6 + 3.4 * columns, 8.0), 2.0 + 2.8 * rows), layout="constrained", dpi=100)
+    FigureCanvasAgg(canvas)
+    parts = canvas.add_gridspec(2, 1, height_ratios=(8 * rows, 1))  # the legend needs a row of its own
+    above, below = canvas.add_subfigure(parts[0]), canvas.add_subfigure(parts[1])
+    draw(above.subplots(rows, columns, squeeze=False))
+    lines = [Line2D([], [], color=color, label=label) for label, color in zip(labels.values(), COLOURS, strict=False)]
+    if lines:
+        below.legend(handles=lines, loc="center", ncols=min(len(lines), 5), frameon=False, fontsize=8)
+    above.suptitle(words.title, fontsize=10)
+    canvas.supxlabel(words.caption, fontsize=7, color="#444444")
+    return canvas

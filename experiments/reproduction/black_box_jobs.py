@@ -1,0 +1,91 @@
+"""The black-box studies of a figure: one job per curve, each with its own folder."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from nasbench1shot1.black_box_search.options import black_box_options
+from nasbench1shot1.black_box_search.record import BlackBoxStudy
+from nasbench1shot1.black_box_search.repeats import Repeats, check_budget
+from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
+from nasbench1shot1.experiments.reproduction.figure import FigureJob, Kind, Options, job_fields
+from nasbench1shot1.tables.table import load_table
+from nasbench1shot1.wording import percent
+
+SEARCH = "nasbench1shot1.black_box_search.studying:black_box"
+PROBES = 20
+"""Random architectures that a table must have before a figure is begun."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyOfFigure(FigureJob):
+    """A black-box study of a figure, named, for example, "s1/random/seed-0".
+
+    Attributes:
+        advice: what to do if the table does not cover the space.
+    """
+
+    NOUNS, UNIT, VERB = ("study", "studies"), "search", "searched"
+    FREE: ClassVar[tuple[str, ...]] = ()  # the table decides what a search finds
+
+    advice: str
+
+    @property
+    def units(self) -> int:
+        """Number of searches."""
+        return int(self.options["repeats"])
+
+    @property
+    def kind(self) -> Kind:
+        """Panel and curve, because the cost differs between optimizers and spaces."""
+        return "black-box", self.panel, self.curve
+
+    @property
+    def repeats(self) -> Repeats:
+        """The searches of the study."""
+        return Repeats(black_box_options(self.options), load_table(self.options["table"]))
+
+    def seconds_per_unit(self) -> float:
+        """Return the seconds of a search on this machine."""
+        repeats = self.repeats
+        repeats.line(0)  # opens the table's columns
+        started = time.perf_counter()
+        repeats.line(1)
+        return time.perf_counter() - started
+
+    def check_data(self) -> None:
+        """Raise UserError if the table lacks the data set, the budget or architectures of the space."""
+        repeats, rng = self.repeats, np.random.default_rng(0)
+        check_budget(repeats.options, repeats.table)
+        try:
+            for _ in range(PROBES):
+                repeats.table.row_of(repeats.space.sample(rng))
+        except OutOfDomainError as error:
+            space = repeats.space.name
+            raise InvalidInputError(f"the table {repeats.table.id} does not cover {space}: {self.advice}") from error
+
+    def record(self) -> BlackBoxStudy:
+        """Open the study's folder."""
+        return BlackBoxStudy.open(self.folder)
+
+    def outcome(self) -> str:
+        """Return the mean test regret of the final incumbents, in words."""
+        found = self.record().summary["test_regret"]
+        return "no test regret" if found is None else f"mean test regret {percent(found['mean'])}"
+
+
+def resolved_studies(options: Sequence[Options]) -> list[dict[str, Any]]:
+    """Return the options of several studies with all defaults filled in for the current machine.
+
+    Raises InvalidInputError for an unknown option or a value out of range.
+    """
+    return [black_box_options(each).as_dict() for each in options]
+
+
+def study_job(panel: str, curve: str, out: Path, options: Options, advice: str) -> StudyOfFigure:
+    """Return a job with resolved options; its folder is a subfolder of the figure's folder `out`."""
+    return StudyOfFigure(command=SEARCH, advice=advice, **job_fields(panel, curve, out, options))

@@ -1,0 +1,91 @@
+"""ECDFs, sorted accuracies, statistics over time, and black-box studies as repetitions of other figures."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas
+import pytest
+from rich.console import Console
+
+import nasbench1shot1 as nb
+from nasbench1shot1.black_box_search.anytime import over_time
+from nasbench1shot1.experiments.black_box.ecdf import ecdf
+from nasbench1shot1.experiments.black_box.final_accuracy import PUBLISHED, beside_published, final_accuracies
+from nasbench1shot1.experiments.black_box.incumbents import repetitions
+from nasbench1shot1.experiments.tuning.trajectory import average
+from nasbench1shot1.wording import counted
+
+
+def made(folder: Path, space: str, **options: object) -> nb.BlackBoxStudy:
+    return nb.black_box("random", space=space, out=folder, repeats=3, console=Console(quiet=True), **options)
+
+
+def test_an_ecdf_counts_the_values_that_are_at_most_as_large():
+    frame = ecdf([3.0, 1.0, 2.0, 2.0])
+    assert frame["value"].tolist() == [1.0, 2.0, 2.0, 3.0]
+    assert frame["fraction"].tolist() == [0.25, 0.5, 0.75, 1.0]
+    for value, fraction in frame.groupby("value")["fraction"].last().items():
+        assert fraction == np.mean(np.array([3.0, 1.0, 2.0, 2.0]) <= value)
+
+
+def test_statistics_over_time_begin_when_every_search_has_an_incumbent():
+    rows = [(0, 10.0, 0.4), (0, 30.0, 0.2), (1, 20.0, 0.3), (2, 5.0, 0.8), (2, 25.0, 0.1)]
+    trajectory = pandas.DataFrame(rows, columns=["repeat", "simulated_seconds", "test_regret"])
+    frame = over_time(trajectory, [4.0, 19.9, 20.0, 30.0])
+    assert frame["seconds"].tolist() == [20.0, 30.0]
+    assert frame["mean"].tolist() == pytest.approx([(0.4 + 0.3 + 0.8) / 3, (0.2 + 0.3 + 0.1) / 3])
+    assert frame["median"].tolist() == pytest.approx([0.4, 0.2])
+    assert frame.loc[1, ["low", "high"]].tolist() == pytest.approx([0.15, 0.25])
+
+
+def test_final_accuracies_are_the_tables_on_every_data_set(tmp_path):
+    study, table = made(tmp_path / "study", "nb201", evaluations=3), nb.load_table("nb201")
+    frame = final_accuracies(study, table)
+    places = list(dict.fromkeys(zip(frame["dataset"], frame["split"], strict=True)))
+    assert {("cifar10", "validation"), *((name, "test") for name in ("cifar10", "cifar100", "ImageNet16-120"))} <= {
+        *places
+    }
+    found = [nb.Architecture.parse(text) for text in study.final["architecture"]]
+    for dataset, split in places:
+        training = {"cifar10validation": "cifar10-valid"}.get(dataset + split, dataset)
+        expected = [getattr(table.query(arch, dataset=training), f"{split}_accuracy") for arch in found]
+        own = frame[(frame["dataset"] == dataset) & (frame["split"] == split)]
+        assert own["accuracy"].tolist() == sorted(expected)
+        assert own["rank"].tolist() == [1, 2, 3]
+
+
+def test_means_stand_beside_the_published_ones():
+    places = {"dataset": "cifar10", "split": "test", "rank": [1, 2, 1, 2]}
+    curves = ["random", "random", "local-search", "local-search"]
+    frame = beside_published(pandas.DataFrame({"curve": curves, **places, "accuracy": [0.93, 0.94, 0.9, 0.92]}))
+    first, second = frame.to_dict("records")
+    assert (first["searches"], first["mean"], first["std"]) == (2, pytest.approx(93.5), pytest.approx(0.5**0.5))
+    assert (first["published_mean"], first["published_std"]) == (93.70, 0.36)
+    assert np.isnan(second["published_mean"]) and second["mean"] == pytest.approx(91)
+
+
+def test_the_published_values_are_table_5_of_nasbench_201():
+    assert len(PUBLISHED) == 4 * 6
+    assert PUBLISHED["regularized-evolution", "cifar100", "validation"] == (71.81, 1.12)
+    assert PUBLISHED["reinforce", "ImageNet16-120", "test"] == (45.24, 1.18)
+    assert PUBLISHED["bohb", "cifar10", "test"] == (93.61, 0.52)
+
+
+def test_a_study_is_repetitions_of_a_curve_over_time(tmp_path):
+    study, table = made(tmp_path / "study", "s1", evaluations=5), nb.load_table("embedded")
+    frames = repetitions(study, table)
+    assert len(frames) == 3
+    for frame, line in zip(frames, study.lines, strict=True):
+        assert frame["seconds"].iloc[-1] == line["simulated_seconds"]
+        assert frame["test_regret"].iloc[-1] == pytest.approx(line["test_regret"])
+        assert frame["valid_regret"].iloc[-1] == pytest.approx(line["valid_regret"])
+    mean = average(frames)
+    assert mean["test_regret_mean"].iloc[0] == pytest.approx(
+        np.mean([frame.loc[frame["seconds"] <= mean["seconds"][0], "test_regret"].iloc[-1] for frame in frames])
+    )
+    with pytest.raises(nb.InvalidInputError, match=r"searched the table nb101-embedded.*--table"):
+        repetitions(study, nb.load_table("nb201"))
+
+
+def test_searches_have_their_own_plural():
+    assert [counted(number, "search") for number in (1, 500)] == ["1 search", "500 searches"]

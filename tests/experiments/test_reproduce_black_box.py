@@ -1,0 +1,246 @@
+"""The figures of black-box optimizers: their plans, and small studies from the command to the drawn numbers."""
+
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from rich.console import Console
+from synthetic_study import tune
+from tiny_figures import run_jobs_here
+
+import nasbench1shot1 as nb
+from nasbench1shot1 import cli
+from nasbench1shot1.black_box_search import studying
+from nasbench1shot1.black_box_search.anytime import at_times
+from nasbench1shot1.experiments.reproduction.black_box_jobs import StudyOfFigure
+from nasbench1shot1.experiments.reproduction.catalogue import open_figure
+from nasbench1shot1.experiments.reproduction.figure import check_recorded
+from nasbench1shot1.experiments.reproduction.reproducing import reproduce
+from nasbench1shot1.jobs import workers
+from nasbench1shot1.registry import BUILT_IN
+
+ALL = list(BUILT_IN["black_box_optimizers"])
+
+
+def planned(name: str, out: Path, *, scale: str = "full", only: Sequence[str] = (), **given: Any) -> list[Any]:
+    return list(open_figure(name, only).jobs(scale, out, given, None, lambda function, *rest: function(*rest)))
+
+
+def options(jobs: Sequence[StudyOfFigure], name: str) -> set[Any]:
+    return {job.options[name] for job in jobs}
+
+
+@pytest.fixture
+def here(monkeypatch) -> None:
+    run_jobs_here(monkeypatch)
+    monkeypatch.setattr(studying, "save_figure", lambda *_: None)  # the picture of each study takes a second
+
+
+def drawn(name: str, out: Path, **given: Any) -> tuple[pandas.DataFrame, str]:
+    """Run a figure; return its CSV file and what it printed."""
+    said = io.StringIO()
+    picture = reproduce(name, out=out, console=Console(file=said, width=120), **given)
+    assert picture is not None and picture.read_bytes().startswith(b"\x89PNG")
+    return pandas.read_csv(picture.with_suffix(".csv")), said.getvalue()
+
+
+def all_text(canvas: Figure) -> str:
+    return " ".join(text.get_text() for text in canvas.findobj(Text))
+
+
+def study(out: Path, name: str) -> nb.BlackBoxStudy:
+    return nb.BlackBoxStudy.open(out / name / "seed-0")
+
+
+def test_figure_7_has_every_registered_optimizer_with_the_papers_clock(tmp_path):
+    jobs = planned("nas101-figure7", tmp_path)
+    assert [job.curve for job in jobs] == ALL
+    assert [options(jobs, name) for name in ("space", "seconds", "repeats")] == [{"nb101"}, {1e7}, {500}]
+    quick = planned("nas101-figure7", tmp_path, scale="quick", only=["random"])
+    assert [(job.name, job.units) for job in quick] == [("s1/random/seed-0", 50)]
+    (other,) = planned("nas101-figure7", tmp_path, only=["random"], space="s3", repeats=7)
+    assert (other.folder, other.units) == (tmp_path / "s3" / "random" / "seed-0", 7)
+
+
+def test_figure_8_has_the_same_curves_on_both_spaces(tmp_path):
+    jobs = planned("nas101-figure8", tmp_path)
+    by_space = {space: [job.curve for job in jobs if job.panel == space] for space in ("nb101-mini", "nb101")}
+    assert by_space["nb101"] == by_space["nb101-mini"] and len(jobs) == 22
+    assert options(jobs, "repeats") == {100}
+    found = {job.curve: job.options for job in jobs}
+    assert found["mutation-rate-2"]["mutation"] == "rate" and found["mutation-rate-2"]["mutation_rate"] == 2.0
+    assert found["tournament-25"]["tournament"] == 25
+    assert found["non-regularized-evolution"]["optimizer"] == "non-regularized-evolution"
+    assert options(planned("nas101-figure8", tmp_path, scale="quick"), "space") == {"s1", "s3"}
+
+
+def test_nasbench_201_is_searched_on_cifar10_and_nats_bench_on_each_data_set(tmp_path):
+    usual = [name for name in ALL if name in ("random", "regularized-evolution", "reinforce", "bohb")]
+    jobs = planned("nas201-figure6", tmp_path)
+    assert [job.curve for job in jobs] == usual
+    limits = ("space", "dataset", "seconds", "epochs", "repeats")
+    assert [options(jobs, name) for name in limits] == [{"nb201"}, {"cifar10"}, {12_000.0}, {12}, {500}]
+    jobs = planned("nats-figure6", tmp_path)
+    assert [options(jobs, name) for name in ("seconds", "epochs", "repeats")] == [{20_000.0}, {12}, {500}]
+    sets = ("cifar10", "cifar100", "ImageNet16-120")
+    assert [job.name for job in jobs] == [f"{panel}/{curve}/seed-0" for panel in sets for curve in usual]
+    assert all(job.options["dataset"] == job.panel for job in jobs)
+    assert [job.curve for job in planned("nas201-figure6", tmp_path, only=["local-search"])] == ["local-search"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["nas101-figure7"], "does not cover nb101: run `nb1shot1 table download` and give that table with --table"),
+        (["nas101-figure7"], "or give --space s1"),
+        (["nas101-figure7", "--space", "nb101-mini"], "does not cover nb101-mini: run `nb1shot1 table download`"),
+        (["nas101-figure8"], "or give --scale quick"),
+        (["nas101-figure7", "--space", "s4"], "unknown search space 's4'"),
+        (["nas101-figure7", "--only", "rando"], "unknown part of nas101-figure7 'rando'; did you mean 'random'"),
+        (["nas101-figure8", "--only", "s1"], "--only s1 selects nothing at the full scale: it has nb101-mini, nb101"),
+        (["nas201-figure6", "--space", "s1"], "--space does not apply to nas201-figure6"),
+        (["nas201-figure6", "--images", "cifar10"], "--images does not apply to nas201-figure6: remove it"),
+        (["nas201-figure6", "--repeats", "0"], "--repeats must be between 1 and 1,000,000"),
+        (["nas201-figure6", "--seeds", "0-1"], "nas201-figure6 takes one seed"),
+        (["nas201-figure6", "--scale", "qick"], "unknown scale 'qick'; did you mean 'quick'"),
+        (["nas201-figure6", "--epochs", "13"], "no budget of 13 epochs"),
+        (["figure2", "--space", "s1"], "--space does not apply to figure2: remove it"),
+        (["figure2", "--join", "nowhere"], "--join does not apply to figure2 (only to figure5, figure14, figure15)"),
+        (["figure5", "--join", "nowhere"], "nowhere"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_writes_nothing(tmp_path, monkeypatch, capsys, arguments, sentence):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["reproduce", *arguments])
+    said = capsys.readouterr()
+    assert (stopped.value.code, said.out, said.err.count("\n")) == (2, "", 1)
+    assert sentence in said.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_figure_7_draws_what_its_studies_found_and_searches_once(tmp_path, here, monkeypatch):
+    given = {"scale": "quick", "only": ["random", "local-search"], "repeats": 3, "seconds": 2e4}
+    frame, said = drawn("nas101-figure7", tmp_path, **given)
+    assert "2 studies of 3 searches" in said and "mean test regret" in said
+    ecdfs = pandas.read_csv(tmp_path / "nas101-figure7-random+local-search-ecdf.csv")
+    for curve in ("random", "local-search"):
+        own, made = frame[frame["curve"] == curve], study(tmp_path, f"s1/{curve}")
+        values = at_times(made.trajectory, own["seconds"])
+        assert np.allclose(own["mean"], values.mean(axis=0)) and np.allclose(own["median"], np.median(values, axis=0))
+        finals = ecdfs[ecdfs["curve"] == curve]
+        assert np.allclose(finals["test_regret"], np.sort(made.final["test_regret"]))
+        assert finals["fraction"].tolist() == pytest.approx([1 / 3, 2 / 3, 1])
+    table = nb.load_table("embedded")
+    results = open_figure("nas101-figure7").results(planned("nas101-figure7", tmp_path, **given), table)
+    canvas = results.draw()
+    assert table.id in all_text(canvas) and ("measured" in all_text(canvas) or "predicted" in all_text(canvas))
+    assert [axes.get_xscale() for axes in canvas.axes] == ["log", "log"]
+    monkeypatch.setattr(workers._LocalWorkers, "submit", lambda *_: pytest.fail("searched again"))
+    again, said = drawn("nas101-figure7", tmp_path, **given)
+    assert again.equals(frame) and "2 are finished" in said
+
+
+def test_a_stopped_figure_continues_to_the_same_record(tmp_path, here):
+    given = {"only": ["random"], "repeats": 3, "seconds": 3000.0}
+    frame, _ = drawn("nas201-figure6", tmp_path / "a", **given)
+    drawn("nas201-figure6", tmp_path / "b", **given)
+    folder = tmp_path / "b" / "nb201" / "random" / "seed-0"
+    whole = (folder / "metrics.jsonl").read_bytes()
+    (folder / "summary.json").unlink()
+    (folder / "metrics.jsonl").write_bytes(whole[: whole.index(b"\n") + 40])
+    again, said = drawn("nas201-figure6", tmp_path / "b", **given)
+    assert (folder / "metrics.jsonl").read_bytes() == whole
+    assert again.equals(frame) and "1 study in" in said
+
+
+def test_nasbench_201_figure_6_shows_all_data_sets_beside_table_5(tmp_path, here):
+    frame, said = drawn("nas201-figure6", tmp_path, only=["random", "reinforce"], repeats=3, seconds=3000.0)
+    table, beside = nb.load_table("nb201"), pandas.read_csv(tmp_path / "nas201-figure6-random+reinforce-table5.csv")
+    for curve in ("random", "reinforce"):
+        found = [nb.Architecture.parse(text) for text in study(tmp_path, f"nb201/{curve}").final["architecture"]]
+        for dataset in ("cifar10", "cifar100", "ImageNet16-120"):
+            expected = [table.query(arch, dataset=dataset).test_accuracy for arch in found]
+            rows, means = (
+                each[(each["curve"] == curve) & (each["dataset"] == dataset) & (each["split"] == "test")]
+                for each in (frame, beside)
+            )
+            assert rows["accuracy"].tolist() == pytest.approx(sorted(expected))
+            assert means["mean"].item() == pytest.approx(100 * np.mean(expected))
+            assert means["std"].item() == pytest.approx(100 * np.std(expected, ddof=1))
+    assert "93.70 ± 0.36" in said and "93.85 ± 0.37" in said
+
+
+def test_nats_figure_6_searches_each_data_set_on_its_own(tmp_path, here):
+    frame, said = drawn("nats-figure6", tmp_path, only=["*/random"], repeats=2, seconds=4000.0)
+    assert set(frame["panel"]) == {"cifar10", "cifar100", "ImageNet16-120"} and "final test accuracy" in said
+    for panel, own in frame.groupby("panel"):
+        made = study(tmp_path, f"{panel}/random")
+        assert made.config["dataset"] == panel
+        assert own["seconds"].tolist() == np.arange(own["seconds"].iloc[0], 4001, 100).tolist()
+        errors = at_times(made.trajectory, own["seconds"], "test_error")
+        assert np.allclose(own["mean"], 1 - errors.mean(axis=0)) and (own["low"] <= own["high"]).all()
+
+
+def test_figure_8_has_a_row_for_each_comparison(tmp_path, here):
+    only = ["regularized-evolution", "mutation-rate-1"]
+    given = {"scale": "quick", "only": only, "repeats": 2, "seconds": 1e4}
+    frame, _ = drawn("nas101-figure8", tmp_path, **given)
+    assert set(frame["panel"]) == {"s1", "s3"} and set(frame["curve"]) == set(only)
+    figure, jobs = open_figure("nas101-figure8", only), planned("nas101-figure8", tmp_path, **given)
+    canvas = figure.results(jobs, figure.table(jobs, {})).draw()
+    rows = ("optimizers", "mutation rate", "tournament size")
+    titles = [f"{space}: {row}" for row in rows for space in ("search space 1", "search space 3")]
+    assert [axes.get_title() for axes in canvas.axes] == titles
+    texts = all_text(canvas)
+    assert "search space 1 and search space 3, 2 searches of 10,000 simulated seconds" in texts
+    assert "the paper's setting: NAS-Bench-Mini and NAS-Bench-101, 100 searches" in texts
+
+
+def test_a_figure_with_other_options_is_refused(tmp_path, here):
+    drawn("nas201-figure6", tmp_path, only=["random"], repeats=2, seconds=3000.0)
+    jobs = planned("nas201-figure6", tmp_path, only=["random"], repeats=3, seconds=3000.0)
+    with pytest.raises(nb.InvalidInputError, match="searched with --repeats 2, but the figure needs 3"):
+        check_recorded(jobs, {})
+    (config,) = tmp_path.rglob("config.json")
+    config.write_text(json.dumps({**json.loads(config.read_text()), "table_id": "another"}))
+    jobs = planned("nas201-figure6", tmp_path, only=["random"], repeats=2, seconds=3000.0)
+    check_recorded(jobs, {})
+
+
+def test_black_box_studies_join_the_figures_of_tuned_optimizers(tmp_path):
+    pytest.importorskip("hpbandster", reason="hpbandster is not installed")
+    quiet = {"repeats": 3, "evaluations": 4, "console": Console(quiet=True)}
+    joined = [
+        nb.black_box("random", space=space, out=tmp_path / f"random-{space}", **quiet).folder for space in ("s1", "s2")
+    ]
+    figure = open_figure("figure5", ["s1/gdas"], joined)
+    (job,) = open_figure("figure5", ["s1/gdas"]).jobs(
+        "quick", tmp_path, {"device": "cpu"}, [0], lambda function, *rest: function(*rest)
+    )
+    tune(out=job.folder, **job.options)
+    results = figure.results([job], nb.load_table())
+    frame = results.as_table()
+    assert list(dict.fromkeys(frame["curve"])) == ["gdas", "random"]  # s2 has no panel here
+    own, made = frame[frame["curve"] == "random"], nb.BlackBoxStudy.open(joined[0])
+    values = at_times(made.trajectory, own["seconds"])
+    assert np.allclose(own["test_regret_mean"], values.mean(axis=0))
+    assert np.allclose(own["test_regret_std"], values.std(axis=0, ddof=1))
+    texts = all_text(results.draw())
+    assert "black-box optimizers: 3 searches each" in texts
+    shown = io.StringIO()
+    results.show(Console(file=shown, width=120))
+    assert "random" in shown.getvalue()
+    other = nb.black_box("random", space="s1", seed=1, out=tmp_path / "seed-1", **quiet).folder
+    twice = open_figure("figure5", ["s1/gdas"], [joined[0], other]).results([job], nb.load_table()).as_table()
+    assert set(twice["curve"]) == {"gdas", "random (random-s1)", "random (seed-1)"}
+    (other / "summary.json").unlink()
+    with pytest.raises(nb.UserError, match="seed-1"):
+        open_figure("figure5", ["s1/gdas"], [other])
