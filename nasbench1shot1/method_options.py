@@ -1,14 +1,44 @@
 """Options that belong to one optimizer: which optimizers have them, and checks of their declarations."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any, get_type_hints
 
 from nasbench1shot1.errors import InvalidInputError, unknown_name
 from nasbench1shot1.hyperparameters import Hyperparameters
 from nasbench1shot1.registry import names
+from nasbench1shot1.runs.description import COMMON, OWN
 from nasbench1shot1.runs.options import flag, has_simple_type, option_names
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The options of one run with an optimizer, in two records.
+
+    Attributes:
+        common: the options that all runs of the kind share.
+        own: the options of the optimizer.
+        method: the class of the optimizer.
+    """
+
+    common: Any
+    own: Hyperparameters
+    method: Any
+
+    def sections(self) -> dict[str, dict[str, Any]]:
+        """Return both records by the names of their sections in config.json."""
+        return {COMMON: asdict(self.common), OWN: asdict(self.own)}
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all options by name, flat."""
+        return {**asdict(self.common), **asdict(self.own)}
+
+
+def options_of(record: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that a record has."""
+    known = option_names(record)
+    return {name: value for name, value in options.items() if name in known}
 
 
 @dataclass(frozen=True)

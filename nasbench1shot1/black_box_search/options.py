@@ -1,17 +1,17 @@
 """The options of a black-box study in two typed records: common options, and options of its optimizer."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.black_box_search.config import FACTS, FAMILY_DEFAULTS, BlackBoxConfig
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.method_options import Methods
+from nasbench1shot1.method_options import Methods, RunOptions, options_of
 from nasbench1shot1.registry import black_box_optimizer, search_space
 from nasbench1shot1.runs.description import COMMON, OWN
-from nasbench1shot1.runs.options import check_ranges, filled, option_names, recorded_options
+from nasbench1shot1.runs.options import check_ranges, filled, recorded_options
 from nasbench1shot1.tables.names import as_recorded
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ METHODS = Methods("black_box_optimizers", black_box_optimizer, BlackBoxConfig, R
 
 
 @dataclass(frozen=True)
-class BlackBoxOptions:
+class BlackBoxOptions(RunOptions):
     """The options of one study.
 
     Attributes:
@@ -38,16 +38,7 @@ class BlackBoxOptions:
     """
 
     common: BlackBoxConfig
-    own: "Hyperparameters"
     method: "type[BlackBoxOptimizer]"
-
-    def sections(self) -> dict[str, dict[str, Any]]:
-        """Return both records by the names of their sections in config.json."""
-        return {COMMON: asdict(self.common), OWN: asdict(self.own)}
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return all options by name, flat."""
-        return {**asdict(self.common), **asdict(self.own)}
 
 
 def black_box_options(given: Mapping[str, Any]) -> BlackBoxOptions:
@@ -61,7 +52,7 @@ def black_box_options(given: Mapping[str, Any]) -> BlackBoxOptions:
     check_method(method)
     METHODS.check_known(method, given)
     space = search_space(given.get("space") or BlackBoxConfig.space)
-    common, own = (_of(record, given) for record in (BlackBoxConfig, method.Hyperparameters))
+    common, own = (options_of(record, given) for record in (BlackBoxConfig, method.Hyperparameters))
     return BlackBoxOptions(
         _resolved(filled(BlackBoxConfig, common, _usual(space, given))),
         _checked(filled(method.Hyperparameters, own, own_defaults(method, space))),
@@ -121,9 +112,3 @@ def _resolved(config: BlackBoxConfig) -> BlackBoxConfig:
 def _checked(own: "Hyperparameters") -> "Hyperparameters":
     own.check()
     return own
-
-
-def _of(record: Any, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that the record has."""
-    known = option_names(record)
-    return {name: value for name, value in options.items() if name in known}

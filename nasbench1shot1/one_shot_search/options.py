@@ -5,17 +5,17 @@
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.errors import UserError
-from nasbench1shot1.method_options import Methods
+from nasbench1shot1.method_options import Methods, RunOptions, options_of
 from nasbench1shot1.one_shot_search.config import FACTS, SCALES, SearchConfig
 from nasbench1shot1.registry import is_at_hand, one_shot, optimizer, search_space
 from nasbench1shot1.runs.description import COMMON, OWN
-from nasbench1shot1.runs.options import check_ranges, filled, option_names, recorded_options
+from nasbench1shot1.runs.options import check_ranges, filled, recorded_options
 
 if TYPE_CHECKING:
     from nasbench1shot1.optimizer import Hyperparameters, OneShotOptimizer
@@ -30,7 +30,7 @@ METHODS = Methods("optimizers", optimizer, SearchConfig, RESERVED)
 
 
 @dataclass(frozen=True)
-class SearchOptions:
+class SearchOptions(RunOptions):
     """The options of one search.
 
     Attributes:
@@ -40,7 +40,6 @@ class SearchOptions:
     """
 
     common: SearchConfig
-    own: "Hyperparameters"
     method: "type[OneShotOptimizer]"
 
     def resolved(self) -> "SearchOptions":
@@ -48,14 +47,6 @@ class SearchOptions:
         check_ranges(self.own)
         self.own.check()
         return replace(self, common=self.common.resolved())
-
-    def sections(self) -> dict[str, dict[str, Any]]:
-        """Return both records by the names of their sections in config.json."""
-        return {COMMON: asdict(self.common), OWN: asdict(self.own)}
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return all options by name, flat."""
-        return {**asdict(self.common), **asdict(self.own)}
 
 
 def search_options(given: Mapping[str, Any]) -> SearchOptions:
@@ -72,7 +63,7 @@ def search_options(given: Mapping[str, Any]) -> SearchOptions:
 
 
 def _filled(method: "type[OneShotOptimizer]", given: Mapping[str, Any]) -> SearchOptions:
-    common, own = (_of(record, given) for record in (SearchConfig, method.Hyperparameters))
+    common, own = (options_of(record, given) for record in (SearchConfig, method.Hyperparameters))
     asked = filled(SearchConfig, common, {})  # for its scale and preset, which decide about the rest
     usual = defaults(method, one_shot(search_space(asked.space)), asked.scale, asked.preset)
     return SearchOptions(filled(SearchConfig, common, usual), filled(method.Hyperparameters, own, usual), method)
@@ -130,12 +121,6 @@ def check_method(method: "type[OneShotOptimizer]") -> None:
     of_families = chain.from_iterable(method.family_defaults.values())
     defaults = (*method.defaults, *method.original_defaults, *method.quick_defaults, *of_families)
     METHODS.check_method(method, defaults)
-
-
-def _of(record: Any, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that the record has."""
-    known = option_names(record)
-    return {name: value for name, value in options.items() if name in known}
 
 
 _OF_A_RUN = {
