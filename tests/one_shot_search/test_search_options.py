@@ -185,7 +185,7 @@ class Collides(DARTS):
 
 
 def test_an_own_option_with_a_common_name_is_refused_in_a_sentence():
-    with pytest.raises(nb.InvalidInputError, match="Collides has an option 'epochs', which every search has: rename"):
+    with pytest.raises(nb.InvalidInputError, match="Collides has an option 'epochs', which every run has: rename"):
         check_method(Collides)
     with pytest.raises(nb.InvalidInputError, match="rename it"):
         nb.search(Collides, scale="quick")
