@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer
 from nasbench1shot1.black_box_search.options import BlackBoxOptions
 from nasbench1shot1.black_box_search.simulation import Incumbent, Limits, Searched, simulate
 from nasbench1shot1.black_box_search.trainings import TableTrainings
@@ -78,9 +79,13 @@ class Repeats:
         config = self.options.common
         streams = np.random.SeedSequence((config.seed, repeat)).spawn(2)
         own, drawn = (np.random.default_rng(stream) for stream in streams)
-        method = self.options.method(self.space, self.options.own, self.epochs, self.table.epochs, own)
+        method = self.method(own)
         trainings = TableTrainings(self.space, self.table, config.dataset, drawn, config.deduplicate)
         return simulate(method, trainings, self.limits)
+
+    def method(self, rng: np.random.Generator) -> BlackBoxOptimizer:
+        """Return the optimizer of a search; raises UserError where it lacks a package, or refuses space or budgets."""
+        return self.options.method(self.space, self.options.own, self.epochs, self.table.epochs, rng)
 
     @property
     def epochs(self) -> int:

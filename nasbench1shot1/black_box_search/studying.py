@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from nasbench1shot1.black_box_search.options import BlackBoxOptions, black_box_options, recorded_study
 from nasbench1shot1.black_box_search.parts import run_parts
 from nasbench1shot1.black_box_search.record import FIGURE, BlackBoxStudy
@@ -131,6 +133,7 @@ def _kept(
 def _repeats(options: BlackBoxOptions) -> Repeats:
     repeats = Repeats(options, load_table(options.common.table))
     check_budget(options, repeats.table)
+    repeats.method(np.random.default_rng(0))  # what it refuses is said before the study begins
     return repeats
 
 

@@ -135,8 +135,7 @@ def _repeats(wanted: dict[str, Any], space: str) -> Repeats:
 
 
 def _method(repeats: Repeats, seed: int) -> BlackBoxOptimizer:
-    rng, space = np.random.default_rng(seed), repeats.space
-    return repeats.options.method(space, repeats.options.own, repeats.epochs, repeats.table.epochs, rng)
+    return repeats.method(np.random.default_rng(seed))
 
 
 def _trainings(repeats: Repeats, seed: int) -> TableTrainings:
