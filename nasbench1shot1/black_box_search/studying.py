@@ -87,6 +87,15 @@ class Places:
         return self.scheduler is None and self.workers in (None, 1)
 
 
+def _check_places(options: BlackBoxOptions, places: Places) -> None:
+    """Raise InvalidInputError for a class of a script or notebook, which other processes cannot import."""
+    if options.common.optimizer.startswith("__main__:") and not places.is_here:
+        raise InvalidInputError(
+            f"{options.method.__name__} is a class of this script or notebook, which other processes cannot import: "
+            "remove workers and scheduler, or move the class into a module"
+        )
+
+
 def _default_folder(options: BlackBoxOptions) -> Path:
     common = options.common
     return Path("runs") / f"blackbox-{common.optimizer.rpartition(':')[2]}-{common.space}-{common.seed}"
@@ -95,6 +104,7 @@ def _default_folder(options: BlackBoxOptions) -> Path:
 def _start(options: BlackBoxOptions, folder: Path, places: Places, console: "Console | None") -> BlackBoxStudy:
     from nasbench1shot1.runs.environment import environment
 
+    _check_places(options, places)
     repeats = _repeats(options)
     check_is_new(folder)
     with new_run(folder, RunWriter[BlackBoxStudy], BlackBoxStudy) as writer:
@@ -110,6 +120,7 @@ def _resume(
     with existing_run(folder, RunWriter[BlackBoxStudy], BlackBoxStudy) as writer:
         recorded = BlackBoxStudy.open(folder).config
         options = _kept(folder, recorded, given, allow_module)
+        _check_places(options, places)
         repeats = _repeats(options)
         check_facts(folder, recorded, _facts(repeats))
         writer.cut(len(read_lines(folder / METRICS)), {})

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas
 import pytest
+import warm_process
 from black_box_tables import smooth_table
 from command_line import command
 from killed_run import assert_killed
@@ -143,6 +144,22 @@ def test_the_parts_of_a_killed_study_are_not_computed_again(tmp_path: Path) -> N
     assert (killed.folder / "parts" / "00025-5" / "summary.json").stat().st_mtime_ns == before
     resumed = nb.black_box(resume=killed.folder, workers=2, console=QUIET)
     assert (resumed.folder / "metrics.jsonl").read_bytes() == (whole.folder / "metrics.jsonl").read_bytes()
+
+
+SCRIPT = """
+import nasbench1shot1 as nb
+from nasbench1shot1.optimizers.black_box.random_search import RandomSearch
+class Own(RandomSearch):
+    pass
+nb.black_box(Own, space="s1", evaluations=3, repeats=1, out="here")
+nb.black_box(Own, space="s1", evaluations=3, repeats=1, out="there", workers=2)
+"""
+
+
+def test_a_class_of_a_script_searches_in_its_own_process_only(tmp_path: Path) -> None:
+    ended = warm_process.python(SCRIPT, cwd=tmp_path)
+    assert "Own is a class of this script or notebook, which other processes cannot import" in ended.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["here"]
 
 
 def test_an_optimizer_cannot_reach_test_values(tmp_path: Path) -> None:
