@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pandas
 import pytest
-import warm_process
 from black_box_tables import smooth_table
-from command_line import command
+from command_line import command, new_process
 from killed_run import assert_killed
 from rich.console import Console
 
@@ -157,7 +156,7 @@ nb.black_box(Own, space="s1", evaluations=3, repeats=1, out="there", workers=2)
 
 
 def test_a_class_of_a_script_searches_in_its_own_process_only(tmp_path: Path) -> None:
-    ended = warm_process.python(SCRIPT, cwd=tmp_path)
+    ended = new_process(code=SCRIPT, cwd=tmp_path)
     assert "Own is a class of this script or notebook, which other processes cannot import" in ended.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["here"]
 
