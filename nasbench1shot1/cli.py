@@ -203,7 +203,7 @@ def _overview() -> str:
         [
             "usage: nb1shot1 COMMAND [--options]",
             "",
-            "One-shot neural architecture search, benchmarked on sub-spaces of NAS-Bench-101.",
+            "One-shot neural architecture search, benchmarked on NAS-Bench-101 and NAS-Bench-201.",
             "",
             *lines,
             "",

@@ -6,19 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
-
 from nasbench1shot1.black_box_search.options import black_box_options
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
-from nasbench1shot1.black_box_search.repeats import Repeats, check_budget
-from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
+from nasbench1shot1.black_box_search.repeats import Repeats, check_covers, for_table
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, Kind, Options, job_fields
 from nasbench1shot1.tables.table import load_table
 from nasbench1shot1.wording import percent
 
 SEARCH = "nasbench1shot1.black_box_search.studying:black_box"
-PROBES = 20
-"""Random architectures that a table must have before a figure is begun."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,14 +54,9 @@ class StudyOfFigure(FigureJob):
 
     def check_data(self) -> None:
         """Raise UserError if the table lacks the data set, the budget or architectures of the space."""
-        repeats, rng = self.repeats, np.random.default_rng(0)
-        check_budget(repeats.options, repeats.table)
-        try:
-            for _ in range(PROBES):
-                repeats.table.row_of(repeats.space.sample(rng))
-        except OutOfDomainError as error:
-            space = repeats.space.name
-            raise InvalidInputError(f"the table {repeats.table.id} does not cover {space}: {self.advice}") from error
+        repeats = self.repeats
+        for_table(repeats.options, repeats.table)
+        check_covers(repeats.table, repeats.space, self.advice)
 
     def record(self) -> BlackBoxStudy:
         """Open the study's folder."""

@@ -7,6 +7,7 @@ import numpy as np
 
 from nasbench1shot1.black_box_search.anytime import over_time, time_grid
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
+from nasbench1shot1.wording import counted
 
 if TYPE_CHECKING:
     import pandas
@@ -36,7 +37,9 @@ def regret_over_time(studies: Sequence[BlackBoxStudy], labels: Sequence[str] | N
         draw_anytime(axes, study, label=label, color=colour)
     axes.legend(frameon=False, fontsize=8)
     config = studies[0].config
-    axes.set_title(f"{config['space']}, {len(studies[0].lines)} searches per optimizer", fontsize=10)
+    many = " per optimizer" if len(studies) > 1 else ""
+    searches = counted(len(studies[0].lines), "search").replace("searchs", "searches")
+    axes.set_title(f"{config['space']}, {config['dataset']}: {searches}{many}; shaded: 25 % to 75 %", fontsize=10)
     figure.supxlabel(caption(studies), fontsize=6, color="#444444")
     return figure
 

@@ -1,6 +1,6 @@
 """One search of a study: from its number to the line that records it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +11,7 @@ from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer
 from nasbench1shot1.black_box_search.options import BlackBoxOptions
 from nasbench1shot1.black_box_search.simulation import Incumbent, Limits, Searched, simulate
 from nasbench1shot1.black_box_search.trainings import TableTrainings
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.evaluator import Score, score, scores_elsewhere
 from nasbench1shot1.registry import search_space
 from nasbench1shot1.space import SearchSpace
@@ -54,10 +54,7 @@ class Repeats:
         """
         found = self.search(repeat)
         if not found.incumbents:
-            raise InvalidInputError(
-                f"no training of search {repeat} ended within {self.limits.seconds:g} simulated seconds: increase "
-                "--seconds"
-            )
+            raise self._fruitless(repeat, found)
         best = found.incumbents[-1]
         scored, dataset = self.score(best.architecture), self.options.common.dataset
         return {
@@ -73,6 +70,15 @@ class Repeats:
             "other_datasets": scores_elsewhere(best.architecture, self.table, dataset),
             "incumbents": [self._entry(incumbent) for incumbent in found.incumbents],
         }
+
+    def _fruitless(self, repeat: int, found: Searched) -> InvalidInputError:
+        """Return the error for a search in which no training ended."""
+        if not found.begun:
+            name = self.options.method.__name__
+            return InvalidInputError(f"{name}.ask() returned None before any training: let it return a Query")
+        return InvalidInputError(
+            f"no training of search {repeat} ended within {self.limits.seconds:g} simulated seconds: increase --seconds"
+        )
 
     def search(self, repeat: int) -> Searched:
         """Run the search with a number; its optimizer and its table draw from generators of their own."""
@@ -111,8 +117,30 @@ class Repeats:
         ]
 
 
-def check_budget(options: BlackBoxOptions, table: Table) -> None:
-    """Raise OutOfDomainError if the table does not have the budget or the data set of the options."""
-    table.objective(options.common.dataset)
-    if options.common.epochs is not None:
-        table.fidelity(options.common.epochs)
+PROBES = 20
+"""Number of random architectures that must be in the table before a study starts."""
+
+
+def check_covers(table: Table, space: SearchSpace, advice: str) -> None:
+    """Raise InvalidInputError if the table lacks architectures of the space; `advice` says what to do then."""
+    rng = np.random.default_rng(0)
+    try:
+        for _ in range(PROBES):
+            table.row_of(space.sample(rng))
+    except (OutOfDomainError, InvalidInputError) as error:
+        raise InvalidInputError(f"the table {table.id} does not cover {space.name}: {advice}") from error
+
+
+def for_table(options: BlackBoxOptions, table: Table) -> BlackBoxOptions:
+    """Return the options with the data set that the table searches on by default.
+
+    Raises OutOfDomainError if the table does not have the budget or the data set of the options.
+    """
+    config = options.common
+    if config.dataset not in (None, *(found := [objective.dataset for objective in table.objectives])):
+        raise OutOfDomainError(
+            f"the table {table.id} has no values for searches on {config.dataset}: choose {', '.join(found)}"
+        )
+    if config.epochs is not None:
+        table.fidelity(config.epochs)
+    return replace(options, common=replace(config, dataset=table.objective(config.dataset).dataset))

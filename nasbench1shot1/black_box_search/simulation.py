@@ -71,11 +71,13 @@ class Searched:
         incumbents: in order of time; empty if no training ended in time.
         evaluations: number of trainings that ended in time.
         seconds: end of the last of them on the simulated clock.
+        begun: number of trainings that began, in time or not.
     """
 
     incumbents: tuple[Incumbent, ...]
     evaluations: int
     seconds: float
+    begun: int
 
 
 def simulate(method: BlackBoxOptimizer, train: Callable[[Query], Trained], limits: Limits) -> Searched:
@@ -104,7 +106,7 @@ def simulate(method: BlackBoxOptimizer, train: Callable[[Query], Trained], limit
             lowest = trained.validation_error
             incumbents.append(Incumbent(now, ended, query.architecture, lowest))
         method.tell(query, *trained)
-    return Searched(tuple(incumbents), ended, now)
+    return Searched(tuple(incumbents), ended, now, begun)
 
 
 def _checked(query: Query, method: BlackBoxOptimizer) -> Query:

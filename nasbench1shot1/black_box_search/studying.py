@@ -9,7 +9,7 @@ import numpy as np
 from nasbench1shot1.black_box_search.options import BlackBoxOptions, black_box_options, recorded_study
 from nasbench1shot1.black_box_search.parts import run_parts
 from nasbench1shot1.black_box_search.record import FIGURE, BlackBoxStudy
-from nasbench1shot1.black_box_search.repeats import Repeats, check_budget
+from nasbench1shot1.black_box_search.repeats import Repeats, check_covers, for_table
 from nasbench1shot1.black_box_search.screen import StudyProgress, announce, conclude
 from nasbench1shot1.black_box_search.summary import summarise
 from nasbench1shot1.errors import InvalidInputError
@@ -108,7 +108,8 @@ def _start(options: BlackBoxOptions, folder: Path, places: Places, console: "Con
     repeats = _repeats(options)
     check_is_new(folder)
     with new_run(folder, RunWriter[BlackBoxStudy], BlackBoxStudy) as writer:
-        writer.describe(description(BlackBoxStudy.KIND, options.sections(), _facts(repeats)), environment("cpu"))
+        described = description(BlackBoxStudy.KIND, repeats.options.sections(), _facts(repeats))
+        writer.describe(described, environment("cpu"))
         return _finish(repeats, writer, places, console)
 
 
@@ -135,6 +136,8 @@ def _kept(
     if given.get("optimizer") != recorded["optimizer"]:  # naming it is a permission, too
         check_at_hand("black_box_optimizers", "optimizer", recorded["optimizer"], folder / CONFIG, allow_module)
     check_at_hand("search_spaces", "space", recorded["space"], folder / CONFIG, allow_module)
+    if "optimizer" in given:  # the other options depend on it
+        check_kept(folder, recorded, {"optimizer": given["optimizer"]}, ())
     kept = recorded_study(recorded, folder / CONFIG)
     wanted = black_box_options({**kept.as_dict(), **given})
     check_kept(folder, recorded, {name: wanted.as_dict()[name] for name in given}, ("repeats",))
@@ -142,8 +145,9 @@ def _kept(
 
 
 def _repeats(options: BlackBoxOptions) -> Repeats:
-    repeats = Repeats(options, load_table(options.common.table))
-    check_budget(options, repeats.table)
+    table = load_table(options.common.table)
+    repeats = Repeats(for_table(options, table), table)
+    check_covers(table, repeats.space, f"choose --table {repeats.space.table or 'with the official data'}")
     repeats.method(np.random.default_rng(0))  # what it refuses is said before the study begins
     return repeats
 

@@ -69,7 +69,9 @@ class Report:
         elif isinstance(run, Study):
             summary, tell = write_study_report(run, table, out), conclude
         else:
-            raise InvalidInputError(f"'{self.folder}' cannot be scored again: give a search, a ranking or a study")
+            raise InvalidInputError(
+                f"'{self.folder}' cannot be scored again: give a search, a group of seeds, a ranking or a tuning study"
+            )
         print(f"Table {table.id}")
         tell(summary, out, literal_console())
 

@@ -52,5 +52,7 @@ def _not_an_item(given: object) -> InvalidInputError:
     if isinstance(given, Architecture):
         return of_another_benchmark(given, "NAS-Bench-101")
     return InvalidInputError(
-        f"{given!r} cannot be looked up: give an Architecture, a Cell or a hash of 32 hexadecimal digits"
+        f"{given!r} cannot be looked up in a table of NAS-Bench-101: give an architecture, such as "
+        "'s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3', a cell or a hash of 32 hexadecimal digits; an "
+        "index of NAS-Bench-201 needs its table, nb201"
     )

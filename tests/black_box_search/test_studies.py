@@ -101,6 +101,27 @@ def test_a_study_grows_to_more_repeats_only(tmp_path: Path) -> None:
         nb.black_box(resume=short.folder, evaluations=31, console=QUIET)
 
 
+class Mute(nb.BlackBoxOptimizer):
+    """Asks for nothing."""
+
+    def ask(self) -> None:
+        return None
+
+    def tell(self, query: Query, validation_error: float, seconds: float) -> None:
+        raise AssertionError
+
+
+def test_an_optimizer_that_asks_for_nothing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(nb.InvalidInputError, match=r"Mute.ask\(\) returned None before any training"):
+        study(tmp_path / "mute", Mute)
+
+
+def test_resuming_with_another_optimizer_says_so(tmp_path: Path) -> None:
+    made = study(tmp_path / "made", "local-search", repeats=1)
+    with pytest.raises(nb.InvalidInputError, match="--optimizer local-search, not random"):
+        nb.black_box("random", resume=made.folder, console=QUIET)
+
+
 KILLED = """
 import os, signal, sys
 import nasbench1shot1 as nb
@@ -182,7 +203,9 @@ def test_any_table_with_the_space_will_do(tmp_path: Path) -> None:
         ({"population": 5}, r"--population does not apply to random \(only to regularized-evolution"),
         ({"evaluations": 0}, "--evaluations must be at least 1"),
         ({"epochs": 5}, "has no budget of 5 epochs"),
-        ({"dataset": "cifar100", "space": "nb201", "table": "embedded"}, "nb201|no row|cells"),
+        ({"space": "nb201", "table": "embedded"}, "does not cover nb201: choose --table nb201"),
+        ({"space": "nb101"}, "does not cover nb101: choose --table with the official data"),
+        ({"space": "s1", "dataset": "cifar100"}, "has no values for searches on cifar100: choose cifar10"),
         ({"dataset": "cifar11", "space": "nb201"}, "has no values for searches on cifar11"),
         ({"evaluations": None, "seconds": 3.0}, "no training of search 0 ended within 3 simulated seconds"),
         ({"space": "s9"}, "unknown search space 's9'"),
