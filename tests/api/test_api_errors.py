@@ -27,7 +27,7 @@ NOT_IN_THE_SPACE = {
     "eleven vertices and many edges": ((dense(11), [INPUT, *[CONV3] * 9, OUTPUT]), "11 vertices"),
     "first op": ((CHAIN, [CONV3, CONV3, OUTPUT]), "the first op must be 'input'"),
     "last op": ((CHAIN, [INPUT, CONV3, POOL]), "the last 'output'"),
-    "op": ((CHAIN, [INPUT, "conv5x5-bn-relu", OUTPUT]), "no op 'conv5x5-bn-relu': use those of"),
+    "op": ((CHAIN, [INPUT, "conv5x5-bn-relu", OUTPUT]), "no op 'conv5x5-bn-relu': use one of"),
     "input inside": ((CHAIN, [INPUT, INPUT, OUTPUT]), "no op 'input'"),
     "a number as op": ((CHAIN, [INPUT, 1, OUTPUT]), "no op 1"),
     "a list as op": ((CHAIN, [INPUT, [CONV3], OUTPUT]), "no op"),

@@ -228,4 +228,4 @@ def test_the_page_names_every_option_and_has_the_protocols_numbers() -> None:
     full, quick = EdgeTrainingConfig(), EdgeTrainingConfig(**EDGE_SCALES["quick"])
     assert f"| {full.channels} channels, 3 × {full.cells_per_stage} cells | {quick.channels} channels, 3 × 1" in page
     assert f"| {full.epochs} (also 12) | {quick.epochs} |" in page
-    assert f"{-(-25_000 // full.batch_size)} steps an epoch" in page
+    assert f"| steps per epoch | {-(-25_000 // full.batch_size)} for cifar10-valid" in page

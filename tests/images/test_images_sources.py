@@ -161,8 +161,8 @@ GOOD = {"images": made_images(4)[0], "labels": np.arange(4), "is_test": np.arang
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"images": None}, "needs the arrays"),
-        ({"labels": None}, "needs the arrays"),
+        ({"images": None}, "must have the arrays"),
+        ({"labels": None}, "must have the arrays"),
         ({"images": GOOD["images"].astype(np.float32)}, r"must be uint8 \(N, 32, 32, 3\), not float32"),
         ({"images": GOOD["images"].transpose(0, 3, 1, 2)}, r"not uint8 \(4, 3, 32, 32\)"),
         ({"labels": np.arange(3)}, "'labels' must be 4 integers"),
