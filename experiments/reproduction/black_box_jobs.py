@@ -71,9 +71,12 @@ class StudyOfFigure(FigureJob):
 def resolved_studies(options: Sequence[Options]) -> list[dict[str, Any]]:
     """Return the options of several studies with all defaults filled in for the current machine.
 
-    Raises InvalidInputError for an unknown option or a value out of range.
+    Raises:
+        InvalidInputError: an unknown option or a value out of range.
+        OutOfDomainError: a data set or budget that the table does not have.
     """
-    return [black_box_options(each).as_dict() for each in options]
+    found = map(black_box_options, options)
+    return [for_table(each, load_table(each.common.table)).as_dict() for each in found]
 
 
 def study_job(panel: str, curve: str, out: Path, options: Options, advice: str) -> StudyOfFigure:
