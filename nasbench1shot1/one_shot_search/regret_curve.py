@@ -144,9 +144,10 @@ def provenance(measured: "pandas.Series[float]") -> str:
 def scale_text(configs: Sequence[Mapping[str, Any]]) -> str:
     """How large searches were, from their runs' configurations, and what departs in all of them, for captions."""
     config, *others = configs
+    shrunk = f" at {side} × {side} pixels" if (side := config.get("image_side")) else ""
     size = (
         f"{config['scale']} scale: {counted(config['channels'], 'channel')} × {counted(config['cells'], 'cell')}, "
-        f"{config['weight_images']:,} + {config['architecture_images']:,} images of {config['images']}, "
+        f"{config['weight_images']:,} + {config['architecture_images']:,} images of {config['images']}{shrunk}, "
         f"preset {config['preset']}"
     )
     common = [
