@@ -5,14 +5,13 @@ arXiv:1603.06560), algorithm 1. The brackets are hpbandster's (Falkner et al., I
 without end.
 """
 
-from collections import defaultdict, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer, Query
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.black_box_optimizer import Query
 from nasbench1shot1.hyperparameters import Hyperparameters
+from nasbench1shot1.optimizers.black_box.trials import TrialOptimizer
 from nasbench1shot1.proposers.brackets import EndlessBrackets, Plan
 from nasbench1shot1.proposers.extra import require_extra
 from nasbench1shot1.runs.options import Range
@@ -20,11 +19,6 @@ from nasbench1shot1.runs.options import Range
 if TYPE_CHECKING:
     from nasbench1shot1.proposers.bracket_proposer import Proposal
     from nasbench1shot1.proposers.generator import ConfigurationGenerator
-
-ATTEMPTS = 100_000
-"""Invalid configurations in a row, after which a search is given up."""
-WORST_ERROR = 1.0
-"""What a method learns of an invalid configuration, as in the published scripts of NAS-Bench-101."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +29,7 @@ class HyperbandHyperparameters(Hyperparameters):
     """Of the configurations at a budget, one in eta is promoted to the next larger budget."""
 
 
-class Hyperband(BlackBoxOptimizer):
+class Hyperband(TrialOptimizer):
     """Hyperband on the budgets of the table, with uniformly drawn architectures.
 
     With the budgets 4, 12, 36 and 108 and eta 3, the first bracket trains 27 architectures for 4 epochs, the best 9 for
@@ -56,7 +50,6 @@ class Hyperband(BlackBoxOptimizer):
         from nasbench1shot1.proposers.bracket_proposer import BracketProposer
 
         self._proposer = BracketProposer(self.plan(), self.generator())
-        self._running: dict[Query, deque[Proposal]] = defaultdict(deque)
 
     def plan(self) -> Plan:
         """Return the brackets."""
@@ -75,28 +68,17 @@ class Hyperband(BlackBoxOptimizer):
         """Return the epochs of a training at a bracket's budget."""
         return budget
 
-    def ask(self) -> Query | None:
-        """Return the next training of a bracket; invalid configurations get the worst error and cost nothing."""
-        for _ in range(ATTEMPTS):
-            if (proposal := self._proposer.propose()) is None:
-                return None
-            try:
-                arch = self.architecture(proposal.configuration)
-            except InvalidInputError:
-                self._proposer.observe(proposal.configuration_id, proposal.epochs, WORST_ERROR)
-                continue
-            query = Query(arch, self.trained_epochs(proposal.epochs))
-            self._running[query].append(proposal)
-            return query
-        raise InvalidInputError(f"{ATTEMPTS:,} configurations in a row are not in {self.space.name}: use another space")
+    def next_trial(self) -> "Proposal | None":
+        """Return the next training of a bracket."""
+        return self._proposer.propose()
 
-    def tell(self, query: Query, validation_error: float, seconds: float) -> None:
-        """Register a result with its bracket; of equal queries, the earliest has ended."""
-        waiting = self._running[query]
-        proposal = waiting.popleft()
-        if not waiting:
-            del self._running[query]
-        self._proposer.observe(proposal.configuration_id, proposal.epochs, validation_error)
+    def training(self, trial: "Proposal") -> Query:
+        """Return the training of a proposal."""
+        return Query(self.architecture(trial.configuration), self.trained_epochs(trial.epochs))
+
+    def observe(self, trial: "Proposal", validation_error: float) -> None:
+        """Register an error with the proposal's bracket."""
+        self._proposer.observe(trial.configuration_id, trial.epochs, validation_error)
 
 
 class _Sampler:

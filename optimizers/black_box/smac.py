@@ -7,10 +7,9 @@ Source: Hutter, Hoos and Leyton-Brown, Sequential Model-Based Optimization for G
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer, Query
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.black_box_optimizer import Query
 from nasbench1shot1.hyperparameters import Hyperparameters
-from nasbench1shot1.optimizers.black_box.hyperband import ATTEMPTS, WORST_ERROR
+from nasbench1shot1.optimizers.black_box.trials import TrialOptimizer
 from nasbench1shot1.proposers.extra import require_extra
 from nasbench1shot1.runs.options import Range
 
@@ -32,7 +31,7 @@ class SMACHyperparameters(Hyperparameters):
     """Number of random configurations that the acquisition function ranks for each proposal."""
 
 
-class SMAC(BlackBoxOptimizer):
+class SMAC(TrialOptimizer):
     """SMAC3 with ask and tell: forest, expected improvement, local search and its own intensifier.
 
     Before each new configuration, the incumbent is trained once more, up to `configuration_trainings` times. A new
@@ -62,24 +61,15 @@ class SMAC(BlackBoxOptimizer):
             most_trainings=own.configuration_trainings,
             challengers=own.challengers,
         )
-        self._running: list[tuple[Query, TrialInfo]] = []
 
-    def ask(self) -> Query | None:
-        """Return the next training: of a new configuration, of one that may be better, or of the incumbent."""
-        for _ in range(ATTEMPTS):
-            if (trial := self._facade.ask()) is None:
-                return None
-            try:
-                arch = self.space.from_configuration(trial.config)
-            except InvalidInputError:
-                self._facade.tell(trial, WORST_ERROR)
-                continue
-            query = self.query(arch)
-            self._running.append((query, trial))
-            return query
-        raise InvalidInputError(f"{ATTEMPTS:,} configurations in a row are not in {self.space.name}: use another space")
+    def next_trial(self) -> "TrialInfo | None":
+        """Return a new configuration, one that may be better, or the incumbent."""
+        return self._facade.ask()
 
-    def tell(self, query: Query, validation_error: float, seconds: float) -> None:
-        """Tell SMAC a validation error; of equal queries, the earliest has ended."""
-        place = next(place for place, (running, _) in enumerate(self._running) if running == query)
-        self._facade.tell(self._running.pop(place)[1], validation_error)
+    def training(self, trial: "TrialInfo") -> Query:
+        """Return the training of a configuration."""
+        return self.query(self.space.from_configuration(trial.config))
+
+    def observe(self, trial: "TrialInfo", validation_error: float) -> None:
+        """Tell SMAC an error."""
+        self._facade.tell(trial, validation_error)

@@ -7,10 +7,9 @@ by Optuna. The published scripts of NAS-Bench-101 and NAS-Bench-1Shot1 use hyper
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer, Query
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.black_box_optimizer import Query
 from nasbench1shot1.hyperparameters import Hyperparameters
-from nasbench1shot1.optimizers.black_box.hyperband import ATTEMPTS, WORST_ERROR
+from nasbench1shot1.optimizers.black_box.trials import TrialOptimizer
 from nasbench1shot1.proposers.extra import require_extra
 from nasbench1shot1.runs.options import Range
 
@@ -28,7 +27,7 @@ class TPEHyperparameters(Hyperparameters):
     """Number of candidates per choice, of which the best is proposed (hyperopt's default)."""
 
 
-class TPE(BlackBoxOptimizer):
+class TPE(TrialOptimizer):
     """Optuna's TPE sampler, univariate as hyperopt's.
 
     Every choice of `configuration_space()` is a categorical parameter. Optuna and hyperopt differ in which
@@ -51,22 +50,15 @@ class TPE(BlackBoxOptimizer):
         own, seed = self.hyperparameters, int(self.rng.integers(2**32))
         self._choices = categorical_distributions(self.space.configuration_space())
         self._study = tpe_study(seed, own.startup_trainings, own.candidates)
-        self._running: list[tuple[Query, Trial]] = []
 
-    def ask(self) -> Query:
-        """Return the next configuration's training."""
-        for _ in range(ATTEMPTS):
-            trial = self._study.ask(self._choices)
-            try:
-                query = self.query(self.space.from_configuration(trial.params))
-            except InvalidInputError:
-                self._study.tell(trial, WORST_ERROR)
-                continue
-            self._running.append((query, trial))
-            return query
-        raise InvalidInputError(f"{ATTEMPTS:,} configurations in a row are not in {self.space.name}: use another space")
+    def next_trial(self) -> "Trial":
+        """Return a new configuration."""
+        return self._study.ask(self._choices)
 
-    def tell(self, query: Query, validation_error: float, seconds: float) -> None:
-        """Tell Optuna a validation error; of equal queries, the earliest has ended."""
-        place = next(place for place, (running, _) in enumerate(self._running) if running == query)
-        self._study.tell(self._running.pop(place)[1], validation_error)
+    def training(self, trial: "Trial") -> Query:
+        """Return the training of a configuration."""
+        return self.query(self.space.from_configuration(trial.params))
+
+    def observe(self, trial: "Trial", validation_error: float) -> None:
+        """Tell Optuna an error."""
+        self._study.tell(trial, validation_error)
