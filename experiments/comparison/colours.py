@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from nasbench1shot1.experiments.tuning.trajectory_drawing import COLOURS
+from nasbench1shot1.black_box_search.drawing import COLOURS
 
 BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK, GREY, PURPLE, BROWN = COLOURS
 METHODS = {

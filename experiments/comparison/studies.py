@@ -44,12 +44,6 @@ class BlackBoxEntry(Entry):
         done, all_ = len(self.study.lines), self.study.config["repeats"]
         return None if self.study.is_finished else f"{done:,} of {all_:,} searches"
 
-    def _dataset(self, config: Mapping[str, Any]) -> str:
-        if config["dataset"] is None:  # the table's first
-            with suppress(UserError):
-                return load_table(config["table"]).objective(None).dataset
-        return super()._dataset(config)
-
     def repetitions(self, over: Over, table: Table | None) -> list[Repetition]:
         """See `Entry`."""
         known: dict[str, Score] = {}

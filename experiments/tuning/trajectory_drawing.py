@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas
 
+from nasbench1shot1.black_box_search.drawing import COLOURS
 from nasbench1shot1.experiments.tuning.best import DEFAULT_ID
 from nasbench1shot1.experiments.tuning.trajectory import Curve, average
 
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999", "#7f5fa8", "#8c6d31")
-"""Okabe and Ito's colours, extended for figures that also show black-box optimizers."""
 CLOCK = "simulated time: all searches, and one training of each architecture [s]"
 
 

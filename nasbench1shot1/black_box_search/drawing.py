@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Statistic = Literal["mean", "median"]
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999", "#7f5fa8", "#8c6d31")
-"""Okabe and Ito's colours, extended."""
+"""Okabe and Ito's colours, extended for figures with many methods."""
 
 
 def regret_over_time(studies: Sequence[BlackBoxStudy], labels: Sequence[str] | None = None) -> "Figure":
@@ -38,7 +38,7 @@ def regret_over_time(studies: Sequence[BlackBoxStudy], labels: Sequence[str] | N
     axes.legend(frameon=False, fontsize=8)
     config = studies[0].config
     many = " per optimizer" if len(studies) > 1 else ""
-    searches = counted(len(studies[0].lines), "search").replace("searchs", "searches")
+    searches = counted(len(studies[0].lines), "search")
     axes.set_title(f"{config['space']}, {config['dataset']}: {searches}{many}; shaded: 25 % to 75 %", fontsize=10)
     figure.supxlabel(caption(studies), fontsize=6, color="#444444")
     return figure

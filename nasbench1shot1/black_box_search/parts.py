@@ -1,12 +1,14 @@
 """The searches of a study in processes of their own: parts of consecutive searches, merged in order.
 
 Every search depends only on the study's options and its own number, so that the merged record equals the record of a
-single process. A part lies in the study's folder, `parts/0040`, until its lines have been moved into the study.
+single process. Until its lines have been moved into the study, a part lies in the study's folder, for example
+`parts/00050-25` for 25 searches from number 50.
 """
 
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,23 +18,33 @@ from nasbench1shot1.black_box_search.repeats import Repeats
 from nasbench1shot1.errors import UserError
 from nasbench1shot1.jobs.job import Job, Workers
 from nasbench1shot1.jobs.running import Watcher, run_jobs
-from nasbench1shot1.jobs.workers import this_machine
+from nasbench1shot1.jobs.workers import open_workers, this_machine
 from nasbench1shot1.runs.description import description
-from nasbench1shot1.runs.folder import CONFIG, METRICS, check_facts, read_lines
+from nasbench1shot1.runs.folder import CONFIG, METRICS, PARTS, check_facts, read_lines
 from nasbench1shot1.runs.lifecycle import existing_run, new_run
 from nasbench1shot1.runs.writer import RunWriter
 from nasbench1shot1.tables.table import load_table
 
-PARTS = "parts"
 SEARCHES = 25
 """Number of searches of a part."""
 
 
-class Where(Protocol):
-    """Where parts are computed."""
+@dataclass(frozen=True)
+class Places:
+    """Where the searches of a study run.
 
-    workers: int | None
-    scheduler: str | None
+    Attributes:
+        workers: number of processes on this machine. Default: this process alone.
+        scheduler: address of a dask scheduler, whose workers search instead.
+    """
+
+    workers: int | None = None
+    scheduler: str | None = None
+
+    @property
+    def is_here(self) -> bool:
+        """Whether all searches run in this process."""
+        return self.scheduler is None and self.workers in (None, 1)
 
 
 class Progress(Protocol):
@@ -43,7 +55,7 @@ class Progress(Protocol):
 
 
 def run_parts(
-    options: BlackBoxOptions, writer: RunWriter[BlackBoxStudy], last: int, where: Where, progress: Progress
+    options: BlackBoxOptions, writer: RunWriter[BlackBoxStudy], last: int, places: Places, progress: Progress
 ) -> None:
     """Compute the searches from the writer's next one to `last`, and append their lines in order.
 
@@ -52,21 +64,21 @@ def run_parts(
     starts = range(writer.recorded // SEARCHES * SEARCHES, last, SEARCHES)
     jobs = [_job(options, writer.folder, first, min(SEARCHES, last - first)) for first in starts]
     merging = _Merging(writer, jobs, progress)
-    with _workers(where) as workers:
+    with _workers(places) as workers:
         failures = run_jobs(jobs, workers, merging)
     merging.merge()
     if failures:
         name, sentence = next(iter(failures.items()))
-        raise UserError(f"{name} failed ({sentence}): correct that, and continue with --resume {writer.folder}")
+        begun = writer.recorded or any(read_lines(job.folder / METRICS) for job in jobs)
+        advice = f"correct that, and {f'continue with --resume {writer.folder}' if begun else 'begin again'}"
+        raise UserError(f"{name} failed ({sentence}): {advice}")
     shutil.rmtree(writer.folder / PARTS, ignore_errors=True)
 
 
-def _workers(where: Where) -> AbstractContextManager[Workers]:
-    if where.scheduler is None:
-        return this_machine([{}] * (where.workers or 1))
-    from nasbench1shot1.jobs.workers import open_workers
-
-    return open_workers(where.scheduler, where.workers, "cpu", 1)
+def _workers(places: Places) -> AbstractContextManager[Workers]:
+    if places.scheduler is None:
+        return this_machine([{}] * (places.workers or 1))
+    return open_workers(places.scheduler, places.workers, "cpu", 1)
 
 
 def _job(options: BlackBoxOptions, study: Path, first: int, count: int) -> Job:
@@ -87,7 +99,7 @@ class _Merging(Watcher[Job]):
 
     def tick(self, waiting: Sequence[Job]) -> None:
         """Show the number of searches that have ended."""
-        open_lines = sum(len(_lines(job)) for job in self._jobs)
+        open_lines = sum(len(read_lines(job.folder / METRICS)) for job in self._jobs)
         self._progress.recorded(self._writer.recorded + open_lines)
 
     def finished(self, job: Job) -> None:
@@ -98,15 +110,10 @@ class _Merging(Watcher[Job]):
         """Move all lines that follow the study's last one."""
         while self._jobs and self._jobs[0].is_finished:
             job = self._jobs.pop(0)
-            for line in _lines(job):
+            for line in StudyPart.read_lines(job.folder):
                 if line["repeat"] == self._writer.recorded:
                     self._writer.append_line(line)
             self._progress.recorded(self._writer.recorded)
-
-
-def _lines(job: Job) -> list[dict[str, Any]]:
-    """Return the lines of a part so far; none before it begins."""
-    return StudyPart.read_lines(job.folder) if job.is_finished else read_lines(job.folder / METRICS)
 
 
 def run_part(
@@ -134,7 +141,7 @@ def run_part(
     assert resume is not None
     with existing_run(resume, RunWriter[StudyPart], StudyPart) as writer:
         part = StudyPart.open(resume)
-        writer.cut(len(read_lines(resume / METRICS)), {})
+        writer.keep_complete_lines()
         _search(recorded_study(part.config, resume / CONFIG), writer, part.config)
 
 

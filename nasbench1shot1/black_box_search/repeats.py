@@ -142,5 +142,5 @@ def for_table(options: BlackBoxOptions, table: Table) -> BlackBoxOptions:
             f"the table {table.id} has no values for searches on {config.dataset}: choose {', '.join(found)}"
         )
     if config.epochs is not None:
-        table.fidelity(config.epochs)
+        table.fidelity(config.epochs)  # raises for a budget that it does not have
     return replace(options, common=replace(config, dataset=table.objective(config.dataset).dataset))

@@ -100,7 +100,7 @@ def simulate(method: BlackBoxOptimizer, train: Callable[[Query], Trained], limit
         if not running or running[0][0] > limits.seconds:
             break
         end, _, query, trained = heapq.heappop(running)
-        free = free + 1 if end == now else 0
+        free = 0 if trained.seconds or limits.decision_seconds else free + 1
         now, ended = end, ended + 1
         if trained.validation_error < lowest:
             lowest = trained.validation_error

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nasbench1shot1.black_box_search.options import BlackBoxOptions, black_box_options, recorded_study
-from nasbench1shot1.black_box_search.parts import run_parts
+from nasbench1shot1.black_box_search.parts import Places, run_parts
 from nasbench1shot1.black_box_search.record import FIGURE, BlackBoxStudy
 from nasbench1shot1.black_box_search.repeats import Repeats, check_covers, for_table
 from nasbench1shot1.black_box_search.screen import StudyProgress, announce, conclude
@@ -17,7 +17,7 @@ from nasbench1shot1.files import save_figure
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.registry import check_at_hand
 from nasbench1shot1.runs.description import description
-from nasbench1shot1.runs.folder import CONFIG, METRICS, check_facts, read_lines
+from nasbench1shot1.runs.folder import CONFIG, check_facts
 from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
 from nasbench1shot1.runs.options import check_kept, check_range
 from nasbench1shot1.runs.writer import RunWriter
@@ -75,18 +75,6 @@ def black_box(
     return _resume(as_path(resume, "--resume"), given, places, console, allow_module)
 
 
-class Places:
-    """Where the searches of a study run: `workers` and `scheduler` of `black_box`."""
-
-    def __init__(self, workers: int | None, scheduler: str | None) -> None:
-        self.workers, self.scheduler = workers, scheduler
-
-    @property
-    def is_here(self) -> bool:
-        """Whether all searches run in this process."""
-        return self.scheduler is None and self.workers in (None, 1)
-
-
 def _check_places(options: BlackBoxOptions, places: Places) -> None:
     """Raise InvalidInputError for a class of a script or notebook, which other processes cannot import."""
     if options.common.optimizer.startswith("__main__:") and not places.is_here:
@@ -124,7 +112,7 @@ def _resume(
         _check_places(options, places)
         repeats = _repeats(options)
         check_facts(folder, recorded, _facts(repeats))
-        writer.cut(len(read_lines(folder / METRICS)), {})
+        writer.keep_complete_lines()
         writer.update({"repeats": options.common.repeats})
         return _finish(repeats, writer, places, console)
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from nasbench1shot1.errors import InvalidInputError, RunStoppedError
 from nasbench1shot1.files import write_error
-from nasbench1shot1.runs.folder import CHECKPOINT, CONFIG, CONFIG_SPACE, ENVIRONMENT, METRICS, read_lines
+from nasbench1shot1.runs.folder import CHECKPOINT, CONFIG, CONFIG_SPACE, ENVIRONMENT, METRICS, PARTS, read_lines
 from nasbench1shot1.runs.lock import LOCK, FolderLock, locked
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.runs.writer import RunWriter
@@ -99,10 +99,15 @@ def _removed_if_nothing_is_recorded(folder: Path) -> Iterator[None]:
         yield
     except BaseException as error:
         is_stopped = not isinstance(error, Exception) and (folder / CONFIG).exists()
-        has_begun = (folder / CHECKPOINT).exists() or read_lines(folder / METRICS)
+        has_begun = (folder / CHECKPOINT).exists() or any(map(read_lines, _records(folder)))
         if not is_stopped and not has_begun:
             _empty(folder)
         raise
+
+
+def _records(folder: Path) -> list[Path]:
+    """Return the lines of a run, and of its parts in processes of their own."""
+    return [folder / METRICS, *folder.glob(f"{PARTS}/*/{METRICS}")]
 
 
 def _empty(folder: Path) -> None:

@@ -142,6 +142,14 @@ class RunWriter(Generic[Record]):
             )
         self._lines = lines
 
+    def keep_complete_lines(self) -> None:
+        """Read the record back, without the unfinished last line and unfinished files of a killed process.
+
+        For runs whose lines are their only state. Raises DamagedFileError if a complete line is damaged.
+        """
+        self.read(len(read_lines(self.folder / METRICS)))
+        self.rewrite()
+
     def rewrite(self) -> None:
         """Write the record as it was read back, and remove unfinished files of a killed process."""
         with replacing(self.folder / METRICS) as file:

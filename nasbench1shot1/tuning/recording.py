@@ -57,8 +57,7 @@ def recorded_lines(writer: StudyWriter) -> list[dict[str, Any]]:
 
     Raises DamagedFileError if a complete line is damaged.
     """
-    writer.read(len(read_lines(writer.folder / METRICS)))
-    writer.rewrite()
+    writer.keep_complete_lines()
     return Study.read_lines(writer.folder)
 
 

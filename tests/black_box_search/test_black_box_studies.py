@@ -182,6 +182,32 @@ def test_a_class_of_a_script_searches_in_its_own_process_only(tmp_path: Path) ->
     assert [path.name for path in tmp_path.iterdir()] == ["here"]
 
 
+class FailsFirst(nb.BlackBoxOptimizer):
+    """Random search that refuses search 0 of a study with seed 0."""
+
+    def ask(self) -> Query:
+        first = np.random.default_rng(np.random.SeedSequence((0, 0)).spawn(2)[0]).bit_generator.state
+        if self.rng.bit_generator.state == first:
+            raise nb.InvalidInputError("search 0 is refused: try another seed")
+        return self.query(self.space.sample(self.rng))
+
+    def tell(self, query: Query, validation_error: float, seconds: float) -> None:
+        pass
+
+
+def test_parts_that_ended_are_kept_when_another_one_fails(tmp_path: Path) -> None:
+    with pytest.raises(nb.UserError, match=r"searches 0 to 24 failed \(search 0 is refused.* continue with --resume"):
+        study(tmp_path / "made", FailsFirst, repeats=27, evaluations=3, workers=2)
+    parts = {path.parent.name for path in (tmp_path / "made").glob("parts/*/summary.json")}
+    assert parts == {"00025-2"}
+
+
+def test_a_study_of_which_nothing_was_recorded_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(nb.UserError, match=r"search 0 is refused.* begin again"):
+        study(tmp_path / "made", FailsFirst, repeats=5, evaluations=3, workers=2)
+    assert not (tmp_path / "made").exists()
+
+
 def test_an_optimizer_cannot_reach_test_values(tmp_path: Path) -> None:
     assert len(study(tmp_path / "spied", Spy, repeats=1, evaluations=3).final) == 1
 

@@ -83,6 +83,12 @@ def test_trainings_without_cost_end_a_search_at_last() -> None:
     assert found.evaluations == FREE_IN_A_ROW
 
 
+def test_many_trainings_that_end_at_the_same_moment_are_not_free() -> None:
+    queries = [A] * (FREE_IN_A_ROW + 5)
+    found = simulate(Asks(queries), RESULTS.__getitem__, Limits(workers=len(queries)))
+    assert (found.evaluations, found.seconds) == (len(queries), 100.0)
+
+
 @pytest.mark.parametrize(
     ("query", "message"),
     [
