@@ -152,7 +152,8 @@ def main():
 
 def report(found, options):
     """Print and keep microseconds per training, and processor seconds of 500 searches."""
-    figures = {"date": datetime.date.today().isoformat(), "command": " ".join(["python", *sys.argv])}
+    command = " ".join(["python", *sys.argv]).replace(str(options.peer), "PEER")  # a path means nothing elsewhere
+    figures = {"date": datetime.date.today().isoformat(), "command": command}
     for name, runs in found.items():
         seconds, trainings = map(sum, zip(*runs, strict=True))
         figures[name] = {

@@ -55,7 +55,7 @@ def compare_runs(
     *,
     table: str | Path | Table | None = None,
 ) -> Comparison:
-    """Return the curves, the table and the rank tests of several runs; arguments and errors are those of `compare`."""
+    """Return the curves, the table and the rank tests of several runs; arguments and errors are as in `compare`."""
     entries = open_entries(runs)
     names, axis = labels_of(entries, labels), axis_of(entries, over)
     facts = check_comparable(entries, table is not None)

@@ -17,7 +17,7 @@ def curve(repetitions: Sequence[Repetition], over: Over) -> pandas.DataFrame:
     """Return mean and spread of the test regret of the preferred architecture.
 
     The curve begins when every repetition has a result. A finished repetition keeps its result until the end of the
-    curve. If a repetition is not finished, the curve ends where the shortest record of such a repetition ends.
+    curve. If repetitions are not finished, the curve ends where the shortest of their records ends.
 
     Args:
         repetitions: at least one.

@@ -31,7 +31,7 @@ FINAL = ("repeat", "architecture", "validation_error", "test_error", "test_regre
 FINAL_COUNTS = ("evaluations", "simulated_seconds")
 FIGURE = "regret.png"
 PART_FACTS: dict[str, type] = {**FACTS, "first": int, "count": int}
-"""Facts of a part: those of its study, and the numbers of its first search and of its searches."""
+"""Facts of a part: the facts of its study, the number of its first search, and how many searches it has."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class BlackBoxStudy(RunRecord):
 
     @classmethod
     def fault(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
-        """Return a sentence if the lines are not those of consecutive searches, or an incumbent is not one."""
+        """Return a sentence if the searches of the lines are not consecutive, or an incumbent is malformed; else None."""
         for before, line in zip([None, *lines], lines, strict=False):
             if before is not None and line["repeat"] != before["repeat"] + 1:
                 return "the numbers of its searches are not consecutive"

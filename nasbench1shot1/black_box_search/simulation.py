@@ -1,6 +1,6 @@
 """The simulated clock: trainings that a table answers at once take the time that they would have taken.
 
-The protocol is that of NAS-Bench-101 (Ying et al. 2019, section 5): a query costs its training time, and the incumbent
+The protocol follows NAS-Bench-101 (Ying et al. 2019, section 5): a query costs its training time, and the incumbent
 is the architecture with the lowest validation error so far, whatever its budget. No real time enters.
 """
 
