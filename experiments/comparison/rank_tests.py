@@ -1,4 +1,4 @@
-"""Do the runs of one method end with lower regrets than the runs of another? Rank tests and effect sizes for all pairs."""
+"""Do runs of one method end with lower regrets than the runs of another? Rank tests and effect sizes of all pairs."""
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations

@@ -51,7 +51,7 @@ class BlackBoxStudy(RunRecord):
 
     @classmethod
     def fault(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
-        """Return a sentence if the searches of the lines are not consecutive, or an incumbent is malformed; else None."""
+        """Return a sentence if the searches are not consecutive, or an incumbent is malformed; otherwise None."""
         for before, line in zip([None, *lines], lines, strict=False):
             if before is not None and line["repeat"] != before["repeat"] + 1:
                 return "the numbers of its searches are not consecutive"
