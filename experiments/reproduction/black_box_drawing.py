@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 EVERY = 100.0
 """Simulated seconds between two moments of NATS-Bench's figure 6."""
+MANY = 4
+"""From this many curves on, the shaded quartiles of a panel are fainter, because they overlap."""
 
 
 class Drawn(NamedTuple):
@@ -58,9 +60,12 @@ def draw_rows(found: Sequence[Drawn], words: Words) -> "Figure":
 
     def draw(axes: Any) -> None:
         for line, (name, labels) in zip(axes, rows.items(), strict=True):
-            for drawn in (drawn for drawn in found if drawn.curve.key in labels):
-                ax, color = line[panels.index(drawn.panel.key)], COLOURS[list(labels).index(drawn.curve.key)]
-                draw_anytime(ax, drawn.study, label=labels[drawn.curve.key], color=color, statistic="median")
+            order, shade = list(labels), 0.15 if len(labels) < MANY else 0.06
+            own = (drawn for drawn in found if drawn.curve.key in labels)
+            for drawn in sorted(own, key=lambda drawn: order.index(drawn.curve.key)):
+                ax, color = line[panels.index(drawn.panel.key)], COLOURS[order.index(drawn.curve.key)]
+                label = labels[drawn.curve.key]
+                draw_anytime(ax, drawn.study, label=label, color=color, statistic="median", shade=shade)
                 ax.set_title(f"{drawn.panel.title}: {name}", fontsize=9)
             for ax in line:
                 ax.legend(frameon=False, fontsize=7)
@@ -126,19 +131,20 @@ def _colours(found: Sequence[Drawn]) -> list[str]:
 
 
 def _canvas(rows: int, columns: int, words: Words, draw: Callable[[Any], None], labels: dict[str, str]) -> "Figure":
-    """Return a figure with panels, drawn by `draw`, and below them a legend of curves in the order of `COLOURS`."""
+    """Return a figure with panels, drawn by `draw`; below them, a legend of `labels`, if any, coloured as `COLOURS`."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, FigureBase
     from matplotlib.lines import Line2D
 
     canvas = Figure(figsize=(max(1.6 + 3.4 * columns, 8.0), 2.0 + 2.8 * rows), layout="constrained", dpi=100)
     FigureCanvasAgg(canvas)
-    parts = canvas.add_gridspec(2, 1, height_ratios=(8 * rows, 1))  # the legend needs a row of its own
-    above, below = canvas.add_subfigure(parts[0]), canvas.add_subfigure(parts[1])
-    draw(above.subplots(rows, columns, squeeze=False))
+    above: FigureBase = canvas
     lines = [Line2D([], [], color=color, label=label) for label, color in zip(labels.values(), COLOURS, strict=False)]
     if lines:
+        parts = canvas.add_gridspec(2, 1, height_ratios=(8 * rows, 1))  # the legend needs a row of its own
+        above, below = canvas.add_subfigure(parts[0]), canvas.add_subfigure(parts[1])
         below.legend(handles=lines, loc="center", ncols=min(len(lines), 5), frameon=False, fontsize=8)
+    draw(above.subplots(rows, columns, squeeze=False))
     above.suptitle(words.title, fontsize=10)
     canvas.supxlabel(words.caption, fontsize=7, color="#444444")
     return canvas

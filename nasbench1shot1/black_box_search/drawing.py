@@ -45,11 +45,12 @@ def regret_over_time(studies: Sequence[BlackBoxStudy], labels: Sequence[str] | N
 
 
 def draw_anytime(
-    axes: "Axes", study: BlackBoxStudy, *, label: str, color: str, statistic: Statistic = "mean"
+    axes: "Axes", study: BlackBoxStudy, *, label: str, color: str, statistic: Statistic = "mean", shade: float = 0.15
 ) -> "Axes":
     """Draw a study's test regret in percent over simulated seconds; the 25 % and 75 % quantiles are shaded.
 
-    A moment is drawn once every search has an incumbent. Regrets of zero lie on the lower edge.
+    A moment is drawn once every search has an incumbent. Regrets of zero lie on the lower edge. `shade` is the opacity
+    of the area between the quantiles.
 
     Returns:
         The axes.
@@ -58,7 +59,7 @@ def draw_anytime(
     times, percents = frame["seconds"].to_numpy(), 100 * frame[[statistic, "low", "high"]].to_numpy()
     centre, low, high = np.maximum(percents, _floor(percents[:, 0])).T
     axes.step(times, centre, where="post", color=color, linewidth=1.6, label=label)
-    axes.fill_between(times, low, high, step="post", color=color, alpha=0.15, linewidth=0)
+    axes.fill_between(times, low, high, step="post", color=color, alpha=shade, linewidth=0)
     return _on_log_axes(axes, statistic)
 
 

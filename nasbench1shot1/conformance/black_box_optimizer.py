@@ -4,7 +4,7 @@
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ from nasbench1shot1.tables.table import load_table
 
 SPACES = ("s1", "s3", "nb201")
 """Spaces of which the package has a table with all architectures."""
-TRAININGS, SEARCHES = 40, 3
+SEARCHES = 3
 
 
 class _Killed(BaseException):
@@ -32,8 +32,13 @@ class _Killed(BaseException):
 class BlackBoxOptimizerConformance:
     """Subclass it in a test module and provide the fixture `optimizer`.
 
-    Searches have 40 trainings. Override `options` if the optimizer needs options to make short searches useful.
+    Override `options` if the optimizer needs options to make short searches useful.
+
+    Attributes:
+        trainings: number of trainings of a search; lower it for an optimizer that takes long to decide.
     """
+
+    trainings: ClassVar[int] = 40
 
     @pytest.fixture
     def optimizer(self) -> str:
@@ -53,7 +58,7 @@ class BlackBoxOptimizerConformance:
     @pytest.fixture
     def wanted(self, optimizer: str, options: dict[str, Any]) -> dict[str, Any]:
         """Return all options of a study but its space."""
-        return {"optimizer": optimizer, "evaluations": TRAININGS, "repeats": SEARCHES, **options}
+        return {"optimizer": optimizer, "evaluations": self.trainings, "repeats": SEARCHES, **options}
 
     @pytest.fixture
     def study(self, wanted: dict[str, Any]) -> Callable[..., BlackBoxStudy]:
@@ -76,8 +81,8 @@ class BlackBoxOptimizerConformance:
             asked.append(query)
             return trainings(query)
 
-        found = simulate(method, train, Limits(evaluations=TRAININGS))
-        assert found.evaluations == len(asked) == TRAININGS
+        found = simulate(method, train, Limits(evaluations=self.trainings))
+        assert found.evaluations == len(asked) == self.trainings
         for query in asked:
             assert repeats.space[repeats.space.index(query.architecture)] == query.architecture
             assert query.epochs in repeats.table.epochs
@@ -98,7 +103,7 @@ class BlackBoxOptimizerConformance:
     def test_several_trainings_run_at_the_same_time(self, wanted: dict[str, Any]) -> None:
         one = _repeats(wanted, "s1").search(0)
         four = _repeats({**wanted, "simulated_workers": 4}, "s1").search(0)
-        assert four.evaluations == one.evaluations == TRAININGS
+        assert four.evaluations == one.evaluations == self.trainings
         assert four.seconds < one.seconds
 
     def test_processes_give_the_record_of_this_one(self, study: Callable[..., BlackBoxStudy], tmp_path: Path) -> None:

@@ -11,13 +11,26 @@ from nasbench1shot1.black_box_optimizer import Query
 from nasbench1shot1.conformance.black_box_optimizer import BlackBoxOptimizerConformance
 from nasbench1shot1.registry import BUILT_IN
 
-COSTLY = {"smac", "tpe", "bohb"}  # a model per training: these have tests of their own in tests/optimizers/black_box
+COSTLY = {"smac", "tpe"}
+"""Optimizers that take 10 ms and more to propose an architecture with a model."""
 
 
 class TestBuiltIn(BlackBoxOptimizerConformance):
     @pytest.fixture(params=[name for name in BUILT_IN["black_box_optimizers"] if name not in COSTLY])
     def optimizer(self, request: pytest.FixtureRequest) -> str:
         return request.param
+
+
+class TestWithCostlyModel(BlackBoxOptimizerConformance):
+    trainings = 8
+
+    @pytest.fixture(params=sorted(COSTLY))
+    def optimizer(self, request: pytest.FixtureRequest) -> str:
+        return request.param
+
+    @pytest.fixture
+    def options(self, optimizer: str) -> dict[str, int]:
+        return {"tpe": {"startup_trainings": 4}, "smac": {"startup_trainings": 4}}[optimizer]
 
 
 class Global(nb.BlackBoxOptimizer):
