@@ -22,7 +22,7 @@ class TestBuiltIn(BlackBoxOptimizerConformance):
 
 
 class TestWithCostlyModel(BlackBoxOptimizerConformance):
-    trainings = 8
+    trainings = 18
 
     @pytest.fixture(params=sorted(COSTLY))
     def optimizer(self, request: pytest.FixtureRequest) -> str:
@@ -30,7 +30,7 @@ class TestWithCostlyModel(BlackBoxOptimizerConformance):
 
     @pytest.fixture
     def options(self, optimizer: str) -> dict[str, int]:
-        return {"tpe": {"startup_trainings": 4}, "smac": {"startup_trainings": 4}}[optimizer]
+        return {"startup_trainings": 14} if optimizer == "tpe" else {}
 
 
 class Global(nb.BlackBoxOptimizer):
