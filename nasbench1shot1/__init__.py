@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer as BlackBoxOptimizer
     from nasbench1shot1.black_box_search.record import BlackBoxStudy as BlackBoxStudy
     from nasbench1shot1.black_box_search.studying import black_box as black_box
+    from nasbench1shot1.cell_drawing.drawing import draw_cell as draw_cell
     from nasbench1shot1.cell_training.training import train_cell as train_cell
     from nasbench1shot1.errors import DamagedFileError as DamagedFileError
     from nasbench1shot1.errors import InvalidInputError as InvalidInputError
@@ -71,6 +72,7 @@ _HOME = {
     "compare": "experiments.comparison.comparing",
     "correlate": "experiments.correlation.correlating",
     "build_network": "networks",
+    "draw_cell": "cell_drawing.drawing",
     "load_run": "one_shot_search.record",
     "load_table": "tables.table",
     "open_run": "runs.opening",

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from nasbench1shot1.errors import DamagedFileError, UserError
+from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError
 from nasbench1shot1.ground.folder_swap import NEW, name_aside, put_in_place, remove_leftovers
 from nasbench1shot1.ground.paths import as_path
 
@@ -120,6 +120,15 @@ def write_json(path: Path, content: Any) -> None:
     """Write `content` as readable JSON, whole or not at all."""
     with replacing(path) as file:
         file.write((json.dumps(content, indent=2, allow_nan=False) + "\n").encode())
+
+
+PICTURES = (".png", ".svg", ".pdf")
+
+
+def check_picture(path: Path | None) -> None:
+    """Raise InvalidInputError if a path's suffix is not one of `PICTURES`; None means that nothing is drawn."""
+    if path is not None and path.suffix not in PICTURES:
+        raise InvalidInputError(f"'{path}' is not the name of a picture: let it end in {', '.join(PICTURES)}")
 
 
 def save_figure(figure: "Figure", path: Path) -> None:

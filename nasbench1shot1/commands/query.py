@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import tyro
@@ -9,6 +10,8 @@ import tyro
 from nasbench1shot1.tables.description import METRICS, OTHER_METRICS
 
 if TYPE_CHECKING:
+    from nasbench1shot1.architecture import Architecture
+    from nasbench1shot1.nasbench101.cell import Cell
     from nasbench1shot1.tables.table import Metrics, Table
 
 
@@ -25,16 +28,20 @@ class Query:
     """Training, by its data set, for tables with several: cifar10-valid, cifar10, cifar100, ImageNet16-120."""
     table: str | None = None
     """Folder or name of the table. Default: the table in use; for architectures of nb201, the table nb201."""
+    draw: Path | None = None
+    """Picture of the cell to write, such as cell.png, cell.svg or cell.pdf."""
 
     def run(self) -> None:
-        """Print a row for every column."""
+        """Print a row for every column, and draw the cell if asked."""
         from rich.table import Table as Screen
 
         from nasbench1shot1.architecture import Architecture
+        from nasbench1shot1.files import check_picture
         from nasbench1shot1.registry import search_space, table_of
         from nasbench1shot1.tables.table import load_table
         from nasbench1shot1.wording import counted, literal_console
 
+        check_picture(self.draw)
         item: Any = Architecture.parse(self.what) if {":", "|"} & set(self.what) else self.what
         if isinstance(item, Architecture):
             search_space(item.space).index(item)
@@ -54,6 +61,17 @@ class Query:
             console.print(screen)
             if metrics.fidelity:
                 console.print(metrics.fidelity, soft_wrap=True)
+        if self.draw is not None:
+            _draw(item if isinstance(item, Architecture) else table.network(table.row_of(item)), self.draw)
+            console.print(f"Picture: {self.draw}", soft_wrap=True)
+
+
+def _draw(network: "Architecture | Cell", path: Path) -> None:
+    from nasbench1shot1.cell_drawing.drawing import draw_cell
+    from nasbench1shot1.files import save_figure
+
+    if figure := draw_cell(network).get_figure(root=True):
+        save_figure(figure, path)
 
 
 def _values(table: "Table", metrics: "Metrics") -> list[tuple[str, str, str]]:

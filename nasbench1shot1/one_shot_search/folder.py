@@ -3,3 +3,4 @@
 from nasbench1shot1.runs.folder import SEEDS as SEEDS
 
 PARAMETERS, FIGURE, WEIGHTS = "architecture_parameters.npz", "regret.png", "weights"
+CELLS = "cells.png"

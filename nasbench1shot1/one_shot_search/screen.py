@@ -10,7 +10,7 @@ from nasbench1shot1.errors import UserError
 from nasbench1shot1.images.data_sets import CIFAR10
 from nasbench1shot1.one_shot_search.early_stopping import returned_epoch
 from nasbench1shot1.one_shot_search.estimate import expected_seconds
-from nasbench1shot1.one_shot_search.folder import WEIGHTS
+from nasbench1shot1.one_shot_search.folder import CELLS, WEIGHTS
 from nasbench1shot1.one_shot_search.kept_weights import kept_epochs
 from nasbench1shot1.one_shot_search.options import non_default_options
 from nasbench1shot1.one_shot_search.progress import SearchProgress
@@ -80,6 +80,8 @@ def conclude(run: Run, table: Table, console: Console) -> None:
     for dataset, found in summary.get("other_datasets", {}).items():
         if found["test_regret"] is not None:
             say(f"Test regret on {dataset}: {percent(found['test_regret'])}")
+    if (run.folder / CELLS).is_file():
+        say(f"Cells by epoch: {run.folder / CELLS}")
     say(f"Picture: {run.folder / FIGURE}")
     if kept := kept_epochs(run):
         say(f"Supernet weights of {counted(len(kept), 'epoch')}: {run.folder / WEIGHTS}")

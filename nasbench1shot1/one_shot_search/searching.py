@@ -8,6 +8,7 @@ from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.files import save_figure, write_json
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.one_shot_search.config import data_facts
+from nasbench1shot1.one_shot_search.folder import CELLS
 from nasbench1shot1.one_shot_search.options import SearchOptions, recorded_search, search_options
 from nasbench1shot1.one_shot_search.record import FIGURE, Run, SearchWriter, load_run
 from nasbench1shot1.registry import check_at_hand, one_shot, search_space
@@ -171,6 +172,7 @@ def _facts(state: "SearchState", table: "Table") -> dict[str, Any]:
 
 def _finish(state: "SearchState", table: "Table", writer: SearchWriter, console: "Console | None") -> Run:
     """Search to the end, then write the summary and the picture."""
+    from nasbench1shot1.one_shot_search.cells_over_epochs import cells_figure
     from nasbench1shot1.one_shot_search.loop import run_search
     from nasbench1shot1.one_shot_search.regret_curve import regret_figure
     from nasbench1shot1.one_shot_search.screen import announce, conclude, progress
@@ -182,5 +184,7 @@ def _finish(state: "SearchState", table: "Table", writer: SearchWriter, console:
     run = load_run(writer.folder)
     writer.finish(summarise(run.config, Run.read_lines(writer.folder), table.id))
     save_figure(regret_figure([run], [run.metrics], table.id, table.fidelity()), writer.folder / FIGURE)
+    if (cells := cells_figure(run)) is not None:
+        save_figure(cells, writer.folder / CELLS)
     conclude(run, table, console)
     return run

@@ -54,6 +54,7 @@ def test_the_run_folder_holds_what_the_design_promises(unbroken):
         "weights",
         "summary.json",
         "regret.png",
+        "cells.png",
     }
     assert sorted(p.name for p in (unbroken.folder / "weights").iterdir()) == ["epoch-002.pt", "epoch-004.pt"]
     assert list(unbroken.metrics.columns) == [name for name in FIELDS if name != "other_datasets"]

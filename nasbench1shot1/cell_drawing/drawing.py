@@ -1,0 +1,149 @@
+"""Drawing a cell on matplotlib's axes."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from nasbench1shot1.cell_drawing.arcs import LEFT, RIGHT, sides
+from nasbench1shot1.cell_drawing.graph import cell_graph
+from nasbench1shot1.cell_drawing.relaxed import relaxed_graph
+from nasbench1shot1.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    import networkx
+    from matplotlib.axes import Axes
+
+    from nasbench1shot1.architecture import Architecture
+    from nasbench1shot1.nasbench101.cell import Cell
+
+HALF_WIDTH, HALF_HEIGHT = 1.05, 0.22
+BULGE = 0.32
+"""How far an arc goes to the side, relative to its length."""
+TEXT_MARGIN = 0.85
+"""Room for the labels of edges on both sides."""
+COLOURS = {
+    "input": "#dddddd",
+    "output": "#dddddd",
+    "3×3 conv": "#9ecae9",
+    "1×1 conv": "#f7c99b",
+    "3×3 max-pool": "#b5dfb1",
+}
+"""Fill colours of vertices by the first two words of their label; others are white."""
+
+
+def draw_cell(
+    x: "Architecture | Cell | str",
+    ax: "Axes | None" = None,
+    *,
+    parameters: Mapping[str, Any] | None = None,
+    title: str | None = None,
+) -> "Axes":
+    """Draw a cell from its input, at the top, to its output. Loose ends are pale.
+
+    Args:
+        x: an architecture of s1, s2, s3, nb101, nb101-mini or nb201, its text, or a cell of NAS-Bench-101.
+        ax: axes to draw on. Default: the axes of a new figure, which pyplot does not know.
+        parameters: raw architecture parameters Λ, for every key of the space's `mixing_shapes()`. With them, all edges
+            are drawn, with their softmax weights as widths; edges that the architecture does not have are grey.
+        title: title of the axes. Default: none.
+
+    Returns:
+        The axes; `ax.figure.savefig("cell.png")` writes the picture.
+
+    Raises:
+        InvalidInputError: `x` cannot be drawn, or `parameters` are given for a cell.
+    """
+    from nasbench1shot1.architecture import Architecture
+
+    if parameters is None:
+        graph = cell_graph(x)
+    else:
+        found = Architecture.parse(x) if isinstance(x, str) else x
+        if not isinstance(found, Architecture):
+            raise InvalidInputError("a cell has no architecture parameters: give an architecture, or no parameters")
+        graph = relaxed_graph(found, parameters)
+    axes = ax if ax is not None else _new_axes(graph)
+    _draw_edges(axes, graph)
+    _draw_vertices(axes, graph)
+    _frame(axes, graph)
+    if title is not None:
+        axes.set_title(title, fontsize=9)
+    return axes
+
+
+def _draw_edges(axes: "Axes", graph: "networkx.DiGraph[int]") -> None:
+    distance = _distance(graph)
+    for (source, target), side in sides(graph.edges).items():
+        edge = graph.edges[source, target]
+        shown = edge["chosen"] and graph.nodes[source]["live"] and graph.nodes[target]["live"]
+        color = "#222222" if shown else "#c4c4c4"
+        start, end = _ends(source * distance, target * distance, side)
+        style = {"arrowstyle": "-|>", "mutation_scale": 9, "shrinkA": 0, "shrinkB": 0, "color": color}
+        style |= {"linewidth": 0.8 + 2.6 * edge["weight"], "connectionstyle": f"arc3,rad={-side * BULGE * 2}"}
+        axes.annotate("", end, start, arrowprops=style, zorder=2 if shown else 1)
+        if edge["label"]:
+            place = (side * (HALF_WIDTH + BULGE * (target - source) * distance), (start[1] + end[1]) / 2)
+            box = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
+            axes.text(*place, edge["label"], fontsize=6.5, color=color, ha="center", va="center", bbox=box, zorder=3)
+
+
+def _ends(source: float, target: float, side: int) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return where an edge begins and ends: at the sides of its vertices, or below and above them.
+
+    `source` and `target` are how far the vertices lie below the input.
+    """
+    if side:
+        return (side * HALF_WIDTH, -source), (side * HALF_WIDTH, -target)
+    return (0.0, -source - HALF_HEIGHT), (0.0, -target + HALF_HEIGHT)
+
+
+def _draw_vertices(axes: "Axes", graph: "networkx.DiGraph[int]") -> None:
+    from matplotlib.patches import FancyBboxPatch
+
+    distance = _distance(graph)
+    for vertex, of_vertex in graph.nodes.items():
+        label, live = of_vertex["label"], of_vertex["live"]
+        fill = COLOURS.get(" ".join(label.split()[:2]), "white")
+        corner, size = (-HALF_WIDTH, -vertex * distance - HALF_HEIGHT), (2 * HALF_WIDTH, 2 * HALF_HEIGHT)
+        edge = "#444444" if live else "#c4c4c4"
+        shape = "round,pad=0,rounding_size=0.12"
+        box = FancyBboxPatch(
+            corner,
+            *size,
+            boxstyle=shape,
+            facecolor=fill if live else "#f6f6f6",
+            edgecolor=edge,
+            linewidth=0.8,
+            zorder=4,
+        )
+        axes.add_patch(box)
+        color = "black" if live else "#a0a0a0"
+        axes.text(0, -vertex * distance, label, fontsize=7, ha="center", va="center", color=color, zorder=5)
+
+
+def _frame(axes: "Axes", graph: "networkx.DiGraph[int]") -> None:
+    runs, distance = sides(graph.edges).items(), _distance(graph)
+    lengths = [max((target - source for (source, target), s in runs if s == side), default=0) for side in (LEFT, RIGHT)]
+    margin = 0.15 + TEXT_MARGIN * _has_labels(graph)
+    left, right = (HALF_WIDTH + BULGE * length * distance + margin for length in lengths)
+    axes.set_xlim(-left, right)
+    axes.set_ylim(-(len(graph) - 1) * distance - 0.4, 0.4)
+    axes.set_aspect("equal")
+    axes.set_axis_off()
+
+
+def _distance(graph: "networkx.DiGraph[int]") -> float:
+    """Return the distance of two vertices; labels of edges need room."""
+    return 1.5 if _has_labels(graph) else 1.0
+
+
+def _has_labels(graph: "networkx.DiGraph[int]") -> bool:
+    return any(label for _, _, label in graph.edges(data="label"))
+
+
+def _new_axes(graph: "networkx.DiGraph[int]") -> "Axes":
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(3.4, 0.6 + 0.6 * max(len(graph), 2) * _distance(graph)), layout="constrained", dpi=150)
+    FigureCanvasAgg(figure)
+    return figure.subplots()

@@ -1,0 +1,79 @@
+"""The graph of a cell as it is drawn.
+
+Vertices have two attributes: `label`, the text, and `live`, whether they lie on a path from the input to the output.
+Edges have three: `label`; `chosen`, whether the architecture has the edge; and `weight`, a mixing weight from 0 to 1.
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.nasbench101.architecture import SHORT_NAMES, CellArchitecture
+from nasbench1shot1.nasbench101.cell import OPERATIONS, Cell
+from nasbench1shot1.nasbench201.architecture import EdgeArchitecture
+from nasbench1shot1.nasbench201.operations import EDGES, N_NODES
+from nasbench1shot1.nasbench201.operations import OPERATIONS as EDGE_OPERATIONS
+
+if TYPE_CHECKING:
+    import networkx
+
+LABELS = {
+    **dict.fromkeys((OPERATIONS[0], SHORT_NAMES[0], "nor_conv_3x3"), "3×3 conv"),
+    **dict.fromkeys((OPERATIONS[1], SHORT_NAMES[1], "nor_conv_1x1"), "1×1 conv"),
+    **dict.fromkeys((OPERATIONS[2], SHORT_NAMES[2]), "3×3 max-pool"),
+    "avg_pool_3x3": "3×3 avg-pool",
+    "skip_connect": "skip",
+    "none": "zeroize",
+}
+"""Texts of operations in pictures; other operations have their own name."""
+ZEROIZE = EDGE_OPERATIONS.index("none")
+
+
+def cell_graph(x: "Architecture | Cell | str") -> "networkx.DiGraph[int]":
+    """Return the graph of a cell; vertices are numbered in topological order, 0 is the input, the last one the output.
+
+    An architecture of a space of cells keeps its loose ends. Zeroized edges of NAS-Bench-201 are left out.
+
+    Args:
+        x: an architecture, its text, or a cell of NAS-Bench-101.
+
+    Raises:
+        InvalidInputError: the text is not an architecture, or this form of architecture cannot be drawn.
+    """
+    found = Architecture.parse(x) if isinstance(x, str) else x
+    if isinstance(found, Cell):
+        matrix = found.matrix
+        edges = [(source, target, "") for source, target in zip(*matrix.nonzero(), strict=True)]
+        return _graph([LABELS.get(op, op) for op in found.ops], edges)
+    if isinstance(found, CellArchitecture):
+        labels = ["input", *(LABELS[OPERATIONS[operation]] for operation in found.operations), "output"]
+        pairs = [(parent, node, "") for node, of_node in enumerate(found.parents, start=1) for parent in of_node]
+        return _graph(labels, pairs)
+    if isinstance(found, EdgeArchitecture):
+        chosen = [
+            (source, target, LABELS[EDGE_OPERATIONS[operation]])
+            for (target, source), operation in zip(EDGES, found.operations, strict=True)
+            if operation != ZEROIZE
+        ]
+        return _graph(["input", *map(str, range(1, N_NODES - 1)), "output"], chosen)
+    raise InvalidInputError(
+        f"{x!r} cannot be drawn: give an architecture of s1, s2, s3, nb101 or nb201, its text, or a cell"
+    )
+
+
+def is_drawable(arch: Architecture) -> bool:
+    """Return whether `cell_graph` knows the form of an architecture."""
+    return isinstance(arch, CellArchitecture | EdgeArchitecture)
+
+
+def _graph(labels: list[str], edges: Iterable[tuple[int, int, str]]) -> "networkx.DiGraph[int]":
+    import networkx
+
+    graph: networkx.DiGraph[int] = networkx.DiGraph()
+    graph.add_nodes_from((vertex, {"label": label}) for vertex, label in enumerate(labels))
+    graph.add_edges_from((int(a), int(b), {"label": text, "chosen": True, "weight": 0.0}) for a, b, text in edges)
+    last = len(labels) - 1
+    live = {0, last} | (networkx.descendants(graph, 0) & networkx.ancestors(graph, last)) if labels else set()
+    networkx.set_node_attributes(graph, {vertex: vertex in live for vertex in graph}, "live")
+    return graph

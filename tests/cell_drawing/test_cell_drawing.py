@@ -1,0 +1,112 @@
+"""Pictures of cells: which edges and labels they have, and where the edges run."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.axes import Axes
+
+import nasbench1shot1 as nb
+from nasbench1shot1.cell_drawing.arcs import LEFT, RIGHT, STRAIGHT, sides
+from nasbench1shot1.cell_drawing.graph import cell_graph
+from nasbench1shot1.cell_drawing.relaxed import relaxed_graph
+
+S1 = "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"
+
+
+def texts(axes: Axes) -> list[str]:
+    return [text.get_text() for text in axes.texts if text.get_text()]
+
+
+def drawn(space: str, seed: int) -> tuple[nb.Architecture, dict[str, Any]]:
+    found, rng = nb.search_space(space), np.random.default_rng(seed)
+    parameters = {key: rng.normal(size=shape) for key, shape in found.mixing_shapes().items()}
+    return found.discretise(parameters), parameters
+
+
+def test_an_architecture_keeps_its_loose_ends_and_a_cell_has_none() -> None:
+    arch = nb.Architecture.parse("s1:0|0,1|0,2|1,2|0,4:conv3x3,conv1x1,maxpool3x3,conv1x1")
+    graph = cell_graph(arch)
+    assert [graph.nodes[vertex]["live"] for vertex in graph] == [True, True, True, False, True, True]
+    assert set(graph.edges) == {(0, 1), (0, 2), (1, 2), (0, 3), (2, 3), (1, 4), (2, 4), (0, 5), (4, 5)}
+    pruned = cell_graph(arch.cell)
+    assert [label for _, label in pruned.nodes(data="label")] == ["input", "3×3 conv", "1×1 conv", "1×1 conv", "output"]
+    assert all(live for _, live in pruned.nodes(data="live"))
+
+
+def test_zeroized_edges_are_left_out() -> None:
+    graph = cell_graph("|nor_conv_3x3~0|+|none~0|skip_connect~1|+|none~0|none~1|avg_pool_3x3~2|")
+    assert dict(graph.edges) == {
+        (0, 1): {"label": "3×3 conv", "chosen": True, "weight": 0.0},
+        (1, 2): {"label": "skip", "chosen": True, "weight": 0.0},
+        (2, 3): {"label": "3×3 avg-pool", "chosen": True, "weight": 0.0},
+    }
+
+
+@pytest.mark.parametrize("space", ["s1", "s2", "s3"])
+def test_weights_of_parents_are_softmaxes_and_the_largest_are_chosen(space: str) -> None:
+    arch, parameters = drawn(space, seed=1)
+    graph = relaxed_graph(arch, parameters)
+    n = len(arch.operations)
+    for node in range(1, n + 2):
+        weights = [graph.edges[parent, node]["weight"] for parent in range(node)]
+        chosen = [parent for parent in range(node) if graph.edges[parent, node]["chosen"]]
+        assert tuple(chosen) == arch.parents[node - 1]
+        if len(chosen) < node:
+            assert sum(weights) == pytest.approx(1)
+            assert min(weights[parent] for parent in chosen) >= max(set(weights) - {weights[p] for p in chosen})
+    of_first = np.exp(parameters["operations"][0])
+    assert graph.nodes[1]["label"].split()[-1] == f"{of_first.max() / of_first.sum():.2f}"
+
+
+def test_weights_of_operations_are_on_the_edges_of_nasbench201() -> None:
+    arch, parameters = drawn("nb201", seed=0)
+    graph = relaxed_graph(arch, parameters)
+    assert len(graph.edges) == 6
+    largest = (np.exp(parameters["operations"]) / np.exp(parameters["operations"]).sum(1, keepdims=True)).max(1)
+    assert sorted(weight for *_, weight in graph.edges(data="weight")) == pytest.approx(sorted(largest))
+
+
+@given(st.sets(st.tuples(st.integers(0, 6), st.integers(0, 6)).filter(lambda edge: edge[0] < edge[1])))
+def test_neighbours_are_joined_by_straight_lines_and_others_by_arcs(edges: set[tuple[int, int]]) -> None:
+    found = sides(edges)
+    assert set(found) == edges
+    assert all((side == STRAIGHT) == (target - source == 1) for (source, target), side in found.items())
+
+
+def test_crossing_arcs_take_different_sides() -> None:
+    assert sides([(0, 2), (1, 3)]) == {(0, 2): RIGHT, (1, 3): LEFT}
+
+
+def test_a_cell_is_drawn_on_axes_of_ones_own() -> None:
+    from matplotlib.figure import Figure
+
+    axes = Figure().subplots()
+    assert nb.draw_cell(S1, axes, title="mine") is axes
+    assert texts(axes) == ["input", "3×3 conv", "1×1 conv", "3×3 max-pool", "3×3 conv", "output"]
+    assert axes.get_title() == "mine"
+    arch, parameters = drawn("nb201", seed=0)
+    assert "1×1 conv 0.34" in texts(nb.draw_cell(str(arch), parameters=parameters))
+
+
+def test_what_cannot_be_drawn_is_refused() -> None:
+    with pytest.raises(nb.InvalidInputError, match="give an architecture, or no parameters"):
+        nb.draw_cell(nb.Architecture.parse(S1).cell, parameters={})
+    with pytest.raises(nb.InvalidInputError, match="cannot be drawn"):
+        nb.draw_cell(3)  # type: ignore[arg-type]
+    with pytest.raises(nb.InvalidInputError, match="is not an architecture"):
+        nb.draw_cell("s1")
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
+def test_query_draws_what_it_looks_up(suffix: str, tmp_path: Path) -> None:
+    from nasbench1shot1.commands.query import Query
+
+    path = tmp_path / f"cell.{suffix}"
+    Query(nb.Architecture.parse(S1).cell.hash, draw=path).run()
+    assert path.stat().st_size > 2_000
+    with pytest.raises(nb.InvalidInputError, match=r"let it end in \.png, \.svg, \.pdf"):
+        Query(S1, draw=tmp_path / "cell.txt").run()
