@@ -39,6 +39,7 @@ COMMANDS = {
     "space": Command("print the sizes of the search spaces and the paper's figures", "space:Space"),
     "statistics": Command("run the papers' analyses on a table: figures and CSV files", "statistics:Statistics"),
     "query": Command("look up an architecture or a hash in the table", "query:Query"),
+    "table list": Command("list the tables that --table knows by name", "table:List"),
     "table info": Command("describe the table in use and its accuracy", "table:Info"),
     "table verify": Command("verify the checksums of a table", "table:Verify"),
     "table import": Command("import a NAS-Bench-101 file, or another file in its format", "table:Import"),
@@ -60,6 +61,8 @@ def _main(arguments: list[str]) -> None:
     try:
         if not arguments or arguments[0] in ("-h", "--help"):
             print(_overview())
+        elif arguments[1:] and arguments[1] in ("-h", "--help") and (group := _group(arguments[0])):
+            print(_overview_of_group(arguments[0], group))
         elif arguments[0] == "--version":
             from nasbench1shot1 import __version__
 
@@ -107,10 +110,15 @@ def _split(arguments: list[str]) -> tuple[str, list[str]]:
         return one, arguments[1:]
     if two in COMMANDS:
         return two, arguments[2:]
-    group = [name for name in COMMANDS if name.startswith(one + " ")]
-    if group and (len(arguments) == 1 or arguments[1] in ("-h", "--help")):
+    group = _group(one)
+    if group and len(arguments) == 1:
         raise InvalidInputError(f"'{one}' needs one of: {', '.join(name.split()[1] for name in group)}")
     raise unknown_name("command", two if group else one, COMMANDS)
+
+
+def _group(word: str) -> list[str]:
+    """Return the commands of two words that begin with a word."""
+    return [name for name in COMMANDS if name.startswith(word + " ")]
 
 
 def _check_not_empty(arguments: list[str]) -> None:
@@ -197,8 +205,7 @@ def _sentence(box: str) -> str:
 
 
 def _overview() -> str:
-    width = max(map(len, COMMANDS))
-    lines = [f"  {name:<{width}}  {command.help}" for name, command in COMMANDS.items()]
+    lines = _with_help(COMMANDS)
     return "\n".join(
         [
             "usage: nb1shot1 COMMAND [--options]",
@@ -210,3 +217,16 @@ def _overview() -> str:
             "nb1shot1 COMMAND --help lists a command's options. To begin: nb1shot1 search --scale quick",
         ]
     )
+
+
+def _overview_of_group(word: str, names: Iterable[str]) -> str:
+    """Return the help of the commands that begin with a word, as `nb1shot1 table --help` shows it."""
+    advice = f"nb1shot1 {word} COMMAND --help lists a command's options."
+    return "\n".join([f"usage: nb1shot1 {word} COMMAND [--options]", "", *_with_help(names), "", advice])
+
+
+def _with_help(names: Iterable[str]) -> list[str]:
+    """Return a line for each command, with its help."""
+    listed = list(names)
+    width = max(map(len, listed))
+    return [f"  {name:<{width}}  {COMMANDS[name].help}" for name in listed]

@@ -2,11 +2,14 @@
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 LONGEST_VALUE, LONGEST_WORD, LONGEST_MESSAGE = 100, 500, 4_000
 """Characters of a value, of a word (a path has no blanks) and of a message that an error shows."""
+
+OTHER_WORDS = {"gpu": "cuda", "wd": "weight-decay", "arch-learning-rate": "architecture-learning-rate"}
+"""Names that other programs have for ours."""
 
 
 class UserError(Exception):
@@ -57,10 +60,25 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> InvalidInputE
     to `--help` instead of listing all options.
     """
     known, shown = sorted(known), shortened(str(name))
-    close = difflib.get_close_matches(shown, known, n=1, cutoff=0.4)
+    close = _meant(shown, known)
     hint = f"; did you mean '{close[0]}'?" if close else ""
     listed = "--help lists all" if close and kind == "option" else f"known: {', '.join(known)}"
     return InvalidInputError(f"unknown {kind} '{shown}'{hint} ({listed})")
+
+
+def _meant(shown: str, known: Sequence[str]) -> list[str]:
+    """Return known names that were probably meant: by another word for them, their initials, or their spelling."""
+    asked = shown.lstrip("-")
+    for is_meant in (lambda name: name == OTHER_WORDS.get(asked), lambda name: _initials(name) == asked):
+        if found := [name for name in known if is_meant(name.lstrip("-"))]:
+            return found
+    return difflib.get_close_matches(shown, known, n=1, cutoff=0.4)
+
+
+def _initials(name: str) -> str:
+    """Return "lr" for "learning-rate"; nothing for a single word."""
+    words = name.split("-")
+    return "".join(word[:1] for word in words) if len(words) > 1 else ""
 
 
 def shortened(text: str, longest: int = LONGEST_VALUE) -> str:

@@ -33,3 +33,10 @@ def test_a_close_option_is_suggested_without_the_list_of_all() -> None:
 def test_errors_travel_between_processes() -> None:
     error = InvalidInputError("a sentence\n")
     assert str(pickle.loads(pickle.dumps(error))) == str(error) == "a sentence\\n"  # noqa: S301
+
+
+def test_another_word_and_initials_suggest_the_name_that_is_meant() -> None:
+    options = ["--learning-rate", "--loss", "--weight-decay", "--architecture-learning-rate"]
+    for asked, meant in (("--lr", options[0]), ("--wd", options[2]), ("--alr", options[3]), ("--los", options[1])):
+        assert f"did you mean '{meant}'?" in str(unknown_name("option", asked, options))
+    assert "did you mean 'cuda'?" in str(unknown_name("device", "gpu", ("auto", "cpu", "cuda", "cuda:0")))

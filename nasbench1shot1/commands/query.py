@@ -42,7 +42,7 @@ class Query:
         from nasbench1shot1.wording import counted, literal_console
 
         check_picture(self.draw)
-        item: Any = Architecture.parse(self.what) if {":", "|"} & set(self.what) else self.what
+        item: Any = _architecture(self.what) if {":", "|"} & set(self.what) else self.what
         if isinstance(item, Architecture):
             search_space(item.space).index(item)
         table = load_table(self.table or (table_of(item.space) if isinstance(item, Architecture) else None))
@@ -64,6 +64,20 @@ class Query:
         if self.draw is not None:
             _draw(item if isinstance(item, Architecture) else table.network(table.row_of(item)), self.draw)
             console.print(f"Picture: {self.draw}", soft_wrap=True)
+
+
+def _architecture(text: str) -> "Architecture":
+    """Read an architecture; raises InvalidInputError, also for one that the shell has cut at its first bar."""
+    import re
+
+    from nasbench1shot1.architecture import Architecture
+    from nasbench1shot1.errors import InvalidInputError
+
+    if re.fullmatch(r"[\w-]+:[0-9,]*", text):
+        raise InvalidInputError(
+            f"'{text}' is only the beginning of an architecture: write it in quotes, because | ends a shell's command"
+        )
+    return Architecture.parse(text)
 
 
 def _draw(network: "Architecture | Cell", path: Path) -> None:

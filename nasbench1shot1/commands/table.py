@@ -33,6 +33,32 @@ class Info:
 
 
 @dataclass(frozen=True)
+class List:
+    """List the tables that --table knows by name: the bundled ones, and those that were imported."""
+
+    def run(self) -> None:
+        """Print a row for each table; the table in use is marked."""
+        from rich.table import Table as Screen
+
+        from nasbench1shot1.errors import UserError
+        from nasbench1shot1.tables.names import as_recorded, known_names
+        from nasbench1shot1.tables.table import load_table
+        from nasbench1shot1.wording import literal_console
+
+        screen, used = Screen(), as_recorded(None)
+        for heading, justify in (("name", "left"), ("id", "left"), ("rows", "right"), ("epochs", "left")):
+            screen.add_column(heading, justify=justify)  # type: ignore[arg-type]
+        for name in known_names():
+            shown = f"{name} (in use)" if name == used else name
+            try:
+                table = load_table(name)
+                screen.add_row(shown, table.id, f"{len(table):,}", ", ".join(map(str, table.epochs)))
+            except UserError as error:
+                screen.add_row(shown, f"unusable: {error}", "", "")
+        literal_console().print(screen)
+
+
+@dataclass(frozen=True)
 class Verify:
     """Verify the SHA-256 of every column of a table and of its description, meta.json."""
 

@@ -63,7 +63,7 @@ def named_table(named: str | Path | None) -> "Path | TableFolder":
 
     raise InvalidInputError(
         f"there is no table in {asked}, and none of that name: give a folder or one of "
-        f"{', '.join([*BUNDLED, *_imported()])}{unset_hint()}"
+        f"{', '.join(known_names())}{unset_hint()}"
     )
 
 
@@ -80,6 +80,11 @@ def _folder(path: Path) -> Path:
             f"{path.stem}"
         )
     return path
+
+
+def known_names() -> list[str]:
+    """Return the names of all tables that have one: the bundled ones, then the imported ones."""
+    return [*BUNDLED, *_imported()]
 
 
 def _imported() -> list[str]:

@@ -122,3 +122,34 @@ def test_the_bar_of_a_search_says_when_it_evaluates_and_counts_that_too(monkeypa
             assert task.completed == 4 * epoch
         progress.step(3, 1.5)
         assert task.description == "epoch 3/3  loss 1.500  test regret 1.00 %"
+
+
+def test_table_list_has_bundled_and_imported_tables_and_marks_the_one_in_use(
+    tmp_path: Path, real_cells: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("NB1SHOT1_DATA", str(tmp_path))
+    monkeypatch.setenv("NB1SHOT1_TABLE", "mine")
+    trainings = official.made_up(official.graphs_of(real_cells, slice(0, 2)), (108,))
+    file = official.write_file(tmp_path / "a.tfrecord", trainings)
+    import_table(file, tables_folder() / "mine", report=lambda line: None)
+    (tables_folder() / "broken").mkdir()
+    (tables_folder() / "broken" / "meta.json").write_text("{")
+    main(["table", "list"])
+    rows = [line.split("│")[1:-1] for line in capsys.readouterr().out.splitlines() if line.startswith("│")]
+    found = {cells[0].strip(): [cell.strip() for cell in cells[1:]] for cells in rows if cells[0].strip()}
+    assert list(found) == ["embedded", "nb101-sample", "nb201", "broken", "mine (in use)"]
+    assert found["mine (in use)"][1:] == ["2", "108"]
+    assert found["broken"][0].startswith("unusable")
+
+
+@pytest.mark.parametrize(("word", "commands"), [("table", "list info verify import download build"), ("data", "info")])
+def test_help_of_a_group_lists_its_commands(word: str, commands: str, capsys: pytest.CaptureFixture[str]) -> None:
+    main([word, "--help"])
+    shown = capsys.readouterr().out
+    assert all(f"  {word} {name} " in shown for name in commands.split())
+
+
+def test_an_architecture_that_the_shell_has_cut_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["query", "s1:0"])
+    assert "write it in quotes, because | ends a shell's command" in capsys.readouterr().err
