@@ -33,15 +33,17 @@ class Density:
 
     @classmethod
     def fit(cls, data: "NDArray[np.float64]", levels: "NDArray[np.int64]", min_bandwidth: float) -> Self:
-        """Return a density with the bandwidths of the normal reference rule, 1.06 σ n^(-1 / (4 + dimensions)).
+        """Return a density with the bandwidths of the normal reference rule.
 
         Bandwidths are at least `min_bandwidth`, as in hpbandster. For c categories, they are at most (c - 1) / c,
         where the kernel is uniform; hpbandster's can exceed 1, and its densities are then negative.
         """
-        points, dimensions = data.shape
-        bandwidths = 1.06 * np.std(data, axis=0) * points ** (-1.0 / (4 + dimensions))
         most = np.where(levels > 0, (levels - 1) / np.maximum(levels, 1), np.inf)
-        return cls(data, np.clip(bandwidths, min_bandwidth, most), levels)
+        return cls(data, np.clip(reference_bandwidths(data), min_bandwidth, most), levels)
+
+    def pdf(self, points: "NDArray[np.float64]") -> "NDArray[np.float64]":
+        """Return the density at points of shape (points, dimensions)."""
+        return np.asarray(np.exp(self.log_pdf(points)))
 
     def log_pdf(self, points: "NDArray[np.float64]") -> "NDArray[np.float64]":
         """Return the logarithm of the density at points of shape (points, dimensions); never NaN."""
@@ -59,6 +61,12 @@ class Density:
         weight = np.where(is_category, self.bw, 0.5)
         others = np.maximum(self.levels - 1, 1)
         return np.where(is_category, np.log1p(-weight), 0.0), np.where(is_category, np.log(weight / others), 0.0)
+
+
+def reference_bandwidths(data: "NDArray[np.float64]") -> "NDArray[np.float64]":
+    """Return the bandwidths of the normal reference rule, 1.06 σ n^(-1 / (4 + dimensions)), shape (dimensions,)."""
+    points, dimensions = data.shape
+    return np.asarray(1.06 * np.std(data, axis=0) * points ** (-1.0 / (4 + dimensions)))
 
 
 def log_acquisition(good: Density, bad: Density, points: "NDArray[np.float64]") -> "NDArray[np.float64]":

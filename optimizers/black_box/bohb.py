@@ -1,7 +1,8 @@
 """BOHB: Hyperband whose configurations come from kernel densities of good and bad ones.
 
 Source: Falkner et al., BOHB: Robust and Efficient Hyperparameter Optimization at Scale (ICML 2018, arXiv:1807.01774);
-the generator is hpbandster's with its known faults fixed (`proposers.bohb_generator`).
+the generator is hpbandster's with its known faults fixed (`proposers.bohb_generator`) or, with
+`densities="hpbandster"`, not fixed (`proposers.hpbandster_generator`).
 """
 
 from collections.abc import Mapping
@@ -9,11 +10,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.optimizers.black_box.hyperband import Hyperband, HyperbandHyperparameters
 from nasbench1shot1.proposers.brackets import Brackets, EndlessBrackets, Plan
 from nasbench1shot1.runs.options import Range
 
 if TYPE_CHECKING:
+    from ConfigSpace import ConfigurationSpace
+
     from nasbench1shot1.proposers.bohb_generator import BohbGenerator
 
 
@@ -30,6 +34,9 @@ class BOHBHyperparameters(HyperbandHyperparameters):
     budgets: Literal["table", "ignored"] = "table"
     """table: train at the budgets of the table; ignored: every training has the length --epochs, and is paid again at
     each promotion, as in the published script of NAS-Bench-201."""
+    densities: Literal["corrected", "hpbandster"] = "corrected"
+    """corrected: proper densities of categories; hpbandster: the densities of hpbandster 0.7.4, which can be negative
+    or infinite, as in the published searches of NAS-Bench-201."""
 
 
 class BOHB(Hyperband):
@@ -62,14 +69,26 @@ class BOHB(Hyperband):
 
     def generator(self) -> "BohbGenerator":
         """Return the generator of the space's configurations."""
-        from nasbench1shot1.proposers.bohb_generator import BohbGenerator
-        from nasbench1shot1.proposers.categorical_generator import CategoricalGenerator, is_categorical
-
         own, space = self.hyperparameters, self.space.configuration_space()
-        kind = CategoricalGenerator if is_categorical(space) else BohbGenerator
-        generator = kind(space, int(self.rng.integers(2**63)), own.num_samples)
+        generator = self._kind(space)(space, int(self.rng.integers(2**63)), own.num_samples)
         generator.random_fraction, generator.min_bandwidth = own.random_fraction, own.min_bandwidth
         return generator
+
+    def _kind(self, space: "ConfigurationSpace") -> "type[BohbGenerator]":
+        """Return the class of the generator; raises InvalidInputError if it does not support the space."""
+        from nasbench1shot1.proposers.bohb_generator import BohbGenerator
+        from nasbench1shot1.proposers.categorical_generator import CategoricalGenerator, is_categorical
+        from nasbench1shot1.proposers.hpbandster_generator import HpbandsterGenerator
+
+        categorical, published = is_categorical(space), self.hyperparameters.densities == "hpbandster"
+        if published and not categorical:
+            raise InvalidInputError(
+                f"--densities hpbandster needs independent categorical choices, which {self.space.name} does not have: "
+                "choose --densities corrected"
+            )
+        if published:
+            return HpbandsterGenerator
+        return CategoricalGenerator if categorical else BohbGenerator
 
     def architecture(self, configuration: Any) -> Architecture:
         """Return the architecture of a configuration; raises InvalidInputError if it is invalid."""

@@ -9,7 +9,9 @@ from library_methods import BUDGETS, asked, make
 import nasbench1shot1 as nb
 from nasbench1shot1.black_box_search.simulation import Limits, Trained, simulate
 from nasbench1shot1.errors import UserError
+from nasbench1shot1.proposers import categorical_generator
 from nasbench1shot1.proposers.brackets import EndlessBrackets
+from nasbench1shot1.proposers.hpbandster_generator import HpbandsterGenerator
 
 
 def error_of(query):
@@ -96,6 +98,17 @@ def test_published_settings_of_nb201_are_its_defaults():
     assert (own.num_samples, own.random_fraction, own.min_bandwidth, own.eta) == (4, 0.0, 0.3, 3)
     own = make("bohb").hyperparameters
     assert (own.num_samples, own.random_fraction, own.min_bandwidth, own.budgets) == (64, 0.33, 0.3, "table")
+
+
+def test_hpbandsters_densities_are_an_option_and_refuse_other_spaces(monkeypatch):
+    found = make("bohb", "nb201", budgets="ignored", densities="hpbandster")
+    assert isinstance(found._proposer.config_generator, HpbandsterGenerator)
+    queries = [query for query, _ in asked(found, lambda query: 0.1, 60)]
+    assert len({query.architecture for query in queries}) > 30
+    assert not isinstance(make("bohb", "nb201")._proposer.config_generator, HpbandsterGenerator)
+    monkeypatch.setattr(categorical_generator, "is_categorical", lambda space: False)
+    with pytest.raises(UserError, match="--densities hpbandster needs independent categorical choices, which nb201"):
+        make("bohb", "nb201", densities="hpbandster")
 
 
 def test_without_the_extra_a_sentence_says_what_to_install(monkeypatch):

@@ -1,0 +1,85 @@
+"""hpbandster's densities of categories, compared with statsmodels', and how a candidate is chosen from them."""
+
+import warnings
+from math import inf, nan
+
+import numpy as np
+import pytest
+from configurations_of_tests import job
+
+import nasbench1shot1 as nb
+from nasbench1shot1.proposers.hpbandster_generator import HpbandsterDensity, HpbandsterGenerator, chosen_candidate
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    import statsmodels.api as sm
+    from hpbandster.optimizers.config_generators.bohb import BOHB
+
+
+@pytest.mark.parametrize("seen", [5, 3, 1])
+def test_densities_are_statsmodels_also_with_missing_categories(seen):
+    rng = np.random.default_rng(seen)
+    data = np.column_stack([rng.permutation(np.arange(12.0) % seen), 4 * rng.permutation(np.arange(12.0) % 2)])
+    ours = HpbandsterDensity.fit(data, np.array([5, 5]), 0.3)
+    theirs = sm.nonparametric.KDEMultivariate(data, "uu", "normal_reference", rng=0)
+    theirs.bw = np.clip(theirs.bw, 0.3, None)
+    assert ours.bw[1] > 1
+    np.testing.assert_allclose(ours.bw, theirs.bw)
+    points = rng.integers(5, size=(40, 2)).astype(float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        expected = np.array([theirs.pdf(point) for point in points])
+    np.testing.assert_allclose(ours.pdf(points), expected)
+    assert np.isfinite(ours.pdf(points)).all() == (seen > 1)
+
+
+def test_a_bandwidth_above_1_can_make_the_density_negative():
+    density = HpbandsterDensity.fit(np.array([[0.0], [4.0]] * 4), np.array([5]), 0.3)
+    assert density.bw[0] > 1
+    assert (density.pdf(np.array([[0.0], [2.0]])) > 0).all()
+    one_sided = HpbandsterDensity(np.zeros((1, 1)), np.array([1.2]), np.array([2]))
+    np.testing.assert_allclose(one_sided.pdf(np.array([[0.0], [3.0]])), [-0.2, 1.2])
+    np.testing.assert_allclose(one_sided.log_pdf(np.array([[0.0], [3.0]])), [np.nan, np.log(1.2)])
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "expected"),
+    [
+        ([1.0, 2.0, 4.0], [1.0, 1.0, 1.0], 2),
+        ([1.0, 2.0, 2.0], [1.0, 1.0, 1.0], 1),  # the first of equal ones
+        ([-1.0, 1.0], [1.0, 2.0], 1),  # a negative good density counts as 1e-32
+        ([1.0, 2.0], [1.0, -5.0], 1),
+        ([1.0, 1.0, 9.0], [1.0, inf, 1.0], 1),  # an infinite ratio is taken at once
+        ([1.0, 1.0], [2.0, nan], 1),
+        ([1.0, inf], [1.0, 1.0], 1),
+        ([nan, nan], [1.0, 1.0], None),
+        ([inf, nan], [inf, inf], None),
+    ],
+)
+def test_the_candidate_is_hpbandsters(good, bad, expected):
+    assert chosen_candidate(good, bad) == expected
+
+
+def test_proposals_are_distributed_like_hpbandsters():
+    space = nb.search_space("nb201").configuration_space()
+    names, losses = list(space), np.random.default_rng(1).random(40)
+    ours = HpbandsterGenerator(space, 0, num_samples=4)
+    ours.random_fraction, ours.min_bandwidth = 0.0, 0.3
+    space.seed(3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theirs = BOHB(configspace=space, num_samples=4, random_fraction=0.0, min_bandwidth=0.3)
+        for configuration, loss in zip(space.sample_configuration(40), losses, strict=True):
+            configuration[names[0]] = "nor_conv_3x3" if loss < 0.5 else configuration[names[0]]
+            ours.new_result(job(configuration, float(loss)))
+            theirs.new_result(job(configuration, float(loss)))
+        state = np.random.get_state()  # noqa: NPY002, which hpbandster draws from
+        np.random.seed(0)  # noqa: NPY002, which hpbandster draws from
+        expected = [dict(theirs.get_config(1)[0]) for _ in range(300)]
+        np.random.set_state(state)  # noqa: NPY002, which hpbandster draws from
+    found = [ours.get_config(1, (1, 0, number))[0] for number in range(300)]
+    for name in names:
+        for choice in space[name].choices:
+            shares = [
+                np.mean([configuration[name] == choice for configuration in drawn]) for drawn in (found, expected)
+            ]
+            assert abs(shares[0] - shares[1]) < 0.15, (name, choice)  # 0.04 is the largest standard error
