@@ -16,6 +16,7 @@ from rich.console import Console
 
 import nasbench1shot1 as nb
 from nasbench1shot1.black_box_optimizer import Query
+from nasbench1shot1.black_box_search.repeats import Repeats
 
 QUIET = Console(quiet=True)
 SHORT = {"space": "s1", "evaluations": 30, "console": QUIET}
@@ -147,7 +148,10 @@ def test_a_killed_study_resumes_to_the_same_record(tmp_path: Path) -> None:
     assert resumed.summary == whole.summary
 
 
-def test_the_parts_of_a_killed_study_are_not_computed_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("workers", [None, 2])
+def test_the_parts_of_a_killed_study_are_not_computed_again(
+    tmp_path: Path, workers: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from nasbench1shot1.black_box_search.parts import run_part
 
     whole, killed = study(tmp_path / "whole", repeats=30), study(tmp_path / "killed", repeats=30)
@@ -162,7 +166,9 @@ def test_the_parts_of_a_killed_study_are_not_computed_again(tmp_path: Path) -> N
     part = (stopped / "metrics.jsonl").read_text().splitlines(keepends=True)
     (stopped / "metrics.jsonl").write_text("".join(part[:10]))
     assert (killed.folder / "parts" / "00025-5" / "summary.json").stat().st_mtime_ns == before
-    resumed = nb.black_box(resume=killed.folder, workers=2, console=QUIET)
+    monkeypatch.setattr(Repeats, "line", None)  # this process computes none
+    resumed = nb.black_box(resume=killed.folder, workers=workers, console=QUIET)
+    assert not (killed.folder / "parts").exists()
     assert (resumed.folder / "metrics.jsonl").read_bytes() == (whole.folder / "metrics.jsonl").read_bytes()
 
 
@@ -250,6 +256,9 @@ def test_bad_options_end_in_a_sentence_and_leave_nothing(tmp_path: Path, options
     [
         (lambda lines: lines[1].update(repeat=3), "not consecutive"),
         (lambda lines: lines[1].update(incumbents=[]), "impossible incumbent"),
+        (lambda lines: lines[1]["incumbents"][0].__setitem__(0, "soon"), "search 1 has an impossible incumbent"),
+        (lambda lines: lines[0].update(other_datasets={"cifar100": {}}), "search 0 has impossible values of other"),
+        (lambda lines: lines[1].update(other_datasets={"cifar100": {}}), "search 1 has impossible values of other"),
         (lambda lines: lines[0].update(test_regret="high"), "impossible test_regret"),
     ],
 )
@@ -260,6 +269,17 @@ def test_damaged_lines_are_refused(tmp_path: Path, change: Any, message: str) ->
     (made.folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     with pytest.raises(nb.DamagedFileError, match=message):
         nb.open_run(made.folder).final  # noqa: B018
+
+
+def test_a_finished_study_that_was_changed_is_not_resumed(tmp_path: Path) -> None:
+    made = study(tmp_path / "made", repeats=2)
+    metrics = made.folder / "metrics.jsonl"
+    changed = metrics.read_text().replace('"evaluations": 30', '"evaluations": 29')
+    metrics.write_text(changed)
+    with pytest.raises(nb.DamagedFileError, match="its lines are not those that summary"):
+        nb.black_box(resume=made.folder, repeats=3, console=QUIET)
+    assert metrics.read_text() == changed
+    assert json.loads((made.folder / "summary.json").read_text()) == made.summary
 
 
 def test_the_command_searches_and_resumes(tmp_path: Path) -> None:
