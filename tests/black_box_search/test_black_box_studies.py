@@ -1,5 +1,6 @@
 """Black-box studies: their records, determinism, resumption, processes and bad input."""
 
+import dataclasses
 import gc
 import json
 import shutil
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas
 import pytest
-from black_box_tables import smooth_table
+from black_box_tables import s1_table, smooth_table
 from command_line import command, new_process
 from killed_run import assert_killed
 from rich.console import Console
@@ -115,6 +116,28 @@ class Mute(nb.BlackBoxOptimizer):
 def test_an_optimizer_that_asks_for_nothing_is_named(tmp_path: Path) -> None:
     with pytest.raises(nb.InvalidInputError, match=r"Mute.ask\(\) returned None before any training"):
         study(tmp_path / "mute", Mute)
+
+
+class Impostor(nb.BlackBoxOptimizer):
+    """Asks for architectures of s3 under the name of s1."""
+
+    def ask(self) -> Query:
+        return self.query(dataclasses.replace(nb.search_space("s3").sample(self.rng), space="s1"))
+
+    def tell(self, query: Query, validation_error: float, seconds: float) -> None:
+        pass
+
+
+def test_an_architecture_under_the_name_of_another_space_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(nb.InvalidInputError, match="is not in s1, whose 4 blocks"):
+        study(tmp_path / "made", Impostor)
+
+
+def test_an_incumbent_that_cost_nothing_leaves_a_picture(tmp_path: Path) -> None:
+    s1_table(np.full((2685, 4, 1), 0.5), np.zeros((2685, 4, 1))).save(tmp_path / "table")
+    made = study(tmp_path / "made", table=str(tmp_path / "table"), evaluations=3)
+    assert (made.trajectory["simulated_seconds"] == 0).all()
+    assert (made.folder / "regret.png").stat().st_size > 10_000
 
 
 def test_resuming_with_another_optimizer_says_so(tmp_path: Path) -> None:
