@@ -161,7 +161,9 @@ def _finish(
         else:  # also what other processes have left
             run_parts(repeats.options, writer, last, places, progress)
     study = BlackBoxStudy.open(writer.folder)
-    writer.finish(summarise(study.config, BlackBoxStudy.read_lines(writer.folder)))
-    save_figure(regret_over_time([study]), writer.folder / FIGURE)
+    summary = summarise(study.config, BlackBoxStudy.read_lines(writer.folder))
+    writer.finish(summary)
+    if summary["test_regret"] is not None:
+        save_figure(regret_over_time([study]), writer.folder / FIGURE)
     conclude(study, console)
     return study

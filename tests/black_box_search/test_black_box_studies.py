@@ -140,6 +140,15 @@ def test_an_incumbent_that_cost_nothing_leaves_a_picture(tmp_path: Path) -> None
     assert (made.folder / "regret.png").stat().st_size > 10_000
 
 
+def test_a_table_without_test_values_gives_a_study_without_a_picture(tmp_path: Path) -> None:
+    accuracies = np.random.default_rng(0).random((2685, 4, 1))
+    s1_table(accuracies, np.ones((2685, 4, 1)), np.full((2685, 4, 1), np.nan)).save(tmp_path / "table")
+    made = study(tmp_path / "made", table=str(tmp_path / "table"))
+    assert made.is_finished and made.summary["test_regret"] is None
+    assert made.final["test_regret"].isna().all() and made.final["valid_regret"].notna().all()
+    assert not (made.folder / "regret.png").exists()
+
+
 def test_resuming_with_another_optimizer_says_so(tmp_path: Path) -> None:
     made = study(tmp_path / "made", "local-search", repeats=1)
     with pytest.raises(nb.InvalidInputError, match="--optimizer local-search, not random"):
