@@ -32,14 +32,14 @@ def repetitions(study: BlackBoxStudy, table: Table) -> list[pandas.DataFrame]:
             "give that study's table with --table, or search again"
         )
     scored: dict[str, Score] = {}
-    return [pandas.DataFrame(_rows(line, table, scored)) for line in study.lines]
+    return [pandas.DataFrame(_rows(line, table, study.config["dataset"], scored)) for line in study.lines]
 
 
-def _rows(line: dict[str, Any], table: Table, scored: dict[str, Score]) -> Iterator[dict[str, Any]]:
+def _rows(line: dict[str, Any], table: Table, dataset: str, scored: dict[str, Score]) -> Iterator[dict[str, Any]]:
     entries = [dict(zip(INCUMBENT, entry, strict=True)) for entry in line["incumbents"]]
     end = {**entries[-1], "simulated_seconds": line["simulated_seconds"]}
     for entry in [*entries, end]:
         if (text := entry["architecture"]) not in scored:
-            scored[text] = score(Architecture.parse(text), table)
+            scored[text] = score(Architecture.parse(text), table, dataset)
         regrets = {"test_regret": scored[text].test_regret, "valid_regret": scored[text].valid_regret}
         yield {"seconds": entry["simulated_seconds"], **regrets}

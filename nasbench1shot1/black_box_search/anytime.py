@@ -53,11 +53,13 @@ def over_time(trajectory: "pandas.DataFrame", times: Any, column: str = "test_re
 def time_grid(trajectories: Sequence["pandas.DataFrame"], last: float | None = None, points: int = 300) -> Floats:
     """Return moments, evenly spaced on a logarithmic axis, from the first incumbent of any search to the last moment.
 
+    A grid cannot begin at zero: an incumbent that cost nothing is left out.
+
     Args:
         trajectories: rows of incumbents.
         last: the last moment in simulated seconds. Default: the last incumbent's.
         points: number of moments.
     """
     seconds = np.concatenate([rows["simulated_seconds"].to_numpy(np.float64) for rows in trajectories])
-    first, end = float(seconds.min()), float(last or seconds.max())
+    first, end = float(seconds[seconds > 0].min(initial=last or seconds.max() or 1.0)), float(last or seconds.max())
     return np.geomspace(first, max(end, first), points)

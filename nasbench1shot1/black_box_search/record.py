@@ -6,7 +6,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.black_box_search.config import FACTS, BlackBoxConfig
-from nasbench1shot1.runs.record import RunRecord
+from nasbench1shot1.evaluator import ELSEWHERE
+from nasbench1shot1.runs.record import RunRecord, has_type
 
 if TYPE_CHECKING:
     import pandas
@@ -25,8 +26,15 @@ FIELDS: dict[str, Any] = {
     "incumbents": list,
 }
 """Fields of a line of metrics.jsonl, one line per search; errors and regrets are fractions, times in seconds."""
-INCUMBENT = ("simulated_seconds", "evaluations", "architecture", "validation_error", "test_error", "test_regret")
-"""What each entry of `incumbents` holds, in order."""
+INCUMBENT: dict[str, Any] = {
+    "simulated_seconds": float,
+    "evaluations": int,
+    "architecture": str,
+    "validation_error": float,
+    "test_error": float | None,
+    "test_regret": float | None,
+}
+"""Fields of each entry of `incumbents`, in order, with their types."""
 FINAL = ("repeat", "architecture", "validation_error", "test_error", "test_regret", "valid_regret", "test_measured")
 FINAL_COUNTS = ("evaluations", "simulated_seconds")
 FIGURE = "regret.png"
@@ -55,9 +63,10 @@ class BlackBoxStudy(RunRecord):
         for before, line in zip([None, *lines], lines, strict=False):
             if before is not None and line["repeat"] != before["repeat"] + 1:
                 return "the numbers of its searches are not consecutive"
-            entries = line["incumbents"]
-            if not entries or any(not isinstance(e, list) or len(e) != len(INCUMBENT) for e in entries):
+            if not line["incumbents"] or not all(map(_is_incumbent, line["incumbents"])):
                 return f"search {line['repeat']} has an impossible incumbent"
+            if list(line["other_datasets"]) != list(lines[0]["other_datasets"]) or not _are_scores(line):
+                return f"search {line['repeat']} has impossible values of other data sets"
         return None
 
     def are_complete(self, lines: Sequence[Mapping[str, Any]]) -> bool:
@@ -101,3 +110,18 @@ class StudyPart(BlackBoxStudy):
     def are_complete(self, lines: Sequence[Mapping[str, Any]]) -> bool:
         """Return whether there is a line for every search of the part."""
         return bool(len(lines) == self.config["count"])
+
+
+def _is_incumbent(entry: Any) -> bool:
+    is_whole = isinstance(entry, list) and len(entry) == len(INCUMBENT)
+    return is_whole and all(map(has_type, entry, INCUMBENT.values()))
+
+
+def _are_scores(line: Mapping[str, Any]) -> bool:
+    """Return whether all values of a line's other data sets are numbers, or null."""
+    return all(
+        isinstance(values, dict)
+        and tuple(values) == ELSEWHERE
+        and all(has_type(value, float | None) for value in values.values())
+        for values in line["other_datasets"].values()
+    )

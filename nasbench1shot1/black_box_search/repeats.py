@@ -99,8 +99,12 @@ class Repeats:
         return self.options.common.epochs or self.table.full_budget
 
     def score(self, arch: Architecture) -> Score:
-        """Return the table's values of an architecture after the full training; each is looked up once."""
+        """Return the table's values of an architecture after the full training; each is looked up once.
+
+        Raises InvalidInputError for an architecture that is not in the space: a table finds it by its network alone.
+        """
         if (text := str(arch)) not in self._scores:
+            self.space.index(arch)
             self._scores[text] = score(arch, self.table, self.options.common.dataset)
         return self._scores[text]
 

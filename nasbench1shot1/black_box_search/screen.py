@@ -54,8 +54,10 @@ def announce(repeats: Repeats, writer: RunWriter[BlackBoxStudy], console: Consol
 def conclude(study: BlackBoxStudy, console: Console) -> None:
     """Print the test regret over all searches, and where the picture is."""
     say, regrets = sayer(console), statistics_of([line["test_regret"] for line in study.lines])
-    if regrets is not None:
-        predicted = "" if all(line["test_measured"] for line in study.lines) else " (predicted)"
-        spread = f"{percent(regrets['mean'])} ± {percent(regrets['std'])}, median {percent(regrets['median'])}"
-        say(f"Test regret of the final incumbents: {spread}{predicted}")
+    if regrets is None:
+        say("The table lacks test regrets of final incumbents, so there is no picture.")
+        return
+    predicted = "" if all(line["test_measured"] for line in study.lines) else " (predicted)"
+    spread = f"{percent(regrets['mean'])} ± {percent(regrets['std'])}, median {percent(regrets['median'])}"
+    say(f"Test regret of the final incumbents: {spread}{predicted}")
     say(f"Picture: {study.folder / FIGURE}")

@@ -80,7 +80,7 @@ class Searched:
     begun: int
 
 
-def simulate(method: BlackBoxOptimizer, train: Callable[[Query], Trained], limits: Limits) -> Searched:
+def simulate(method: BlackBoxOptimizer, train: Callable[[Query, float], Trained], limits: Limits) -> Searched:
     """Search until a limit is reached, or until the method has nothing to ask for.
 
     Trainings that end at the same moment are told in the order in which they began.
@@ -94,7 +94,7 @@ def simulate(method: BlackBoxOptimizer, train: Callable[[Query], Trained], limit
     lowest = math.inf
     while free < FREE_IN_A_ROW:
         while len(running) < limits.workers and begun < limits.evaluations and (query := method.ask()) is not None:
-            trained = train(_checked(query, method))
+            trained = train(_checked(query, method), now)
             heapq.heappush(running, (now + limits.decision_seconds + trained.seconds, begun, query, trained))
             begun += 1
         if not running or running[0][0] > limits.seconds:
@@ -111,9 +111,11 @@ def simulate(method: BlackBoxOptimizer, train: Callable[[Query], Trained], limit
 
 def _checked(query: Query, method: BlackBoxOptimizer) -> Query:
     """Return the query; raises InvalidInputError for anything else, or for a budget that there is not."""
-    if isinstance(query, Query) and query.epochs in method.budgets:
+    if isinstance(query, Query) and isinstance(query.architecture, Architecture) and query.epochs in method.budgets:
         return query
     name, budgets = type(method).__name__, ", ".join(map(str, method.budgets))
+    if isinstance(query, Query) and not isinstance(query.architecture, Architecture):
+        raise InvalidInputError(f"{name} asked to train {query.architecture!r}: let it ask for an nb.Architecture")
     if isinstance(query, Query):
         raise InvalidInputError(f"{name} asked for {query.epochs} epochs: let it ask for one of {budgets}")
     raise InvalidInputError(f"{name}.ask() returned {query!r}: let it return a Query or None")

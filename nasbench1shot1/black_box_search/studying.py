@@ -17,7 +17,7 @@ from nasbench1shot1.files import save_figure
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.registry import check_at_hand
 from nasbench1shot1.runs.description import description
-from nasbench1shot1.runs.folder import CONFIG, check_facts
+from nasbench1shot1.runs.folder import CONFIG, PARTS, check_facts
 from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
 from nasbench1shot1.runs.options import check_kept, check_range
 from nasbench1shot1.runs.writer import RunWriter
@@ -107,7 +107,8 @@ def _resume(
     BlackBoxStudy.open(folder)
     given = {name: value for name, value in given.items() if value is not None}
     with existing_run(folder, RunWriter[BlackBoxStudy], BlackBoxStudy) as writer:
-        recorded = BlackBoxStudy.open(folder).config
+        study = BlackBoxStudy.open(folder)
+        recorded, _ = study.config, study.lines  # raises for a finished study that was changed afterwards
         options = _kept(folder, recorded, given, allow_module)
         _check_places(options, places)
         repeats = _repeats(options)
@@ -153,14 +154,16 @@ def _finish(
     console = announce(repeats, writer, console)
     first, last = writer.recorded, repeats.options.common.repeats
     with StudyProgress(first, last, console) as progress:
-        if places.is_here:
+        if places.is_here and not (writer.folder / PARTS).exists():
             for repeat in range(first, last):
                 writer.append_line(repeats.line(repeat))
                 progress.recorded(repeat + 1)
-        else:
+        else:  # also what other processes have left
             run_parts(repeats.options, writer, last, places, progress)
     study = BlackBoxStudy.open(writer.folder)
-    writer.finish(summarise(study.config, BlackBoxStudy.read_lines(writer.folder)))
-    save_figure(regret_over_time([study]), writer.folder / FIGURE)
+    summary = summarise(study.config, BlackBoxStudy.read_lines(writer.folder))
+    writer.finish(summary)
+    if summary["test_regret"] is not None:
+        save_figure(regret_over_time([study]), writer.folder / FIGURE)
     conclude(study, console)
     return study

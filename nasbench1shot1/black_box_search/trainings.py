@@ -20,7 +20,8 @@ class TableTrainings:
         table: where errors and times are from.
         dataset: one of the table's objectives by its data set; None for the first.
         rng: draws the repeats.
-        deduplicate: whether a row is trained only once per budget. Asking again then costs nothing.
+        deduplicate: whether a row is trained only once per budget. Asking again then costs nothing, or, with several
+            simulated workers, the time until the first training ends.
     """
 
     def __init__(
@@ -37,10 +38,14 @@ class TableTrainings:
         self._accuracy = table.reader("validation_accuracy", training)
         self._seconds = table.reader("training_time", training)
         self._evaluation = table.reader("evaluation_time", training)
-        self._paid: dict[tuple[int, int], Trained] | None = {} if deduplicate else None
+        self._paid: dict[tuple[int, int], tuple[Trained, float]] | None = {} if deduplicate else None
 
-    def __call__(self, query: Query) -> Trained:
+    def __call__(self, query: Query, now: float = 0.0) -> Trained:
         """Return the result of a training.
+
+        Args:
+            query: the training.
+            now: when it begins, in simulated seconds.
 
         Raises:
             OutOfDomainError: the table lacks the architecture, or its validation error or time at this budget.
@@ -51,11 +56,12 @@ class TableTrainings:
         row = self._table.row_of(query.architecture)
         if self._paid is None:
             return self._trained(row, query)
-        known = self._paid.get((row, query.epochs))
-        if known is None:
-            known = self._paid[row, query.epochs] = self._trained(row, query)
-            return known
-        return Trained(known.validation_error, 0.0)
+        if (row, query.epochs) not in self._paid:
+            trained = self._trained(row, query)
+            self._paid[row, query.epochs] = trained, now + trained.seconds
+            return trained
+        known, end = self._paid[row, query.epochs]
+        return Trained(known.validation_error, max(end - now, 0.0))
 
     def _trained(self, row: int, query: Query) -> Trained:
         epochs, repeats = query.epochs, self._repeats

@@ -77,9 +77,9 @@ class BlackBoxOptimizerConformance:
         method, asked = _method(repeats, 0), list[Query]()
         trainings = _trainings(repeats, 0)
 
-        def train(query: Query) -> Trained:
+        def train(query: Query, now: float) -> Trained:
             asked.append(query)
-            return trainings(query)
+            return trainings(query, now)
 
         found = simulate(method, train, Limits(evaluations=self.trainings))
         assert found.evaluations == len(asked) == self.trainings

@@ -93,7 +93,7 @@ class RunRecord:
             if tuple(line) not in (tuple(cls.FIELDS), earlier):
                 raise damaged(folder / METRICS, f"line {number} does not have the fields {', '.join(cls.FIELDS)}")
             for name, value in line.items():
-                if not _has_type(value, cls.FIELDS[name]):
+                if not has_type(value, cls.FIELDS[name]):
                     raise damaged(folder / METRICS, f"line {number} has an impossible {name}")
         if why := cls.fault(lines):
             raise damaged(folder / METRICS, why)
@@ -169,7 +169,7 @@ def _is_number(kind: Any) -> bool:
     return float in _kinds(kind) or kind is int
 
 
-def _has_type(value: Any, kind: Any) -> bool:
+def has_type(value: Any, kind: Any) -> bool:
     """Return whether a JSON value has a field's type; every number is finite, and an integer may be a float."""
     kinds = _kinds(kind)
     if isinstance(value, int) and not isinstance(value, bool):

@@ -1,5 +1,6 @@
 """Black-box studies: their records, determinism, resumption, processes and bad input."""
 
+import dataclasses
 import gc
 import json
 import shutil
@@ -9,13 +10,14 @@ from typing import Any
 import numpy as np
 import pandas
 import pytest
-from black_box_tables import smooth_table
+from black_box_tables import s1_table, smooth_table
 from command_line import command, new_process
 from killed_run import assert_killed
 from rich.console import Console
 
 import nasbench1shot1 as nb
 from nasbench1shot1.black_box_optimizer import Query
+from nasbench1shot1.black_box_search.repeats import Repeats
 
 QUIET = Console(quiet=True)
 SHORT = {"space": "s1", "evaluations": 30, "console": QUIET}
@@ -116,6 +118,37 @@ def test_an_optimizer_that_asks_for_nothing_is_named(tmp_path: Path) -> None:
         study(tmp_path / "mute", Mute)
 
 
+class Impostor(nb.BlackBoxOptimizer):
+    """Asks for architectures of s3 under the name of s1."""
+
+    def ask(self) -> Query:
+        return self.query(dataclasses.replace(nb.search_space("s3").sample(self.rng), space="s1"))
+
+    def tell(self, query: Query, validation_error: float, seconds: float) -> None:
+        pass
+
+
+def test_an_architecture_under_the_name_of_another_space_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(nb.InvalidInputError, match="is not in s1, whose 4 blocks"):
+        study(tmp_path / "made", Impostor)
+
+
+def test_an_incumbent_that_cost_nothing_leaves_a_picture(tmp_path: Path) -> None:
+    s1_table(np.full((2685, 4, 1), 0.5), np.zeros((2685, 4, 1))).save(tmp_path / "table")
+    made = study(tmp_path / "made", table=str(tmp_path / "table"), evaluations=3)
+    assert (made.trajectory["simulated_seconds"] == 0).all()
+    assert (made.folder / "regret.png").stat().st_size > 10_000
+
+
+def test_a_table_without_test_values_gives_a_study_without_a_picture(tmp_path: Path) -> None:
+    accuracies = np.random.default_rng(0).random((2685, 4, 1))
+    s1_table(accuracies, np.ones((2685, 4, 1)), np.full((2685, 4, 1), np.nan)).save(tmp_path / "table")
+    made = study(tmp_path / "made", table=str(tmp_path / "table"))
+    assert made.is_finished and made.summary["test_regret"] is None
+    assert made.final["test_regret"].isna().all() and made.final["valid_regret"].notna().all()
+    assert not (made.folder / "regret.png").exists()
+
+
 def test_resuming_with_another_optimizer_says_so(tmp_path: Path) -> None:
     made = study(tmp_path / "made", "local-search", repeats=1)
     with pytest.raises(nb.InvalidInputError, match="--optimizer local-search, not random"):
@@ -147,7 +180,10 @@ def test_a_killed_study_resumes_to_the_same_record(tmp_path: Path) -> None:
     assert resumed.summary == whole.summary
 
 
-def test_the_parts_of_a_killed_study_are_not_computed_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("workers", [None, 2])
+def test_the_parts_of_a_killed_study_are_not_computed_again(
+    tmp_path: Path, workers: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from nasbench1shot1.black_box_search.parts import run_part
 
     whole, killed = study(tmp_path / "whole", repeats=30), study(tmp_path / "killed", repeats=30)
@@ -162,7 +198,9 @@ def test_the_parts_of_a_killed_study_are_not_computed_again(tmp_path: Path) -> N
     part = (stopped / "metrics.jsonl").read_text().splitlines(keepends=True)
     (stopped / "metrics.jsonl").write_text("".join(part[:10]))
     assert (killed.folder / "parts" / "00025-5" / "summary.json").stat().st_mtime_ns == before
-    resumed = nb.black_box(resume=killed.folder, workers=2, console=QUIET)
+    monkeypatch.setattr(Repeats, "line", None)  # this process computes none
+    resumed = nb.black_box(resume=killed.folder, workers=workers, console=QUIET)
+    assert not (killed.folder / "parts").exists()
     assert (resumed.folder / "metrics.jsonl").read_bytes() == (whole.folder / "metrics.jsonl").read_bytes()
 
 
@@ -250,6 +288,9 @@ def test_bad_options_end_in_a_sentence_and_leave_nothing(tmp_path: Path, options
     [
         (lambda lines: lines[1].update(repeat=3), "not consecutive"),
         (lambda lines: lines[1].update(incumbents=[]), "impossible incumbent"),
+        (lambda lines: lines[1]["incumbents"][0].__setitem__(0, "soon"), "search 1 has an impossible incumbent"),
+        (lambda lines: lines[0].update(other_datasets={"cifar100": {}}), "search 0 has impossible values of other"),
+        (lambda lines: lines[1].update(other_datasets={"cifar100": {}}), "search 1 has impossible values of other"),
         (lambda lines: lines[0].update(test_regret="high"), "impossible test_regret"),
     ],
 )
@@ -260,6 +301,17 @@ def test_damaged_lines_are_refused(tmp_path: Path, change: Any, message: str) ->
     (made.folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     with pytest.raises(nb.DamagedFileError, match=message):
         nb.open_run(made.folder).final  # noqa: B018
+
+
+def test_a_finished_study_that_was_changed_is_not_resumed(tmp_path: Path) -> None:
+    made = study(tmp_path / "made", repeats=2)
+    metrics = made.folder / "metrics.jsonl"
+    changed = metrics.read_text().replace('"evaluations": 30', '"evaluations": 29')
+    metrics.write_text(changed)
+    with pytest.raises(nb.DamagedFileError, match="its lines are not those that summary"):
+        nb.black_box(resume=made.folder, repeats=3, console=QUIET)
+    assert metrics.read_text() == changed
+    assert json.loads((made.folder / "summary.json").read_text()) == made.summary
 
 
 def test_the_command_searches_and_resumes(tmp_path: Path) -> None:

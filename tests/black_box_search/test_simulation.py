@@ -1,6 +1,7 @@
 """The simulated clock, against histories that were worked out by hand."""
 
 import math
+from collections.abc import Callable
 
 import pytest
 from black_box_tables import S1, Asks
@@ -17,7 +18,12 @@ RESULTS = {A: Trained(0.5, 100.0), B: Trained(0.4, 50.0), C: Trained(0.45, 25.0)
 
 def searched(queries: list[Query | None], **limits: float) -> tuple[Searched, Asks]:
     method = Asks(queries)
-    return simulate(method, RESULTS.__getitem__, Limits(**limits)), method
+    return simulate(method, known(RESULTS), Limits(**limits)), method
+
+
+def known(results: dict[Query, Trained]) -> Callable[[Query, float], Trained]:
+    """Return trainings with given results, whenever they begin."""
+    return lambda query, now: results[query]
 
 
 def history(found: Searched) -> list[tuple[float, int, nb.Architecture, float]]:
@@ -50,7 +56,7 @@ def test_the_number_of_trainings_is_a_limit_too() -> None:
 
 def test_equal_errors_leave_the_first_incumbent() -> None:
     again = Query(S1[9], 108)
-    found = simulate(Asks([A, again]), {**RESULTS, again: Trained(0.5, 1.0)}.__getitem__, Limits())
+    found = simulate(Asks([A, again]), known({**RESULTS, again: Trained(0.5, 1.0)}), Limits())
     assert [incumbent.architecture for incumbent in found.incumbents] == [A.architecture]
 
 
@@ -79,13 +85,13 @@ def test_trainings_without_cost_end_a_search_at_last() -> None:
         def ask(self) -> Query:
             return A
 
-    found = simulate(Repeats([]), lambda query: Trained(0.5, 0.0), Limits(seconds=1e7))
+    found = simulate(Repeats([]), lambda query, now: Trained(0.5, 0.0), Limits(seconds=1e7))
     assert found.evaluations == FREE_IN_A_ROW
 
 
 def test_many_trainings_that_end_at_the_same_moment_are_not_free() -> None:
     queries = [A] * (FREE_IN_A_ROW + 5)
-    found = simulate(Asks(queries), RESULTS.__getitem__, Limits(workers=len(queries)))
+    found = simulate(Asks(queries), known(RESULTS), Limits(workers=len(queries)))
     assert (found.evaluations, found.seconds) == (len(queries), 100.0)
 
 
@@ -94,6 +100,8 @@ def test_many_trainings_that_end_at_the_same_moment_are_not_free() -> None:
     [
         (Query(S1[0], 5), "Asks asked for 5 epochs: let it ask for one of 4, 12, 36, 108"),
         (S1[0], r"Asks.ask\(\) returned .*: let it return a Query or None"),
+        (Query(str(S1[0]), 108), "Asks asked to train 's1:.*': let it ask for an nb.Architecture"),  # type: ignore[arg-type]
+        (Query(None, 108), "Asks asked to train None: let it ask for an nb.Architecture"),  # type: ignore[arg-type]
     ],
 )
 def test_what_is_not_a_query_is_refused(query: object, message: str) -> None:
@@ -112,7 +120,7 @@ def test_any_number_of_workers_keeps_to_the_limit_and_loses_nothing(costs: list[
     trained = [Trained(1 / (2 + number), float(cost)) for number, cost in enumerate(costs)]
     results = dict(zip(queries, trained, strict=True))
     method = Asks(queries)
-    found = simulate(method, results.__getitem__, Limits(seconds=limit, workers=workers))
+    found = simulate(method, known(results), Limits(seconds=limit, workers=workers))
     ends, busy = [], [0] * workers  # a plain schedule: each training starts on the worker that is free first
     for cost in costs:
         place = min(range(workers), key=busy.__getitem__)

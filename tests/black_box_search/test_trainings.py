@@ -4,10 +4,11 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from black_box_tables import BUDGETS, S1, s1_table, smooth_table
+from black_box_tables import BUDGETS, S1, Asks, s1_table, smooth_table
 
 import nasbench1shot1 as nb
 from nasbench1shot1.black_box_optimizer import Query
+from nasbench1shot1.black_box_search.simulation import Limits, simulate
 from nasbench1shot1.black_box_search.trainings import TableTrainings
 
 CELLS = 2_685
@@ -43,10 +44,21 @@ def test_deduplication_pays_once_per_cell_and_budget() -> None:
     train = TableTrainings(S1, three_repeats(), None, np.random.default_rng(0), deduplicate=True)
     paid = train(Query(S1[7], 36))
     assert paid.seconds > 0
-    assert [train(Query(S1[7], 36)) for _ in range(20)] == [(paid.validation_error, 0.0)] * 20
+    assert [train(Query(S1[7], 36), 100.0) for _ in range(20)] == [(paid.validation_error, 0.0)] * 20
     assert train(Query(S1[7], 108)).seconds > 0
     copies = [arch for arch in map(S1.__getitem__, range(2_000)) if arch.cell == S1[7].cell and arch != S1[7]]
-    assert train(Query(copies[0], 36)) == (paid.validation_error, 0.0)
+    assert train(Query(copies[0], 36), 100.0) == (paid.validation_error, 0.0)
+
+
+def test_a_training_that_still_runs_on_another_worker_is_waited_for() -> None:
+    train = TableTrainings(S1, three_repeats(), None, np.random.default_rng(0), deduplicate=True)
+    paid = train(Query(S1[7], 36), 5.0)
+    assert paid.seconds >= 10
+    assert train(Query(S1[7], 36), 8.0) == (paid.validation_error, paid.seconds - 3)
+    assert train(Query(S1[7], 36), 5 + paid.seconds) == (paid.validation_error, 0.0)
+    again = [Query(S1[7], 36)] * 6
+    found = simulate(Asks(again), train, Limits(workers=3))
+    assert found.incumbents[0].seconds == found.seconds == 5 + paid.seconds  # nothing is known before the first ends
 
 
 def test_the_cost_on_nb201_is_the_training_and_one_evaluation() -> None:

@@ -89,3 +89,9 @@ def test_a_study_is_repetitions_of_a_curve_over_time(tmp_path):
 
 def test_searches_have_their_own_plural():
     assert [counted(number, "search") for number in (1, 500)] == ["1 search", "500 searches"]
+
+
+def test_repetitions_have_the_regrets_of_the_data_set_of_the_study(tmp_path):
+    study = made(tmp_path / "study", "nb201", evaluations=3, dataset="cifar100")
+    frames = repetitions(study, nb.load_table("nb201"))
+    assert [frame["test_regret"].iloc[-1] for frame in frames] == study.final["test_regret"].tolist()
