@@ -16,6 +16,7 @@ from rich.console import Console
 
 import nasbench1shot1 as nb
 from nasbench1shot1.black_box_optimizer import Query
+from nasbench1shot1.black_box_search.parts import SEARCHES, begun_parts, divided, run_part
 
 QUIET = Console(quiet=True)
 SHORT = {"space": "s1", "evaluations": 30, "console": QUIET}
@@ -148,22 +149,38 @@ def test_a_killed_study_resumes_to_the_same_record(tmp_path: Path) -> None:
 
 
 def test_the_parts_of_a_killed_study_are_not_computed_again(tmp_path: Path) -> None:
-    from nasbench1shot1.black_box_search.parts import run_part
-
     whole, killed = study(tmp_path / "whole", repeats=30), study(tmp_path / "killed", repeats=30)
     lines = (killed.folder / "metrics.jsonl").read_text().splitlines(keepends=True)
     (killed.folder / "metrics.jsonl").write_text("".join(lines[:3]))
     (killed.folder / "summary.json").unlink()
     run_part(out=killed.folder / "parts" / "00025-5", study=str(killed.folder), first=25, count=5)
-    before = (killed.folder / "parts" / "00025-5" / "summary.json").stat().st_mtime_ns
     stopped = killed.folder / "parts" / "00000-25"
     run_part(out=stopped, study=str(killed.folder), first=0, count=25)
     (stopped / "summary.json").unlink()
     part = (stopped / "metrics.jsonl").read_text().splitlines(keepends=True)
     (stopped / "metrics.jsonl").write_text("".join(part[:10]))
-    assert (killed.folder / "parts" / "00025-5" / "summary.json").stat().st_mtime_ns == before
+    spans = divided(begun_parts(killed.folder), 3, 30, 2)
+    assert spans == [(0, 25), (25, 5)]
     resumed = nb.black_box(resume=killed.folder, workers=2, console=QUIET)
     assert (resumed.folder / "metrics.jsonl").read_bytes() == (whole.folder / "metrics.jsonl").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("begun", "recorded", "last", "workers", "parts"),
+    [
+        ([], 0, 500, 2, [(0, 125), (125, 125), (250, 125), (375, 125)]),
+        ([], 0, 10, 3, [(0, 4), (4, 4), (8, 2)]),
+        ([], 7, 9, 4, [(7, 1), (8, 1)]),
+        ([(25, 25), (75, 25)], 10, 100, 2, [(10, 15), (25, 25), (50, 25), (75, 25)]),
+        ([(0, 25), (25, 5), (25, 25)], 30, 60, 1, [(25, 25), (50, 10)]),
+        ([(0, 25), (25, 25)], 25, 50, 2, [(25, 25)]),
+        ([(0, 5)], 0, 2 * SEARCHES + 5, 1, [(0, 5), (5, 85), (90, 85), (175, 80)]),
+    ],
+)
+def test_parts_divide_the_searches_that_are_left(
+    begun: list[tuple[int, int]], recorded: int, last: int, workers: int, parts: list[tuple[int, int]]
+) -> None:
+    assert divided(begun, recorded, last, workers) == parts
 
 
 SCRIPT = """
