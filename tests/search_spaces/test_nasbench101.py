@@ -326,6 +326,9 @@ def test_neighbours_are_all_valid_encodings_at_edit_distance_one(rule: str) -> N
         expected = [other for other in (mask ^ 1 << bit for bit in range(21)) if valid(other, rule)]
         assert [edge_bits(other.parents) for other in neighbours[10:]] == expected
         assert {other.operations for other in neighbours[10:]} <= {arch.operations}
+        moved = (space.mutate(arch, rng), space.published_mutate(arch, rng), space.mutate_each(arch, 0.1, rng) or arch)
+        for other in (arch, *neighbours, *moved):
+            assert other.edges == edge_bits(other.parents)
         for other in neighbours:
             assert space[space.index(other)] == other
 
