@@ -97,8 +97,9 @@ class EdgeChoices(SearchSpace):
 
     def _member(self, arch: Architecture) -> CellArchitecture:
         """Return an architecture of this space; raises InvalidInputError as `index` does, but is faster."""
-        is_like_ours = isinstance(arch, CellArchitecture) and len(arch.operations) == self.n_blocks
-        return arch if is_like_ours and arch.space == self.name and self.has_graph(arch.edges) else member(self, arch)
+        if not isinstance(arch, CellArchitecture) or arch.space != self.name or len(arch.operations) != self.n_blocks:
+            return member(self, arch)
+        return arch if self.has_graph(arch.edges) else member(self, arch)
 
     @cached_property
     def _n_choices(self) -> int:

@@ -197,7 +197,7 @@ def _shifts(kept: int, n_blocks: int) -> tuple[int, ...]:
 def encode_architecture(arch: Wired) -> int:
     """Return the encoding of an architecture's cell; raises InvalidInputError as `encode_graph` does."""
     code, shifts = _wiring(arch.edges, len(arch.operations))
-    operations = sum(map(lshift, arch.operations, shifts))
+    operations: int = sum(map(lshift, arch.operations, shifts))
     return code | operations & (1 << 60) - 1  # what dead blocks were given lies above
 
 
