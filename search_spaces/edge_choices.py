@@ -13,7 +13,7 @@ from nasbench1shot1.configurable import checked_values
 from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.nasbench101.encoding import OPERATIONS, edge_bit
 from nasbench1shot1.search_spaces import configurations
-from nasbench1shot1.search_spaces.edge_masks import mask_of, n_edges, parents_of
+from nasbench1shot1.search_spaces.edge_masks import n_edges, parents_of
 from nasbench1shot1.search_spaces.membership import member
 from nasbench1shot1.search_spaces.neighbourhood import operation_changes, with_another_operation
 from nasbench1shot1.space import SearchSpace
@@ -47,8 +47,9 @@ class EdgeChoices(SearchSpace):
     def neighbours(self, arch: Architecture) -> list[CellArchitecture]:
         """Return all valid encodings at edit distance one: first changed operations, then added or removed edges."""
         arch = member(self, arch)
-        flipped = (mask_of(arch.parents) ^ 1 << bit for bit in range(n_edges(self.n_vertices)))
-        return operation_changes(arch) + [self._with_graph(arch, mask) for mask in flipped if self.has_graph(mask)]
+        flipped = (arch.edges ^ 1 << bit for bit in range(n_edges(self.n_vertices)))
+        graphs = [self._architecture(mask, arch.operations) for mask in flipped if self.has_graph(mask)]
+        return operation_changes(arch) + graphs
 
     def mutate(self, arch: Architecture, rng: np.random.Generator) -> CellArchitecture:
         """Draw one of the neighbours of an architecture uniformly; raises InvalidInputError as `index` does.
@@ -56,10 +57,10 @@ class EdgeChoices(SearchSpace):
         A change that gives an invalid encoding is drawn again.
         """
         arch, n_changes = member(self, arch), self.n_blocks * (N_OPERATIONS - 1)
-        mask, n_moves = mask_of(arch.parents), n_changes + n_edges(self.n_vertices)
+        n_moves = n_changes + n_edges(self.n_vertices)
         while (number := int(rng.random() * n_moves)) >= n_changes:
-            if self.has_graph(flipped := mask ^ 1 << number - n_changes):
-                return self._with_graph(arch, flipped)
+            if self.has_graph(flipped := arch.edges ^ 1 << number - n_changes):
+                return self._architecture(flipped, arch.operations)
         return self._with_another_operation(arch, number)
 
     def published_mutate(self, arch: Architecture, rng: np.random.Generator) -> CellArchitecture:
@@ -71,49 +72,45 @@ class EdgeChoices(SearchSpace):
         keeps invalid children in the population, with an error of 1 and no cost; here, a change that gives an invalid
         encoding is drawn again. Raises InvalidInputError as `index` does.
         """
-        arch, mask = self._with_mask(arch)
-        n_blocks, n_choices = self.n_blocks, self._n_choices
+        arch, n_blocks, n_choices = self._member(arch), self.n_blocks, self._n_choices
         while (choice := int(rng.random() * n_choices)) >= n_blocks:
-            if self.has_graph(flipped := mask ^ 1 << choice - n_blocks):
-                return self._with_graph(arch, flipped)
+            if self.has_graph(flipped := arch.edges ^ 1 << choice - n_blocks):
+                return self._architecture(flipped, arch.operations)
         number = choice * (N_OPERATIONS - 1) + int(rng.random() * (N_OPERATIONS - 1))
         return self._with_another_operation(arch, number)
 
     def mutate_each(self, arch: Architecture, probability: float, rng: np.random.Generator) -> CellArchitecture | None:
         """Change every choice independently, as `SearchSpace.mutate_each` does, but without values."""
-        arch, mask = self._with_mask(arch)
-        n_blocks, operations = self.n_blocks, arch.operations
-        for place, draw in enumerate(rng.random(self._n_choices).tolist()):
-            if draw >= probability:
-                continue
+        arch, n_blocks = self._member(arch), self.n_blocks
+        mask, operations = arch.edges, arch.operations
+        draws = rng.random(self._n_choices).tolist()
+        changed = [place for place, draw in enumerate(draws) if draw < probability]
+        if not changed:
+            return arch
+        for place in changed:
             if place >= n_blocks:
                 mask ^= 1 << place - n_blocks
             else:  # the draw also selects one of the two other operations
-                number = place * (N_OPERATIONS - 1) + int(draw / probability * (N_OPERATIONS - 1))
+                number = place * (N_OPERATIONS - 1) + int(draws[place] / probability * (N_OPERATIONS - 1))
                 operations = with_another_operation(operations, number, N_OPERATIONS)
-        if not self.has_graph(mask):
-            return None
-        return CellArchitecture.unchecked(self.name, parents_of(mask, self.n_vertices), operations)
+        return self._architecture(mask, operations) if self.has_graph(mask) else None
 
-    def _with_mask(self, arch: Architecture) -> tuple[CellArchitecture, int]:
-        """Return an architecture of this space and its mask; raises InvalidInputError as `index` does."""
-        if isinstance(arch, CellArchitecture) and arch.space == self.name and len(arch.operations) == self.n_blocks:
-            mask = mask_of(arch.parents)
-            if self.has_graph(mask):
-                return arch, mask
-        arch = member(self, arch)
-        return arch, mask_of(arch.parents)
+    def _member(self, arch: Architecture) -> CellArchitecture:
+        """Return an architecture of this space; raises InvalidInputError as `index` does, but is faster."""
+        if not isinstance(arch, CellArchitecture) or arch.space != self.name or len(arch.operations) != self.n_blocks:
+            return member(self, arch)
+        return arch if self.has_graph(arch.edges) else member(self, arch)
 
     @cached_property
     def _n_choices(self) -> int:
         return self.n_blocks + n_edges(self.n_vertices)
 
-    def _with_graph(self, arch: CellArchitecture, mask: int) -> CellArchitecture:
-        return CellArchitecture.unchecked(self.name, parents_of(mask, self.n_vertices), arch.operations)
+    def _architecture(self, mask: int, operations: tuple[int, ...]) -> CellArchitecture:
+        return CellArchitecture.unchecked(self.name, parents_of(mask, self.n_vertices), operations, mask)
 
     def _with_another_operation(self, arch: CellArchitecture, number: int) -> CellArchitecture:
         operations = with_another_operation(arch.operations, number, N_OPERATIONS)
-        return CellArchitecture.unchecked(self.name, arch.parents, operations)
+        return CellArchitecture.unchecked(self.name, arch.parents, operations, arch.edges)
 
     # Integers --------------------------------------------------------------------------------------------------
 
@@ -127,8 +124,7 @@ class EdgeChoices(SearchSpace):
         Edges x → y ascend by x, then by y. Raises InvalidInputError as `index` does.
         """
         arch = member(self, arch)
-        mask = mask_of(arch.parents)
-        return (*arch.operations, *[mask >> bit & 1 for bit in self._bits])
+        return (*arch.operations, *[arch.edges >> bit & 1 for bit in self._bits])
 
     def from_values(self, values: Sequence[int]) -> CellArchitecture:
         """Return the architecture with these values; inverse of `values_of`.
@@ -138,8 +134,7 @@ class EdgeChoices(SearchSpace):
         """
         checked = checked_values(self.name, values, self._variables)
         mask = sum(compress(self._flags, checked[self.n_blocks :]))
-        parents = parents_of(mask, self.n_vertices)
-        arch = CellArchitecture.unchecked(self.name, parents, checked[: self.n_blocks])
+        arch = self._architecture(mask, checked[: self.n_blocks])
         return arch if self.has_graph(mask) else member(self, arch)
 
     @cached_property

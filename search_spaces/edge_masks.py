@@ -4,6 +4,8 @@ Seven vertices, the default everywhere, have 21 possible edges; six have 15. The
 vertex y, are adjacent, so that whole columns are processed at once. The last vertex is the output.
 """
 
+from functools import cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,9 +19,10 @@ Bits = NDArray[np.uint8]
 Parents = tuple[tuple[int, ...], ...]
 
 _MEMBERS = tuple(tuple(x for x in range(MAX_VERTICES - 1) if bits >> x & 1) for bits in range(2 ** (MAX_VERTICES - 1)))
-_BITS = {members: bits for bits, members in enumerate(_MEMBERS)}
 _COLUMNS = tuple((edge_bit(0, y), 2**y - 1) for y in range(1, MAX_VERTICES))
 """The lowest bit of the column of vertices 1, 2, … and as many ones as it has bits."""
+_LOWER = (1 << edge_bit(0, 5)) - 1
+"""The columns of vertices 1 to 4."""
 _ONES = np.array([bits.bit_count() for bits in range(2**MAX_VERTICES)], np.uint8)
 
 
@@ -33,17 +36,22 @@ def all_masks(n_vertices: int = MAX_VERTICES) -> Masks:
     return np.arange(1 << n_edges(n_vertices), dtype=np.int32)
 
 
-def mask_of(parents: Parents) -> int:
-    """Return the mask of a graph, given the ascending parents of vertices 1, 2, …."""
-    mask = 0
-    for (lowest, _), of_vertex in zip(_COLUMNS, parents, strict=False):
-        mask |= _BITS[of_vertex] << lowest
-    return mask
-
-
 def parents_of(mask: int, n_vertices: int = MAX_VERTICES) -> Parents:
-    """Return the parents of vertices 1 … V - 1 of a mask; inverse of `mask_of`."""
-    return tuple([_MEMBERS[mask >> lowest & ones] for lowest, ones in _COLUMNS[: n_vertices - 1]])
+    """Return the parents of vertices 1 … V - 1 of a mask; inverse of `nasbench101.encoding.edge_bits`."""
+    parents = _lower_parents(mask & _LOWER) + _upper_parents(mask >> _LOWER.bit_length())
+    return parents[: n_vertices - 1]
+
+
+@cache
+def _lower_parents(columns: int) -> Parents:
+    """Return the parents of vertices 1 to 4; 2^10 cases."""
+    return tuple(_MEMBERS[columns >> lowest & ones] for lowest, ones in _COLUMNS[:4])
+
+
+@cache
+def _upper_parents(columns: int) -> Parents:
+    """Return the parents of vertices 5 and 6; 2^11 cases."""
+    return _MEMBERS[columns & 31], _MEMBERS[columns >> 5]
 
 
 def column(masks: Masks, y: int) -> Bits:

@@ -20,7 +20,7 @@ from nasbench1shot1.nasbench101.numbering import canonical
 from nasbench1shot1.search_spaces import edge_masks
 from nasbench1shot1.search_spaces.distinct_cells import DistinctCells, distinct_cells, lowest_of_each
 from nasbench1shot1.search_spaces.edge_choices import N_OPERATIONS, EdgeChoices
-from nasbench1shot1.search_spaces.edge_masks import RULES, mask_of, n_edges, parents_of
+from nasbench1shot1.search_spaces.edge_masks import RULES, n_edges
 from nasbench1shot1.search_spaces.wirings import labellings
 from nasbench1shot1.space import Numbers
 
@@ -92,15 +92,21 @@ class NASBench101Space(EdgeChoices):
 
     def has_graph(self, mask: int) -> bool:
         """Return whether a set of edges (`edge_masks`) is valid."""
-        return bool(self._rank[mask] >= 0)
+        return bool(self._rank.item(mask) >= 0)
 
-    def __len__(self) -> int:
+    @cached_property
+    def _length(self) -> int:
         return len(self._masks) * len(self._labellings)
 
+    def __len__(self) -> int:
+        return self._length
+
     def __getitem__(self, index: int) -> CellArchitecture:
-        rank, labelling = divmod(self.checked_number(index), len(self._labellings))
-        parents = parents_of(int(self._masks[rank]), self.n_vertices)
-        return CellArchitecture.unchecked(self.name, parents, self._labellings[labelling])
+        return self._numbered(self.checked_number(index))
+
+    def _numbered(self, number: int) -> CellArchitecture:
+        rank, labelling = divmod(number, len(self._labellings))
+        return self._architecture(self._masks.item(rank), self._labellings[labelling])
 
     def index(self, arch: Architecture) -> int:
         """Return the number of an architecture.
@@ -114,7 +120,7 @@ class NASBench101Space(EdgeChoices):
             raise InvalidInputError(
                 f"'{arch}' is not in {self.name}, whose architectures all have {self.n_blocks} blocks"
             )
-        rank = int(self._rank[mask_of(arch.parents)])
+        rank = self._rank.item(arch.edges)
         if rank < 0:
             raise InvalidInputError(f"'{arch}' is not in {self.name}: {self._fault(arch)}")
         return rank * len(self._labellings) + self._place_of_labelling[arch.operations]
@@ -211,7 +217,7 @@ class NASBench101Space(EdgeChoices):
         black-box methods of NAS-Bench-101 do.
         """
         if loose_ends:
-            return self[int(rng.integers(len(self)))]
+            return self._numbered(int(rng.integers(self._length)))
         return self[int(rng.choice(self._loose_end_free[0]))]
 
 

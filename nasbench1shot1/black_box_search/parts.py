@@ -5,6 +5,8 @@ single process. Until its lines have been moved into the study, a part lies in t
 `parts/00050-25` for 25 searches from number 50.
 """
 
+import math
+import re
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -16,6 +18,7 @@ from nasbench1shot1.black_box_search.options import BlackBoxOptions, recorded_st
 from nasbench1shot1.black_box_search.record import BlackBoxStudy, StudyPart
 from nasbench1shot1.black_box_search.repeats import Repeats
 from nasbench1shot1.errors import UserError
+from nasbench1shot1.jobs.folders import is_started
 from nasbench1shot1.jobs.job import Job, Workers
 from nasbench1shot1.jobs.running import Watcher, run_jobs
 from nasbench1shot1.jobs.workers import open_workers, this_machine
@@ -25,8 +28,8 @@ from nasbench1shot1.runs.lifecycle import existing_run, new_run
 from nasbench1shot1.runs.writer import RunWriter
 from nasbench1shot1.tables.table import load_table
 
-SEARCHES = 25
-"""Number of searches of a part."""
+SEARCHES = 125
+"""Largest number of searches of a part. A process needs a second to start, and the record only grows by whole parts."""
 
 
 @dataclass(frozen=True)
@@ -61,10 +64,10 @@ def run_parts(
 
     Raises UserError if a part fails; all lines before its first missing one are recorded.
     """
-    starts = range(writer.recorded // SEARCHES * SEARCHES, last, SEARCHES)
-    jobs = [_job(options, writer.folder, first, min(SEARCHES, last - first)) for first in starts]
-    merging = _Merging(writer, jobs, progress)
     with _workers(places) as workers:
+        spans = divided(begun_parts(writer.folder), writer.recorded, last, workers.count)
+        jobs = [_job(options, writer.folder, first, count) for first, count in spans]
+        merging = _Merging(writer, jobs, progress)
         failures = run_jobs(jobs, workers, merging)
     merging.merge()
     if failures:
@@ -79,6 +82,35 @@ def _workers(places: Places) -> AbstractContextManager[Workers]:
     if places.scheduler is None:
         return this_machine([{}] * (places.workers or 1))
     return open_workers(places.scheduler, places.workers, "cpu", 1)
+
+
+def begun_parts(study: Path) -> list[tuple[int, int]]:
+    """Return the first search and the number of searches of every part in a study's folder, ascending."""
+    names = [re.fullmatch(r"(\d+)-(\d+)", path.name) for path in (study / PARTS).glob("*-*") if is_started(path)]
+    return sorted((int(name[1]), int(name[2])) for name in names if name)
+
+
+def divided(begun: Sequence[tuple[int, int]], recorded: int, last: int, workers: int) -> list[tuple[int, int]]:
+    """Divide the searches from number `recorded` to before `last` into parts; those that have begun are kept.
+
+    New parts have at most `SEARCHES` searches, and each of the workers gets equally many.
+
+    Args:
+        begun: first search and number of searches of each part that has begun, ascending, of whatever size.
+        recorded, last, workers: numbers.
+
+    Returns:
+        First search and number of searches of each part, ascending.
+    """
+    rounds = math.ceil((last - recorded) / (workers * SEARCHES))
+    size = math.ceil((last - recorded) / (workers * max(rounds, 1)))
+    parts: list[tuple[int, int]] = []
+    for first, count in [*begun, (last, 0)]:
+        if recorded < first + count <= last:
+            parts += [(start, min(size, first - start)) for start in range(recorded, first, size)]
+            parts += [(first, count)] if count else []
+            recorded = first + count
+    return parts
 
 
 def _job(options: BlackBoxOptions, study: Path, first: int, count: int) -> Job:
@@ -99,7 +131,7 @@ class _Merging(Watcher[Job]):
 
     def tick(self, waiting: Sequence[Job]) -> None:
         """Show the number of searches that have ended."""
-        open_lines = sum(len(read_lines(job.folder / METRICS)) for job in self._jobs)
+        open_lines = sum(_lines_in(job.folder / METRICS) for job in self._jobs)
         self._progress.recorded(self._writer.recorded + open_lines)
 
     def finished(self, job: Job) -> None:
@@ -110,10 +142,17 @@ class _Merging(Watcher[Job]):
         """Move all lines that follow the study's last one."""
         while self._jobs and self._jobs[0].is_finished:
             job = self._jobs.pop(0)
-            for line in StudyPart.read_lines(job.folder):
-                if line["repeat"] == self._writer.recorded:
-                    self._writer.append_line(line)
+            recorded = self._writer.recorded
+            self._writer.append_lines([line for line in StudyPart.read_lines(job.folder) if line["repeat"] >= recorded])
             self._progress.recorded(self._writer.recorded)
+
+
+def _lines_in(path: Path) -> int:
+    """Return the number of lines of a file, 0 if it does not exist."""
+    try:
+        return path.read_bytes().count(b"\n")
+    except FileNotFoundError:
+        return 0
 
 
 def run_part(

@@ -4,10 +4,10 @@ The protocol follows NAS-Bench-101 (Ying et al. 2019, section 5): a query costs 
 is the architecture with the lowest validation error so far, whatever its budget. No real time enters.
 """
 
-import heapq
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from typing import NamedTuple
 
 from nasbench1shot1.architecture import Architecture
@@ -91,16 +91,16 @@ def simulate(method: BlackBoxOptimizer, train: Callable[[Query, float], Trained]
     running: list[tuple[float, int, Query, Trained]] = []  # a heap by end
     incumbents: list[Incumbent] = []
     now, begun, ended, free = 0.0, 0, 0, 0
-    lowest = math.inf
+    lowest, workers, decision = math.inf, limits.workers, limits.decision_seconds
     while free < FREE_IN_A_ROW:
-        while len(running) < limits.workers and begun < limits.evaluations and (query := method.ask()) is not None:
+        while len(running) < workers and begun < limits.evaluations and (query := method.ask()) is not None:
             trained = train(_checked(query, method), now)
-            heapq.heappush(running, (now + limits.decision_seconds + trained.seconds, begun, query, trained))
+            heappush(running, (now + decision + trained.seconds, begun, query, trained))
             begun += 1
         if not running or running[0][0] > limits.seconds:
             break
-        end, _, query, trained = heapq.heappop(running)
-        free = 0 if trained.seconds or limits.decision_seconds else free + 1
+        end, _, query, trained = heappop(running)
+        free = 0 if trained.seconds or decision else free + 1
         now, ended = end, ended + 1
         if trained.validation_error < lowest:
             lowest = trained.validation_error

@@ -10,6 +10,7 @@ lists all of them, so that a cell is found without its MD5, which would take ten
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import chain
+from operator import lshift
 from typing import Any, Protocol
 
 import numpy as np
@@ -27,11 +28,11 @@ class Encoded(Protocol):
 
 
 class Wired(Protocol):
-    """The part of an architecture's interface that encoding needs: parents and operations."""
+    """The part of an architecture's interface that encoding needs: edges and operations."""
 
     @property
-    def parents(self) -> tuple[tuple[int, ...], ...]:
-        """The ascending parents of block 1, …, block n and the output."""
+    def edges(self) -> int:
+        """The edges of the graph as bits, `edge_bits` of its parents."""
 
     @property
     def operations(self) -> tuple[int, ...]:
@@ -54,6 +55,20 @@ _INDEX = {operation: i for i, operation in enumerate(OPERATIONS)}
 def edge_bit(x: int, y: int) -> int:
     """Return the bit of the edge from vertex x to vertex y > x."""
     return x + y * (y - 1) // 2
+
+
+def edge_bits(parents: Parents) -> int:
+    """Return the edges of a graph as bits (`edge_bit`), given the ascending parents of vertices 1, 2, …."""
+    bits = lowest = 0
+    for before, of_vertex in enumerate(parents):
+        lowest += before
+        bits |= _as_bits(of_vertex) << lowest
+    return bits
+
+
+@lru_cache(maxsize=1 << 10)
+def _as_bits(vertices: tuple[int, ...]) -> int:
+    return sum(1 << vertex for vertex in vertices)
 
 
 def _operation_bit(vertex: int) -> int:
@@ -97,19 +112,25 @@ def _predecessors(matrix: Sequence[Sequence[Any]]) -> list[int]:
 
 def _encode(before: list[int], ops: Sequence[Any]) -> int:
     kept = _on_a_path(before)
+    code = _encode_edges(before, kept)
+    inner = [vertex for vertex in range(1, len(before) - 1) if kept >> vertex & 1]
+    for place, vertex in enumerate(inner, start=1):
+        code |= _index(ops[vertex]) << _operation_bit(place)
+    return code
+
+
+def _encode_edges(before: list[int], kept: int) -> int:
+    """Return the encoding of the subgraph on the vertices `kept`, with operation 0 in all of them."""
     if not kept:
         raise InvalidInputError("the cell has no path from input to output: connect the two")
     n = kept.bit_count()
     if n > MAX_VERTICES:
         raise InvalidInputError(f"the cell has {n} vertices, NAS-Bench-101's have at most {MAX_VERTICES}")
-    code, vertex = n << VERTEX_BIT, 0
+    code, lowest, place = n << VERTEX_BIT, 0, 0
     for y, mask in enumerate(before):
         if kept >> y & 1:
-            if y:
-                code |= _compressed(mask & kept, kept) << (vertex * (vertex - 1) // 2)
-                if vertex < n - 1:
-                    code |= _index(ops[y]) << (EDGE_BITS - 2 + 2 * vertex)
-            vertex += 1
+            code |= _compressed(mask & kept, kept) << lowest
+            lowest, place = lowest + place, place + 1
     return code
 
 
@@ -153,22 +174,31 @@ def decode_graph(code: int) -> tuple[list[list[int]], list[str]]:
 
 
 @lru_cache(maxsize=1 << 14)
-def _wiring(parents: Parents) -> tuple[int, tuple[int, ...]]:
+def _wiring(edges: int, n_blocks: int) -> tuple[int, tuple[int, ...]]:
     """Return the encoding of a wiring with operation 0 in all blocks, and the operation bit of each (60: dead)."""
-    before = [0, *(sum(1 << parent for parent in of_node) for of_node in parents)]
-    kept, last = _on_a_path(before), len(parents)
-    shifts = [60] * (last - 1)
-    for place, vertex in enumerate(v for v in range(1, last) if kept >> v & 1):
-        shifts[vertex - 1] = _operation_bit(place + 1)
-    return _encode(before, [OPERATIONS[0]] * (last + 1)), tuple(shifts)
+    before = [edges >> lowest & ones for lowest, ones in _columns(n_blocks + 2)]
+    kept = _on_a_path(before)
+    return _encode_edges(before, kept), _shifts(kept, n_blocks)
+
+
+@lru_cache(maxsize=1 << 6)
+def _columns(n_vertices: int) -> tuple[tuple[int, int], ...]:
+    """Return the lowest bit of the edges to each vertex, and as many ones as there can be."""
+    return tuple((edge_bit(0, y), (1 << y) - 1) for y in range(n_vertices))
+
+
+@lru_cache(maxsize=1 << 10)
+def _shifts(kept: int, n_blocks: int) -> tuple[int, ...]:
+    """Return the operation bit of each block, given the vertices that are kept; 60 for others."""
+    places = [(kept & (1 << block) - 1).bit_count() for block in range(1, n_blocks + 1)]  # the input is always kept
+    return tuple(_operation_bit(place) if kept >> block & 1 else 60 for block, place in enumerate(places, start=1))
 
 
 def encode_architecture(arch: Wired) -> int:
     """Return the encoding of an architecture's cell; raises InvalidInputError as `encode_graph` does."""
-    code, shifts = _wiring(arch.parents)
-    for operation, shift in zip(arch.operations, shifts, strict=True):
-        code |= operation << shift
-    return code & (1 << 60) - 1  # what dead blocks were given lies above
+    code, shifts = _wiring(arch.edges, len(arch.operations))
+    operations: int = sum(map(lshift, arch.operations, shifts))
+    return code | operations & (1 << 60) - 1  # what dead blocks were given lies above
 
 
 # Many at once ---------------------------------------------------------------------------------------------------
@@ -179,8 +209,8 @@ def encode_architectures(archs: Sequence[Wired]) -> Encodings:
 
     Raises InvalidInputError as `encode_graph` does.
     """
-    wirings = [_wiring(arch.parents) for arch in archs]
     n_blocks = len(archs[0].operations) if archs else 0
+    wirings = [_wiring(arch.edges, n_blocks) for arch in archs]
     flat = chain.from_iterable([arch.operations for arch in archs])
     operations = np.fromiter(flat, np.uint64, len(archs) * n_blocks).reshape(-1, n_blocks)
     codes = np.array([code for code, _ in wirings], np.uint64)

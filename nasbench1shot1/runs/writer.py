@@ -1,7 +1,7 @@
 """Writing a run's folder, line by line. A line counts once the checkpoint that follows it is in place."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -74,17 +74,22 @@ class RunWriter(Generic[Record]):
 
     def append_line(self, line: Mapping[str, Any]) -> None:
         """Add a line to the metrics; raises UserError if the disk is full or the lock is lost."""
-        assert tuple(line) == tuple(self.kind.FIELDS), f"a line has the fields {tuple(self.kind.FIELDS)}"
+        self.append_lines([line])
+
+    def append_lines(self, lines: Sequence[Mapping[str, Any]]) -> None:
+        """Add lines to the metrics, and wait only once for the disk; raises as `append_line` does."""
+        for line in lines:
+            assert tuple(line) == tuple(self.kind.FIELDS), f"a line has the fields {tuple(self.kind.FIELDS)}"
         self._lock.check()
         path = self.folder / METRICS
         try:
             with path.open("a", encoding="utf-8") as file:
-                file.write(as_json_line(line))
+                file.write("".join(map(as_json_line, lines)))
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
             raise write_error(path, error) from error
-        self._lines.append(dict(line))
+        self._lines += map(dict, lines)
 
     def save(self, state: Resumable) -> None:
         """Replace the checkpoint; raises as `append_line` does."""

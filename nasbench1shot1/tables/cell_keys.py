@@ -1,6 +1,8 @@
 """The rows of tables of NAS-Bench-101: by a cell's hash, or by any of its encodings, which are faster to compute."""
 
+from bisect import bisect_left
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -50,14 +52,20 @@ class CellKeys:
 
     def row_of_encoding(self, code: int) -> int:
         """The row of the cell that has this encoding; raises OutOfDomainError where there is none."""
-        codes, rows = self._folder.index
-        place = int(codes.searchsorted(np.uint64(code)))
+        codes, rows = self._index
+        place = bisect_left(codes, code)
         if place == len(codes) or codes[place] != code:
             raise self._unknown_encoding(code)
-        row = int(rows[place])
+        row = rows[place]
         if not 0 <= row < len(self._hashes):
             raise self._impossible_row()
         return row
+
+    @cached_property
+    def _index(self) -> tuple["memoryview[int]", "memoryview[int]"]:
+        """The index for single look-ups: Python's bisection of a view takes half the time of `searchsorted`."""
+        codes, rows = self._folder.index
+        return _view(codes), _view(rows)
 
     def members(self, part: str) -> Rows:
         """The ascending rows of cells of at most six vertices, which make up "nb101-mini", the only part."""
@@ -127,6 +135,12 @@ class CellKeys:
             f"the table {self._table_id} has no cell {hash_.ljust(16, bytes(1)).hex()}: ask for one of its "
             f"{len(self._hashes):,} cells, or open a table that covers more (the official data holds all 423,624)"
         )
+
+
+def _view(integers: NDArray[np.integer]) -> "memoryview[int]":
+    """Return a view of integers; they are copied only if their bytes have the order of another machine."""
+    native = np.ascontiguousarray(integers, integers.dtype.newbyteorder("="))
+    return memoryview(native)  # type: ignore[arg-type]  # NumPy declares the buffer protocol from Python 3.12 on
 
 
 def _encoding(cell: Cell) -> int | None:

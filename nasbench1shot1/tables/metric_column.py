@@ -79,14 +79,26 @@ class MetricColumn:
 
     def value(self, row: int, epochs: int, repeat: Literal["mean"] | int) -> float:
         """One value as `values` gives it, ten times as fast."""
-        if epochs not in self.epochs:
+        budget = self._budgets.get(epochs)
+        if budget is None:
             return float("nan")
-        budget, item = self.epochs.index(epochs), self.stored.item
         if repeat == "mean":
-            numbers = [self._number(item(row, budget, k)) for k in range(self.stored.shape[2])]
+            numbers = [self._number(self.stored.item(row, budget, k)) for k in range(self.stored.shape[2])]
             known = [number for number in numbers if number == number]  # not NaN
             return self._finished(sum(known) / len(known)) if known else float("nan")
-        return self._finished(self._number(item(row, budget, repeat)))
+        number: float = self.stored.item(row, budget, repeat)
+        return number / self._divisor if self._divisor else self._finished(self._number(number))
+
+    @cached_property
+    def _budgets(self) -> dict[int, int]:
+        return {epochs: place for place, epochs in enumerate(self.epochs)}
+
+    @cached_property
+    def _divisor(self) -> int | None:
+        """What makes a value of a stored number; None if a division does not."""
+        if self._counts:
+            return None if self.rounded else self.images
+        return None if self.images else 1
 
     def _number(self, stored: float) -> float:
         """What is averaged: a count where quotients are exact, else the value."""

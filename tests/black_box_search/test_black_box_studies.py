@@ -18,6 +18,7 @@ from rich.console import Console
 import nasbench1shot1 as nb
 from nasbench1shot1.black_box_optimizer import Query
 from nasbench1shot1.black_box_search.repeats import Repeats
+from nasbench1shot1.black_box_search.parts import SEARCHES, begun_parts, divided, run_part
 
 QUIET = Console(quiet=True)
 SHORT = {"space": "s1", "evaluations": 30, "console": QUIET}
@@ -184,24 +185,39 @@ def test_a_killed_study_resumes_to_the_same_record(tmp_path: Path) -> None:
 def test_the_parts_of_a_killed_study_are_not_computed_again(
     tmp_path: Path, workers: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from nasbench1shot1.black_box_search.parts import run_part
-
     whole, killed = study(tmp_path / "whole", repeats=30), study(tmp_path / "killed", repeats=30)
     lines = (killed.folder / "metrics.jsonl").read_text().splitlines(keepends=True)
     (killed.folder / "metrics.jsonl").write_text("".join(lines[:3]))
     (killed.folder / "summary.json").unlink()
     run_part(out=killed.folder / "parts" / "00025-5", study=str(killed.folder), first=25, count=5)
-    before = (killed.folder / "parts" / "00025-5" / "summary.json").stat().st_mtime_ns
     stopped = killed.folder / "parts" / "00000-25"
     run_part(out=stopped, study=str(killed.folder), first=0, count=25)
     (stopped / "summary.json").unlink()
     part = (stopped / "metrics.jsonl").read_text().splitlines(keepends=True)
     (stopped / "metrics.jsonl").write_text("".join(part[:10]))
-    assert (killed.folder / "parts" / "00025-5" / "summary.json").stat().st_mtime_ns == before
+    assert divided(begun_parts(killed.folder), 3, 30, 2) == [(0, 25), (25, 5)]
     monkeypatch.setattr(Repeats, "line", None)  # this process computes none
     resumed = nb.black_box(resume=killed.folder, workers=workers, console=QUIET)
     assert not (killed.folder / "parts").exists()
     assert (resumed.folder / "metrics.jsonl").read_bytes() == (whole.folder / "metrics.jsonl").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("begun", "recorded", "last", "workers", "parts"),
+    [
+        ([], 0, 500, 2, [(0, 125), (125, 125), (250, 125), (375, 125)]),
+        ([], 0, 10, 3, [(0, 4), (4, 4), (8, 2)]),
+        ([], 7, 9, 4, [(7, 1), (8, 1)]),
+        ([(25, 25), (75, 25)], 10, 100, 2, [(10, 15), (25, 25), (50, 25), (75, 25)]),
+        ([(0, 25), (25, 5), (25, 25)], 30, 60, 1, [(25, 25), (50, 10)]),
+        ([(0, 25), (25, 25)], 25, 50, 2, [(25, 25)]),
+        ([(0, 5)], 0, 2 * SEARCHES + 5, 1, [(0, 5), (5, 85), (90, 85), (175, 80)]),
+    ],
+)
+def test_parts_divide_the_searches_that_are_left(
+    begun: list[tuple[int, int]], recorded: int, last: int, workers: int, parts: list[tuple[int, int]]
+) -> None:
+    assert divided(begun, recorded, last, workers) == parts
 
 
 SCRIPT = """
@@ -234,15 +250,15 @@ class FailsFirst(nb.BlackBoxOptimizer):
 
 
 def test_parts_that_ended_are_kept_when_another_one_fails(tmp_path: Path) -> None:
-    with pytest.raises(nb.UserError, match=r"searches 0 to 24 failed \(search 0 is refused.* continue with --resume"):
+    with pytest.raises(nb.UserError, match=r"searches 0 to 13 failed \(search 0 is refused.* continue with --resume"):
         study(tmp_path / "made", FailsFirst, repeats=27, evaluations=3, workers=2)
     parts = {path.parent.name for path in (tmp_path / "made").glob("parts/*/summary.json")}
-    assert parts == {"00025-2"}
+    assert parts == {"00014-13"}
 
 
 def test_a_study_of_which_nothing_was_recorded_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(nb.UserError, match=r"search 0 is refused.* begin again"):
-        study(tmp_path / "made", FailsFirst, repeats=5, evaluations=3, workers=2)
+        study(tmp_path / "made", FailsFirst, repeats=1, evaluations=3, workers=2)
     assert not (tmp_path / "made").exists()
 
 

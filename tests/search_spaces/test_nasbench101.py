@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import nasbench1shot1 as nb
 from nasbench1shot1.conformance.search_space import CellSpaceConformance, SearchSpaceConformance
 from nasbench1shot1.nasbench101.cell import Cell
-from nasbench1shot1.nasbench101.encoding import Encodings
+from nasbench1shot1.nasbench101.encoding import Encodings, edge_bits
 from nasbench1shot1.nasbench101.numbering import canonical, numberings
 from nasbench1shot1.search_spaces import edge_masks
 from nasbench1shot1.search_spaces.distinct_cells import DistinctCells
@@ -192,7 +192,7 @@ def test_masks_agree_with_a_plain_search(some: list[int]) -> None:
         some, edge_masks.is_valid(array, "raw"), edge_masks.is_valid(array, "pruned"), strict=True
     ):
         arch = nb.Architecture("nb101", edge_masks.parents_of(mask), (0,) * 5)
-        assert edge_masks.mask_of(arch.parents) == mask
+        assert edge_bits(arch.parents) == mask
         assert pruned == arch.cell.is_valid
         assert raw == (bool(naive_live(mask)) and mask.bit_count() <= 9)
 
@@ -221,7 +221,7 @@ def test_numbers_ascend_by_mask_then_operations_with_the_last_block_fastest(spac
     assert str(space[0]) == "nb101:|||||0:conv3x3,conv3x3,conv3x3,conv3x3,conv3x3"
     assert str(space[1]) == "nb101:|||||0:conv3x3,conv3x3,conv3x3,conv3x3,conv1x1"
     assert str(space[243]) == "nb101:0|||||0:conv3x3,conv3x3,conv3x3,conv3x3,conv3x3"
-    ascending = [edge_masks.mask_of(space[i * 243].parents) for i in range(0, len(space) // 243, 10_000)]
+    ascending = [edge_bits(space[i * 243].parents) for i in range(0, len(space) // 243, 10_000)]
     assert ascending == sorted(set(ascending))
 
 
@@ -322,10 +322,13 @@ def test_neighbours_are_all_valid_encodings_at_edit_distance_one(rule: str) -> N
         assert all(
             sum(a != b for a, b in zip(other.operations, arch.operations, strict=True)) == 1 for other in relabelled
         )
-        mask = edge_masks.mask_of(arch.parents)
+        mask = edge_bits(arch.parents)
         expected = [other for other in (mask ^ 1 << bit for bit in range(21)) if valid(other, rule)]
-        assert [edge_masks.mask_of(other.parents) for other in neighbours[10:]] == expected
+        assert [edge_bits(other.parents) for other in neighbours[10:]] == expected
         assert {other.operations for other in neighbours[10:]} <= {arch.operations}
+        moved = (space.mutate(arch, rng), space.published_mutate(arch, rng), space.mutate_each(arch, 0.1, rng) or arch)
+        for other in (arch, *neighbours, *moved):
+            assert other.edges == edge_bits(other.parents)
         for other in neighbours:
             assert space[space.index(other)] == other
 
