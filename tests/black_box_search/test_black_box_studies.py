@@ -17,8 +17,8 @@ from rich.console import Console
 
 import nasbench1shot1 as nb
 from nasbench1shot1.black_box_optimizer import Query
-from nasbench1shot1.black_box_search.repeats import Repeats
 from nasbench1shot1.black_box_search.parts import SEARCHES, begun_parts, divided, run_part
+from nasbench1shot1.black_box_search.repeats import Repeats
 
 QUIET = Console(quiet=True)
 SHORT = {"space": "s1", "evaluations": 30, "console": QUIET}
