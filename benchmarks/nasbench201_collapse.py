@@ -3,8 +3,8 @@
     python benchmarks/nasbench201_collapse.py RUN … --out PICTURE.png
 
 Each row of the table is a run: its final test regrets on three data sets, the mean over its last ten epochs, and the
-numbers of skip connections and zeroized edges in its final architecture. The picture has a panel of regrets and a panel
-of skip connections over the epochs.
+numbers of skip connections and zeroized edges in its final architecture. The picture has a column for each optimizer,
+with regrets and numbers of skip connections over the epochs.
 """
 
 import argparse
@@ -13,24 +13,35 @@ from pathlib import Path
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
 
 import nasbench1shot1 as nb
 from nasbench1shot1.files import save_figure
 from nasbench1shot1.one_shot_search.operation_counts import operation_counts
 
-COLOURS = ("#1b6ca8", "#e07b39", "#2a9d6f", "#8e5ea2", "#6b6b6b", "#b8860b")
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00")
+NAMES = {"darts": "DARTS", "darts-second-order": "DARTS, second order", "gdas": "GDAS", "setn": "SETN"}
+COLLAPSED = 40.07
+"""Test regret on CIFAR-10 of the cell with six skip connections, in percent."""
 DATA_SETS = ("cifar100", "ImageNet16-120")
 LAST = 10
 
 
 def method(run):
-    """Return the optimizer, with the learning rate of Λ if it is not the paper's."""
-    rate = run.config.get("architecture_learning_rate", 3e-4)
-    return run.config["optimizer"] + ("" if rate == 3e-4 else f" (learning rate of Λ {rate:g})")
+    """Return the optimizer's name in the pages."""
+    return NAMES.get(run.config["optimizer"], run.config["optimizer"])
+
+
+def variant(run):
+    """Return the seed, and the options that differ from the default."""
+    rate, statistics = run.config.get("architecture_learning_rate", 3e-4), run.config.get("evaluation_batch_norm")
+    others = [f"learning rate of Λ {rate:g}"] if rate != 3e-4 else []
+    others += [f"{statistics} statistics"] if statistics in ("batch", "running") else []
+    return ", ".join([*others, f"seed {run.config['seed']}"])
 
 
 def name(run):
-    return f"{method(run)}, seed {run.config['seed']}"
+    return f"{method(run)}, {variant(run)}"
 
 
 def counts_of(run):
@@ -51,26 +62,33 @@ def row(run):
 
 
 def draw(runs):
-    """Return a figure with test regret and skip connections of every run over the epochs."""
-    figure = Figure(figsize=(7.2, 5.6), layout="constrained", dpi=150)
+    """Return a figure with a column for each optimizer: test regrets, and below them the skip connections."""
+    methods = list(dict.fromkeys(method(run) for run in runs))
+    figure = Figure(figsize=(1.2 + 2.9 * len(methods), 5.6), layout="constrained", dpi=110)
     FigureCanvasAgg(figure)
-    above, below = figure.subplots(2, sharex=True, height_ratios=[3, 1])
-    colours = dict(zip(dict.fromkeys(method(run) for run in runs), COLOURS, strict=False))
-    for run in runs:
-        style = {"color": colours[method(run)], "linestyle": ("-", "--", ":")[run.config["seed"] % 3]}
-        epochs = run.metrics["epoch"]
-        above.plot(epochs, 100 * run.metrics["test_regret"], linewidth=1.5, label=name(run), **style)
-        below.plot(epochs, counts_of(run)["skip_connect"], linewidth=1.5, drawstyle="steps-mid", **style)
-    above.set_ylabel("test regret on CIFAR-10 [%]")
-    below.set(xlabel="search epoch (0: before training)", ylabel="skip connections", ylim=(-0.2, 6.2))
-    for axes in (above, below):
-        axes.grid(alpha=0.25)
-    above.legend(frameon=False, fontsize=8)
+    axes = figure.subplots(2, len(methods), sharex=True, sharey="row", squeeze=False, height_ratios=[3, 1])
+    for (above, below), each in zip(axes.T, methods, strict=True):
+        for run, color in zip((run for run in runs if method(run) == each), COLOURS, strict=False):
+            epochs, percents = run.metrics["epoch"], 100 * run.metrics["test_regret"]
+            above.plot(epochs, percents, linewidth=1.5, color=color, label=variant(run))
+            below.plot(epochs, counts_of(run)["skip_connect"], linewidth=1.5, drawstyle="steps-mid", color=color)
+        above.axhline(COLLAPSED, color="#888888", linewidth=0.8, linestyle="--")
+        above.set_yscale("log")
+        above.set_title(each, fontsize=10)
+        above.legend(frameon=False, fontsize=7, loc="lower left")
+        below.set(xlabel="search epoch", ylim=(-0.2, 6.2))
+    for ax in axes.flat:
+        ax.grid(alpha=0.25)
+    axes[0, 0].set_ylabel("test regret on CIFAR-10 [%]")
+    axes[0, 0].yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes[1, 0].set_ylabel("skip connections")
     config = runs[0].config
-    above.set_title(
+    figure.supxlabel(
         f"nb201, {config['channels']} channels × {config['cells']} cells, {config['weight_images']:,} + "
-        f"{config['architecture_images']:,} images; table {config['table_id']}, measured",
-        fontsize=9,
+        f"{config['architecture_images']:,} images; dashed: skip connections on all edges; "
+        f"table {config['table_id']}, all values measured",
+        fontsize=8,
+        color="#444444",
     )
     return figure
 
