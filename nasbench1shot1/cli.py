@@ -4,9 +4,12 @@ import contextlib
 import inspect
 import io
 import re
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import partial
 from importlib import import_module
 from typing import Any, get_origin
 
@@ -27,15 +30,15 @@ class Command:
 
 COMMANDS = {
     "search": Command("search with a one-shot optimizer and record regret per epoch", "search:Search"),
-    "train": Command("train one architecture by its benchmark's protocol, and compare with the table", "train:Train"),
+    "train": Command("train an architecture as its benchmark did", "train:Train"),
     "report": Command("score a finished run again, on any table", "report:Report"),
-    "correlate": Command("rank architectures by shared weights, and compare with true errors", "correlate:Correlate"),
+    "correlate": Command("rank architectures by shared weights against the table", "correlate:Correlate"),
     "tune": Command("tune an optimizer's hyperparameters with BOHB or SMAC", "tune:Tune"),
-    "tune-worker": Command("join a study as a worker, from any machine that sees its folder", "tune:TuneWorker"),
-    "blackbox": Command("search a table with a black-box optimizer, on a simulated clock", "blackbox:BlackBox"),
-    "compare": Command("compare runs of any kind in one figure, with a table and rank tests", "compare:Compare"),
+    "tune-worker": Command("join a study as a worker, also from another machine", "tune:TuneWorker"),
+    "blackbox": Command("search a table with a black-box optimizer", "blackbox:BlackBox"),
+    "compare": Command("compare runs of any kind: figure, table, rank tests", "compare:Compare"),
     "reproduce": Command("reproduce a figure of NAS-Bench-1Shot1", "reproduce:Reproduce"),
-    "export": Command("write a study as an Optuna journal file, for optuna-dashboard", "export:Export"),
+    "export": Command("write a study as an Optuna journal file", "export:Export"),
     "space": Command("print the sizes of the search spaces and the paper's figures", "space:Space"),
     "statistics": Command("run the papers' analyses on a table: figures and CSV files", "statistics:Statistics"),
     "query": Command("look up an architecture or a hash in the table", "query:Query"),
@@ -44,10 +47,10 @@ COMMANDS = {
     "table verify": Command("verify the checksums of a table", "table:Verify"),
     "table import": Command("import a NAS-Bench-101 file, or another file in its format", "table:Import"),
     "table download": Command("download and import NAS-Bench-101 (499 MB or 1.95 GB)", "table:Download"),
-    "table build": Command("rebuild the bundled table of estimates from the real samples", "table:Build"),
+    "table build": Command("rebuild the bundled table of estimates", "table:Build"),
     "data info": Command("list the installed image sets", "data:Info"),
     "data download": Command("download the official CIFAR-10 (170 MB) or CIFAR-100", "data:Download"),
-    "data import": Command("import a data set from a file or folder, or images from an .npz", "data:Import"),
+    "data import": Command("import a data set, or your own images as .npz", "data:Import"),
 }
 
 
@@ -172,7 +175,7 @@ def _parse(options: Any, name: str, arguments: list[str], default: Any = None) -
     told = io.StringIO()
     with contextlib.nullcontext() if wants_help else contextlib.redirect_stderr(told):
         try:
-            description = inspect.getdoc(get_origin(options) or options)
+            description = _wrapped(inspect.getdoc(get_origin(options) or options) or "")
             defaults = {} if default is None else {"default": default}
             shown: dict[str, Any] = {
                 "prog": f"nb1shot1 {name}",
@@ -184,6 +187,12 @@ def _parse(options: Any, name: str, arguments: list[str], default: Any = None) -
             if wants_help or not stop.code:
                 raise
     raise InvalidInputError(f"{_sentence(told.getvalue())} (see nb1shot1 {name} --help)")
+
+
+def _wrapped(text: str) -> str:
+    """Return a docstring as paragraphs that fit the terminal; tyro keeps the lines that begin with a blank."""
+    fill = partial(textwrap.fill, width=shutil.get_terminal_size().columns, initial_indent=" ", subsequent_indent=" ")
+    return "\n".join(fill(" ".join(part.split())) for part in text.split("\n\n"))
 
 
 def _sentence(box: str) -> str:
@@ -210,11 +219,11 @@ def _overview() -> str:
         [
             "usage: nb1shot1 COMMAND [--options]",
             "",
-            "One-shot neural architecture search, benchmarked on NAS-Bench-101 and NAS-Bench-201.",
+            "One-shot neural architecture search on NAS-Bench-101 and NAS-Bench-201.",
             "",
             *lines,
             "",
-            "nb1shot1 COMMAND --help lists a command's options. To begin: nb1shot1 search --scale quick",
+            "nb1shot1 COMMAND --help lists options. To begin: nb1shot1 search --scale quick",
         ]
     )
 

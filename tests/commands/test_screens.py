@@ -153,3 +153,19 @@ def test_an_architecture_that_the_shell_has_cut_is_explained(capsys: pytest.Capt
     with pytest.raises(SystemExit):
         main(["query", "s1:0"])
     assert "write it in quotes, because | ends a shell's command" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["table"], ["compare"], ["statistics"], ["correlate"], ["blackbox"]], ids=" ".join
+)
+def test_help_fits_a_terminal_of_80_columns(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    try:
+        main([*words, "--help"])
+    except SystemExit as stop:
+        assert not stop.code
+    shown = [line for line in capsys.readouterr().out.splitlines() if not line.startswith("usage")]
+    assert len(shown) > 5
+    assert max(map(len, shown)) <= 80
