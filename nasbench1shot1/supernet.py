@@ -1,6 +1,7 @@
 """The supernet: a network in which each discrete sub-network is an architecture of the space."""
 
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import Any, Protocol
 
 import torch
@@ -82,8 +83,8 @@ class Supernet(nn.Module):
         partial_channels: int = 1,
     ) -> None:
         super().__init__()
-        if channels < 1 or cells < 1:
-            raise InvalidInputError(f"a supernet needs at least 1 channel and 1 cell, not {channels} and {cells}")
+        if not all(isinstance(number, Integral) and number >= 1 for number in (channels, cells)):
+            raise InvalidInputError(f"a supernet needs at least 1 channel and 1 cell, not {channels!r} and {cells!r}")
         self.space, self.preset = as_one_shot(space), as_preset(preset)
         self.skeleton = skeleton_class(self.space)(channels, cells, self.preset)
         self._mixing_shapes = self.space.mixing_shapes()

@@ -109,7 +109,7 @@ def test_any_number_of_channels_and_cells(cells):
     assert len(net.cells) == cells
 
 
-@pytest.mark.parametrize("sizes", [{"channels": 0}, {"cells": 0}])
+@pytest.mark.parametrize("sizes", [{"channels": 0}, {"cells": 0}, {"channels": 4.5}, {"cells": "9"}])
 def test_a_supernet_of_nothing_is_refused(sizes):
     with pytest.raises(nb.InvalidInputError, match="at least 1 channel and 1 cell"):
         nb.Supernet(nb.search_space("s1"), **sizes)
