@@ -1,11 +1,12 @@
-"""Black-box searches on a table of NAS-Bench-101's size: processor time per training, beside the published loops.
+"""Processor time per training of black-box searches and of the published loops, on a table as large as NAS-Bench-101.
 
     python benchmarks/black_box_speed.py [--peer PATH] [--seconds 1e7] [--searches 3]
 
-The table lies in memory, has all 423,624 cells with made-up values, and is the same for both sides. `--peer` is a clone
-of github.com/google-research/nasbench: random search and evolution of its NASBench.ipynb then run on its own `NASBench`
-object, in turns with ours, in a process of their own: its dictionaries of millions of objects would slow ours down.
-Evolution there has a population of 50, tournaments of 10 and a mutation rate of 1, and so has ours here.
+Both sides use one in-memory table of all 423,624 cells with synthetic values. `--peer` is a clone of
+github.com/google-research/nasbench. Random search and evolution of its NASBench.ipynb then run on its own `NASBench`
+object, alternating with ours. They run in a separate process, because the dictionaries with millions of objects would
+slow down our code. In this comparison, both evolutions have a population of 50, tournaments of 10 and a mutation rate
+of 1.
 """
 
 import argparse
@@ -39,18 +40,18 @@ OURS = {
 DEFAULTS = ("random", "regularized-evolution", "non-regularized-evolution", "reinforce", "local-search")
 PUBLISHED = {"random": "run_random_search", "regularized-evolution": "run_evolution_search"}
 STUBS = ("tensorflow", "nasbench.lib.config", "nasbench.lib.evaluate", "nasbench.lib.model_metrics_pb2")
-"""Modules of the clone that only reading its files or training needs."""
+"""Modules of the clone that are only needed for reading its files or for training."""
 
 
 def timed(search):
-    """Return processor seconds and trainings of a search."""
+    """Return the processor seconds and the number of trainings of a search."""
     started = time.process_time()
     trainings = search()
     return time.process_time() - started, trainings
 
 
 def ours(table, name, seconds, **own):
-    """Return a function that runs our search with a number, and returns its trainings."""
+    """Return a function that runs our search with a given number and returns its number of trainings."""
     options = black_box_options({"optimizer": name, "space": "nb101", "seconds": seconds, **own})
     repeats = Repeats(options, table)
     return lambda number: repeats.search(number).evaluations
@@ -58,12 +59,12 @@ def ours(table, name, seconds, **own):
 
 @cache
 def peer(clone):
-    """Return the published loops, made once in a process."""
+    """Return the published loops, created once per process."""
     return Peer(clone, whole_table())
 
 
 def published(clone, name, seconds, number):
-    """Return processor seconds and trainings of a published search, in the process that is called."""
+    """Return the processor seconds and the number of trainings of a published search, run in this process."""
     loops = peer(clone)
     return timed(lambda: loops.search(name, seconds, number))
 
@@ -93,9 +94,9 @@ class Peer:
             exec(compile(source, "NASBench.ipynb", "exec"), self.names)
 
     def search(self, name, seconds, number):
-        """Run a published search; return its trainings."""
+        """Run a published search; return its number of trainings."""
         random.seed(number)
-        np.random.seed(number)  # noqa: NPY002  what the notebook draws from
+        np.random.seed(number)  # noqa: NPY002  the notebook draws from this generator
         times, *_ = self.names[PUBLISHED[name]](max_time_budget=seconds)
         return len(times) - 1
 
@@ -105,7 +106,7 @@ def git_dir(clone):
 
 
 def cells_of(notebook):
-    """Yield the cells that import, and that define the searches."""
+    """Yield the notebook cells with imports and with the definitions of the searches."""
     for cell in json.loads(notebook.read_text())["cells"]:
         source = "".join(cell["source"])
         if cell["cell_type"] == "code" and ("OP_SPOTS =" in source or "def run_random_search" in source):
@@ -148,7 +149,7 @@ def main():
     parser.add_argument("--searches", type=int, default=3)
     options = parser.parse_args()
     table = whole_table()
-    table.rows_of_encodings(np.asarray(table.column("cell")[:1]))  # the index of encodings is made once
+    table.rows_of_encodings(np.asarray(table.column("cell")[:1]))  # builds the index of encodings before timing
     found = {}
     for name in DEFAULTS:
         search = ours(table, name, options.seconds)
@@ -172,8 +173,8 @@ def in_turns(table, options, found):
 
 
 def report(found, options):
-    """Print and keep microseconds per training, and processor seconds of 500 searches."""
-    command = " ".join(["python", *sys.argv]).replace(str(options.peer), "PEER")  # a path means nothing elsewhere
+    """Print and save the microseconds per training and the processor seconds of 500 searches."""
+    command = " ".join(["python", *sys.argv]).replace(str(options.peer), "PEER")  # omits the local path
     figures = {"date": datetime.date.today().isoformat(), "command": command}
     for name, runs in found.items():
         seconds, trainings = map(sum, zip(*runs, strict=True))

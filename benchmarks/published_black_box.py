@@ -2,10 +2,10 @@
 
     OMP_NUM_THREADS=1 python benchmarks/published_black_box.py [--searches 500] [--only bohb]
 
-The published searches saw the validation accuracy of a single 12-epoch training. Our table has means over two seeds.
-The difference between one seed and the mean of two has the variance of that mean over seeds. Isomorphic architectures
-estimate this variance, because their trainings only differ in their random numbers. `--only` keeps the variants whose
-names contain a word.
+The published searches observed the validation accuracy of a single 12-epoch training. Our table has means over two
+seeds. The difference between one seed and the mean of two has the same variance as the mean. This variance is estimated
+from isomorphic architectures, because their trainings differ only in their random numbers. `--only` selects the
+variants whose names contain a word.
 """
 
 import argparse
@@ -36,7 +36,7 @@ SCORES = (
     ("test_accuracy", "ImageNet16-120"),
 )
 BINS = (0.0, 65.0, 75.0, 80.0, 82.0, 100.0)
-"""Limits of the validation accuracies, in percent, between which one standard deviation is estimated."""
+"""Edges of the bins of validation accuracy, in percent; each bin has one estimated standard deviation."""
 PUBLISHED = {
     "random": ((90.93, 0.36), (93.70, 0.36), (71.04, 1.07), (44.57, 1.25)),
     "regularized-evolution": ((91.19, 0.31), (93.92, 0.30), (71.84, 0.99), (45.54, 1.03)),
@@ -47,12 +47,12 @@ PUBLISHED = {
 
 @dataclass(frozen=True)
 class Variant:
-    """A study: an optimizer with options, and what it sees of each training.
+    """A study: an optimizer with options, and the feedback that it observes.
 
     Attributes:
-        feedback: mean: the table's mean over two seeds; single: one seed, which is drawn once per architecture and
-            search; either: one of two seeds, drawn again for every training; table N: as single, but all searches of
-            the study see the draws with number N.
+        feedback: mean: the table's mean over two seeds; single: one seed, drawn once per architecture and search;
+            either: one of two seeds, redrawn for every training; table N: like single, but all searches of the study
+            share the draws with number N.
     """
 
     optimizer: str
@@ -61,7 +61,7 @@ class Variant:
 
     @property
     def name(self) -> str:
-        """What tells the variant from the others."""
+        """A unique name of the variant."""
         options = " ".join(f"{name}={value}" for name, value in self.options.items())
         return ", ".join(filter(None, (self.optimizer, options, self.feedback)))
 
@@ -79,7 +79,7 @@ VARIANTS = [
 
 
 class RecordingBOHB(BOHB):
-    """BOHB that remembers the bracket budget of every training."""
+    """BOHB that records the bracket budget of every training."""
 
     def training(self, trial):
         """Return the training of a proposal."""
@@ -88,9 +88,9 @@ class RecordingBOHB(BOHB):
 
 
 def seed_noise(accuracies):
-    """Return the standard deviation over seeds of each architecture's mean accuracy, and how it was estimated.
+    """Return the standard deviation over seeds of each architecture's mean accuracy, and the estimates per bin.
 
-    It is pooled over groups of isomorphic architectures whose mean accuracies lie in the same bin.
+    Each estimate is pooled over groups of isomorphic architectures whose mean accuracies lie in the same bin.
     """
     _, group, sizes = np.unique(representatives(zero_rule=False), return_inverse=True, return_counts=True)
     means = np.bincount(group, accuracies) / sizes
@@ -106,13 +106,13 @@ def seed_noise(accuracies):
 
 
 def different_searches(searches, sequences=400, seeds=100_000):
-    """Return how many of the published searches differ, and the standard error of their mean, by simulation.
+    """Simulate how many of the published searches are distinct, and the standard error of their mean.
 
-    Each published search draws the seed of the next one, from 1 to 100,000, from the generator that its own seed
-    determines. A seed that comes back therefore repeats all searches since. The model is a random mapping of seeds.
+    Each published search draws the seed of the next one, from 1 to 100,000, with its own seeded generator. Once a seed
+    recurs, the sequence of searches repeats. The model is a random mapping of seeds.
 
     Returns:
-        The mean and the 5 % and 95 % quantiles of the number of different searches, and the root mean square of the
+        The mean and the 5 % and 95 % quantiles of the number of distinct searches, and the root mean square of the
         standard error in units of the standard deviation.
     """
     rng, counts = np.random.default_rng(0), []
@@ -144,7 +144,7 @@ class Bench:
         self.scores = np.array([[100 * read(row, 200, 0) for read in readers] for row in range(len(self.space))])
 
     def feedback(self, kind, rng) -> Callable[[int], float]:
-        """Return a function that returns what a search sees of an architecture, by its number."""
+        """Return a function from an architecture's number to the accuracy that a search observes."""
         drawn = np.random.default_rng(int(kind.split()[1])) if kind.startswith("table") else rng
         shift = np.zeros(len(self.noise)) if kind == "mean" else drawn.standard_normal(len(self.noise)) * self.noise
         if kind == "either":
@@ -153,7 +153,7 @@ class Bench:
 
 
 def searched(bench, variant, repeats, number):
-    """Return the numbers of a search's final incumbents, by the rule that chooses them, and of its trainings."""
+    """Return the final incumbent of a search under each selection rule, and the number of its trainings."""
     own, drawn = (np.random.default_rng(stream) for stream in np.random.SeedSequence((0, number)).spawn(2))
     method, see = repeats.method(own), bench.feedback(variant.feedback, drawn)
     seen = []
@@ -173,7 +173,7 @@ def searched(bench, variant, repeats, number):
 
 
 def study(bench, variant, searches):
-    """Run a variant; print and return a row for each rule that chooses incumbents."""
+    """Run a variant; print and return one row per selection rule of incumbents."""
     options = black_box_options({"optimizer": variant.optimizer, "space": "nb201", **variant.options})
     if variant.optimizer == "bohb":
         options = replace(options, method=RecordingBOHB)

@@ -1,4 +1,4 @@
-"""The base class of black-box optimizers, which propose architectures and learn only their validation errors."""
+"""The base class of black-box optimizers, which propose architectures and observe only their validation errors."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -12,11 +12,11 @@ from nasbench1shot1.space import SearchSpace
 
 
 class Query(NamedTuple):
-    """One training that an optimizer asks for.
+    """A request to train an architecture.
 
     Attributes:
-        architecture: what to train.
-        epochs: for how many epochs, one of the optimizer's `budgets`.
+        architecture: the architecture to train.
+        epochs: number of training epochs; one of the optimizer's `budgets`.
     """
 
     architecture: Architecture
@@ -24,24 +24,24 @@ class Query(NamedTuple):
 
 
 class BlackBoxOptimizer(ABC):
-    """Base class of methods that search by asking for trainings; an ask-and-tell interface.
+    """Base class of black-box optimizers, with an ask-and-tell interface.
 
-    `ask` returns the next training, and `tell` reports its validation error once it has ended on the simulated clock.
-    With a single simulated worker, the calls alternate. With several, `ask` is called whenever a worker is free, also
-    before earlier queries have been told; `tell` follows the order in which trainings end.
+    `ask` returns the next training. `tell` reports its validation error when the training ends on the simulated clock.
+    With a single simulated worker, the calls alternate. With several, `ask` is called whenever a worker is free, even
+    while earlier queries are running. `tell` is called in the order in which trainings end.
 
-    An optimizer never sees the table: it learns validation errors and training times only. All its random numbers must
-    come from `rng`, so that equal seeds give equal searches.
+    An optimizer never sees the table; it only observes validation errors and training times. It must draw all random
+    numbers from `rng`, so that equal seeds give equal searches.
 
     Attributes:
         space: the search space.
-        hyperparameters: an instance of `Hyperparameters` of the class.
-        epochs: the budget of methods that use a single one.
-        budgets: all budgets that can be asked for, ascending.
+        hyperparameters: the optimizer's options, an instance of the class attribute `Hyperparameters`.
+        epochs: training epochs of methods that use a single budget.
+        budgets: all budgets that can be queried, in epochs, ascending.
         rng: the source of all random numbers.
-        Hyperparameters: the dataclass of the method's own options.
-        family_defaults: defaults of own options that differ on the spaces of a family (`SearchSpace.family`).
-        space_defaults: defaults of own options that differ on a single space, by its name.
+        Hyperparameters: the dataclass of the optimizer's own options.
+        family_defaults: for each family of spaces (`SearchSpace.family`), the own options with different defaults.
+        space_defaults: for each space name, the own options with different defaults.
     """
 
     Hyperparameters: ClassVar[type[Hyperparameters]] = Hyperparameters
@@ -56,18 +56,18 @@ class BlackBoxOptimizer(ABC):
 
     @abstractmethod
     def ask(self) -> Query | None:
-        """Return the next training; None if there is nothing to train before another result, or at all."""
+        """Return the next training, or None if the search has ended or must wait for a running training."""
 
     @abstractmethod
     def tell(self, query: Query, validation_error: float, seconds: float) -> None:
-        """Learn the result of a training.
+        """Observe the result of a training.
 
         Args:
-            query: what `ask` returned.
-            validation_error: of one repeat, a fraction.
-            seconds: what the training cost on the simulated clock.
+            query: a query that `ask` returned.
+            validation_error: validation error of one repeat, as a fraction.
+            seconds: cost of the training in simulated seconds.
         """
 
     def query(self, arch: Architecture) -> Query:
-        """Return the query for an architecture at the single budget `epochs`."""
+        """Return the query that trains an architecture for `epochs` epochs."""
         return Query(arch, self.epochs)

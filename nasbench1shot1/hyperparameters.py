@@ -7,16 +7,17 @@ from nasbench1shot1.runs.options import check_ranges
 
 @dataclass(frozen=True, kw_only=True)
 class Hyperparameters:
-    """The options of one optimizer: subclass this with fields, each with a default and a docstring.
+    """The options of one optimizer. Subclasses declare fields, each with a default and a docstring.
 
-    The fields become options of a run with that optimizer (`nb.search(…)` or `nb.black_box(…)`, the command line,
-    config.json). A field must not have the name of a common option (`one_shot_search.config.SearchConfig` or
-    `black_box_search.config.BlackBoxConfig`) or a reserved name (`RESERVED` in the modules `options` of both packages).
+    The fields become options of runs with this optimizer: arguments of `nb.search` or `nb.black_box`, options on the
+    command line, and entries of config.json. A field must not have the name of a common option
+    (`one_shot_search.config.SearchConfig` or `black_box_search.config.BlackBoxConfig`) or a reserved name (`RESERVED`
+    in the module `options` of either package).
     """
 
     def check(self) -> None:
-        """Raise InvalidInputError for values that contradict each other, or are out of their fields' ranges.
+        """Raise InvalidInputError for values that contradict each other or are outside the ranges of their fields.
 
-        The type of a field declares its range: `population: Annotated[int, Range(2)] = 20` (`runs.options.Range`).
+        A field's annotation declares its range: `population: Annotated[int, Range(2)] = 20` (`runs.options.Range`).
         """
         check_ranges(self)

@@ -1,4 +1,4 @@
-"""Options that belong to one optimizer: which optimizers have them, and checks of their declarations."""
+"""Options that belong to one optimizer: lookup of the optimizers that have them, and checks of declarations."""
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -14,11 +14,11 @@ from nasbench1shot1.runs.options import flag, has_simple_type, option_names
 
 @dataclass(frozen=True)
 class RunOptions:
-    """The options of one run with an optimizer, in two records.
+    """The options of one run of an optimizer, in two records.
 
     Attributes:
-        common: the options that all runs of the kind share.
-        own: the options of the optimizer.
+        common: the options that all runs of this kind share.
+        own: the optimizer's own options.
         method: the class of the optimizer.
     """
 
@@ -27,16 +27,16 @@ class RunOptions:
     method: Any
 
     def sections(self) -> dict[str, dict[str, Any]]:
-        """Return both records by the names of their sections in config.json."""
+        """Return both records, keyed by section of config.json."""
         return {COMMON: asdict(self.common), OWN: asdict(self.own)}
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all options by name, flat."""
+        """Return all options in one flat dictionary, keyed by name."""
         return {**asdict(self.common), **asdict(self.own)}
 
 
 def options_of(record: Any, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that a record has."""
+    """Return the given options that are fields of a record."""
     known = option_names(record)
     return {name: value for name, value in options.items() if name in known}
 
@@ -46,10 +46,10 @@ class Methods:
     """All optimizers of one kind, one-shot or black-box.
 
     Attributes:
-        group: their group in the registry.
-        find: returns the class with a name.
-        common: the record of the options that all runs of the kind share.
-        reserved: names that no option of an optimizer can have.
+        group: the optimizers' group in the registry.
+        find: returns the class of an optimizer by name.
+        common: the record of the options that all runs of this kind share.
+        reserved: names that an optimizer's own options must not have.
     """
 
     group: str
@@ -58,7 +58,7 @@ class Methods:
     reserved: frozenset[str]
 
     def check_options(self, method: Any, given: Iterable[str]) -> None:
-        """Raise InvalidInputError for an option that only other optimizers have, and name these optimizers."""
+        """Raise InvalidInputError for an option that only other optimizers have. The message names them."""
         mine = {*option_names(self.common), *option_names(method.Hyperparameters)}
         for name in given:
             if name not in mine and (holders := self._holders(name)):
@@ -68,7 +68,7 @@ class Methods:
                 )
 
     def check_known(self, method: Any, given: Iterable[str]) -> None:
-        """Raise InvalidInputError for an option that neither the method nor its kind has."""
+        """Raise InvalidInputError for an option that is neither a common option nor an option of the method."""
         self.check_options(method, given := list(given))
         known = (*option_names(self.common), *option_names(method.Hyperparameters))
         if unknown := [name for name in given if name not in known]:
@@ -82,8 +82,8 @@ class Methods:
             defaults: names of all options for which the class declares a default.
 
         Raises:
-            InvalidInputError: an own option has a common or reserved name, no default or no simple type, or a default
-                does not name an option.
+            InvalidInputError: an own option has a common or reserved name, lacks a default, or does not have a simple
+                type; or a default does not name an option.
         """
         own = method.Hyperparameters
         if not (isinstance(own, type) and issubclass(own, Hyperparameters)):
@@ -96,7 +96,7 @@ class Methods:
             self._check_own(method.__name__, field.name, common)
             if not has_simple_type(hints[field.name]):
                 raise InvalidInputError(
-                    f"the option '{field.name}' of {method.__name__} has a type that no option can have: use int, "
+                    f"the option '{field.name}' of {method.__name__} has an unsupported type: use int, "
                     "float, bool, str or a Literal of strings, each optionally | None"
                 )
             if MISSING is field.default is field.default_factory:
@@ -107,11 +107,11 @@ class Methods:
 
     def _check_own(self, method: str, name: str, common: set[str]) -> None:
         if name in common | self.reserved:
-            why = "which every run has" if name in common else "a name that the command or the record uses otherwise"
-            raise InvalidInputError(f"{method} has an option '{name}', {why}: rename it")
+            why = "is a common option" if name in common else "is reserved for the command or the record"
+            raise InvalidInputError(f"{method} has an option '{name}', but this name {why}: rename the option")
 
     def _registered_name(self, method: Any) -> str:
-        """Return the name that selects an optimizer; the name of its class if it is not registered."""
+        """Return the registered name of an optimizer, or the name of its class if it is not registered."""
         for name in names(self.group):
             with suppress(InvalidInputError):  # another package's that cannot be imported
                 if self.find(name) is method:
@@ -119,7 +119,7 @@ class Methods:
         return str(method.__name__)
 
     def _holders(self, option: str) -> list[str]:
-        """Return the names of the optimizers, including installed ones, that have an option."""
+        """Return the names of the registered optimizers that have an option, including optimizers of other packages."""
         found = []
         for name in names(self.group):
             with suppress(InvalidInputError):  # another package's that cannot be imported

@@ -1,4 +1,4 @@
-"""How are the final regrets of repeated searches distributed? NAS-Bench-101 (Ying et al. 2019), figure 7, right."""
+"""Distribution of the final regrets of repeated searches. NAS-Bench-101 (Ying et al. 2019), figure 7, right."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +10,10 @@ if TYPE_CHECKING:
 
 
 def ecdf(values: Any) -> "pandas.DataFrame":
-    """Return the empirical cumulative distribution function of N values: columns `value` (ascending) and `fraction`.
+    """Return the empirical cumulative distribution function (ECDF) of N values.
 
-    `fraction` is the fraction of values that are at most `value`; the last row of equal values has the right one.
+    The columns are `value` (ascending) and `fraction`, the fraction of values up to and including `value`. Of rows with
+    equal values, the last row has the correct fraction.
     """
     import pandas
 
@@ -23,7 +24,7 @@ def ecdf(values: Any) -> "pandas.DataFrame":
 def draw_ecdf(axes: "Axes", regrets: Any, *, floor: float, label: str, color: str) -> "Axes":
     """Draw the ECDF of final test regrets, given as fractions, in percent on a logarithmic axis; return the axes.
 
-    Regrets below `floor`, a fraction, are drawn at `floor`, because zero has no place on the axis.
+    Regrets below `floor`, a fraction, are drawn at `floor`, because a logarithmic axis cannot show zero.
     """
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 

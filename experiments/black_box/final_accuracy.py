@@ -1,6 +1,6 @@
-"""Which accuracies do repeated searches end with, on every data set? NAS-Bench-201 (Dong and Yang 2020), figure 6.
+"""Final accuracies of repeated searches on every data set. NAS-Bench-201 (Dong and Yang 2020), figure 6.
 
-The architectures were found on one data set; their accuracies after the full training are looked up on all.
+The architectures were found on one data set. Their accuracies after full training are looked up on all data sets.
 """
 
 from collections.abc import Mapping
@@ -35,15 +35,15 @@ PUBLISHED = _published(
     reinforce=((91.09, 0.37), (93.85, 0.37), (71.61, 1.12), (71.71, 1.09), (45.05, 1.02), (45.24, 1.18)),
     bohb=((90.82, 0.53), (93.61, 0.52), (70.74, 1.29), (70.85, 1.28), (44.26, 1.36), (44.42, 1.49)),
 )
-"""NAS-Bench-201, table 5: mean and standard deviation of 500 searches in percent, by optimizer, data set and split."""
+"""NAS-Bench-201, table 5: mean and standard deviation over 500 searches, in percent."""
 
 
 def final_accuracies(study: BlackBoxStudy, table: Table) -> pandas.DataFrame:
-    """Return the accuracies of the final incumbents: a row per search, data set and split.
+    """Return the accuracies of the final incumbents, one row per search, data set and split.
 
     Returns:
-        Columns dataset, split, rank (from 1, the lowest accuracy of its data set and split) and accuracy, a fraction.
-        Data sets and splits for which the table lacks an accuracy of some final incumbent are left out.
+        A data frame with the columns dataset, split, rank (1: lowest accuracy of the data set and split) and accuracy
+        (fraction). Data sets and splits for which the table lacks the accuracy of a final incumbent are omitted.
     """
     found = [Architecture.parse(line["architecture"]) for line in study.lines]
     frames = []
@@ -58,14 +58,14 @@ def final_accuracies(study: BlackBoxStudy, table: Table) -> pandas.DataFrame:
 
 
 def beside_published(accuracies: pandas.DataFrame) -> pandas.DataFrame:
-    """Return mean and standard deviation (n - 1) beside NAS-Bench-201's table 5, all in percent.
+    """Return mean and standard deviation (n - 1) beside table 5 of NAS-Bench-201, all in percent.
 
     Args:
-        accuracies: columns of `final_accuracies`, and `curve`, the name of the optimizer.
+        accuracies: columns of `final_accuracies` and `curve`, the name of the optimizer.
 
     Returns:
-        Columns curve, dataset, split, searches, mean, std, published_mean and published_std; the last two are NaN for
-        optimizers that the paper does not have.
+        A data frame with the columns curve, dataset, split, searches, mean, std, published_mean and published_std. The
+        last two are NaN for optimizers that are not in the paper.
     """
     groups = accuracies.groupby(["curve", "dataset", "split"], sort=False)["accuracy"]
     frame = groups.agg(["size", "mean", "std"]).reset_index().rename(columns={"size": "searches"})
@@ -77,7 +77,7 @@ def beside_published(accuracies: pandas.DataFrame) -> pandas.DataFrame:
 
 
 def draw_sorted(axes: "Axes", accuracies: pandas.DataFrame, *, label: str, color: str) -> "Axes":
-    """Draw the sorted accuracies of one study on one data set, test dashed, validation solid; return the axes."""
+    """Draw the sorted accuracies of one study on one data set (test dashed, validation solid); return the axes."""
     for split, line in (("validation", "-"), ("test", "--")):
         own = accuracies[accuracies["split"] == split]
         if len(own):

@@ -1,4 +1,4 @@
-"""Incumbents of black-box studies in the form of other curves over simulated time."""
+"""Incumbents of black-box studies in the format of tuning curves over simulated time."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,15 +13,15 @@ from nasbench1shot1.tables.table import Table
 
 
 def repetitions(study: BlackBoxStudy, table: Table) -> list[pandas.DataFrame]:
-    """Return the incumbents of every search, as repetitions of a `tuning.trajectory.Curve`.
+    """Return the incumbents of every search as repetitions of a `tuning.trajectory.Curve`.
 
     Args:
         study: a study with recorded searches.
         table: the table of the study.
 
     Returns:
-        A frame per search with the columns seconds, test_regret and valid_regret (fractions); a row per incumbent, and
-        a last row at the end of the search.
+        One data frame per search with the columns seconds, test_regret and valid_regret (fractions). Each incumbent has
+        a row, and a last row repeats the final incumbent at the end of the search.
 
     Raises:
         InvalidInputError: the study searched another table.
@@ -29,7 +29,7 @@ def repetitions(study: BlackBoxStudy, table: Table) -> list[pandas.DataFrame]:
     if study.config["table_id"] != table.id:
         raise InvalidInputError(
             f"{study.folder} searched the table {study.config['table_id']}, but the figure is scored on {table.id}: "
-            "give that study's table with --table, or search again"
+            "select the study's table with --table or repeat the study"
         )
     scored: dict[str, Score] = {}
     return [pandas.DataFrame(_rows(line, table, study.config["dataset"], scored)) for line in study.lines]

@@ -25,8 +25,8 @@ METHODS = {
     "hyperband": GREY,
     "bohb": VERMILION,
 }
-"""There are more methods than colours that are easy to tell apart, so some one-shot methods share one with a black-box
-optimizer. In one figure, curves of the same colour differ in line style.
+"""Colours of built-in methods. There are more methods than distinguishable colours, so some one-shot methods share one
+with a black-box optimizer. Within a figure, curves of one colour differ in line style.
 """
 LINES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)), (0, (10, 3)))
 MARKERS = ("", "o")
@@ -36,8 +36,8 @@ def styles(methods: Sequence[str]) -> list[dict[str, Any]]:
     """Return the colour, line style and marker of each curve, as arguments of `Axes.plot`.
 
     Args:
-        methods: the name of the optimizer of each curve; at most ten. Other methods than the built-in ones get the
-            first colours that no curve has.
+        methods: the name of the optimizer of each curve; at most ten. Methods that are not built in get the first
+            unused colours.
     """
     own = iter([name for name in dict.fromkeys(methods) if name not in METHODS])
     taken = {METHODS[name] for name in methods if name in METHODS}

@@ -1,4 +1,4 @@
-"""Compare runs of any kind: `nb.compare`, and the result as frames and files."""
+"""Comparing runs of any kind: `nb.compare` draws a figure, `compare_runs` returns the numbers."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -22,23 +22,23 @@ def compare(
     *,
     table: str | Path | Table | None = None,
 ) -> "Axes":
-    """Draw the test regret of several runs into one figure.
+    """Plot the test regret of several runs in one figure.
 
     Args:
-        runs: folders, or records as `nb.open_run` returns them, of searches, groups of seeds, black-box studies and
-            tuning studies; at most ten.
-        labels: a label for each run. Default: the names of the optimizers.
-        over: "epochs", "search-time" or "simulated-time". Default: "simulated-time" if a study is among the runs, else
-            "epochs". Studies can only be drawn over simulated time.
-        ax: the axes to draw on. Default: the axes of a new figure, which has a caption.
-        table: a table, its folder or its name, to score all architectures on. Default: the recorded regrets.
+        runs: folders or records (from `nb.open_run`) of searches, groups of seeds, black-box studies and tuning
+            studies; at most ten.
+        labels: one label per run. Default: the names of the optimizers.
+        over: "epochs", "search-time" or "simulated-time". Default: "simulated-time" if any run is a study, otherwise
+            "epochs". Studies can only be plotted over simulated time.
+        ax: the axes to draw on. Default: the axes of a new figure with a caption.
+        table: table on which all architectures are scored, or its folder or name. Default: the recorded regrets.
 
     Returns:
-        The axes; `axes.figure.savefig(…)` writes the figure. `compare_runs` returns the numbers.
+        The axes; `axes.figure.savefig(…)` saves the figure. `compare_runs` returns the numbers.
 
     Raises:
-        UserError: no runs, a folder that is not a run, a run twice, runs that cannot be compared, an axis that a run
-            does not have, or a table that lacks an architecture.
+        UserError: no run is given, a folder is not a run, a run is given twice, runs are not comparable, a run does
+            not support the axis, or the table lacks an architecture.
     """
     from nasbench1shot1.experiments.comparison.drawing import comparison_figure, draw_comparison
 
@@ -55,7 +55,7 @@ def compare_runs(
     *,
     table: str | Path | Table | None = None,
 ) -> Comparison:
-    """Return the curves, the table and the rank tests of several runs; arguments and errors are as in `compare`."""
+    """Return the curves, the table and the rank tests of several runs. Arguments and errors are as in `compare`."""
     entries = open_entries(runs)
     names, axis = labels_of(entries, labels), axis_of(entries, over)
     facts = check_comparable(entries, table is not None)
@@ -70,5 +70,7 @@ def compare_runs(
 def _repetitions(entry: Entry, over: Over, table: Table | None) -> list[Repetition]:
     found = entry.repetitions(over, table)
     if not found:
-        raise InvalidInputError(f"'{entry.folder}' has no result yet: leave it out, or resume it")
+        raise InvalidInputError(
+            f"'{entry.folder}' does not have a result yet: remove it from the comparison or resume it"
+        )
     return found

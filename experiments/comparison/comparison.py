@@ -1,4 +1,4 @@
-"""The result of a comparison: curves, a table of final regrets, and rank tests."""
+"""The result of a comparison: curves, a table of final regrets and rank tests."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,17 +13,17 @@ from nasbench1shot1.experiments.comparison.rank_tests import rank_tests
 from nasbench1shot1.one_shot_search.regret_curve import provenance
 
 END, COMMON = "end", "common time"
-"""When the regrets of a rank test were taken: at the end of each run, or at the last time that all curves have."""
+"""Moments of rank tests: the end of each run, or the last time that all curves reach."""
 
 
 @dataclass(frozen=True, eq=False)
 class Contender:
-    """A run, a group of seeds or a study with its results.
+    """A run, a group of seeds or a study, with its results.
 
     Attributes:
-        label: its name in figures and tables.
+        label: name in figures and tables.
         entry: the run.
-        repetitions: its searches that have a result; at least one.
+        repetitions: the searches that have a result; at least one.
     """
 
     label: str
@@ -32,18 +32,20 @@ class Contender:
 
     @property
     def final(self) -> Floats:
-        """Test regret of the result of each repetition, a fraction."""
+        """Final test regret of each repetition, as a fraction."""
         return np.array([repetition.final for repetition in self.repetitions])
 
     @property
     def source(self) -> str:
-        """Whether its regrets are "measured" or "predicted", in words."""
+        """Whether the regrets of this run are measured or predicted, in words."""
         return provenance(pandas.Series([repetition.measured for repetition in self.repetitions]))
 
     def at(self, moment: float) -> Floats:
-        """Return the test regret of each repetition at an epoch or second; empty if one of them has no result then."""
+        """Return the test regret of each repetition at an epoch or second; empty if a repetition has no result then."""
         found = np.array([repetition.held(np.array([moment]))[0] for repetition in self.repetitions])
-        return np.empty(0) if np.isnan(found).any() else found  # those with an early result are not a fair sample
+        return (
+            np.empty(0) if np.isnan(found).any() else found
+        )  # the repetitions with an early result would be a biased sample
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,9 +54,9 @@ class Comparison:
 
     Attributes:
         contenders: the runs, in the order given.
-        over: what the regrets are drawn over.
+        over: the horizontal axis.
         facts: space, data set and table of all runs.
-        is_rescored: whether all architectures were scored again on that table.
+        is_rescored: whether all architectures were scored again on this table.
     """
 
     contenders: Sequence[Contender]
@@ -64,28 +66,28 @@ class Comparison:
 
     @cached_property
     def curves(self) -> dict[str, pandas.DataFrame]:
-        """The curve of each run by its label, as `curves.curve` returns it."""
+        """The curves of all runs by label, in the format of `curves.curve`."""
         return {contender.label: curve(contender.repetitions, self.over) for contender in self.contenders}
 
     @property
     def source(self) -> str:
-        """Whether the regrets are "measured" or "predicted", in words."""
+        """Whether the regrets of all runs are measured or predicted, in words."""
         shares = [repetition.measured for contender in self.contenders for repetition in contender.repetitions]
         return provenance(pandas.Series(shares))
 
     @property
     def common_time(self) -> float:
-        """The last simulated second that all curves have."""
+        """The last simulated second that all curves reach."""
         return min(span(contender.repetitions)[1] for contender in self.contenders)
 
     @cached_property
     def results(self) -> pandas.DataFrame:
-        """A frame with a row per run; regrets are fractions.
+        """A data frame with one row per run; regrets are fractions.
 
         Columns: label, kind, optimizer, folder, n (number of searches with a result), finished, source (measured or
-        predicted), final_mean, final_std (n - 1; NaN for one search), final_median and final_best (of the test regrets
-        of the results). Over simulated time also common_seconds (the last time that all curves have), common_mean and
-        common_std (of the regrets at that time; NaN if a search has no result by then).
+        predicted), final_mean, final_std (n - 1; NaN for one search), final_median and final_best (statistics of the
+        final test regrets). Over simulated time, also common_seconds (the last time that all curves reach), common_mean
+        and common_std (statistics of the regrets at this time; NaN if a search has no result by then).
         """
         return pandas.DataFrame([self._row(contender) for contender in self.contenders])
 
@@ -108,10 +110,10 @@ class Comparison:
 
     @cached_property
     def rank_tests(self) -> pandas.DataFrame:
-        """A frame with a row per pair of runs with at least five searches, as `rank_tests.rank_tests` returns it.
+        """A data frame with one row per pair of runs with five or more searches; columns as in `rank_tests.rank_tests`.
 
         The tests compare the final regrets. Over simulated time, further rows compare the regrets at the last time that
-        all curves have. Holm's correction applies to each of the two separately.
+        all curves reach. Holm's correction is applied to these two sets of tests separately.
         """
         frames = [rank_tests({contender.label: contender.final for contender in self.contenders}, END)]
         if self.over == SIMULATED_TIME:

@@ -8,24 +8,24 @@ import pandas
 from nasbench1shot1.experiments.comparison.entry import EPOCHS, Floats, Over, Repetition
 
 QUARTILES_FROM = 10
-"""Number of repetitions from which the spread is the quartiles; the spread of fewer is their minimum and maximum."""
+"""Minimum number of repetitions for quartiles; with fewer, the spread is from the minimum to the maximum."""
 MOST_POINTS = 1_000
-"""Largest number of points of a curve; curves with more changes are drawn at evenly spaced moments of a log axis."""
+"""Maximum number of points of a curve. Curves with more changes are sampled evenly on a logarithmic axis."""
 
 
 def curve(repetitions: Sequence[Repetition], over: Over) -> pandas.DataFrame:
     """Return mean and spread of the test regret of the preferred architecture.
 
-    The curve begins when every repetition has a result. A finished repetition keeps its result until the end of the
-    curve. If repetitions are not finished, the curve ends where the shortest of their records ends.
+    The curve starts when every repetition has a result. The last result of a finished repetition extends to the end of
+    the curve. A curve with unfinished repetitions ends with the shortest of them.
 
     Args:
-        repetitions: at least one.
-        over: "epochs" for a point per epoch; other curves have a point for each change.
+        repetitions: at least one repetition.
+        over: horizontal axis. With "epochs", the curve has one point per epoch; otherwise, one point per change.
 
     Returns:
         Columns `at` (epochs or seconds), `mean`, `low`, `high` (fractions) and `repetitions`. `low` and `high` are the
-        quartiles of ten or more repetitions, else the minimum and the maximum.
+        quartiles if there are ten or more repetitions, otherwise the minimum and the maximum.
     """
     times = _moments(repetitions, over)
     values = np.stack([repetition.held(times) for repetition in repetitions])
@@ -35,7 +35,7 @@ def curve(repetitions: Sequence[Repetition], over: Over) -> pandas.DataFrame:
 
 
 def span(repetitions: Sequence[Repetition]) -> tuple[float, float]:
-    """Return the first and the last moment of the curve of repetitions."""
+    """Return the first and last epoch or second of the curve of some repetitions."""
     start = max(float(repetition.at[0]) for repetition in repetitions)
     running = [repetition.end for repetition in repetitions if not repetition.is_finished]
     end = min(running) if running else max(repetition.end for repetition in repetitions)
@@ -54,7 +54,7 @@ def _moments(repetitions: Sequence[Repetition], over: Over) -> Floats:
 
 
 def _spread(values: Floats) -> tuple[Floats, Floats]:
-    """Return the lower and the upper edge of the spread of values (repetitions, T)."""
+    """Return the lower and upper edges of the spread of values of shape (repetitions, T)."""
     if len(values) >= QUARTILES_FROM:
         low, high = np.quantile(values, (0.25, 0.75), axis=0)
         return low, high

@@ -1,4 +1,4 @@
-"""The figure of a comparison: mean test regret of every run over epochs or time, with its spread."""
+"""The figure of a comparison: mean test regret of each run over epochs or time, with its spread."""
 
 import textwrap
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 X_LABELS = {
     EPOCHS: "search epoch (0: before training)",
     SEARCH_TIME: "search time [s]",
-    SIMULATED_TIME: "simulated time: search, and training of the architecture found [s]",
+    SIMULATED_TIME: "simulated time [s]: search and training of the architecture found",
 }
 MOST_BANDS = 5
-"""Largest number of bands that are drawn; more would hide the curves."""
+"""Maximum number of bands; more would hide the curves."""
 WIDTH = 120
-"""Characters of a caption's line."""
+"""Maximum number of characters in a line of the caption."""
 
 
 def comparison_figure(comparison: Comparison) -> "Figure":
-    """Return a figure with the curves, a legend below them, and a caption."""
+    """Return a figure with the curves, a legend below them and a caption."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -43,9 +43,9 @@ def comparison_figure(comparison: Comparison) -> "Figure":
 
 
 def draw_comparison(comparison: Comparison, axes: "Axes") -> "Axes":
-    """Draw the curves with a legend; regrets in percent.
+    """Draw the curves, in percent, with a legend.
 
-    Over simulated time both axes are logarithmic, and regrets of zero lie on the lower edge.
+    Over simulated time, both axes are logarithmic, and regrets of zero are drawn at the lower edge.
 
     Returns:
         The axes.
@@ -76,7 +76,7 @@ def _draw(
 
 
 def _floor(frames: list[pandas.DataFrame]) -> float:
-    """Return what stands for zero on a logarithmic axis: half of the smallest positive mean."""
+    """Return the value drawn instead of zero on a logarithmic axis: half of the smallest positive mean."""
     means = np.concatenate([frame["mean"].to_numpy(np.float64) for frame in frames])
     return 0.5 * float(means[means > 0].min(initial=0.01))
 
@@ -110,16 +110,16 @@ def _title(comparison: Comparison) -> str:
 
 
 def caption(comparison: Comparison) -> str:
-    """Return the text below a figure: table, meaning of the bands, unfinished runs, and how clocks count."""
+    """Return the text below a figure: table, meaning of bands and clocks, and unfinished runs."""
     is_simulated = comparison.over == SIMULATED_TIME
     sentences = [
         f"Test regret of the preferred architecture, {comparison.source}; table {comparison.facts.table}.",
         _bands(comparison),
-        "Clocks: a search counts its search time and one training of its result; a study adds up all its trainings."
+        "Simulated time: for a search, its search time plus one training of the result; for a study, all its trainings."
         if is_simulated
         else "",
-        "Regrets of zero lie on the lower edge." if is_simulated and _has_zero(comparison) else "",
-        "All architectures were scored again; the clocks of black-box studies are as recorded."
+        "Regrets of zero are drawn at the lower edge." if is_simulated and _has_zero(comparison) else "",
+        "All architectures were scored again on this table; black-box studies keep their recorded times."
         if comparison.is_rescored and is_simulated
         else "",
         unfinished(comparison),
@@ -128,10 +128,10 @@ def caption(comparison: Comparison) -> str:
 
 
 def unfinished(comparison: Comparison) -> str:
-    """Return in a sentence which runs are unfinished, and how far they are; empty if none is."""
+    """Return a sentence about the unfinished runs and their progress; empty if all runs are finished."""
     progress = [(contender.label, contender.entry.progress) for contender in comparison.contenders]
     found = [f"{label} ({how_far})" for label, how_far in progress if how_far is not None]
-    return f"Not finished, shown as far as recorded: {'; '.join(found)}." if found else ""
+    return f"Unfinished runs, shown as far as recorded: {'; '.join(found)}." if found else ""
 
 
 def _bands(comparison: Comparison) -> str:
@@ -139,7 +139,7 @@ def _bands(comparison: Comparison) -> str:
     if not counts:
         return "One run per curve."
     if not _has_bands(comparison):
-        return f"Lines: means over n runs; spreads are drawn for at most {counted(MOST_BANDS, 'curve')}."
+        return f"Lines: means over n runs; bands are omitted if there are more than {counted(MOST_BANDS, 'curve')}."
     kinds = [
         *(["25 % and 75 % quantiles"] if max(counts) >= QUARTILES_FROM else []),
         *(["minimum to maximum"] if min(counts) < QUARTILES_FROM else []),

@@ -1,4 +1,4 @@
-"""From the folders or records that a user gives to the entries of a comparison, checked before anything is computed."""
+"""Opening the runs of a comparison from folders or records, and checking them before any computation."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,27 +14,29 @@ from nasbench1shot1.one_shot_search.record import Run
 from nasbench1shot1.runs.opening import open_run
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.tuning.record import Study
+from nasbench1shot1.wording import counted
 
 MOST = 10
-"""Largest number of curves in a figure."""
+"""Maximum number of curves in a figure."""
 KINDS = "searches, groups of seeds, black-box studies and tuning studies"
 
 
 def open_entries(runs: Any) -> list[Entry]:
-    """Return an entry for each run.
+    """Return one entry per run.
 
     Args:
-        runs: folders, or records as `nb.open_run` returns them; or a single one.
+        runs: folders or records (from `nb.open_run`), or a single folder or record.
 
     Raises:
-        InvalidInputError: no run or too many, a folder that is not a run, a run of another kind, or a run twice.
+        InvalidInputError: no run or too many runs are given, a folder is not a run, a run has another kind, or a run is
+            given twice.
         DamagedFileError: a run's config.json is damaged.
     """
     given = [runs] if isinstance(runs, str | Path | RunRecord | SearchGroup) else list(runs)
     if not given:
-        raise InvalidInputError(f"there is no run to compare: give at least one folder of {KINDS}")
+        raise InvalidInputError(f"no run is given: give at least one folder of {KINDS}")
     if len(given) > MOST:
-        raise InvalidInputError(f"{len(given)} runs are more than one figure can show: compare at most {MOST}")
+        raise InvalidInputError(f"{len(given)} runs are too many for one figure: compare at most {MOST}")
     entries = [_entry(run) for run in given]
     _check_different(entries)
     return entries
@@ -55,7 +57,7 @@ def _entry(run: Any) -> Entry:
 
 
 def _check_different(entries: Sequence[Entry]) -> None:
-    """Raise InvalidInputError if a run is given twice, alone or within its group."""
+    """Raise InvalidInputError if a run is given twice, separately or as part of its group."""
     seen = dict[Path, Entry]()
     for entry in entries:
         for folder in entry.folders:
@@ -68,17 +70,21 @@ def _check_different(entries: Sequence[Entry]) -> None:
 
 
 def labels_of(entries: Sequence[Entry], labels: Sequence[str] | None) -> list[str]:
-    """Return the label of each entry: the given ones, or the optimizers' names, with the folders where names repeat.
+    """Return the label of each entry: the given label, or the optimizer's name, with the folder if the name repeats.
 
-    Raises InvalidInputError if the number of labels is another, a label is empty, or a label repeats.
+    Raises InvalidInputError if the number of labels is wrong, a label is empty, or a label repeats.
     """
     if labels is None:
         return _default_labels(entries)
     found = [str(label).strip() for label in ([labels] if isinstance(labels, str) else labels)]
     if len(found) != len(entries):
-        raise InvalidInputError(f"--labels gives {len(found)} of {len(entries)} labels: give one for each run")
+        raise InvalidInputError(
+            f"--labels has {counted(len(found), 'label')} for {counted(len(entries), 'run')}: give one label per run"
+        )
     if not all(found) or len(set(found)) < len(found):
-        raise InvalidInputError(f"--labels '{','.join(found)}' has an empty label, or one twice: give different labels")
+        raise InvalidInputError(
+            f"--labels '{','.join(found)}' contains an empty or repeated label: give different labels"
+        )
     return found
 
 
@@ -93,9 +99,9 @@ def _default_labels(entries: Sequence[Entry]) -> list[str]:
 
 
 def axis_of(entries: Sequence[Entry], over: str | None) -> Over:
-    """Return what to draw regrets over: the given axis, else epochs if all runs are searches, else simulated time.
+    """Return the horizontal axis. Default: epochs if all runs are searches, otherwise simulated time.
 
-    Raises InvalidInputError for an unknown axis, or one that a run does not have.
+    Raises InvalidInputError if the axis is unknown or a run does not support it.
     """
     if over is None:
         return EPOCHS if all(EPOCHS in entry.AXES for entry in entries) else SIMULATED_TIME
@@ -110,9 +116,9 @@ def axis_of(entries: Sequence[Entry], over: str | None) -> Over:
 
 
 def check_comparable(entries: Sequence[Entry], is_rescored: bool) -> Facts:
-    """Return the space, the data set and the table of all runs.
+    """Return the space, data set and table of all runs.
 
-    Raises InvalidInputError if they differ. Different tables are allowed if all runs are scored again on one.
+    Raises InvalidInputError if they differ. Different tables are allowed if all runs are scored again on one table.
     """
     by_facts = {facts: entry for entry in reversed(entries) for facts in entry.facts}
     first = min(entries[0].facts)
@@ -121,9 +127,11 @@ def check_comparable(entries: Sequence[Entry], is_rescored: bool) -> Facts:
         if len(values) > 1 and not (part == "table" and is_rescored):
             named = ", ".join(f"{value} ('{entry.folder}')" for value, entry in sorted(values.items(), key=_name))
             remedy = (
-                "score all on one with --table" if part == "table" else f"compare only runs on the same {what[:-1]}"
+                "score all runs on one table with --table"
+                if part == "table"
+                else f"compare only runs on the same {what[:-1]}"
             )
-            raise InvalidInputError(f"regrets on different {what} are not comparable, here {named}: {remedy}")
+            raise InvalidInputError(f"regrets on different {what} are not comparable ({named}): {remedy}")
     return first
 
 

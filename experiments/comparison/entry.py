@@ -1,4 +1,4 @@
-"""What runs of every kind have in common when they are compared: a label, repetitions, and facts about their data."""
+"""The common interface of compared runs: label, repetitions and facts about their data."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ OVER: tuple[Over, ...] = (EPOCHS, SEARCH_TIME, SIMULATED_TIME)
 
 
 class Facts(NamedTuple):
-    """What must be equal for regrets to be comparable; each is the id or name that a run records."""
+    """Recorded ids or names that must be equal for regrets to be comparable."""
 
     space: str
     dataset: str
@@ -30,14 +30,14 @@ class Facts(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Repetition:
-    """The result of one search over time.
+    """The test regret of one search over time.
 
     Attributes:
-        at: epochs or seconds at which the preferred architecture changes, or is recorded again; ascending, not empty.
-        regrets: test regret of the architecture from each of `at` on, a fraction; the shape of `at`.
+        at: epochs or seconds at which a preferred architecture is recorded; ascending, not empty.
+        regrets: test regret of the preferred architecture from each entry of `at` on, as fractions; shape of `at`.
         end: epoch or second at which the record ends.
-        final: test regret of the result, a fraction. It holds after `end` if the search is finished.
-        measured: share of the regrets behind which a real measurement stands; else they are predicted.
+        final: test regret of the result, as a fraction. It applies after `end` if the search is finished.
+        measured: fraction of the regrets that are measured; the others are predicted.
         is_finished: whether the search is finished.
     """
 
@@ -49,7 +49,7 @@ class Repetition:
     is_finished: bool = True
 
     def held(self, times: Floats) -> Floats:
-        """Return the regret of the preferred architecture at T moments, (T,); NaN before the first result."""
+        """Return the regret of the preferred architecture at T epochs or seconds, shape (T,); NaN before the first."""
         found = np.concatenate([[np.nan], self.regrets])[np.searchsorted(self.at, times, side="right")]
         return np.where(times > self.end, self.final, found)
 
@@ -59,9 +59,9 @@ class Entry(ABC):
     """A run, a group of seeds or a study in a comparison.
 
     Attributes:
-        folder: its folder.
-        kind: its kind in words.
-        AXES: what its regret can be drawn over.
+        folder: folder of the run.
+        kind: kind of run, in words.
+        AXES: supported horizontal axes.
     """
 
     AXES: ClassVar[tuple[Over, ...]]
@@ -72,12 +72,12 @@ class Entry(ABC):
     @property
     @abstractmethod
     def configs(self) -> Sequence[Mapping[str, Any]]:
-        """The config.json of each of its runs; at least one."""
+        """The contents of config.json for each search of the run; at least one."""
 
     @property
     @abstractmethod
     def progress(self) -> str | None:
-        """How far an unfinished run is, such as "12 of 50 epochs"; None if it is finished."""
+        """The progress of an unfinished run, such as "12 of 50 epochs"; None if it is finished."""
 
     @abstractmethod
     def repetitions(self, over: Over, table: Table | None) -> list[Repetition]:
@@ -88,38 +88,38 @@ class Entry(ABC):
             table: the table to score all architectures on. Default: the recorded regrets.
 
         Raises:
-            UserError: the table lacks an architecture, or there are no test regrets or no training times.
+            UserError: the table lacks an architecture, or test regrets or training times are missing.
         """
 
     @property
     def folders(self) -> list[Path]:
-        """The folders of the run and of its searches, to tell whether two entries share one."""
+        """The folders of the run and of its searches, to detect entries that share a folder."""
         return [self.folder]
 
     @property
     def optimizer(self) -> str:
-        """Name of the optimizer; of "module:Class" only the class."""
+        """Name of the optimizer; for "module:Class", only the class."""
         return str(self.configs[0]["optimizer"]).rpartition(":")[2]
 
     @property
     def name(self) -> str:
-        """The label if none is given."""
+        """The default label."""
         return self.optimizer
 
     @property
     def facts(self) -> set[Facts]:
-        """What the regrets refer to; one element unless searches of a group differ."""
+        """Space, data set and table of the regrets; one element unless the searches of a group differ."""
         return {Facts(config["space_id"], self._dataset(config), config["table_id"]) for config in self.configs}
 
     def _dataset(self, config: Mapping[str, Any]) -> str:
-        """Return the data set of a run; the first versions recorded none and knew only CIFAR-10."""
+        """Return the data set of a run. Early versions supported only CIFAR-10 and did not record it."""
         return config.get("dataset") or "cifar10"
 
     def check_known(self, what: str, values: Floats) -> Floats:
         """Return values; raises InvalidInputError if one is NaN."""
         if np.isnan(values).any():
             raise InvalidInputError(
-                f"'{self.folder}' lacks {what}, because its table does not have them: score all runs on another table "
+                f"'{self.folder}' lacks {what}, because its table lacks them: score all runs on another table "
                 "with --table"
             )
         return values

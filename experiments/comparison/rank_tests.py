@@ -1,4 +1,4 @@
-"""Do runs of one method end with lower regrets than the runs of another? Rank tests and effect sizes of all pairs."""
+"""Rank tests and effect sizes of all pairs of methods: which method has lower regrets?"""
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -9,24 +9,24 @@ import pandas
 from nasbench1shot1.experiments.comparison.entry import Floats
 
 FEWEST = 5
-"""Smallest number of runs on each side of a test; the smallest p-value of fewer runs says little."""
+"""Minimum number of runs on each side of a test; with fewer runs, even the smallest p-value is inconclusive."""
 COLUMNS = ("moment", "first", "second", "n_first", "n_second", "u", "p", "p_holm", "a12", "effect")
 EFFECTS = ((0.71, "large"), (0.64, "medium"), (0.56, "small"), (0.0, "negligible"))
-"""Smallest A12 (or 1 − A12) of each effect (Vargha and Delaney, 2000, section 5)."""
+"""Minimum A12 (or 1 − A12) for each effect size (Vargha and Delaney, 2000, section 5)."""
 
 
 def rank_tests(samples: Mapping[str, Floats], moment: str) -> pandas.DataFrame:
     """Compare the regrets of all pairs of methods with a two-sided Mann–Whitney U test.
 
     Args:
-        samples: regrets of the runs of each method, by label. Methods with fewer than `FEWEST` runs are left out.
-        moment: when the regrets were taken, such as "end".
+        samples: regrets of the runs of each method, by label. Methods with fewer than `FEWEST` runs are omitted.
+        moment: point in time of the regrets, such as "end".
 
     Returns:
-        A row for each pair with `COLUMNS`: `u` is the U statistic of the first method, `p` the p-value, `p_holm` the
-        p-value with Holm's correction for the number of pairs. `a12` is the probability that a run of the first method
-        has a lower regret than a run of the second (ties count half; Vargha and Delaney, 2000), `effect` its size in
-        words.
+        A data frame with one row per pair and the columns `COLUMNS`. `u` is the U statistic of the first method, `p`
+        the p-value, and `p_holm` the p-value with Holm's correction for the number of pairs. `a12` is the probability
+        that a run of the first method has a lower regret than a run of the second (ties count half; Vargha and Delaney,
+        2000). `effect` is the effect size in words.
     """
     enough = {label: values for label, values in samples.items() if len(values) >= FEWEST}
     rows = [_test(moment, first, second, enough) for first, second in combinations(enough, 2)]
@@ -43,7 +43,7 @@ def _test(moment: str, first: str, second: str, samples: Mapping[str, Floats]) -
 
 
 def _mann_whitney(a: Floats, b: Floats) -> tuple[float, float]:
-    """Return U of `a` and the two-sided p-value, which is 1 if all values are equal."""
+    """Return the U statistic of `a` and the two-sided p-value; the p-value is 1 if all values are equal."""
     from scipy.stats import mannwhitneyu  # type: ignore[attr-defined]
 
     if np.ptp(np.concatenate([a, b])) == 0:
@@ -53,12 +53,12 @@ def _mann_whitney(a: Floats, b: Floats) -> tuple[float, float]:
 
 
 def effect(a12: float) -> str:
-    """Return the size of an effect in words: negligible, small, medium or large."""
+    """Return an effect size in words: negligible, small, medium or large."""
     return next(word for smallest, word in EFFECTS if max(a12, 1 - a12) >= smallest)
 
 
 def in_words(first: str, second: str, a12: float) -> str:
-    """Return what an A12 means, in a sentence without a full stop."""
+    """Return the meaning of an A12 as a sentence without a full stop."""
     better, worse, share = (first, second, a12) if a12 >= 0.5 else (second, first, 1 - a12)
     if share == 0.5:
         return f"{first} and {second} are equally likely to be better"

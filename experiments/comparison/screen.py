@@ -1,4 +1,4 @@
-"""What `nb1shot1 compare` prints: the table of final regrets and the rank tests."""
+"""The terminal output of `nb1shot1 compare`: the table of final regrets and the rank tests."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,11 +16,11 @@ from nasbench1shot1.wording import counted, percent, sayer
 
 
 def show(comparison: Comparison, files: Sequence[Path], console: Console) -> None:
-    """Print the table, the rank tests, and where the files are."""
+    """Print the table, the rank tests and the paths of the written files."""
     say = sayer(console)
     console.print(_results(comparison))
     if comparison.over == SIMULATED_TIME and comparison.results["common_mean"].isna().any():
-        say(f"–: not all searches have a result after {comparison.common_time:,.0f} s.")
+        say(f"–: some searches do not have a result after {comparison.common_time:,.0f} s.")
     if text := unfinished(comparison):
         say(text)
     if len(comparison.rank_tests):
@@ -61,7 +61,7 @@ def _number(value: float) -> str:
 
 
 def _tests(frame: pandas.DataFrame) -> Screen:
-    screen = Screen(title="Mann–Whitney U tests, two-sided, p-values with Holm's correction", title_justify="left")
+    screen = Screen(title="Two-sided Mann–Whitney U tests; p-values with Holm's correction", title_justify="left")
     for name in ("regret at", "result"):
         screen.add_column(name)
     screen.add_column("p", justify="right", no_wrap=True)
@@ -72,10 +72,10 @@ def _tests(frame: pandas.DataFrame) -> Screen:
 
 
 def _left_out(comparison: Comparison) -> str:
-    """Return in a sentence which runs have too few searches for a rank test; empty if none has."""
+    """Return a sentence about the runs with too few searches for a rank test; empty if there are none."""
     few = [
         f"{contender.label} ({counted(len(contender.repetitions), 'run')})"
         for contender in comparison.contenders
         if len(contender.repetitions) < FEWEST
     ]
-    return f"No rank test with fewer than {FEWEST} runs on a side: {', '.join(few)}." if few else ""
+    return f"Too few runs for a rank test (fewer than {FEWEST}): {', '.join(few)}." if few else ""

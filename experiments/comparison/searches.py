@@ -52,7 +52,7 @@ class SearchEntry(Entry):
         """Return the entry of a group; raises InvalidInputError if none of its searches has begun."""
         if not group.runs:
             raise InvalidInputError(
-                f"'{group.folder}' holds no search yet: resume it with search --resume, or remove it"
+                f"'{group.folder}' does not contain a search yet: resume it with search --resume or remove it"
             )
         return cls(group.folder, "group of seeds", group.runs, len(group.seeds))
 
@@ -99,20 +99,21 @@ class SearchEntry(Entry):
 
 
 def latest_results(at: Floats) -> NDArray[np.bool_]:
-    """Return for each epoch whether its result is the latest of some moment, (epochs + 1,).
+    """Return a mask of the epochs whose result is the latest one at some time, shape (epochs + 1,).
 
-    Over epochs and search time, it always is. Over simulated time, an epoch's result takes one training more than its
-    search. A later epoch that prefers an architecture with a shorter training can be known earlier, and hides it.
+    Over epochs and search time, all results are. Over simulated time, the result of an epoch is known after its search
+    time plus one training. The result of a later epoch can be known earlier if its architecture trains faster; it then
+    hides the result of the earlier epoch.
 
     Args:
-        at: the moment at which the result of each epoch is known.
+        at: the time at which the result of each epoch is known.
     """
     later = np.minimum.accumulate(at[::-1])[::-1]
     return np.append(at[:-1] < later[1:], True)
 
 
 def _final_epoch(run: Run, lines: int) -> int:
-    """Return the epoch of a search's result: the last, unless early stopping went back to an earlier one."""
+    """Return the epoch of a search's result: the last one, unless early stopping returned to an earlier epoch."""
     return int(run.summary.get("final_epoch", lines - 1)) if run.is_finished else lines - 1
 
 

@@ -1,4 +1,4 @@
-"""Black-box studies and tuning studies in a comparison; both have a simulated clock of their own."""
+"""Black-box studies and tuning studies in a comparison; each kind has its own simulated clock."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -22,7 +22,7 @@ from nasbench1shot1.wording import counted
 
 @dataclass(frozen=True, eq=False)
 class BlackBoxEntry(Entry):
-    """A black-box study; each of its searches is a repetition. Another table does not change its clock."""
+    """A black-box study. Each search is a repetition. Scoring on another table does not change its clock."""
 
     AXES = (SIMULATED_TIME,)
 
@@ -65,7 +65,7 @@ class BlackBoxEntry(Entry):
         )
 
     def _score(self, text: str, table: Table, known: dict[str, Score]) -> Score:
-        """Look up an architecture once."""
+        """Return the score of an architecture, looking up each architecture only once."""
         if text not in known:
             known[text] = score(Architecture.parse(text), table, self.study.config["dataset"])
         return known[text]
@@ -73,7 +73,7 @@ class BlackBoxEntry(Entry):
 
 @dataclass(frozen=True, eq=False)
 class TuningEntry(Entry):
-    """A tuning study: one repetition, whose clock adds the cost of all searches."""
+    """A tuning study: a single repetition whose clock sums the costs of all searches."""
 
     AXES = (SIMULATED_TIME,)
 
@@ -111,13 +111,16 @@ class TuningEntry(Entry):
         return [Repetition(at, regrets, float(at[-1]), float(regrets[-1]), float(flags.mean()), self.study.is_finished)]
 
     def _own_table(self) -> Table:
-        """Return the table of the study, which knows what is measured; raises InvalidInputError if it is not here."""
+        """Return the table of the study, needed to tell measured from predicted regrets.
+
+        Raises InvalidInputError if the table is not installed.
+        """
         recorded = self.study.config["table_id"]
         with suppress(UserError):
             table = load_table(self.study.config[SEARCH_OPTIONS].get("table"))
             if table.id == recorded:
                 return table
         raise InvalidInputError(
-            f"the table {recorded} of '{self.folder}' is not installed here, so it is not known what is measured: "
-            "score all runs on an installed table with --table"
+            f"the table {recorded} of '{self.folder}' is not installed, so it is unknown which regrets are "
+            "measured: score all runs on an installed table with --table"
         )

@@ -1,4 +1,4 @@
-"""The files of a comparison: its figure, its table and its rank tests, in a folder that is written whole."""
+"""Writing the files of a comparison: figure, table and rank tests, all in one folder or none."""
 
 from pathlib import Path
 from typing import Literal
@@ -15,19 +15,19 @@ FILES = {RESULTS, RANK_TESTS, *(f"{FIGURE}.{suffix}" for suffix in FORMATS)}
 
 
 def check_out(out: Path) -> None:
-    """Raise UserError if a folder cannot be written, or holds something other than a comparison."""
+    """Raise UserError if a folder cannot be written or contains anything other than a comparison."""
     check_writable(out)
     if out.exists() and not (out.is_dir() and all(path.name in FILES and path.is_file() for path in out.iterdir())):
-        raise InvalidInputError(f"'{out}' holds something other than a comparison: choose another --out")
+        raise InvalidInputError(f"'{out}' contains files other than a comparison: choose another --out")
 
 
 def write_comparison(comparison: Comparison, out: Path, suffix: Format = "png") -> list[Path]:
     """Write comparison.png (or .svg, .pdf), comparison.csv and rank_tests.csv into a folder; return their paths.
 
-    The folder is written whole or not at all, and replaces an earlier comparison.
+    Either all files are written or none. An earlier comparison in the folder is replaced.
 
     Raises:
-        InvalidInputError: the folder holds something else.
+        InvalidInputError: the folder contains other files.
         UserError: the folder cannot be written, or the disk is full.
     """
     check_out(out)

@@ -1,4 +1,4 @@
-"""The pictures of the figures of black-box studies."""
+"""Drawing the figures of black-box studies."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 EVERY = 100.0
-"""Simulated seconds between two moments of NATS-Bench's figure 6."""
+"""Simulated seconds between two points of figure 6 of NATS-Bench."""
 MANY = 4
-"""From this many curves on, the shaded quartiles of a panel are fainter, because they overlap."""
+"""Number of curves from which the shaded quartiles of a panel are fainter, because they overlap."""
 
 
 class Drawn(NamedTuple):
-    """The study of one curve."""
+    """A study with its panel and curve."""
 
     panel: Panel
     curve: Curve
@@ -32,14 +32,14 @@ class Drawn(NamedTuple):
 
 
 class Words(NamedTuple):
-    """The title above a picture, and the caption below it."""
+    """The title above a picture and the caption below it."""
 
     title: str
     caption: str
 
 
 def draw_regret_and_ecdf(found: Sequence[Drawn], words: Words) -> "Figure":
-    """Draw the mean test regret over simulated seconds, and beside it the ECDF of the final regrets."""
+    """Draw the mean test regret over simulated seconds (left) and the ECDF of the final regrets (right)."""
     finals = [drawn.study.final["test_regret"].to_numpy(np.float64) for drawn in found]
     floor = 0.5 * min(float(values[values > 0].min(initial=0.01)) for values in finals)
 
@@ -53,7 +53,7 @@ def draw_regret_and_ecdf(found: Sequence[Drawn], words: Words) -> "Figure":
 
 
 def draw_rows(found: Sequence[Drawn], words: Words) -> "Figure":
-    """Draw the median test regret over simulated seconds: a column for each space, a row for each of `ROWS`."""
+    """Draw the median test regret over simulated seconds, with one column per space and one row per entry of `ROWS`."""
     panels = list(dict.fromkeys(drawn.panel.key for drawn in found))
     keys = {drawn.curve.key for drawn in found}
     rows = {name: labels for name, labels in ROWS.items() if keys & set(labels)}
@@ -75,11 +75,11 @@ def draw_rows(found: Sequence[Drawn], words: Words) -> "Figure":
 
 
 def draw_sorted_accuracies(found: Sequence[Drawn], accuracies: "pandas.DataFrame", words: Words) -> "Figure":
-    """Draw the sorted accuracies of all searches, a panel for each data set.
+    """Draw the sorted accuracies of all searches, with one panel per data set.
 
     Args:
-        found: a study for each curve.
-        accuracies: columns of `final_accuracies`, and `curve`.
+        found: one study per curve.
+        accuracies: columns of `final_accuracies` and `curve`.
         words: title and caption.
     """
     names = list(dict.fromkeys(accuracies["dataset"]))
@@ -97,15 +97,15 @@ def draw_sorted_accuracies(found: Sequence[Drawn], accuracies: "pandas.DataFrame
 
 
 def accuracy_over_time(study: BlackBoxStudy) -> "pandas.DataFrame":
-    """Return the test accuracy of the incumbents every 100 simulated seconds, fractions; columns as in `over_time`."""
+    """Return the test accuracy of the incumbents (fractions) every 100 simulated seconds; columns as in `over_time`."""
     times = np.arange(EVERY, study.config["seconds"] + EVERY / 2, EVERY)
     errors = over_time(study.trajectory, times, "test_error")
-    accuracies = {"mean": "mean", "median": "median", "low": "high", "high": "low"}  # a high error: a low accuracy
+    accuracies = {"mean": "mean", "median": "median", "low": "high", "high": "low"}  # a high error is a low accuracy
     return errors.assign(**{name: 1 - errors[error] for name, error in accuracies.items()})
 
 
 def draw_accuracy_over_time(found: Sequence[Drawn], words: Words) -> "Figure":
-    """Draw the mean test accuracy of the incumbents every 100 simulated seconds, a panel for each data set."""
+    """Draw the mean test accuracy of the incumbents every 100 simulated seconds, with one panel per data set."""
     panels = {drawn.panel.key: drawn.panel.title for drawn in found}
     colours = dict(zip(_labels(found), COLOURS, strict=False))
 
@@ -131,7 +131,7 @@ def _colours(found: Sequence[Drawn]) -> list[str]:
 
 
 def _canvas(rows: int, columns: int, words: Words, draw: Callable[[Any], None], labels: dict[str, str]) -> "Figure":
-    """Return a figure with panels, drawn by `draw`; below them, a legend of `labels`, if any, coloured as `COLOURS`."""
+    """Return a figure with panels drawn by `draw` and, below them, a legend of `labels` in the order of `COLOURS`."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure, FigureBase
     from matplotlib.lines import Line2D
@@ -141,7 +141,7 @@ def _canvas(rows: int, columns: int, words: Words, draw: Callable[[Any], None], 
     above: FigureBase = canvas
     lines = [Line2D([], [], color=color, label=label) for label, color in zip(labels.values(), COLOURS, strict=False)]
     if lines:
-        parts = canvas.add_gridspec(2, 1, height_ratios=(8 * rows, 1))  # the legend needs a row of its own
+        parts = canvas.add_gridspec(2, 1, height_ratios=(8 * rows, 1))  # the legend needs a separate row
         above, below = canvas.add_subfigure(parts[0]), canvas.add_subfigure(parts[1])
         below.legend(handles=lines, loc="center", ncols=min(len(lines), 5), frameon=False, fontsize=8)
     draw(above.subplots(rows, columns, squeeze=False))

@@ -1,4 +1,4 @@
-"""Figures of black-box optimizers as `reproduce` uses them: their studies and results."""
+"""Figures of black-box optimizers for `reproduce`: their studies and results."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -29,15 +29,15 @@ from nasbench1shot1.registry import search_space
 from nasbench1shot1.tables.table import Table, load_table
 
 OF_TRAININGS = frozenset({"images", "preset", "device", "threads", "precision", "compile"})
-"""Options of `reproduce` that do not apply, because nothing is trained."""
+"""Options of `reproduce` that do not apply, because these figures do not train networks."""
 
 
 @dataclass(frozen=True)
 class BlackBoxFigure(ReproducedFigure):
-    """A figure of black-box studies; a `figure.ReproducedFigure`.
+    """A figure of black-box studies, as a `figure.ReproducedFigure`.
 
     Attributes:
-        name: "nas101-figure7", …
+        name: name of the figure, such as "nas101-figure7".
         plan: the figure.
         only: patterns of the selected panels and curves.
     """
@@ -59,7 +59,7 @@ class BlackBoxFigure(ReproducedFigure):
 
     @property
     def title(self) -> str:
-        """Return what the figure compares."""
+        """Return the subject of the figure."""
         return self.plan.title
 
     def size(self, scale: str) -> str:
@@ -73,31 +73,35 @@ class BlackBoxFigure(ReproducedFigure):
         """Return one job per panel and curve."""
         check_seeds(seeds)
         if seeds is not None and len(seeds) > 1:
-            raise InvalidInputError(f"{self.name} takes one seed, because every study has many searches: give one")
+            raise InvalidInputError(
+                f"{self.name} takes a single seed, because each study has many searches: give one seed"
+            )
         if scale not in self.plan.scales:
             raise unknown_name("scale", scale, self.plan.scales)
         own = self.plan.scales[scale]
         pairs = self._chosen(self._panels(own, given.get("space")))
         if not pairs:
             has = ", ".join(panel.key for panel in own.panels)
-            raise InvalidInputError(f"--only {','.join(self.only)} selects nothing at the {scale} scale: it has {has}")
+            raise InvalidInputError(
+                f"--only {','.join(self.only)} selects nothing at the {scale} scale: choose among {has}"
+            )
         seed = {"seed": seeds[0] if seeds else 0}
         wanted = [{**own.options, **panel.options, **curve.options, **given, **seed} for panel, curve in pairs]
         resolved = zip(pairs, call(resolved_studies, wanted), strict=True)
         return [study_job(panel.key, curve.key, out, found, self._advice(found)) for (panel, curve), found in resolved]
 
     def table(self, jobs: Sequence[FigureJob], given: Options) -> Table:
-        """Return the table of the studies, in which searches found their architectures."""
+        """Return the table on which the studies searched."""
         return load_table(jobs[0].options["table"])
 
     def results(self, jobs: Sequence[FigureJob], table: Table) -> BlackBoxResults | None:
-        """Return what the finished studies show; None if none is finished."""
+        """Return the results of the finished studies, or None if no study is finished."""
         found = [self._drawn(job) for job in jobs if job.is_finished]
         unfinished = [f"{job.panel}/{job.curve}" for job in jobs if not job.is_finished]
         return RESULTS[self.name](self.plan, found, unfinished, table) if found else None
 
     def _panels(self, scale: BlackBoxScale, space: str | None) -> tuple[Panel, ...]:
-        """Return the panels of a scale, or of another space."""
+        """Return the panels of a scale, or a single panel of the given space."""
         if space is None:
             return scale.panels
         if not self.plan.takes_space:
@@ -105,7 +109,7 @@ class BlackBoxFigure(ReproducedFigure):
         return (space_panel(search_space(space).name, scale.panels[0].curves),)
 
     def _chosen(self, panels: Sequence[Panel]) -> list[tuple[Panel, Curve]]:
-        """Return the selected panels and curves; without a selection, the figure's usual curves."""
+        """Return the selected panels and curves. Default: the figure's default curves."""
         only = self.only or self.plan.usual
         return [(panel, curve) for panel, curve in _pairs(panels) if not only or fits(panel.key, curve.key, only)]
 
@@ -113,7 +117,7 @@ class BlackBoxFigure(ReproducedFigure):
         return self.plan.needs_official.get(options["space"], "give a table that covers it with --table")
 
     def _drawn(self, job: FigureJob) -> Drawn:
-        """Return a finished job as a curve; a space of the user's has a panel of its own."""
+        """Return the curve of a finished job. A space given by the user has a separate panel."""
         panels = [panel for scale in self.plan.scales.values() for panel in scale.panels]
         curves = {curve.key: curve for panel in panels for curve in panel.curves}
         known = {panel.key: panel for panel in panels}

@@ -1,4 +1,4 @@
-"""The figures of black-box optimizers, as data: NAS-Bench-101's 7 and 8, NAS-Bench-201's 6 and NATS-Bench's 6."""
+"""Figures of black-box optimizers, as data: 7 and 8 of NAS-Bench-101, 6 of NAS-Bench-201 and 6 of NATS-Bench."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -27,16 +27,16 @@ LABELS = {
     "hyperband": "Hyperband",
     "bohb": "BOHB",
 }
-"""Names of optimizers in legends; others have their own name."""
+"""Names of optimizers in legends; other optimizers keep their registered names."""
 OPTIMIZERS = tuple(
     Curve(name, LABELS.get(name, name), {"optimizer": name}) for name in BUILT_IN["black_box_optimizers"]
 )
-"""A curve for each registered optimizer, with its defaults."""
+"""One curve per built-in optimizer, with its defaults."""
 MULTI_TRIAL = ("random", "regularized-evolution", "reinforce", "bohb")
-"""The methods of NAS-Bench-201 and NATS-Bench that train each architecture on its own."""
+"""The methods of NAS-Bench-201 and NATS-Bench that train each architecture separately."""
 MUTATION_RATES = (0.5, 1.0, 2.0, 4.0)
 TOURNAMENTS = (2, 5, 25, 50)
-"""Tournament sizes besides the default, 10. NAS-Bench-101 does not print the values of its figure 8."""
+"""Tournament sizes in addition to the default, 10. NAS-Bench-101 does not report the values of its figure 8."""
 _RATES = tuple(
     Curve(
         f"mutation-rate-{rate:g}",
@@ -63,15 +63,15 @@ ROWS: Mapping[str, Mapping[str, str]] = {
         )
     },
 }
-"""The rows of NAS-Bench-101's figure 8: labels by the keys of their curves. Two rows share the default evolution."""
+"""The rows of figure 8 of NAS-Bench-101: labels by curve. Two rows share regularized evolution with its defaults."""
 
 
 @dataclass(frozen=True)
 class BlackBoxScale:
-    """The extent of a figure of black-box studies at a scale.
+    """The studies of a figure at one scale.
 
     Attributes:
-        panels: spaces, or data sets of a space, that are searched.
+        panels: the searched spaces, or the searched data sets of a space.
         options: options of all studies.
     """
 
@@ -84,12 +84,13 @@ class BlackBoxPlan:
     """A figure of black-box studies.
 
     Attributes:
-        paper, number: where the figure is from.
-        title: what it compares.
-        scales: its extents by the name of the scale.
-        usual: curves that are drawn if none are selected; all if empty.
-        needs_official: spaces that only an official table covers, each with what to do without that table.
-        takes_space: whether another space may be given.
+        paper: the paper of the figure.
+        number: number of the figure in the paper.
+        title: subject of the figure.
+        scales: the studies at each scale, by name.
+        usual: curves drawn by default; all curves if empty.
+        needs_official: spaces that only an official table covers, each with advice for users without this table.
+        takes_space: whether --space applies.
     """
 
     paper: str
@@ -160,5 +161,5 @@ BLACK_BOX_FIGURES = {
         usual=MULTI_TRIAL,
     ),
 }
-"""All figures of black-box studies, by name. full: the paper's number of searches and simulated seconds; quick: a part
-that needs no official table."""
+"""All figures of black-box studies, by name. full: the number of searches and simulated seconds of the paper; quick:
+fewer searches that do not need an official table."""

@@ -1,4 +1,4 @@
-"""The black-box studies of a figure: one job per curve, each with its own folder."""
+"""The black-box studies of a figure: one job per curve, each in a separate folder."""
 
 import time
 from collections.abc import Sequence
@@ -18,14 +18,14 @@ SEARCH = "nasbench1shot1.black_box_search.studying:black_box"
 
 @dataclass(frozen=True, kw_only=True)
 class StudyOfFigure(FigureJob):
-    """A black-box study of a figure, named, for example, "s1/random/seed-0".
+    """A black-box study of a figure, with a name such as "s1/random/seed-0".
 
     Attributes:
-        advice: what to do if the table does not cover the space.
+        advice: advice in the error message if the table does not cover the space.
     """
 
     NOUNS, UNIT, VERB = ("study", "studies"), "search", "searched"
-    FREE: ClassVar[tuple[str, ...]] = ()  # the table decides what a search finds
+    FREE: ClassVar[tuple[str, ...]] = ()  # the results depend on the table
 
     advice: str
 
@@ -45,7 +45,7 @@ class StudyOfFigure(FigureJob):
         return Repeats(black_box_options(self.options), load_table(self.options["table"]))
 
     def seconds_per_unit(self) -> float:
-        """Return the seconds of a search on this machine."""
+        """Return the wall-clock seconds of one search on this machine."""
         repeats = self.repeats
         repeats.line(0)  # opens the table's columns
         started = time.perf_counter()
@@ -72,8 +72,8 @@ def resolved_studies(options: Sequence[Options]) -> list[dict[str, Any]]:
     """Return the options of several studies with all defaults filled in for the current machine.
 
     Raises:
-        InvalidInputError: an unknown option or a value out of range.
-        OutOfDomainError: a data set or budget that the table does not have.
+        InvalidInputError: an option is unknown or a value is out of range.
+        OutOfDomainError: the table lacks the data set or budget.
     """
     found = map(black_box_options, options)
     return [for_table(each, load_table(each.common.table)).as_dict() for each in found]

@@ -1,4 +1,4 @@
-"""What the black-box studies of a figure show: frames for CSV files, a picture, and a table on the screen."""
+"""The results of a figure's black-box studies: data frames for CSV files, a picture and a table on the screen."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BlackBoxResults(FigureResults):
-    """The finished studies of a figure; a `figure.FigureResults`.
+    """The results of the finished studies of a figure, as a `figure.FigureResults`.
 
     Attributes:
         plan: the figure.
@@ -49,16 +49,16 @@ class BlackBoxResults(FigureResults):
     table: Table
 
     STATISTIC: ClassVar[str]
-    """The first line of the caption: what is drawn."""
+    """The first line of the caption, which describes the curves."""
     SHOWN: ClassVar[str] = "final test regret"
-    """What the screen shows of every study."""
+    """The quantity of every study that is printed on the screen."""
 
     @abstractmethod
     def draw(self) -> "Figure":
         """Return the picture."""
 
     def show(self, console: "Console") -> None:
-        """Print what the searches of every curve found."""
+        """Print the results of the searches of each curve."""
         from rich.table import Table as Screen
 
         screen = Screen("panel", "curve", "searches", self.SHOWN, "median")
@@ -69,7 +69,7 @@ class BlackBoxResults(FigureResults):
         console.print(screen)
 
     def shown(self, study: BlackBoxStudy) -> "pandas.Series[float]":
-        """Return the values of `SHOWN` of all searches, fractions."""
+        """Return the values of `SHOWN` for all searches, as fractions."""
         return study.final["test_regret"]
 
     @property
@@ -77,7 +77,7 @@ class BlackBoxResults(FigureResults):
         """The title and the caption of the picture."""
         lines = [self.STATISTIC, caption([drawn.study for drawn in self.found])]
         if self.unfinished:
-            lines.insert(1, f"not finished yet: {', '.join(self.unfinished)}")
+            lines.insert(1, f"unfinished: {', '.join(self.unfinished)}")
         return Words("\n".join(self._title()), "\n".join(lines))
 
     def _title(self) -> list[str]:
@@ -93,7 +93,7 @@ class BlackBoxResults(FigureResults):
 
 
 def _stacked(found: Sequence[Drawn], frame_of: Callable[[BlackBoxStudy], pandas.DataFrame]) -> pandas.DataFrame:
-    """Return the frames of all studies below each other, with the columns panel and curve in front."""
+    """Return the concatenated frames of all studies, with the additional first columns panel and curve."""
     frames = {(panel.key, curve.key): frame_of(study) for panel, curve, study in found}
     return pandas.concat(frames, names=["panel", "curve"]).reset_index(level=["panel", "curve"]).reset_index(drop=True)
 
@@ -109,9 +109,11 @@ def _extent(options: Mapping[str, Any]) -> str:
 
 
 class RegretAndECDF(BlackBoxResults):
-    """NAS-Bench-101's figure 7: mean test regret over simulated seconds, and the ECDF of the final regrets."""
+    """Figure 7 of NAS-Bench-101: mean test regret over simulated seconds, and the ECDF of the final regrets."""
 
-    STATISTIC = "left: mean, 25 % to 75 % of the searches shaded; right: regrets of zero lie at the left edge"
+    STATISTIC = (
+        "left: mean over searches, 25 % to 75 % quantiles shaded; right: regrets of zero are drawn at the left edge"
+    )
 
     def as_table(self) -> pandas.DataFrame:
         """Return the left panel's values: panel, curve, then the columns of `anytime.over_time`."""
@@ -128,9 +130,9 @@ class RegretAndECDF(BlackBoxResults):
 
 
 class MiniAgainstFull(BlackBoxResults):
-    """NAS-Bench-101's figure 8: evolution's variants on a small and a large space."""
+    """Figure 8 of NAS-Bench-101: variants of evolution on a small and a large space."""
 
-    STATISTIC = "median, 25 % to 75 % of the searches shaded; mutation rate: expected number of changed choices"
+    STATISTIC = "median over searches, 25 % to 75 % quantiles shaded; mutation rate: expected number of changed choices"
 
     def as_table(self) -> pandas.DataFrame:
         """Return the drawn values: panel, curve, then the columns of `anytime.over_time`."""
@@ -142,11 +144,11 @@ class MiniAgainstFull(BlackBoxResults):
 
 
 class SortedRuns(BlackBoxResults):
-    """NAS-Bench-201's figure 6: the sorted final accuracies of all searches on three data sets."""
+    """Figure 6 of NAS-Bench-201: the sorted final accuracies of all searches on three data sets."""
 
     STATISTIC = (
-        "searched on CIFAR-10's validation images with 12-epoch trainings; accuracies of the found architectures after "
-        "200 epochs;\nsolid: validation, where the table has it for all of them; dashed: test"
+        "searches use CIFAR-10 validation accuracies after 12 epochs; shown: accuracies of the final incumbents after "
+        "200 epochs;\nsolid: validation, if the table has it for all of them; dashed: test"
     )
 
     @cached_property
@@ -159,7 +161,7 @@ class SortedRuns(BlackBoxResults):
         return self.accuracies
 
     def further_tables(self) -> Mapping[str, pandas.DataFrame]:
-        """Return mean and standard deviation beside NAS-Bench-201's table 5."""
+        """Return mean and standard deviation beside table 5 of NAS-Bench-201."""
         return {"table5": beside_published(self.accuracies)}
 
     def draw(self) -> "Figure":
@@ -167,7 +169,7 @@ class SortedRuns(BlackBoxResults):
         return draw_sorted_accuracies(self.found, self.accuracies, self.words)
 
     def show(self, console: "Console") -> None:
-        """Print mean and standard deviation of every curve beside NAS-Bench-201's table 5."""
+        """Print mean and standard deviation of each curve beside table 5 of NAS-Bench-201."""
         from rich.table import Table as Screen
 
         screen = Screen("curve", "data set", "split", "accuracy [%]", "published")
@@ -183,11 +185,11 @@ def _in_words(mean: float, spread: float) -> str:
 
 
 class AccuracyOverTime(BlackBoxResults):
-    """NATS-Bench's figure 6: the mean test accuracy of the incumbents over simulated seconds, per data set."""
+    """Figure 6 of NATS-Bench: mean test accuracy of the incumbents over simulated seconds, per data set."""
 
     STATISTIC = (
-        "mean over the searches every 100 simulated seconds, from the moment at which all have an incumbent; each "
-        "panel is searched on its own data set"
+        "mean over searches every 100 simulated seconds, once all searches have an incumbent; each panel is searched "
+        "on its own data set"
     )
     SHOWN = "final test accuracy"
 
@@ -210,4 +212,4 @@ RESULTS: Mapping[str, type[BlackBoxResults]] = {
     "nas201-figure6": SortedRuns,
     "nats-figure6": AccuracyOverTime,
 }
-"""What each figure of `black_box_figures` shows."""
+"""The class of results of each figure of `black_box_figures`."""

@@ -1,1 +1,1 @@
-"""Black-box search on a table: a simulated clock, repeated searches, and their record."""
+"""Black-box search on a table: simulated clock, repeated searches and their record."""

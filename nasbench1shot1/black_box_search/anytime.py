@@ -1,4 +1,4 @@
-"""Incumbents at given moments of the simulated clock, for all searches of a study."""
+"""Incumbents of all searches of a study at given times of the simulated clock."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,13 +13,13 @@ Floats = NDArray[np.float64]
 
 
 def at_times(trajectory: "pandas.DataFrame", times: Any, column: str = "test_regret") -> Floats:
-    """Return a column of the incumbents at T moments, (searches, T); NaN before the first training of a search ends.
+    """Return a column of the incumbents at T times, shape (searches, T); NaN before a search's first training ends.
 
     Args:
-        trajectory: rows of incumbents with the columns repeat, simulated_seconds and `column`, in order of time within
+        trajectory: rows of incumbents with the columns repeat, simulated_seconds and `column`, sorted by time within
             each repeat.
         times: T simulated seconds, ascending.
-        column: what to return, such as "test_regret" or "test_error".
+        column: the column to return, such as "test_regret" or "test_error".
     """
     moments, searches = np.asarray(times, np.float64), trajectory.groupby("repeat", sort=True)
     return np.stack([_steps(rows, moments, column) for _, rows in searches])
@@ -31,13 +31,13 @@ def _steps(rows: "pandas.DataFrame", times: Floats, column: str) -> Floats:
 
 
 def over_time(trajectory: "pandas.DataFrame", times: Any, column: str = "test_regret") -> "pandas.DataFrame":
-    """Return statistics of the incumbents over the searches, a row for each moment at which all have an incumbent.
+    """Return statistics of the incumbents over all searches, one row per time at which every search has an incumbent.
 
     Args:
         trajectory, times, column: as in `at_times`.
 
     Returns:
-        Columns seconds, mean, median, low and high (25 % and 75 % quantiles).
+        A data frame with the columns seconds, mean, median, low and high (25 % and 75 % quantiles).
     """
     import pandas
 
@@ -51,14 +51,14 @@ def over_time(trajectory: "pandas.DataFrame", times: Any, column: str = "test_re
 
 
 def time_grid(trajectories: Sequence["pandas.DataFrame"], last: float | None = None, points: int = 300) -> Floats:
-    """Return moments, evenly spaced on a logarithmic axis, from the first incumbent of any search to the last moment.
+    """Return times, evenly spaced on a logarithmic axis, from the first incumbent of any search to the last time.
 
-    A grid cannot begin at zero: an incumbent that cost nothing is left out.
+    A logarithmic grid cannot start at zero, so incumbents without cost are ignored.
 
     Args:
         trajectories: rows of incumbents.
-        last: the last moment in simulated seconds. Default: the last incumbent's.
-        points: number of moments.
+        last: the last time in simulated seconds. Default: the time of the last incumbent.
+        points: number of times.
     """
     seconds = np.concatenate([rows["simulated_seconds"].to_numpy(np.float64) for rows in trajectories])
     first, end = float(seconds[seconds > 0].min(initial=last or seconds.max() or 1.0)), float(last or seconds.max())

@@ -7,12 +7,12 @@ from typing import Annotated, Any
 from nasbench1shot1.runs.options import Range
 
 FACTS: dict[str, type] = {"space_id": str, "table_id": str}
-"""Fields of config.json besides the options, with their types: the data of the study."""
+"""Fields of config.json that identify the data of a study, with their types."""
 FAMILY_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     "nasbench101": {"seconds": 1e7},  # NAS-Bench-101, section 5
     "nasbench201": {"seconds": 12_000.0, "epochs": 12},  # NAS-Bench-201, section 4 and appendix B
 }
-"""Defaults of the options below on the spaces of a family (`SearchSpace.family`). On others, a limit must be given."""
+"""Defaults of common options for families of spaces (`SearchSpace.family`). Other families need an explicit limit."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,21 +27,21 @@ class BlackBoxConfig:
     repeats: Annotated[int, Range(1, 10**6)] = 500
     """Number of independent searches."""
     seed: Annotated[int, Range(0)] = 0
-    """Random seed of the study; search r draws from the seeds (seed, r)."""
+    """Random seed of the study. Search r is seeded with (seed, r)."""
     seconds: Annotated[float | None, Range(above=0)] = None
-    """Simulated seconds of a search; a training that ends later does not count. Default: 1e7 (nb201: 12,000), or no
-    limit if --evaluations is given."""
+    """Time limit of a search in simulated seconds; trainings that end later do not count. Default: 1e7 (nb201: 12,000),
+    or no limit if --evaluations is given."""
     evaluations: Annotated[int | None, Range(1)] = None
-    """Number of trainings of a search (NAS-Bench-1Shot1: 280). Default: no limit."""
+    """Maximum number of trainings per search (NAS-Bench-1Shot1: 280). Default: no limit."""
     epochs: Annotated[int | None, Range(1)] = None
-    """Budget of methods that use a single one, in epochs. Default: the table's full budget (nb201: 12)."""
+    """Training epochs of methods with a single budget. Default: the table's full budget (nb201: 12)."""
     dataset: str | None = None
     """Data set of the search, if the table has several: cifar10, cifar100 or ImageNet16-120. Default: the first."""
     deduplicate: bool = False
-    """Train a cell only once per budget: asking again returns the same result and costs nothing."""
+    """Train a cell only once per budget: repeated queries return the first result at no cost."""
     simulated_workers: Annotated[int, Range(1, 10**6)] = 1
-    """Number of trainings that run at the same time on the simulated clock."""
+    """Number of trainings that run in parallel on the simulated clock."""
     decision_seconds: Annotated[float, Range(0)] = 0.0
-    """Simulated seconds that every decision of the optimizer takes, in addition to the training."""
+    """Cost of each decision of the optimizer in simulated seconds, in addition to the training."""
     table: str | None = None
     """Folder or name of the table. Default: $NB1SHOT1_TABLE, or else embedded (nb201: nb201)."""

@@ -1,4 +1,4 @@
-"""The anytime plot of black-box studies: test regret of the incumbent over simulated seconds, on logarithmic axes."""
+"""The anytime plot of black-box studies: incumbent test regret over simulated seconds, on logarithmic axes."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 Statistic = Literal["mean", "median"]
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999", "#7f5fa8", "#8c6d31")
-"""Okabe and Ito's colours, extended for figures with many methods."""
+"""The colour palette of Okabe and Ito, extended for figures with many methods."""
 
 
 def regret_over_time(studies: Sequence[BlackBoxStudy], labels: Sequence[str] | None = None) -> "Figure":
-    """Return a figure with the mean test regret of each study, and the quartiles of its searches shaded.
+    """Return a figure with the mean test regret of each study; the range between the quartiles is shaded.
 
     Args:
-        studies: at least one; each has recorded searches.
-        labels: a label for each study. Default: the names of the optimizers.
+        studies: at least one study; each must have recorded searches.
+        labels: one label per study. Default: the names of the optimizers.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -49,8 +49,8 @@ def draw_anytime(
 ) -> "Axes":
     """Draw a study's test regret in percent over simulated seconds; the 25 % and 75 % quantiles are shaded.
 
-    A moment is drawn once every search has an incumbent. Regrets of zero lie on the lower edge. `shade` is the opacity
-    of the area between the quantiles.
+    The curve starts when every search has an incumbent. Regrets of zero are drawn at the lower edge. `shade` is the
+    opacity of the area between the quantiles.
 
     Returns:
         The axes.
@@ -69,7 +69,7 @@ def regrets_over_time(study: BlackBoxStudy) -> "pandas.DataFrame":
 
 
 def _floor(values: Any) -> float:
-    """Return what stands for zero on a logarithmic axis: a quarter of the smallest positive value."""
+    """Return the value drawn instead of zero on a logarithmic axis: a quarter of the smallest positive value."""
     return 0.25 * float(values[values > 0].min(initial=1.0))
 
 
@@ -92,7 +92,7 @@ def _colours(number: int) -> list[str]:
 
 
 def caption(studies: Sequence[BlackBoxStudy]) -> str:
-    """Return the text below a figure: tables, and how many of the final test errors are measured."""
+    """Return the text below a figure: the tables, and how many of the final test errors are measured."""
     lines = [line for study in studies for line in study.lines]
     measured = sum(line["test_measured"] for line in lines)
     tables = ", ".join(dict.fromkeys(study.config["table_id"] for study in studies))

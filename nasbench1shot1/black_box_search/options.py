@@ -1,4 +1,4 @@
-"""The options of a black-box study in two typed records: common options, and options of its optimizer."""
+"""The options of a black-box study in two typed records: common options and the optimizer's own options."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 RESERVED = frozenset(
     {"out", "resume", "workers", "scheduler", "allow_module", "console", "help", "named", "kind", COMMON, OWN, *FACTS}
 )
-"""Names that no option of an optimizer can have: `nb.black_box`, the command line or config.json use them otherwise."""
+"""Names that an optimizer's own options must not have; `nb.black_box`, the command line or config.json use them."""
 METHODS = Methods("black_box_optimizers", black_box_optimizer, BlackBoxConfig, RESERVED)
 """All black-box optimizers."""
 
@@ -33,7 +33,7 @@ class BlackBoxOptions(RunOptions):
 
     Attributes:
         common: the options that all studies share.
-        own: the options of the optimizer.
+        own: the optimizer's own options.
         method: the class of the optimizer.
     """
 
@@ -42,11 +42,11 @@ class BlackBoxOptions(RunOptions):
 
 
 def black_box_options(given: Mapping[str, Any]) -> BlackBoxOptions:
-    """Return the two records for named options; options that are missing or None take their defaults.
+    """Return the two records of options for given names and values. Missing options and None take the defaults.
 
     Raises:
-        InvalidInputError: an option is unknown or belongs to another optimizer, a value has a wrong type or is out of
-            range, or nothing limits a search.
+        InvalidInputError: an option is unknown or belongs to another optimizer, a value has the wrong type or is out of
+            range, or neither seconds nor evaluations limits the search.
     """
     method = black_box_optimizer(given.get("optimizer") or BlackBoxConfig.optimizer)
     check_method(method)
@@ -64,8 +64,8 @@ def recorded_study(recorded: Mapping[str, Any], where: Path) -> BlackBoxOptions:
     """Read the options of a recorded study.
 
     Args:
-        recorded: all options by name, flat.
-        where: the file, for messages.
+        recorded: all options in one flat dictionary, keyed by name.
+        where: path of the file, for error messages.
 
     Raises:
         DamagedFileError: an option is missing or damaged.
@@ -78,12 +78,12 @@ def recorded_study(recorded: Mapping[str, Any], where: Path) -> BlackBoxOptions:
 
 
 def own_defaults(method: "type[BlackBoxOptimizer]", space: "SearchSpace") -> dict[str, Any]:
-    """Return the defaults of a method's own options that differ on a space."""
+    """Return the defaults of own options that a method declares for a space or its family."""
     return {**method.family_defaults.get(space.family, {}), **method.space_defaults.get(space.name, {})}
 
 
 def help_defaults(method: "type[BlackBoxOptimizer]", name: str) -> "tuple[BlackBoxConfig, Hyperparameters]":
-    """Return the defaults of an optimizer on the default space, for help."""
+    """Return an optimizer's defaults on the default space, as shown by --help."""
     check_method(method)
     options = black_box_options({"optimizer": name})
     return replace(options.common, table=None, seconds=None), options.own
@@ -95,7 +95,7 @@ def check_method(method: "type[BlackBoxOptimizer]") -> None:
 
 
 def _usual(space: "SearchSpace", given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the defaults of common options on a space; a limit of evaluations replaces the limit of seconds."""
+    """Return the defaults of common options on a space; without a time limit if evaluations are limited."""
     usual = dict(FAMILY_DEFAULTS.get(space.family, {}))
     if given.get("evaluations") is not None:
         usual.pop("seconds", None)
@@ -105,7 +105,7 @@ def _usual(space: "SearchSpace", given: Mapping[str, Any]) -> dict[str, Any]:
 def _resolved(config: BlackBoxConfig) -> BlackBoxConfig:
     check_ranges(config)
     if config.seconds is None and config.evaluations is None:
-        raise InvalidInputError(f"nothing limits a search on {config.space}: give --seconds or --evaluations")
+        raise InvalidInputError(f"a search on {config.space} has no limit: give --seconds or --evaluations")
     return replace(config, table=as_recorded(config.table or search_space(config.space).table))
 
 

@@ -1,8 +1,8 @@
-"""The searches of a study in processes of their own: parts of consecutive searches, merged in order.
+"""Parallel execution of a study: separate processes run parts of consecutive searches, which are merged in order.
 
-Every search depends only on the study's options and its own number, so that the merged record equals the record of a
-single process. Until its lines have been moved into the study, a part lies in the study's folder, for example
-`parts/00050-25` for 25 searches from number 50.
+Each search depends only on the study's options and its own number, so the merged record equals the record of a single
+process. Until a part is merged, it has its own folder in the study's folder. For example, `parts/00050-25` holds 25
+searches from number 50.
 """
 
 import math
@@ -29,7 +29,7 @@ from nasbench1shot1.runs.writer import RunWriter
 from nasbench1shot1.tables.table import load_table
 
 SEARCHES = 125
-"""Largest number of searches of a part. A process needs a second to start, and the record only grows by whole parts."""
+"""Maximum number of searches in a part. A process takes a second to start, and only whole parts are merged."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class Places:
     """Where the searches of a study run.
 
     Attributes:
-        workers: number of processes on this machine. Default: this process alone.
-        scheduler: address of a dask scheduler, whose workers search instead.
+        workers: number of processes on this machine. Default: only this process.
+        scheduler: address of a dask scheduler whose workers run the searches instead.
     """
 
     workers: int | None = None
@@ -51,18 +51,18 @@ class Places:
 
 
 class Progress(Protocol):
-    """Is told how many searches have ended."""
+    """Receives the number of finished searches."""
 
     def recorded(self, searches: int) -> None:
-        """Called with the number of searches that have ended, in the study or in a part."""
+        """Receive the number of finished searches, merged or still in parts."""
 
 
 def run_parts(
     options: BlackBoxOptions, writer: RunWriter[BlackBoxStudy], last: int, places: Places, progress: Progress
 ) -> None:
-    """Compute the searches from the writer's next one to `last`, and append their lines in order.
+    """Run all searches that are not recorded yet, up to but excluding `last`, and append their lines in order.
 
-    Raises UserError if a part fails; all lines before its first missing one are recorded.
+    Raises UserError if a part fails. All lines before the first missing line are recorded.
     """
     with _workers(places) as workers:
         spans = divided(begun_parts(writer.folder), writer.recorded, last, workers.count)
@@ -73,7 +73,9 @@ def run_parts(
     if failures:
         name, sentence = next(iter(failures.items()))
         begun = writer.recorded or any(read_lines(job.folder / METRICS) for job in jobs)
-        advice = f"correct that, and {f'continue with --resume {writer.folder}' if begun else 'begin again'}"
+        advice = (
+            f"fix the cause, then {f'continue with --resume {writer.folder}' if begun else 'start the study again'}"
+        )
         raise UserError(f"{name} failed ({sentence}): {advice}")
     shutil.rmtree(writer.folder / PARTS, ignore_errors=True)
 
@@ -85,22 +87,24 @@ def _workers(places: Places) -> AbstractContextManager[Workers]:
 
 
 def begun_parts(study: Path) -> list[tuple[int, int]]:
-    """Return the first search and the number of searches of every part in a study's folder, ascending."""
+    """Return the first search and the number of searches of each part in a study's folder, in ascending order."""
     names = [re.fullmatch(r"(\d+)-(\d+)", path.name) for path in (study / PARTS).glob("*-*") if is_started(path)]
     return sorted((int(name[1]), int(name[2])) for name in names if name)
 
 
 def divided(begun: Sequence[tuple[int, int]], recorded: int, last: int, workers: int) -> list[tuple[int, int]]:
-    """Divide the searches from number `recorded` to before `last` into parts; those that have begun are kept.
+    """Divide the searches `recorded` to `last` - 1 into parts, keeping the parts that have begun.
 
-    New parts have at most `SEARCHES` searches, and each of the workers gets equally many.
+    New parts have at most `SEARCHES` searches and are distributed evenly over the workers.
 
     Args:
-        begun: first search and number of searches of each part that has begun, ascending, of whatever size.
-        recorded, last, workers: numbers.
+        begun: first search and number of searches of each part that has begun, of any size, in ascending order.
+        recorded: number of recorded searches.
+        last: number of searches of the study.
+        workers: number of workers.
 
     Returns:
-        First search and number of searches of each part, ascending.
+        First search and number of searches of each part, in ascending order.
     """
     rounds = math.ceil((last - recorded) / (workers * SEARCHES))
     size = math.ceil((last - recorded) / (workers * max(rounds, 1)))
@@ -130,16 +134,16 @@ class _Merging(Watcher[Job]):
         self._writer, self._jobs, self._progress = writer, list(jobs), progress
 
     def tick(self, waiting: Sequence[Job]) -> None:
-        """Show the number of searches that have ended."""
+        """Report the number of finished searches."""
         open_lines = sum(_lines_in(job.folder / METRICS) for job in self._jobs)
         self._progress.recorded(self._writer.recorded + open_lines)
 
     def finished(self, job: Job) -> None:
-        """Merge what can be merged."""
+        """Merge all parts that can be merged."""
         self.merge()
 
     def merge(self) -> None:
-        """Move all lines that follow the study's last one."""
+        """Append the lines of finished parts that directly follow the last recorded search."""
         while self._jobs and self._jobs[0].is_finished:
             job = self._jobs.pop(0)
             recorded = self._writer.recorded
@@ -148,7 +152,7 @@ class _Merging(Watcher[Job]):
 
 
 def _lines_in(path: Path) -> int:
-    """Return the number of lines of a file, 0 if it does not exist."""
+    """Return the number of lines of a file; 0 if it does not exist."""
     try:
         return path.read_bytes().count(b"\n")
     except FileNotFoundError:
@@ -158,15 +162,16 @@ def _lines_in(path: Path) -> int:
 def run_part(
     *, out: Path | None = None, resume: Path | None = None, study: str = "", first: int = 0, count: int = 0, **_: Any
 ) -> None:
-    """Compute a part in this process: a new one in `out`, or the rest of the one in `resume`.
+    """Run a part in this process: a new part in `out`, or the remaining searches of the part in `resume`.
 
     Args:
         out: folder of a new part.
-        resume: folder of a stopped part; the other arguments are not needed.
+        resume: folder of a stopped part; the other arguments are then ignored.
         study: folder of the study.
-        first, count: numbers of the first search, and of searches.
+        first: number of the first search.
+        count: number of searches.
 
-    Raises UserError as `Repeats.line` does.
+    Raises UserError under the conditions of `Repeats.line`.
     """
     if out is not None:
         options = BlackBoxStudy.open(study)

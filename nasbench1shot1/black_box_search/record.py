@@ -1,4 +1,4 @@
-"""The record of a black-box study: a line for every search, with its incumbents over simulated time."""
+"""The record of a black-box study: one line per search, with its incumbents over simulated time."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ FINAL = ("repeat", "architecture", "validation_error", "test_error", "test_regre
 FINAL_COUNTS = ("evaluations", "simulated_seconds")
 FIGURE = "regret.png"
 PART_FACTS: dict[str, type] = {**FACTS, "first": int, "count": int}
-"""Facts of a part: the facts of its study, the number of its first search, and how many searches it has."""
+"""Fields of config.json that identify a part: the fields of its study, its first search and its number of searches."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class BlackBoxStudy(RunRecord):
 
     Attributes:
         folder: the folder of the study.
-        config: all resolved options, and facts about the data.
+        config: all resolved options, and the identities of space and table.
     """
 
     KIND, COMMAND, FIELDS, OPTIONS, FACTS = "black-box study", "blackbox", FIELDS, BlackBoxConfig, FACTS
@@ -59,7 +59,7 @@ class BlackBoxStudy(RunRecord):
 
     @classmethod
     def fault(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
-        """Return a sentence if the searches are not consecutive, or an incumbent is malformed; otherwise None."""
+        """Return a description of the first fault of the lines, or None if they are well-formed and consecutive."""
         for before, line in zip([None, *lines], lines, strict=False):
             if before is not None and line["repeat"] != before["repeat"] + 1:
                 return "the numbers of its searches are not consecutive"
@@ -70,16 +70,16 @@ class BlackBoxStudy(RunRecord):
         return None
 
     def are_complete(self, lines: Sequence[Mapping[str, Any]]) -> bool:
-        """Return whether there is a line for every search."""
+        """Return whether every search has a line."""
         return bool(len(lines) == self.config["repeats"])
 
     @cached_property
     def final(self) -> "pandas.DataFrame":
-        """Return a frame with a row per search: its last incumbent, and how long it searched.
+        """Return a data frame with one row per search: the final incumbent and the length of the search.
 
         Columns: repeat, architecture, validation_error (of the training that made it the incumbent), test_error,
-        test_regret and valid_regret (after the full training, mean over repeats), test_measured, evaluations,
-        simulated_seconds. A table with several data sets adds `test_error/NAME` and `test_regret/NAME` of the others.
+        test_regret and valid_regret (after full training, mean over repeats), test_measured, evaluations,
+        simulated_seconds. Each other data set NAME of the table adds `test_error/NAME` and `test_regret/NAME`.
         """
         frame = self.metrics[[*FINAL, *FINAL_COUNTS]].copy()
         others = self.lines[0]["other_datasets"] if self.lines else {}
@@ -91,7 +91,7 @@ class BlackBoxStudy(RunRecord):
 
     @cached_property
     def trajectory(self) -> "pandas.DataFrame":
-        """Return a frame with a row per incumbent of every search; columns are repeat and `INCUMBENT`."""
+        """Return a data frame with one row per incumbent of each search; columns repeat and keys of `INCUMBENT`."""
         import pandas
 
         rows = [(line["repeat"], *entry) for line in self.lines for entry in line["incumbents"]]
@@ -102,13 +102,13 @@ class BlackBoxStudy(RunRecord):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StudyPart(BlackBoxStudy):
-    """Some consecutive searches of a study, computed by a process of their own and then moved into the study."""
+    """Consecutive searches of a study that a separate process runs; they are then merged into the study."""
 
     KIND = "part of a black-box study"
     FACTS = PART_FACTS
 
     def are_complete(self, lines: Sequence[Mapping[str, Any]]) -> bool:
-        """Return whether there is a line for every search of the part."""
+        """Return whether every search of the part has a line."""
         return bool(len(lines) == self.config["count"])
 
 
@@ -118,7 +118,7 @@ def _is_incumbent(entry: Any) -> bool:
 
 
 def _are_scores(line: Mapping[str, Any]) -> bool:
-    """Return whether all values of a line's other data sets are numbers, or null."""
+    """Return whether all values of a line's other data sets are numbers or null."""
     return all(
         isinstance(values, dict)
         and tuple(values) == ELSEWHERE

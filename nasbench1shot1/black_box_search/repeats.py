@@ -1,4 +1,4 @@
-"""One search of a study: from its number to the line that records it."""
+"""The searches of a study: each is run by its number and recorded as one line."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -37,7 +37,7 @@ class Repeats:
 
     @cached_property
     def limits(self) -> Limits:
-        """When each search ends."""
+        """The limits of each search."""
         config = self.options.common
         ends = {name: value for name in ("seconds", "evaluations") if (value := getattr(config, name)) is not None}
         return Limits(workers=config.simulated_workers, decision_seconds=config.decision_seconds, **ends)
@@ -47,10 +47,10 @@ class Repeats:
         return {}
 
     def line(self, repeat: int) -> dict[str, Any]:
-        """Search, and return what metrics.jsonl records of the search with a number.
+        """Run the search with a given number and return its line of metrics.jsonl.
 
         Raises:
-            UserError: no training ends in time, or the table lacks a value.
+            UserError: no training ends within the time limit, or the table lacks a value.
         """
         found = self.search(repeat)
         if not found.incumbents:
@@ -75,13 +75,13 @@ class Repeats:
         """Return the error for a search in which no training ended."""
         if not found.begun:
             name = self.options.method.__name__
-            return InvalidInputError(f"{name}.ask() returned None before any training: let it return a Query")
+            return InvalidInputError(f"{name}.ask() returned None before any training: return a Query")
         return InvalidInputError(
             f"no training of search {repeat} ended within {self.limits.seconds:g} simulated seconds: increase --seconds"
         )
 
     def search(self, repeat: int) -> Searched:
-        """Run the search with a number; its optimizer and its table draw from generators of their own."""
+        """Run the search with a given number. Its optimizer and its table use separate random generators."""
         config = self.options.common
         streams = np.random.SeedSequence((config.seed, repeat)).spawn(2)
         own, drawn = (np.random.default_rng(stream) for stream in streams)
@@ -90,18 +90,18 @@ class Repeats:
         return simulate(method, trainings, self.limits)
 
     def method(self, rng: np.random.Generator) -> BlackBoxOptimizer:
-        """Return the optimizer of a search; raises UserError where it lacks a package, or refuses space or budgets."""
+        """Return a search's optimizer. Raises UserError if it lacks a package or refuses the space or budgets."""
         return self.options.method(self.space, self.options.own, self.epochs, self.table.epochs, rng)
 
     @property
     def epochs(self) -> int:
-        """The budget of methods that use a single one."""
+        """The training epochs of methods with a single budget."""
         return self.options.common.epochs or self.table.full_budget
 
     def score(self, arch: Architecture) -> Score:
-        """Return the table's values of an architecture after the full training; each is looked up once.
+        """Return the table's values of an architecture after full training; results are cached.
 
-        Raises InvalidInputError for an architecture that is not in the space: a table finds it by its network alone.
+        Raises InvalidInputError for an architecture outside the space. The table itself identifies only the network.
         """
         if (text := str(arch)) not in self._scores:
             self.space.index(arch)
@@ -126,7 +126,7 @@ PROBES = 20
 
 
 def check_covers(table: Table, space: SearchSpace, advice: str) -> None:
-    """Raise InvalidInputError if the table lacks architectures of the space; `advice` says what to do then."""
+    """Raise InvalidInputError, whose message ends with `advice`, if the table lacks architectures of the space."""
     rng = np.random.default_rng(0)
     try:
         for _ in range(PROBES):
@@ -136,9 +136,9 @@ def check_covers(table: Table, space: SearchSpace, advice: str) -> None:
 
 
 def for_table(options: BlackBoxOptions, table: Table) -> BlackBoxOptions:
-    """Return the options with the data set that the table searches on by default.
+    """Return the options with the data set filled in; the default is the table's first data set.
 
-    Raises OutOfDomainError if the table does not have the budget or the data set of the options.
+    Raises OutOfDomainError if the table lacks the budget or the data set of the options.
     """
     config = options.common
     if config.dataset not in (None, *(found := [objective.dataset for objective in table.objectives])):
@@ -146,5 +146,5 @@ def for_table(options: BlackBoxOptions, table: Table) -> BlackBoxOptions:
             f"the table {table.id} has no values for searches on {config.dataset}: choose {', '.join(found)}"
         )
     if config.epochs is not None:
-        table.fidelity(config.epochs)  # raises for a budget that it does not have
+        table.fidelity(config.epochs)  # raises OutOfDomainError for a missing budget
     return replace(options, common=replace(config, dataset=table.objective(config.dataset).dataset))

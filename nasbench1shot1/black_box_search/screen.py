@@ -1,4 +1,4 @@
-"""What a black-box study prints before, during and after its searches."""
+"""The terminal output of a black-box study: before, during and after its searches."""
 
 from types import TracebackType
 
@@ -13,7 +13,7 @@ from nasbench1shot1.wording import counted, percent, sayer
 
 
 class StudyProgress:
-    """A bar of finished searches with the time left; a context manager. Without a terminal it prints nothing."""
+    """A progress bar of finished searches, as a context manager. Without a terminal, it prints nothing."""
 
     def __init__(self, done: int, searches: int, console: Console) -> None:
         columns = (TextColumn("searches"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeElapsedColumn())
@@ -31,31 +31,31 @@ class StudyProgress:
         self._bar.stop()
 
     def recorded(self, searches: int) -> None:
-        """Move the bar to a number of finished searches."""
+        """Set the number of finished searches."""
         self._bar.update(self._task, completed=searches)
 
 
 def announce(repeats: Repeats, writer: RunWriter[BlackBoxStudy], console: Console | None) -> Console:
-    """Print what is about to run; return the console."""
+    """Print the settings of the study and return the console."""
     console = console or Console()
     say, config = sayer(console), repeats.options.common
-    say(f"{config.optimizer} on {repeats.space.id}, seed {config.seed}, into {writer.folder}")
+    say(f"{config.optimizer} on {repeats.space.id}, seed {config.seed}; folder: {writer.folder}")
     ends = [f"{config.seconds:,.0f} simulated seconds"] if config.seconds is not None else []
     ends += [counted(config.evaluations, "training")] if config.evaluations is not None else []
     say(f"{counted(config.repeats, 'search')} of {' or '.join(ends)} each")
     say(f"Table {repeats.table.id}, data set {config.dataset}, {counted(repeats.epochs, 'epoch')} per training")
     if repeats.table.fidelity():
-        say("Its values are estimates, test accuracy predicted; papers need official data.")
+        say("This table contains estimates, and test accuracies are predicted: use official data for publications.")
     if writer.recorded:
-        say(f"{writer.recorded} of them are recorded already.")
+        say(f"{counted(writer.recorded, 'search')} already recorded")
     return console
 
 
 def conclude(study: BlackBoxStudy, console: Console) -> None:
-    """Print the test regret over all searches, and where the picture is."""
+    """Print the test regret over all searches and the path of the picture."""
     say, regrets = sayer(console), statistics_of([line["test_regret"] for line in study.lines])
     if regrets is None:
-        say("The table lacks test regrets of final incumbents, so there is no picture.")
+        say("The table lacks test regrets of final incumbents, so no picture was drawn.")
         return
     predicted = "" if all(line["test_measured"] for line in study.lines) else " (predicted)"
     spread = f"{percent(regrets['mean'])} ± {percent(regrets['std'])}, median {percent(regrets['median'])}"

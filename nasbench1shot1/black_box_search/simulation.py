@@ -1,7 +1,7 @@
-"""The simulated clock: trainings that a table answers at once take the time that they would have taken.
+"""The simulated clock: a table answers immediately, and the clock advances by the recorded training time.
 
 The protocol follows NAS-Bench-101 (Ying et al. 2019, section 5): a query costs its training time, and the incumbent
-is the architecture with the lowest validation error so far, whatever its budget. No real time enters.
+is the architecture with the lowest validation error so far, at any budget. Wall-clock time does not count.
 """
 
 import math
@@ -15,15 +15,15 @@ from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer, Query
 from nasbench1shot1.errors import InvalidInputError
 
 FREE_IN_A_ROW = 10_000
-"""Evaluations without cost, one after another, after which a search ends: it only asks for what it has paid already."""
+"""Consecutive trainings without cost after which a search ends, because it only repeats paid queries."""
 
 
 class Trained(NamedTuple):
     """The result of a training.
 
     Attributes:
-        validation_error: a fraction.
-        seconds: the cost.
+        validation_error: the validation error as a fraction.
+        seconds: the cost in simulated seconds.
     """
 
     validation_error: float
@@ -31,13 +31,13 @@ class Trained(NamedTuple):
 
 
 class Incumbent(NamedTuple):
-    """The best architecture from a moment on.
+    """An architecture that became the best one so far.
 
     Attributes:
-        seconds: the moment on the simulated clock.
-        evaluations: number of trainings that had ended by then.
+        seconds: simulated time at which it became the incumbent.
+        evaluations: number of trainings that had ended by this time.
         architecture: the architecture.
-        validation_error: the error that made it the incumbent, a fraction.
+        validation_error: the validation error that made it the incumbent, as a fraction.
     """
 
     seconds: float
@@ -48,13 +48,13 @@ class Incumbent(NamedTuple):
 
 @dataclass(frozen=True)
 class Limits:
-    """When a search ends, and how its trainings run.
+    """The limits of a search, and the cost model of its trainings.
 
     Attributes:
-        seconds: end of the simulated clock.
-        evaluations: number of trainings.
-        workers: trainings that run at the same time.
-        decision_seconds: simulated time of each decision.
+        seconds: time limit in simulated seconds.
+        evaluations: maximum number of trainings.
+        workers: number of trainings that run in parallel on the simulated clock.
+        decision_seconds: cost of each decision in simulated seconds.
     """
 
     seconds: float = math.inf
@@ -65,13 +65,13 @@ class Limits:
 
 @dataclass(frozen=True)
 class Searched:
-    """One search.
+    """The result of one search.
 
     Attributes:
-        incumbents: in order of time; empty if no training ended in time.
+        incumbents: all incumbents in order of time; empty if no training ended in time.
         evaluations: number of trainings that ended in time.
-        seconds: end of the last of them on the simulated clock.
-        begun: number of trainings that began, in time or not.
+        seconds: simulated time at which the last of these trainings ended.
+        begun: number of trainings that began, whether or not they ended in time.
     """
 
     incumbents: tuple[Incumbent, ...]
@@ -81,14 +81,14 @@ class Searched:
 
 
 def simulate(method: BlackBoxOptimizer, train: Callable[[Query, float], Trained], limits: Limits) -> Searched:
-    """Search until a limit is reached, or until the method has nothing to ask for.
+    """Search until a limit is reached or the method does not request another training.
 
-    Trainings that end at the same moment are told in the order in which they began.
+    Trainings that end at the same time are reported in the order in which they began.
 
     Raises:
-        InvalidInputError: the method asked for something that cannot be trained.
+        InvalidInputError: the method returned an invalid query.
     """
-    running: list[tuple[float, int, Query, Trained]] = []  # a heap by end
+    running: list[tuple[float, int, Query, Trained]] = []  # a heap, ordered by end
     incumbents: list[Incumbent] = []
     now, begun, ended, free = 0.0, 0, 0, 0
     lowest, workers, decision = math.inf, limits.workers, limits.decision_seconds
@@ -110,12 +110,12 @@ def simulate(method: BlackBoxOptimizer, train: Callable[[Query, float], Trained]
 
 
 def _checked(query: Query, method: BlackBoxOptimizer) -> Query:
-    """Return the query; raises InvalidInputError for anything else, or for a budget that there is not."""
+    """Return the query. Raises InvalidInputError if it is not a query or its budget is unknown."""
     if isinstance(query, Query) and isinstance(query.architecture, Architecture) and query.epochs in method.budgets:
         return query
     name, budgets = type(method).__name__, ", ".join(map(str, method.budgets))
     if isinstance(query, Query) and not isinstance(query.architecture, Architecture):
-        raise InvalidInputError(f"{name} asked to train {query.architecture!r}: let it ask for an nb.Architecture")
+        raise InvalidInputError(f"{name} asked to train {query.architecture!r}: query an nb.Architecture instead")
     if isinstance(query, Query):
-        raise InvalidInputError(f"{name} asked for {query.epochs} epochs: let it ask for one of {budgets}")
-    raise InvalidInputError(f"{name}.ask() returned {query!r}: let it return a Query or None")
+        raise InvalidInputError(f"{name} asked for {query.epochs} epochs: query one of {budgets}")
+    raise InvalidInputError(f"{name}.ask() returned {query!r}: return a Query or None")

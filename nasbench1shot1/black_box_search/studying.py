@@ -1,4 +1,4 @@
-"""Black-box studies, from named options to a finished record: a new study, or one that is resumed."""
+"""Running black-box studies, new or resumed, from options to a finished record."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -40,29 +40,29 @@ def black_box(
     console: "Console | None" = None,
     **options: Any,
 ) -> BlackBoxStudy:
-    """Search a table with a black-box optimizer, many times, on a simulated clock; or resume a stopped study.
+    """Repeat a black-box search on a table with a simulated clock, or resume a stopped study.
 
     Args:
-        optimizer: its name, its class, or "module:Class". Default: "regularized-evolution".
-        out: folder of the study, which must not exist. Default: `runs/blackbox-<optimizer>-<space>-<seed>`.
+        optimizer: name of the optimizer, its class, or "module:Class". Default: "regularized-evolution".
+        out: folder of the new study; it must not exist. Default: `runs/blackbox-<optimizer>-<space>-<seed>`.
         resume: folder of a stopped study. Cannot be combined with `out`; only `repeats` may increase.
-        workers: number of processes that search at the same time. Default: 1, in this process. The record does not
-            depend on it.
-        scheduler: address of a dask scheduler, whose workers search instead (docs/jobs.md).
-        allow_module: on resuming, a module that may be imported because the study's config.json names it.
-        console: a rich console for the progress; a new one if not given. `Console(quiet=True)` is silent.
-        options: the fields of `black_box_search.config.BlackBoxConfig`: space="s1", seconds=1e7, repeats=500, …, and
+        workers: number of parallel worker processes. Default: 1, which searches in this process. Results do not depend
+            on the number of workers.
+        scheduler: address of a dask scheduler whose workers run the searches instead (docs/jobs.md).
+        allow_module: module that `resume` may import because the study's config.json names it.
+        console: rich console for progress output. Default: a new console. `Console(quiet=True)` is silent.
+        options: fields of `black_box_search.config.BlackBoxConfig`, such as space="s1", seconds=1e7 or repeats=500, and
             of the optimizer's `Hyperparameters`.
 
     Returns:
-        The finished study; `.final` has a row per search, `.trajectory` a row per incumbent.
+        The finished study. `.final` has one row per search, `.trajectory` one row per incumbent.
 
     Raises:
-        UserError: an unknown name or option, a value out of range, an existing folder, a table that lacks a value, or
-            a full disk. Recorded searches are kept.
-        RunStoppedError: Ctrl-C; it names the folder to resume.
+        UserError: a name or option is unknown, a value is out of range, the folder exists, the table lacks a value, or
+            the disk is full. Recorded searches are kept.
+        RunStoppedError: Ctrl-C stopped the study; the message names the folder to resume.
     """
-    if isinstance(optimizer, type):  # also a notebook's: found again under module and name
+    if isinstance(optimizer, type):  # found again by module and name, also in a notebook
         optimizer = f"{optimizer.__module__}:{optimizer.__qualname__}"
     given = options if optimizer is None else {"optimizer": optimizer, **options}
     check_range("workers", workers, 1)
@@ -108,7 +108,7 @@ def _resume(
     given = {name: value for name, value in given.items() if value is not None}
     with existing_run(folder, RunWriter[BlackBoxStudy], BlackBoxStudy) as writer:
         study = BlackBoxStudy.open(folder)
-        recorded, _ = study.config, study.lines  # raises for a finished study that was changed afterwards
+        recorded, _ = study.config, study.lines  # raises if a finished study was changed afterwards
         options = _kept(folder, recorded, given, allow_module)
         _check_places(options, places)
         repeats = _repeats(options)
@@ -121,8 +121,8 @@ def _resume(
 def _kept(
     folder: Path, recorded: Mapping[str, Any], given: Mapping[str, Any], allow_module: str | None
 ) -> BlackBoxOptions:
-    """Return the recorded options, with more repeats if given; other given options must equal the recorded ones."""
-    if given.get("optimizer") != recorded["optimizer"]:  # naming it is a permission, too
+    """Return the recorded options, with `repeats` increased if given; other options must equal the recorded ones."""
+    if given.get("optimizer") != recorded["optimizer"]:  # giving the optimizer also permits its import
         check_at_hand("black_box_optimizers", "optimizer", recorded["optimizer"], folder / CONFIG, allow_module)
     check_at_hand("search_spaces", "space", recorded["space"], folder / CONFIG, allow_module)
     if "optimizer" in given:  # the other options depend on it
@@ -137,7 +137,7 @@ def _repeats(options: BlackBoxOptions) -> Repeats:
     table = load_table(options.common.table)
     repeats = Repeats(for_table(options, table), table)
     check_covers(table, repeats.space, f"choose --table {repeats.space.table or 'with the official data'}")
-    repeats.method(np.random.default_rng(0))  # what it refuses is said before the study begins
+    repeats.method(np.random.default_rng(0))  # raises before the study begins if the optimizer refuses it
     return repeats
 
 
@@ -158,7 +158,7 @@ def _finish(
             for repeat in range(first, last):
                 writer.append_line(repeats.line(repeat))
                 progress.recorded(repeat + 1)
-        else:  # also what other processes have left
+        else:  # also finishes parts that other processes left
             run_parts(repeats.options, writer, last, places, progress)
     study = BlackBoxStudy.open(writer.folder)
     summary = summarise(study.config, BlackBoxStudy.read_lines(writer.folder))

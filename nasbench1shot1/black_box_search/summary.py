@@ -8,7 +8,7 @@ FROM_CONFIG = ("optimizer", "space", "seed", "repeats", "seconds", "evaluations"
 
 
 def summarise(config: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the summary of a study's lines: statistics over its searches; fractions and seconds."""
+    """Return statistics over the searches of a study. Errors and regrets are fractions, times are seconds."""
     return {
         **{name: config[name] for name in FROM_CONFIG},
         "test_regret": statistics_of([line["test_regret"] for line in lines]),
@@ -21,7 +21,7 @@ def summarise(config: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> 
 
 
 def statistics_of(values: Sequence[float | None]) -> dict[str, float] | None:
-    """Return mean, standard deviation (n - 1; 0 for one value), median, minimum and maximum; None if one is unknown."""
+    """Return mean, standard deviation (n - 1; 0 for one value), median, minimum and maximum; None if one is None."""
     known = [value for value in values if value is not None]
     if len(known) < len(values) or not known:
         return None

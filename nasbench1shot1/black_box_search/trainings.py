@@ -1,4 +1,4 @@
-"""Trainings that a table answers: a random repeat's validation error, and its cost in seconds."""
+"""Simulated trainings: a table answers with the validation error of a random repeat and its cost in seconds."""
 
 import numpy as np
 
@@ -12,16 +12,16 @@ from nasbench1shot1.tables.table import Table
 class TableTrainings:
     """Answers queries from a table.
 
-    The cost is the training time of the drawn repeat, and where the table has it, the time of one evaluation on the
-    validation images, as in NAS-Bench-201's searches.
+    The cost is the training time of the drawn repeat. If the table has evaluation times, the cost also includes one
+    evaluation on the validation images, as in NAS-Bench-201's searches.
 
     Args:
-        space: the space of the architectures; others are refused.
-        table: where errors and times are from.
-        dataset: one of the table's objectives by its data set; None for the first.
-        rng: draws the repeats.
-        deduplicate: whether a row is trained only once per budget. Asking again then costs nothing, or, with several
-            simulated workers, the time until the first training ends.
+        space: the search space; architectures outside it are refused.
+        table: the table with errors and times.
+        dataset: data set of the table's objective; None for the first objective.
+        rng: random generator that draws the repeats.
+        deduplicate: whether to train a row only once per budget. A repeated query is free; with several simulated
+            workers, it costs the time until the first training ends.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class TableTrainings:
 
         Args:
             query: the training.
-            now: when it begins, in simulated seconds.
+            now: start of the training in simulated seconds.
 
         Raises:
             OutOfDomainError: the table lacks the architecture, or its validation error or time at this budget.
@@ -73,6 +73,6 @@ class TableTrainings:
                 return Trained(1 - accuracy, seconds + (evaluations / epochs if evaluations == evaluations else 0.0))
             repeats = [other for other in repeats if other != repeat]
         raise OutOfDomainError(
-            f"the table {self._table.id} has no validation accuracy with a training time for '{query.architecture}' at "
-            f"{epochs} epochs: choose another budget or table"
+            f"the table {self._table.id} lacks a validation accuracy with a training time for '{query.architecture}' "
+            f"at {epochs} epochs: choose another budget or table"
         )

@@ -1,1 +1,1 @@
-"""Pictures of cells: their graphs, where the parts lie, and the drawing on matplotlib's axes."""
+"""Pictures of cells: graphs, layout and drawing with matplotlib."""

@@ -1,4 +1,4 @@
-"""On which side of a column of vertices each edge runs, so that few edges cross."""
+"""Layout of edges on the two sides of a column of vertices, with few crossings."""
 
 from collections.abc import Iterable, Mapping
 
@@ -8,10 +8,11 @@ STRAIGHT, RIGHT, LEFT = 0, 1, -1
 
 
 def sides(edges: Iterable[Edge]) -> dict[Edge, int]:
-    """Return the side of every edge (source, target) between vertices that lie below each other in their order.
+    """Return the side of every edge (source, target) between vertices in one column, ordered from top to bottom.
 
-    Edges between neighbours are straight. Short edges come first. Each takes the side on which it crosses fewer of the
-    edges before it; of equal sides, the one with fewer edges, or the right one.
+    Edges between adjacent vertices are straight. The other edges are placed in order of length. Each takes the side on
+    which it crosses fewer edges already placed. If both sides are equal, it takes the side with fewer edges; if these
+    are equal, too, the right side.
     """
     found: dict[Edge, int] = {}
     for edge in sorted(edges, key=lambda edge: (edge[1] - edge[0], edge)):
@@ -20,7 +21,7 @@ def sides(edges: Iterable[Edge]) -> dict[Edge, int]:
 
 
 def _better_side(edge: Edge, found: Mapping[Edge, int]) -> int:
-    there = {side: [other for other, of_other in found.items() if of_other == side] for side in (RIGHT, LEFT)}
+    there = {side: [other for other, other_side in found.items() if other_side == side] for side in (RIGHT, LEFT)}
     return min(there, key=lambda side: (sum(_cross(edge, other) for other in there[side]), len(there[side])))
 
 

@@ -1,4 +1,4 @@
-"""Drawing a cell on matplotlib's axes."""
+"""Drawing a cell on matplotlib axes."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 HALF_WIDTH, HALF_HEIGHT = 1.05, 0.22
 BULGE = 0.32
-"""How far an arc goes to the side, relative to its length."""
+"""Sideways extent of an arc, relative to its length."""
 TEXT_MARGIN = 0.85
-"""Room for the labels of edges on both sides."""
+"""Width of the space for edge labels on each side."""
 COLOURS = {
     "input": "#dddddd",
     "output": "#dddddd",
@@ -37,13 +37,14 @@ def draw_cell(
     parameters: Mapping[str, Any] | None = None,
     title: str | None = None,
 ) -> "Axes":
-    """Draw a cell from its input, at the top, to its output. Loose ends are pale.
+    """Draw a cell with its input at the top and its output at the bottom. Loose ends are pale.
 
     Args:
-        x: an architecture of s1, s2, s3, nb101, nb101-mini or nb201, its text, or a cell of NAS-Bench-101.
-        ax: axes to draw on. Default: the axes of a new figure, which pyplot does not know.
-        parameters: raw architecture parameters Λ, for every key of the space's `mixing_shapes()`. With them, all edges
-            are drawn, with their softmax weights as widths; edges that the architecture does not have are grey.
+        x: an architecture of s1, s2, s3, nb101, nb101-mini or nb201, the text of an architecture, or a cell of
+            NAS-Bench-101.
+        ax: axes to draw on. Default: the axes of a new figure that is not registered with pyplot.
+        parameters: raw architecture parameters Λ for every key of the space's `mixing_shapes()`. If given, all
+            candidate edges are drawn with their softmax weights as widths; edges that the architecture lacks are grey.
         title: title of the axes. Default: none.
 
     Returns:
@@ -59,7 +60,7 @@ def draw_cell(
     else:
         found = Architecture.parse(x) if isinstance(x, str) else x
         if not isinstance(found, Architecture):
-            raise InvalidInputError("a cell has no architecture parameters: give an architecture, or no parameters")
+            raise InvalidInputError("a cell has no architecture parameters: give an architecture or omit parameters=")
         graph = relaxed_graph(found, parameters)
     axes = ax if ax is not None else _new_axes(graph)
     _draw_edges(axes, graph)
@@ -87,9 +88,9 @@ def _draw_edges(axes: "Axes", graph: "networkx.DiGraph[int]") -> None:
 
 
 def _ends(source: float, target: float, side: int) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return where an edge begins and ends: at the sides of its vertices, or below and above them.
+    """Return the start and end points of an edge: at the sides of its vertices, or below and above them.
 
-    `source` and `target` are how far the vertices lie below the input.
+    `source` and `target` are the distances of the vertices from the input.
     """
     if side:
         return (side * HALF_WIDTH, -source), (side * HALF_WIDTH, -target)
@@ -100,8 +101,8 @@ def _draw_vertices(axes: "Axes", graph: "networkx.DiGraph[int]") -> None:
     from matplotlib.patches import FancyBboxPatch
 
     distance = _distance(graph)
-    for vertex, of_vertex in graph.nodes.items():
-        label, live = of_vertex["label"], of_vertex["live"]
+    for vertex, attributes in graph.nodes.items():
+        label, live = attributes["label"], attributes["live"]
         fill = COLOURS.get(" ".join(label.split()[:2]), "white")
         corner, size = (-HALF_WIDTH, -vertex * distance - HALF_HEIGHT), (2 * HALF_WIDTH, 2 * HALF_HEIGHT)
         edge = "#444444" if live else "#c4c4c4"
@@ -132,7 +133,7 @@ def _frame(axes: "Axes", graph: "networkx.DiGraph[int]") -> None:
 
 
 def _distance(graph: "networkx.DiGraph[int]") -> float:
-    """Return the distance of two vertices; labels of edges need room."""
+    """Return the distance between adjacent vertices; edge labels need more space."""
     return 1.5 if _has_labels(graph) else 1.0
 
 

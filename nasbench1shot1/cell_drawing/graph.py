@@ -1,7 +1,8 @@
 """The graph of a cell as it is drawn.
 
-Vertices have two attributes: `label`, the text, and `live`, whether they lie on a path from the input to the output.
-Edges have three: `label`; `chosen`, whether the architecture has the edge; and `weight`, a mixing weight from 0 to 1.
+Vertices have two attributes: `label` is the displayed text, and `live` tells whether the vertex lies on a path from
+input to output. Edges have three attributes: `label` is the displayed text, `chosen` tells whether the architecture has
+the edge, and `weight` is a mixing weight from 0 to 1.
 """
 
 from collections.abc import Iterable
@@ -26,20 +27,20 @@ LABELS = {
     "skip_connect": "skip",
     "none": "zeroize",
 }
-"""Texts of operations in pictures; other operations have their own name."""
+"""Displayed names of operations; other operations keep their own names."""
 ZEROIZE = EDGE_OPERATIONS.index("none")
 
 
 def cell_graph(x: "Architecture | Cell | str") -> "networkx.DiGraph[int]":
-    """Return the graph of a cell; vertices are numbered in topological order, 0 is the input, the last one the output.
+    """Return the graph of a cell. Vertices are in topological order: vertex 0 is the input, the last one the output.
 
-    An architecture of a space of cells keeps its loose ends. Zeroized edges of NAS-Bench-201 are left out.
+    Loose ends are kept. Zeroized edges of NAS-Bench-201 are omitted.
 
     Args:
-        x: an architecture, its text, or a cell of NAS-Bench-101.
+        x: an architecture, the text of an architecture, or a cell of NAS-Bench-101.
 
     Raises:
-        InvalidInputError: the text is not an architecture, or this form of architecture cannot be drawn.
+        InvalidInputError: the text is not an architecture, or architectures of this type cannot be drawn.
     """
     found = Architecture.parse(x) if isinstance(x, str) else x
     if isinstance(found, Cell):
@@ -48,7 +49,7 @@ def cell_graph(x: "Architecture | Cell | str") -> "networkx.DiGraph[int]":
         return _graph([LABELS.get(op, op) for op in found.ops], edges)
     if isinstance(found, CellArchitecture):
         labels = ["input", *(LABELS[OPERATIONS[operation]] for operation in found.operations), "output"]
-        pairs = [(parent, node, "") for node, of_node in enumerate(found.parents, start=1) for parent in of_node]
+        pairs = [(parent, node, "") for node, parents in enumerate(found.parents, start=1) for parent in parents]
         return _graph(labels, pairs)
     if isinstance(found, EdgeArchitecture):
         chosen = [
@@ -58,12 +59,12 @@ def cell_graph(x: "Architecture | Cell | str") -> "networkx.DiGraph[int]":
         ]
         return _graph(["input", *map(str, range(1, N_NODES - 1)), "output"], chosen)
     raise InvalidInputError(
-        f"{x!r} cannot be drawn: give an architecture of s1, s2, s3, nb101 or nb201, its text, or a cell"
+        f"{x!r} cannot be drawn: give an architecture of s1, s2, s3, nb101 or nb201, the text of one, or a cell"
     )
 
 
 def is_drawable(arch: Architecture) -> bool:
-    """Return whether `cell_graph` knows the form of an architecture."""
+    """Return whether `cell_graph` supports the type of an architecture."""
     return isinstance(arch, CellArchitecture | EdgeArchitecture)
 
 

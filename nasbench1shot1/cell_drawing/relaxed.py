@@ -1,4 +1,4 @@
-"""The graph of a cell during a search: every edge that could be chosen, with its mixing weight."""
+"""The graph of a cell during a search: all candidate edges with their mixing weights."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -20,16 +20,16 @@ Parameters = Mapping[str, NDArray[Any]]
 
 
 def relaxed_graph(arch: Architecture, parameters: Parameters) -> "networkx.DiGraph[int]":
-    """Return `cell_graph`, and the edges that were not chosen; weights are softmaxes of the parameters.
+    """Return the graph of `cell_graph` with all candidate edges; weights are softmaxes of the parameters.
 
-    The weight of a chosen operation is part of its label.
+    The label of a chosen operation includes its weight.
 
     Args:
-        arch: the architecture that the parameters give.
-        parameters: raw architecture parameters Λ, for every key of the space's `mixing_shapes()`.
+        arch: the architecture that the parameters select.
+        parameters: raw architecture parameters Λ for every key of the space's `mixing_shapes()`.
 
     Raises:
-        InvalidInputError: this form of architecture cannot be drawn.
+        InvalidInputError: architectures of this type cannot be drawn.
     """
     graph, mixed = cell_graph(arch), {key: _softmax(values) for key, values in parameters.items()}
     if isinstance(arch, CellArchitecture):

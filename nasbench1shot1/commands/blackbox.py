@@ -15,10 +15,10 @@ Own = TypeVar("Own")
 
 @dataclass(frozen=True, kw_only=True)
 class BlackBox(Generic[Own]):
-    """Search a table with a black-box optimizer, many times, on a simulated clock.
+    """Repeat a black-box search on a table with a simulated clock.
 
-    Every training costs the time that the table has for it; the result is the test regret of the incumbent over
-    simulated time. This help shows the options of the optimizer that --optimizer selects. See docs/black_box.md.
+    Each training costs the training time recorded in the table. The result is the test regret of the incumbent over
+    simulated time. This help shows the options of the optimizer selected with --optimizer. See docs/black_box.md.
     """
 
     common: tyro.conf.OmitArgPrefixes[BlackBoxConfig]
@@ -28,16 +28,16 @@ class BlackBox(Generic[Own]):
     out: Path | None = None
     """Folder of the new study; it must not exist. Default: runs/blackbox-OPTIMIZER-SPACE-SEED."""
     resume: Path | None = None
-    """Folder of a stopped study to resume. Given options must equal the recorded ones; only --repeats may increase."""
+    """Folder of a stopped study to resume. Other options must equal the recorded ones; only --repeats may increase."""
     workers: int | None = None
-    """Number of processes that search at the same time; the record does not depend on it. Default: 1."""
+    """Number of parallel worker processes; the results do not depend on it. Default: 1."""
     scheduler: str | None = None
-    """Address of a dask scheduler, whose workers search instead (docs/jobs.md)."""
+    """Address of a dask scheduler whose workers run the searches instead (docs/jobs.md)."""
     allow_module: str | None = None
     """Module that --resume may import because the study's config.json names it. Importing a module runs its code."""
 
     named: tyro.conf.Suppress[frozenset[str]] = frozenset()
-    """Names of the given options, set by `cli`; on resuming, their values are compared with the recorded ones."""
+    """Names of the given options, set by `cli`. On resuming, their values are compared with the recorded values."""
 
     @classmethod
     def for_flags(cls, flags: Mapping[str, str]) -> tuple[Any, Self]:
@@ -55,7 +55,7 @@ class BlackBox(Generic[Own]):
         return cls[method.Hyperparameters], cls(common=common, own=own)  # type: ignore[index, arg-type]
 
     def run(self) -> None:
-        """Search."""
+        """Run or resume the study."""
         from nasbench1shot1.black_box_search.studying import black_box
 
         options = {**vars(self.common), **vars(self.own)}

@@ -11,8 +11,8 @@ import tyro
 class Compare:
     """Compare runs in one figure, with a table and rank tests.
 
-    Runs are searches, groups of seeds (search --seeds), black-box studies and tuning studies, finished or not, on one
-    search space, data set and table. See docs/compare.md.
+    Runs can be searches, groups of seeds (search --seeds), black-box studies and tuning studies. They must share one
+    search space, data set and table, and need not be finished. See docs/compare.md.
     """
 
     runs: Annotated[
@@ -22,16 +22,17 @@ class Compare:
     labels: str | None = None
     """Labels of the runs, separated by commas. Default: the names of the optimizers."""
     out: Path = Path("comparison")
-    """Folder of the figure and the CSV files. It must not exist, or hold only an earlier comparison."""
+    """Folder for the figure and the CSV files. It must not exist or must hold only an earlier comparison."""
     over: Literal["epochs", "search-time", "simulated-time"] | None = None
-    """Horizontal axis. Studies have only simulated time. Default: simulated-time if a study is given, else epochs."""
+    """Horizontal axis. Studies support only simulated-time. Default: simulated-time if any run is a study, otherwise
+    epochs."""
     table: str | None = None
-    """Folder or name of the table to score all architectures on. Default: the recorded regrets."""
+    """Folder or name of the table on which all architectures are scored. Default: the recorded regrets."""
     format: Literal["png", "svg", "pdf"] = "png"
     """File format of the figure."""
 
     def run(self) -> None:
-        """Compare, write the files and print the tables."""
+        """Compare the runs, write the files and print the tables."""
         from nasbench1shot1.experiments.comparison.comparing import compare_runs
         from nasbench1shot1.experiments.comparison.screen import show
         from nasbench1shot1.experiments.comparison.writing import check_out, write_comparison

@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Query:
-    """Look up an architecture or a cell's hash. The output tells whether each value is measured or predicted."""
+    """Look up an architecture or the hash of a cell. The output shows whether each value is measured or predicted."""
 
     what: tyro.conf.Positional[str]
     """An architecture such as "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3", or a hash.
-    With --table nb201 also an official index of NAS-Bench-201."""
+    With --table nb201, also an official index of NAS-Bench-201."""
     epochs: int | None = None
-    """Training budget in epochs. Default: the full one (NAS-Bench-101: 108, NAS-Bench-201: 200)."""
+    """Training budget in epochs. Default: the full budget (NAS-Bench-101: 108, NAS-Bench-201: 200)."""
     dataset: str | None = None
-    """Training, by its data set, for tables with several: cifar10-valid, cifar10, cifar100, ImageNet16-120."""
+    """Training to look up in tables with several data sets: cifar10-valid, cifar10, cifar100 or ImageNet16-120."""
     table: str | None = None
     """Folder or name of the table. Default: the table in use; for architectures of nb201, the table nb201."""
     draw: Path | None = None
-    """Picture of the cell to write, such as cell.png, cell.svg or cell.pdf."""
+    """Draw the cell to this file, such as cell.png, cell.svg or cell.pdf."""
 
     def run(self) -> None:
-        """Print a row for every column, and draw the cell if asked."""
+        """Print the values of the table, and draw the cell if requested."""
         from rich.table import Table as Screen
 
         from nasbench1shot1.architecture import Architecture
@@ -67,7 +67,7 @@ class Query:
 
 
 def _architecture(text: str) -> "Architecture":
-    """Read an architecture; raises InvalidInputError, also for one that the shell has cut at its first bar."""
+    """Parse an architecture. Raises InvalidInputError, also if the shell has cut the text at its first bar."""
     import re
 
     from nasbench1shot1.architecture import Architecture
@@ -75,7 +75,7 @@ def _architecture(text: str) -> "Architecture":
 
     if re.fullmatch(r"[\w-]+:[0-9,]*", text):
         raise InvalidInputError(
-            f"'{text}' is only the beginning of an architecture: write it in quotes, because | ends a shell's command"
+            f"'{text}' is an incomplete architecture: write it in quotes, because the shell interprets |"
         )
     return Architecture.parse(text)
 
@@ -89,7 +89,7 @@ def _draw(network: "Architecture | Cell", path: Path) -> None:
 
 
 def _values(table: "Table", metrics: "Metrics") -> list[tuple[str, str, str]]:
-    """Return a row for each column that tables usually have, and for others that this table knows."""
+    """Return a row for each standard column, and for each optional column that has a value."""
     rows = []
     for name in (*METRICS, *OTHER_METRICS, "trainable_parameters", "flops"):
         value = getattr(metrics, name)
@@ -103,7 +103,7 @@ def _values(table: "Table", metrics: "Metrics") -> list[tuple[str, str, str]]:
 
 
 def _regrets(table: "Table", item: Any, metrics: "Metrics") -> list[tuple[str, str, str]]:
-    """Return a row for the regret in every space that has the cell, on the splits that the table has."""
+    """Return a row for the regret in each space that contains the cell, for each split in the table."""
     from nasbench1shot1.errors import OutOfDomainError
     from nasbench1shot1.wording import percent
 

@@ -34,10 +34,10 @@ class Info:
 
 @dataclass(frozen=True)
 class List:
-    """List the tables that --table knows by name: the bundled ones, and those that were imported."""
+    """List the tables that --table accepts by name: bundled and imported tables."""
 
     def run(self) -> None:
-        """Print a row for each table; the table in use is marked."""
+        """Print one row per table and mark the table in use."""
         from rich.table import Table as Screen
 
         from nasbench1shot1.errors import UserError

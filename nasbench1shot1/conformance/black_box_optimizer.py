@@ -1,5 +1,5 @@
-"""The tests that every black-box optimizer must pass: whole searches on any registered space with a table."""
-# ruff: noqa: D102  a test's name says what it checks
+"""The conformance suite of black-box optimizers: complete searches on spaces with a bundled table."""
+# ruff: noqa: D102  a test's name states what it checks
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -21,21 +21,21 @@ from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.table import load_table
 
 SPACES = ("s1", "s3", "nb201")
-"""Spaces of which the package has a table with all architectures."""
+"""Spaces with a bundled table of all architectures."""
 SEARCHES = 3
 
 
 class _Killed(BaseException):
-    """Ends a study as a killed process would, after the line that was just written."""
+    """Stops a study after a written line, like a killed process."""
 
 
 class BlackBoxOptimizerConformance:
-    """Subclass it in a test module and provide the fixture `optimizer`.
+    """Tests of a black-box optimizer. Subclass this class in a test module and provide the fixture `optimizer`.
 
-    Override `options` if the optimizer needs options to make short searches useful.
+    Override the fixture `options` if the optimizer needs other options for short searches.
 
     Attributes:
-        trainings: number of trainings of a search; lower it for an optimizer that takes long to decide.
+        trainings: number of trainings per search; lower it for an optimizer with slow decisions.
     """
 
     trainings: ClassVar[int] = 40
@@ -47,7 +47,7 @@ class BlackBoxOptimizerConformance:
 
     @pytest.fixture
     def options(self) -> dict[str, Any]:
-        """Return the optimizer's own options in all searches."""
+        """Return the optimizer's own options for all searches."""
         return {}
 
     @pytest.fixture(params=SPACES)
@@ -57,12 +57,12 @@ class BlackBoxOptimizerConformance:
 
     @pytest.fixture
     def wanted(self, optimizer: str, options: dict[str, Any]) -> dict[str, Any]:
-        """Return all options of a study but its space."""
+        """Return all options of a study except its space."""
         return {"optimizer": optimizer, "evaluations": self.trainings, "repeats": SEARCHES, **options}
 
     @pytest.fixture
     def study(self, wanted: dict[str, Any]) -> Callable[..., BlackBoxStudy]:
-        """Return a function that runs a study in a folder, silently."""
+        """Return a function that runs a study in a folder without output."""
         from rich.console import Console
 
         def run(folder: Path, **changes: Any) -> BlackBoxStudy:

@@ -1,1 +1,1 @@
-"""What to evaluate next: Hyperband's brackets and the configuration generators of Hyperband, BOHB and SMAC."""
+"""Proposals of configurations: Hyperband's brackets, and the generators of Hyperband, BOHB, SMAC and TPE."""

@@ -2,19 +2,19 @@
 
 `BohbGenerator` fixes these faults of hpbandster's `optimizers/config_generators/bohb.py`:
 
-- Densities with fewer categories in the data than the hyperparameter has were NaN or negative (issues 73 and 92): see
+- Densities were NaN or negative if the data had fewer categories than the hyperparameter (issues 73 and 92); see
   `density.Density`.
-- A missing value of the first hyperparameter was never imputed, because `np.any` of its index 0 is False. The density
-  of conditional hyperparameters was NaN.
-- A bare `except` turned every failure into a random configuration. Here only forbidden candidates are skipped, in
-  favour of the next best ones.
-- Observations on a smaller budget were dropped once a larger budget had a model. Here every budget has the model of all
-  its observations; the largest budget's model proposes, as in hpbandster.
-- Draws came from numpy's global state. Here each configuration's draws have a generator of their own, seeded by the
-  study's seed and the configuration's identity, so that a resumed study proposes what an uninterrupted one does.
+- A missing value of the first hyperparameter was never imputed, because `np.any` of its index 0 is False. The
+  density of conditional hyperparameters was then NaN.
+- A bare `except` turned every failure into a random configuration. Here, only forbidden candidates are skipped; the
+  next best candidate is proposed instead.
+- Observations on a smaller budget were dropped once a larger budget had a model. Here, every budget has a model of all
+  its observations. The model of the largest budget proposes, as in hpbandster.
+- Draws came from numpy's global state. Here, each configuration has its own random generator, seeded by the study's
+  seed and the configuration's identity. A resumed study therefore proposes what an uninterrupted one does.
 - It called deprecated functions of ConfigSpace.
 
-With continuous hyperparameters and equal draws, both propose equal configurations (a test compares them).
+With continuous hyperparameters and equal draws, both generators propose equal configurations (a test compares them).
 """
 
 import copy
@@ -46,17 +46,17 @@ if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
     from numpy.typing import NDArray
 
-BATCHES = 10  # of candidates, before a space that forbids all of them is sampled at random
-_IMPUTATION = 2**32 - 1  # in the place of a bracket's number, so that no configuration shares these draws
+BATCHES = 10  # batches of candidates to try before sampling at random, if the space forbids all candidates
+_IMPUTATION = 2**32 - 1  # replaces a bracket's number in the seed, so that no configuration shares these draws
 
 
 class BohbGenerator(BOHB):  # type: ignore[misc]
-    """Proposes configurations by kernel densities of good and bad ones.
+    """Proposes configurations with kernel densities of good and bad configurations.
 
     Args:
         space: the configurations; it is copied.
         seed: seed of all draws.
-        num_samples: candidates per proposal.
+        num_samples: number of candidates per proposal.
 
     Raises:
         InvalidInputError: the space has an ordinal hyperparameter.
@@ -89,7 +89,7 @@ class BohbGenerator(BOHB):  # type: ignore[misc]
         return random_configuration(self.configspace, rng)
 
     def _best_candidate(self, models: dict[str, Density], rng: np.random.RandomState) -> Proposed | None:
-        """Return the best of `num_samples` candidates that the space allows; None if it forbids ten times as many."""
+        """Return the best allowed one of `num_samples` candidates; None if ten batches have no allowed candidate."""
         for _ in range(BATCHES if self.modelled else 0):
             points = self._candidates(models["good"], rng)
             for number in np.argsort(log_acquisition(models["good"], models["bad"], points), kind="stable"):
@@ -104,7 +104,7 @@ class BohbGenerator(BOHB):  # type: ignore[misc]
         return np.array([self._candidate(good, rng) for _ in range(self.num_samples)])
 
     def _candidate(self, good: Density, rng: np.random.RandomState) -> list[float]:
-        """Draw a point near a good configuration; the draws are hpbandster's, in its order."""
+        """Draw a point near a good configuration, with the same draws in the same order as hpbandster."""
         centre = good.data[rng.randint(0, len(good.data))]
         return [self._near(*values, rng) for values in zip(centre, good.bw, self.vartypes, strict=True)]
 
@@ -118,7 +118,7 @@ class BohbGenerator(BOHB):  # type: ignore[misc]
 
     def _configuration(self, point: "NDArray[np.float64]") -> dict[str, Scalar]:
         """Return the configuration at a point; raises ForbiddenValueError if the space forbids it."""
-        # what is not modelled: ConfigSpace's vector is 1 for a constant, and 0 for a categorical with one choice
+        # values that are not modelled: ConfigSpace's vector is 1 for a constant, 0 for a categorical with one choice
         vector = np.array([float(isinstance(h, Constant)) for h in self.configspace.values()])
         for hyperparameter, value in zip(self.modelled, point, strict=True):
             vector[self.configspace.index_of[hyperparameter.name]] = value
@@ -132,7 +132,7 @@ class BohbGenerator(BOHB):  # type: ignore[misc]
     def new_result(self, job: Job) -> None:
         """Add an observation; a result of None, for a diverged trial, counts as infinite.
 
-        The model of its budget is fitted once it is needed.
+        The model of the budget is fitted when it is needed.
         """
         budget, configuration = job.kwargs["budget"], job.kwargs["config"]
         self.configs.setdefault(budget, []).append(self._point(configuration))
@@ -146,7 +146,7 @@ class BohbGenerator(BOHB):  # type: ignore[misc]
         return {budget: self._model(budget) for budget in self.losses if self._has_model(budget)}
 
     def _sizes(self, points: int) -> tuple[int, int]:
-        """Return the numbers of good and bad configurations among observed ones, at most."""
+        """Return the maximum numbers of good and bad configurations among a number of observations."""
         percents = self.top_n_percent, 100 - self.top_n_percent
         n_good, n_bad = (max(self.min_points_in_model, percent * points // 100) for percent in percents)
         return n_good, n_bad
@@ -175,7 +175,7 @@ class BohbGenerator(BOHB):  # type: ignore[misc]
     def impute_conditional_data(
         self, array: "NDArray[np.float64]", rng: np.random.RandomState
     ) -> "NDArray[np.float64]":
-        """Return an array without NaN: missing values come from a random other row, or are random if no row has one."""
+        """Return an array with NaN replaced by values of a random other row, or by random values if all are NaN."""
         filled = array.copy()
         for row in filled:
             while len(missing := np.flatnonzero(np.isnan(row))):
@@ -188,10 +188,10 @@ class BohbGenerator(BOHB):  # type: ignore[misc]
 
 
 def _levels(hyperparameter: Hyperparameter[Any, Any]) -> int:
-    """Return the number of categories of a hyperparameter, 0 if it is continuous; one that cannot vary has 1."""
+    """Return the number of categories of a hyperparameter: 0 if it is continuous, 1 if it cannot vary."""
     if isinstance(hyperparameter, OrdinalHyperparameter):
         raise InvalidInputError(
-            f"hyperparameter '{hyperparameter.name}' is ordinal, which BOHB does not support: make it an integer, or "
+            f"hyperparameter '{hyperparameter.name}' is ordinal, which BOHB does not support: make it an integer or "
             "categorical"
         )
     if isinstance(hyperparameter, CategoricalHyperparameter):
@@ -203,4 +203,6 @@ def _coordinate(hyperparameter: Hyperparameter[Any, Any], configuration: dict[st
     if hyperparameter.name not in configuration:
         return np.nan
     vector = float(hyperparameter.to_vector(configuration[hyperparameter.name]))
-    return vector if _levels(hyperparameter) else min(max(vector, 0.0), 1.0)  # rounded values can be just outside
+    return (
+        vector if _levels(hyperparameter) else min(max(vector, 0.0), 1.0)
+    )  # rounding can move values slightly outside

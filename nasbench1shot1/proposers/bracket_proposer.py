@@ -1,4 +1,4 @@
-"""Hpbandster's brackets, without its threads: which trial is next, whatever generator draws the configurations."""
+"""The brackets of hpbandster without its threads; they propose the next trial with any configuration generator."""
 
 import logging
 from dataclasses import dataclass
@@ -17,18 +17,19 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FIRST: ConfigurationId = (0, 0, 0)
-"""Identity of the first configuration, which is the space's default with every tuner."""
+"""Identity of the first configuration; every tuner uses the space's default for it."""
 RUNNING = "RUNNING"
 """hpbandster's status of a configuration whose trial has not ended."""
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """What a tuner wants evaluated.
+    """A trial to be evaluated.
 
     Attributes:
-        configuration_id, epochs: the trial.
-        configuration: what the generator returned: values of the active hyperparameters, by name.
+        configuration_id: identity of the configuration.
+        configuration: the configuration from the generator: values of the active hyperparameters, by name.
+        epochs: budget of the trial.
         model_based: whether a model proposed the configuration.
     """
 
@@ -39,13 +40,13 @@ class Proposal:
 
 
 class Bracket(SuccessiveHalving):  # type: ignore[misc]
-    """A bracket whose draws know the configuration's identity, and whose ties are won by earlier configurations.
+    """A bracket that passes each configuration's identity to the generator and breaks ties in favour of earlier ones.
 
-    hpbandster's sort is not stable, so that its ties depend on the processor.
+    hpbandster's sort is not stable, so its order of ties depends on the processor.
     """
 
     def add_configuration(self, config: Any = None, config_info: Any = None) -> ConfigurationId:
-        """Add a configuration, by default a new draw, and return its identity."""
+        """Add a configuration and return its identity. By default, the generator draws the configuration."""
         if config is None:
             identity = (self.HPB_iter, self.stage, self.actual_num_configs[self.stage])
             config, config_info = self.config_sampler(self.budgets[self.stage], identity)
@@ -58,21 +59,21 @@ class Bracket(SuccessiveHalving):  # type: ignore[misc]
 
     @property
     def state(self) -> BracketState:
-        """The numbers of trials, for a live view."""
+        """The numbers of planned and finished trials, for a live view."""
         finished = [sum(budget in datum.results for datum in self.data.values()) for budget in self.budgets]
         return BracketState(self.HPB_iter, tuple(zip(self.budgets, self.num_configs, finished, strict=True)))
 
 
 class BracketProposer(BOHB):  # type: ignore[misc]
-    """hpbandster's BOHB as an ask-and-tell proposer: its brackets, without its own `run`, and any generator.
+    """hpbandster's BOHB as an ask-and-tell proposer: its brackets with any generator, without its `run`.
 
-    hpbandster's `Master.__init__` starts a dispatcher's threads, and its `run` waits on conditions without a time
-    limit: both are left out. Budgets and numbers of configurations come from a `Plan`.
+    hpbandster's `Master.__init__` starts the threads of a dispatcher, and its `run` waits on conditions without a time
+    limit. This class uses neither. Budgets and numbers of configurations come from a `Plan`.
 
     Args:
         brackets: the plan.
         generator: proposes configurations.
-        default: the first configuration. Default: the generator proposes it, too.
+        default: the first configuration. Default: a proposal of the generator.
     """
 
     def __init__(self, brackets: Plan, generator: ConfigurationGenerator, default: Configured | None = None) -> None:
@@ -85,7 +86,7 @@ class BracketProposer(BOHB):  # type: ignore[misc]
 
     @property
     def is_finished(self) -> bool:
-        """Whether every planned trial has been observed; a diverged configuration's place is filled by a new one."""
+        """Whether every planned trial has been observed. A new configuration replaces each diverged one."""
         return self._observed >= self.brackets.planned
 
     def get_next_iteration(self, iteration: int, iteration_kwargs: Any = None) -> Bracket:
@@ -118,7 +119,7 @@ class BracketProposer(BOHB):  # type: ignore[misc]
         return self.propose()
 
     def repeat(self, recorded: Proposal) -> Proposal | None:
-        """Propose again; a new configuration is the recorded one instead of a draw."""
+        """Repeat a recorded proposal: a new configuration is taken from the record instead of being drawn."""
         self._recorded = recorded
         try:
             return self.propose()
@@ -126,7 +127,7 @@ class BracketProposer(BOHB):  # type: ignore[misc]
             self._recorded = None
 
     def observe(self, configuration_id: ConfigurationId, epochs: int, loss: float | None) -> None:
-        """Register a loss with the trial's bracket and the generator, which see nothing else of the outcome."""
+        """Report a loss to the trial's bracket and to the generator; they receive no other result."""
         bracket = self.iterations[configuration_id[0]]
         job = Job(configuration_id, config=bracket.data[configuration_id].config, budget=epochs)
         job.result = None if loss is None else {"loss": loss, "info": {}}

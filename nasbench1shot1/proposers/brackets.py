@@ -1,7 +1,7 @@
-"""Hyperband's plan: how many configurations each bracket evaluates, at how many epochs.
+"""The plan of Hyperband: the number of configurations and epochs of each stage of each bracket.
 
-The numbers are hpbandster's (`optimizers/bohb.py` and `optimizers/randomsearch.py`), in integer arithmetic. The
-floating-point logarithm there can lose a budget, and its budgets are not whole epochs.
+The numbers follow hpbandster (`optimizers/bohb.py` and `optimizers/randomsearch.py`), in integer arithmetic.
+hpbandster's floating-point logarithm can lose a budget, and its budgets are not whole epochs.
 """
 
 import math
@@ -14,11 +14,11 @@ from nasbench1shot1.runs.options import check_range, flag
 
 
 class Plan(Protocol):
-    """Which brackets there are."""
+    """A sequence of brackets."""
 
     @property
     def iterations(self) -> float:
-        """The number of brackets; it can be infinite."""
+        """The number of brackets, which can be infinite."""
 
     @property
     def planned(self) -> float:
@@ -33,9 +33,10 @@ class Brackets:
     """The brackets of a study.
 
     Attributes:
-        min_budget, max_budget: smallest and largest number of epochs. The smallest number in use can be larger than
-            `min_budget`, because budgets are `max_budget` divided by powers of eta.
-        eta: of the configurations of a stage, one in eta is promoted to the next stage.
+        min_budget: lower limit of the number of epochs. The smallest budget in use can be larger, because budgets are
+            `max_budget` divided by powers of eta.
+        max_budget: largest number of epochs.
+        eta: reduction factor: one in eta configurations of a stage is promoted to the next stage.
         iterations: number of brackets.
         only_maximum: whether every configuration is evaluated at `max_budget`, as hpbandster's random search does.
 
@@ -91,11 +92,11 @@ class Brackets:
 
 @dataclass(frozen=True)
 class EndlessBrackets:
-    """Brackets without end, over given budgets.
+    """An infinite sequence of brackets over given budgets.
 
     Attributes:
-        budgets: numbers of epochs, ascending, whatever their ratios.
-        eta: of the configurations of a stage, one in eta is promoted to the next stage.
+        budgets: numbers of epochs, ascending, with any ratios.
+        eta: reduction factor: one in eta configurations of a stage is promoted to the next stage.
     """
 
     budgets: tuple[int, ...]
@@ -111,7 +112,7 @@ class EndlessBrackets:
 def stages_of(budgets: tuple[int, ...], eta: int, iteration: int) -> tuple[tuple[int, int], ...]:
     """Return the stages of a bracket: pairs of epochs and number of configurations, in order.
 
-    The first bracket begins at the smallest budget, the next one at the second smallest, and so on, cyclically.
+    The first bracket starts at the smallest budget, the next one at the second smallest, and so on, cyclically.
     """
     last = len(budgets) - 1 - iteration % len(budgets)
     first = len(budgets) // (last + 1) * eta**last

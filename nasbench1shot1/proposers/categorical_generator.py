@@ -1,7 +1,7 @@
 """BOHB's configuration generator for spaces of independent categorical hyperparameters, vectorized.
 
-It draws from the distributions of `BohbGenerator` and evaluates the same densities, but in another order of random
-numbers, so that single proposals differ. On s1 with 200 observations, a proposal takes an eighth of the time.
+It draws from the distributions of `BohbGenerator` and evaluates the same densities. It uses random numbers in another
+order, so individual proposals differ. On s1 with 200 observations, a proposal takes an eighth of the time.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def is_categorical(space: "ConfigurationSpace") -> bool:
-    """Return whether all hyperparameters are categorical with equal weights, unconditional and free to combine."""
+    """Return whether all hyperparameters are categorical with equal weights, without conditions or forbidden values."""
     restricted = bool(space.conditions) or bool(space.forbidden_clauses)
     return not restricted and all(
         isinstance(h, CategoricalHyperparameter) and len(set(h.probabilities)) == 1 for h in space.values()
@@ -29,12 +29,12 @@ def is_categorical(space: "ConfigurationSpace") -> bool:
 
 
 class CategoricalGenerator(BohbGenerator):
-    """Proposes configurations by kernel densities; for spaces that `is_categorical` accepts.
+    """Proposes configurations with kernel densities, for spaces that `is_categorical` accepts.
 
     Args:
         space: the configurations.
         seed: seed of all draws.
-        num_samples: candidates per proposal.
+        num_samples: number of candidates per proposal.
     """
 
     def __init__(self, space: "ConfigurationSpace", seed: int, num_samples: int = 64) -> None:
@@ -75,13 +75,13 @@ class CategoricalGenerator(BohbGenerator):
     def impute_conditional_data(
         self, array: "NDArray[np.float64]", rng: np.random.RandomState
     ) -> "NDArray[np.float64]":
-        """Return the array: no value is ever missing."""
+        """Return the array unchanged, because no value is missing."""
         return array
 
 
 @dataclass(frozen=True, eq=False)
 class CategoricalDensity(Density):
-    """A density over categories only, whose kernels are summed by a matrix product of one-hot encodings."""
+    """A density over categories only. A matrix product of one-hot encodings sums its kernels."""
 
     def log_pdf(self, points: "NDArray[np.float64]") -> "NDArray[np.float64]":
         """Return the logarithm of the density at points of shape (points, dimensions)."""
@@ -91,7 +91,7 @@ class CategoricalDensity(Density):
 
     @cached_property
     def _kernels(self) -> "tuple[NDArray[np.float64], float]":
-        """What equal categories add to the logarithm of each point's kernel, and the logarithm if none is equal."""
+        """The gain in each point's log-kernel per equal category, and the log-kernel if no category is equal."""
         same, other = self._category_logs
         gain = np.repeat(same - other, self.levels)
         return (self._one_hot(self.data) * gain).T, float(other.sum())

@@ -1,7 +1,7 @@
 """SMAC's local and random search of the acquisition function, on arrays of categories.
 
-The algorithm is that of SMAC's `LocalAndSortedRandomSearch`: hill climbing from the best of many random configurations
-and from the best observed ones. SMAC's own code makes a Configuration of every neighbour, which takes most of the time
+The algorithm follows SMAC's `LocalAndSortedRandomSearch`: hill climbing from the best of many random configurations and
+from the best observed ones. SMAC's own code creates a Configuration for every neighbour, which takes most of the time
 of a proposal.
 """
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 STARTS = 10
-"""Hill climbings from random configurations, and as many from observed ones, as in SMAC."""
+"""Number of hill climbs from random configurations, and also from observed ones, as in SMAC."""
 RETURNED = 50
-"""Configurations that are returned: SMAC takes the first that is new."""
+"""Number of returned configurations; SMAC takes the first new one."""
 
 
 class CategoricalSearch(AbstractAcquisitionMaximizer):
@@ -39,7 +39,7 @@ class CategoricalSearch(AbstractAcquisitionMaximizer):
         return np.where(np.isnan(values), -np.inf, values)
 
     def _best(self, points: "NDArray[np.float64]", number: int) -> "tuple[NDArray[np.float64], NDArray[np.float64]]":
-        """Return the points with the largest values, and their values; ties in random order."""
+        """Return the points with the largest values, and these values; ties are in random order."""
         if not len(points):
             return points, np.zeros(0)
         points = points[self._rng.permutation(len(points))]
@@ -48,7 +48,7 @@ class CategoricalSearch(AbstractAcquisitionMaximizer):
         return points[order], values[order]
 
     def _climbed(self, points: "NDArray[np.float64]", levels: "NDArray[np.int64]") -> "NDArray[np.float64]":
-        """Move each point to its best neighbour until none is better."""
+        """Move each point to its best neighbour until no neighbour is better."""
         shifts = np.concatenate([np.eye(len(levels))[[d]] * np.arange(1, n)[:, None] for d, n in enumerate(levels)])
         points, values = points.copy(), self._values(points)
         moving = np.arange(len(points))

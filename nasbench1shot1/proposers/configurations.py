@@ -26,14 +26,14 @@ def parse_id(text: str) -> ConfigurationId:
 
 
 def as_python(value: Any) -> Any:
-    """Return a numpy scalar as Python's; any other value as it is."""
+    """Return a numpy scalar as a Python scalar, and any other value unchanged."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def plain(values: Mapping[str, Any]) -> dict[str, Scalar]:
-    """Return a mapping with Python scalars in the place of numpy's, as every border between processes needs them.
+    """Return a mapping with Python scalars instead of numpy scalars, to be sent between processes.
 
-    Pyro cannot send a numpy scalar: hpbandster waits forever for a result that contains one.
+    Pyro cannot send a numpy scalar; hpbandster waits forever for a result that contains one.
 
     Raises:
         InvalidInputError: a value is not a scalar, or is infinite or NaN.

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LEAST_DENSITY = 1e-32
-"""hpbandster replaces smaller densities by this."""
+"""Lower limit of densities; hpbandster raises smaller densities to this value."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,12 +18,12 @@ class Density:
     """A product-kernel density: Gaussian kernels for continuous values, Aitchison–Aitken kernels for categorical ones.
 
     The formulas come from statsmodels' KDEMultivariate, which hpbandster uses, with one difference: the number of
-    categories is the hyperparameter's own. statsmodels counts the categories in the data. With one category there, its
-    kernel divides by zero, and the acquisition function is NaN (hpbandster's issues 73 and 92).
+    categories comes from the hyperparameter. statsmodels counts the categories in the data. If the data have only one
+    category, its kernel divides by zero, and the acquisition function is NaN (hpbandster's issues 73 and 92).
 
     Attributes:
         data: shape (points, dimensions); continuous values in [0, 1], categorical ones as indices.
-        bw: bandwidths, shape (dimensions,); for a categorical dimension less than 1.
+        bw: bandwidths, shape (dimensions,); less than 1 for categorical dimensions.
         levels: number of categories of each dimension, 0 if it is continuous; shape (dimensions,).
     """
 
@@ -36,7 +36,7 @@ class Density:
         """Return a density with the bandwidths of the normal reference rule.
 
         Bandwidths are at least `min_bandwidth`, as in hpbandster. For c categories, they are at most (c - 1) / c,
-        where the kernel is uniform; hpbandster's can exceed 1, and its densities are then negative.
+        where the kernel is uniform. In hpbandster, bandwidths can exceed 1, and densities are then negative.
         """
         most = np.where(levels > 0, (levels - 1) / np.maximum(levels, 1), np.inf)
         return cls(data, np.clip(reference_bandwidths(data), min_bandwidth, most), levels)
@@ -56,7 +56,7 @@ class Density:
 
     @cached_property
     def _category_logs(self) -> "tuple[NDArray[np.float64], NDArray[np.float64]]":
-        """The logarithms of the Aitchison–Aitken kernel for the same and for another category; 0 if continuous."""
+        """The logarithms of the Aitchison–Aitken kernel for equal and for different categories; 0 if continuous."""
         is_category = self.levels > 0
         weight = np.where(is_category, self.bw, 0.5)
         others = np.maximum(self.levels - 1, 1)
@@ -70,7 +70,7 @@ def reference_bandwidths(data: "NDArray[np.float64]") -> "NDArray[np.float64]":
 
 
 def log_acquisition(good: Density, bad: Density, points: "NDArray[np.float64]") -> "NDArray[np.float64]":
-    """Return the logarithm of what BOHB minimizes, the ratio of the densities of bad and of good configurations.
+    """Return the log-ratio of the densities of bad and good configurations, which BOHB minimizes.
 
     Args:
         good, bad: the densities.

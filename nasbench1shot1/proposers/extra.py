@@ -6,6 +6,6 @@ from nasbench1shot1.errors import UserError
 
 
 def require_extra(package: str, what: str = "tuning") -> None:
-    """Raise UserError, which says what needs the package, if a package of the extra [tune] is not installed."""
+    """Raise UserError if a package of the extra [tune] is not installed; `what` is the feature that needs it."""
     if find_spec(package) is None:
         raise UserError(f"{what} needs {package}: in a checkout, run pip install '.[tune]'")

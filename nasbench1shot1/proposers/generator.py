@@ -1,4 +1,4 @@
-"""The interface of configuration generators, and what all of them share: random draws and seeds."""
+"""The interface of configuration generators, and their shared random draws and seeds."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
 Configured = dict[str, Scalar]
 """A configuration: values of the active hyperparameters, by name."""
 Proposed = tuple[Configured, dict[str, bool]]
-"""A configuration, and hpbandster's information about it."""
+"""A configuration and hpbandster's information about it."""
 
 MODEL_BASED = "model_based_pick"
 
 
 class ConfigurationGenerator(Protocol):
-    """Proposes configurations. Its seed and the arguments of all calls so far must determine a proposal."""
+    """Proposes configurations. Each proposal must depend only on the seed and the arguments of all calls so far."""
 
     def get_config(
         self, budget: int, configuration_id: ConfigurationId, pending: Sequence[Configured] = ()
     ) -> Proposed:
-        """Return the configuration with an identity.
+        """Return the configuration with a given identity.
 
         Args:
-            budget: the epochs of the configuration's first trial.
+            budget: number of epochs of the configuration's first trial.
             configuration_id: the configuration's identity.
             pending: configurations of trials that have not ended.
         """
@@ -43,6 +43,6 @@ def random_state(*numbers: int) -> np.random.RandomState:
 
 
 def random_configuration(space: "ConfigurationSpace", rng: np.random.RandomState) -> Proposed:
-    """Seed a space from `rng`, and return a random configuration of it."""
+    """Seed a space from `rng` and return a random configuration of it."""
     space.seed(rng.randint(2**31))
     return plain(dict(space.sample_configuration())), {MODEL_BASED: False}

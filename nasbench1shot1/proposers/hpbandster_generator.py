@@ -1,6 +1,6 @@
-"""BOHB's configuration generator with the densities of hpbandster 0.7.4, faults included.
+"""BOHB's configuration generator with the densities of hpbandster 0.7.4, including their faults.
 
-It reproduces published searches of spaces whose hyperparameters are all categorical (NAS-Bench-201, table 5).
+It reproduces published searches on spaces with only categorical hyperparameters (NAS-Bench-201, table 5).
 """
 
 from collections.abc import Iterable
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class HpbandsterDensity(Density):
-    """statsmodels' density of categories, with the bandwidths of hpbandster.
+    """The density of categories of statsmodels, with the bandwidths of hpbandster.
 
-    Two faults can make it negative, infinite or NaN: bandwidths can exceed 1, and a hyperparameter's number of
-    categories is counted in the data (hpbandster's issues 73 and 92).
+    Two faults can make the density negative, infinite or NaN: bandwidths can exceed 1, and a hyperparameter's number
+    of categories is counted in the data (hpbandster's issues 73 and 92).
     """
 
     @classmethod
     def fit(cls, data: "NDArray[np.float64]", levels: "NDArray[np.int64]", min_bandwidth: float) -> Self:
-        """Return a density with the bandwidths of the normal reference rule; they have no upper limit."""
+        """Return a density with the bandwidths of the normal reference rule, without an upper limit."""
         seen = np.array([len(np.unique(column)) for column in data.T])
         return cls(data, np.maximum(reference_bandwidths(data), min_bandwidth), seen)
 
@@ -45,9 +45,9 @@ class HpbandsterDensity(Density):
 
 
 class HpbandsterGenerator(CategoricalGenerator):
-    """Proposes what hpbandster would: candidates and their choice follow `HpbandsterDensity`.
+    """Proposes configurations as hpbandster does: `HpbandsterDensity` determines candidates and their choice.
 
-    A bandwidth of at least 1 also makes the category of every candidate random.
+    With a bandwidth of at least 1, the category of every candidate is random.
 
     Source: hpbandster 0.7.4, `optimizers/config_generators/bohb.py`, `BOHB.get_config`.
     """
@@ -63,13 +63,13 @@ class HpbandsterGenerator(CategoricalGenerator):
 
 
 def chosen_candidate(good: Iterable[float], bad: Iterable[float]) -> int | None:
-    """Return the number of the candidate that hpbandster would choose; None if it would draw a random configuration.
+    """Return the index of the candidate that hpbandster chooses; None if it draws a random configuration.
 
-    It is the smallest ratio of bad to good, or the first candidate whose ratio is infinite or NaN at a finite good
-    density.
+    hpbandster chooses the candidate with the smallest ratio of bad to good density. However, it stops at the first
+    candidate with an infinite or NaN ratio and a finite good density, and chooses this candidate.
 
     Args:
-        good, bad: the densities at each candidate.
+        good, bad: density of each candidate under the two models.
     """
     best, chosen = np.inf, None
     for number, (likely, unlikely) in enumerate(zip(good, bad, strict=True)):

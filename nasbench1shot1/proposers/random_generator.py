@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class RandomGenerator(RandomSampling):  # type: ignore[misc]
-    """Samples configurations at random: the baseline.
+    """Draws random configurations, as a baseline.
 
     Args:
         space: the configurations; it is copied.
@@ -30,8 +30,8 @@ class RandomGenerator(RandomSampling):  # type: ignore[misc]
     def get_config(
         self, budget: int, configuration_id: ConfigurationId, pending: Sequence[Configured] = ()
     ) -> Proposed:
-        """Return the configuration with an identity."""
+        """Return the configuration with a given identity."""
         return random_configuration(self.configspace, random_state(self.seed, *configuration_id))
 
     def new_result(self, job: Job, update_model: bool = True) -> None:
-        """Do nothing: random search learns nothing."""
+        """Do nothing: random search ignores results."""

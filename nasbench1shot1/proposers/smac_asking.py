@@ -1,4 +1,4 @@
-"""SMAC3's facade for algorithm configuration, driven by ask and tell without files, threads or unordered sets."""
+"""SMAC3's facade for algorithm configuration, used through ask and tell without files, threads or unordered sets."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,15 +29,15 @@ ENDLESS = 10**9
 class AskedFacade:
     """One search with SMAC3, which minimizes a noisy cost.
 
-    Equal seeds and equal costs give equal proposals, whatever the process and its number of processors.
+    Equal seeds and equal costs give equal proposals in every process, with any number of processors.
 
     Args:
         space: the configurations; SMAC seeds it.
         seed: seed of all draws.
-        trees: number of trees of the forest.
+        trees: number of trees of the random forest.
         random_fraction: probability of a random configuration.
-        most_trainings: largest number of trials of a configuration.
-        challengers: random configurations that are ranked for a proposal.
+        most_trainings: maximum number of trials of a configuration.
+        challengers: number of random configurations ranked per proposal.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class AskedFacade:
         challengers: int,
     ) -> None:
         maximizer = CategoricalSearch if is_categorical(space) else _OrderedSearch
-        with TemporaryDirectory() as folder:  # SMAC writes its scenario there, and then nothing more
+        with TemporaryDirectory() as folder:  # SMAC only writes its scenario there
             scenario = Scenario(space, output_directory=Path(folder), n_trials=ENDLESS, seed=seed)
             self._forest = AlgorithmConfigurationFacade.get_model(scenario, n_trees=trees)
             self._facade = AlgorithmConfigurationFacade(
@@ -68,8 +68,8 @@ class AskedFacade:
             )
 
     def ask(self) -> TrialInfo | None:
-        """Return the next trial; None if SMAC finds none."""
-        # as in `smac_generator.forest`, a limit that changes no tree, but saves memory and time
+        """Return the next trial, or None if SMAC does not find one."""
+        # as in `smac_generator.forest`: this limit does not change any tree, but saves memory and time
         self._forest._rf_opts["max_leaf_nodes"] = max(len(self._facade.runhistory), 2)
         try:
             with parallel_config("sequential"):
@@ -83,7 +83,7 @@ class AskedFacade:
 
 
 def _no_target(config: Any, seed: int = 0) -> float:
-    """Stand for the target function, which SMAC never calls."""
+    """Act as the target function, which SMAC never calls."""
     raise AssertionError
 
 
@@ -96,7 +96,7 @@ class _OrderedSearch(LocalAndSortedRandomSearch):
 
 
 class _Selector(ConfigSelector):
-    """SMAC's selector, which predicts all observed configurations at once instead of one after another."""
+    """SMAC's selector, but with predictions for all observed configurations at once instead of one by one."""
 
     def _get_x_best(self, X: "NDArray[np.float64]") -> "tuple[NDArray[np.float64], float]":
         assert self._model is not None

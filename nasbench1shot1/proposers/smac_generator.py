@@ -1,14 +1,14 @@
 """The configuration generator of SMAC3: a random forest and expected improvement.
 
-SMAC's own loop keeps its state in files and draws from random generators whose state depends on all earlier proposals.
-Here each proposal comes from a new `MultiFidelityFacade`, which is told all observations and pending trials and then
-asked once. Its seed depends on the study's seed and the configuration's identity. A resumed study therefore proposes
-what an uninterrupted one does, and SMAC needs neither dask nor a process of its own.
+SMAC's own loop keeps its state in files, and the state of its random generators depends on all earlier proposals. Here,
+each proposal comes from a new `MultiFidelityFacade`, which is told all observations and pending trials and then asked
+once. Its seed depends on the study's seed and the configuration's identity. A resumed study therefore proposes what an
+uninterrupted one does, and SMAC needs neither dask nor a separate process.
 
-This requires two more differences from SMAC:
+Two more differences from SMAC are necessary:
 
 - `SmacGenerator` itself decides whether a configuration is random. A new facade would draw this decision and the random
-  configuration from the same seed, so that all random configurations would lie close together.
+  configuration from one seed, so all random configurations would be similar.
 - The local search starts from a sorted list. SMAC's list comes from a set, whose order differs between processes.
 
 Source: Lindauer et al., SMAC3: A Versatile Bayesian Optimization Package for Hyperparameter Optimization (JMLR 2022).
@@ -52,10 +52,10 @@ BY_MODEL = "Acquisition Function Maximizer"
 
 
 class SmacGenerator:
-    """Proposes configurations by SMAC's random forest, which is fitted to the largest budget with enough observations.
+    """Proposes configurations with SMAC's random forest, fitted to the largest budget with enough observations.
 
-    Enough observations are 2(d + 1) for d hyperparameters that vary, as many as BOHB's densities need. SMAC's default
-    is a single observation.
+    A budget needs 2(d + 1) observations for d hyperparameters that vary, as for BOHB's densities. SMAC's default is a
+    single observation.
 
     Args:
         space: the configurations; it is copied.
@@ -71,7 +71,7 @@ class SmacGenerator:
     def get_config(
         self, budget: int, configuration_id: ConfigurationId, pending: Sequence[Configured] = ()
     ) -> Proposed:
-        """Return the configuration with an identity. SMAC avoids pending ones."""
+        """Return the configuration with a given identity. SMAC avoids pending configurations."""
         rng = random_state(self.seed, *configuration_id)
         enough = max(map(len, self.observed.values()), default=0) >= self.min_points_in_model
         if not enough or rng.rand() < self.random_fraction:
@@ -85,7 +85,7 @@ class SmacGenerator:
     def new_result(self, job: Job) -> None:
         """Add an observation; a result of None, for a diverged trial, counts as the worst one of its budget.
 
-        The last of several observations of a configuration at a budget counts, as in SMAC.
+        If a configuration has several observations at a budget, the last one counts, as in SMAC.
         """
         configuration = Configuration(self.configspace, values=job.kwargs["config"])
         loss = math.inf if job.result is None else job.result["loss"]
@@ -124,9 +124,9 @@ class SmacGenerator:
 
 
 def forest(scenario: Scenario, observations: int) -> RandomForest:
-    """Return SMAC's default forest, with a limit on the leaves of a tree that changes no tree.
+    """Return SMAC's default forest with a tighter limit on the leaves of a tree, which does not change any tree.
 
-    scikit-learn allocates memory for as many leaves as the limit allows. For SMAC's limit of 2²⁰, this took a third to
+    scikit-learn allocates memory for as many leaves as the limit allows. With SMAC's limit of 2²⁰, this took a third to
     two thirds of the time of a proposal (benchmarks/smac_proposals.py). No tree has more leaves than observations.
     """
     model = MultiFidelityFacade.get_model(scenario)
@@ -144,14 +144,14 @@ class OrderedSearch(LocalAndSortedRandomSearch):
 
 
 class OrderedLocalSearch(LocalSearch):
-    """A local search whose starting points are sorted."""
+    """A local search with sorted starting points."""
 
     def _get_init_points_from_previous_configs(self, *arguments: Any) -> list[Configuration]:
         return sorted(super()._get_init_points_from_previous_configs(*arguments), key=repr)
 
 
 class AlreadyObserved(AbstractInitialDesign):
-    """An initial design that adds nothing: SMAC skips observed configurations, but warns if there is no design."""
+    """An initial design of observed configurations, which SMAC skips; SMAC warns if the design is empty."""
 
     def __init__(self, scenario: Scenario, observed: list[Configuration]) -> None:
         super().__init__(scenario, n_configs=1)
@@ -175,12 +175,12 @@ class Asked(AbstractIntensifier):
         """Do nothing: the study itself keeps the incumbent."""
 
     def get_trials_of_interest(self, config: Configuration, **options: Any) -> list[TrialInfo]:
-        """Return no trials: none validates an incumbent."""
+        """Return no trials, because incumbents are not validated."""
         return []
 
     def get_state(self) -> dict[str, Any]:
-        """Return an empty state: SMAC's state is not kept."""
+        """Return an empty state, because SMAC's state is not saved."""
         return {}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Do nothing: no state was kept."""
+        """Do nothing, because no state was saved."""

@@ -24,13 +24,15 @@ def categorical_distributions(space: "ConfigurationSpace") -> dict[str, BaseDist
         elif isinstance(hyperparameter, CategoricalHyperparameter):
             choices = list(hyperparameter.choices)
         else:
-            raise InvalidInputError(f"TPE needs categorical choices, and '{hyperparameter.name}' is not: use random")
+            raise InvalidInputError(
+                f"TPE requires categorical choices, but '{hyperparameter.name}' is not categorical: use random"
+            )
         found[hyperparameter.name] = CategoricalDistribution(choices)
     return found
 
 
 def tpe_study(seed: int, startup: int, candidates: int) -> optuna.Study:
-    """Return a study in memory that minimizes, with a sampler of its own seed."""
+    """Return an in-memory study that minimizes, with a seeded sampler."""
     verbosity = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:

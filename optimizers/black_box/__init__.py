@@ -1,1 +1,1 @@
-"""Black-box optimizers, one file for each method; every class is an `nb.BlackBoxOptimizer`."""
+"""Black-box optimizers, one module per method; every class is an `nb.BlackBoxOptimizer`."""

@@ -1,8 +1,8 @@
-"""BOHB: Hyperband whose configurations come from kernel densities of good and bad ones.
+"""BOHB: Hyperband with configurations proposed by kernel densities of good and bad configurations.
 
-Source: Falkner et al., BOHB: Robust and Efficient Hyperparameter Optimization at Scale (ICML 2018, arXiv:1807.01774);
-the generator is hpbandster's with its known faults fixed (`proposers.bohb_generator`) or, with
-`densities="hpbandster"`, not fixed (`proposers.hpbandster_generator`).
+Source: Falkner et al., BOHB: Robust and Efficient Hyperparameter Optimization at Scale (ICML 2018, arXiv:1807.01774).
+The generator is hpbandster's with its known faults fixed (`proposers.bohb_generator`). `densities="hpbandster"` keeps
+the faults of its densities (`proposers.hpbandster_generator`).
 """
 
 from collections.abc import Mapping
@@ -26,36 +26,36 @@ class BOHBHyperparameters(HyperbandHyperparameters):
     """The options of BOHB."""
 
     min_bandwidth: Annotated[float, Range(above=0)] = 0.3
-    """Smallest bandwidth of the kernels: the probability of leaving the category of a good configuration."""
+    """Minimum bandwidth of the kernels: the probability of redrawing a good configuration's category."""
     num_samples: Annotated[int, Range(1, 10**6)] = 64
-    """Number of candidates, of which the best is proposed (nb201: 4)."""
+    """Number of candidates per proposal; the best one is proposed (nb201: 4)."""
     random_fraction: Annotated[float, Range(0, 1)] = 0.33
-    """Fraction of configurations that are drawn at random (nb201: 0)."""
+    """Probability of drawing a configuration at random (nb201: 0)."""
     budgets: Literal["table", "ignored"] = "table"
-    """table: train at the budgets of the table; ignored: every training has the length --epochs, and is paid again at
-    each promotion, as in the published script of NAS-Bench-201."""
+    """table: train at the table's budgets; ignored: every training has --epochs epochs and is paid again at each
+    promotion, as in the published script of NAS-Bench-201."""
     densities: Literal["corrected", "hpbandster"] = "corrected"
-    """corrected: proper densities of categories; hpbandster: the densities of hpbandster 0.7.4, which can be negative
-    or infinite, as in the published searches of NAS-Bench-201."""
+    """corrected: valid densities of categories; hpbandster: the densities of hpbandster 0.7.4, as in the published
+    searches of NAS-Bench-201, which can be negative or infinite."""
 
 
 class BOHB(Hyperband):
     """BOHB on the budgets of the table, or as published for NAS-Bench-201.
 
-    Each budget with enough observations has two kernel densities, of the best 15 % of the configurations and of the
-    others; the largest such budget's densities propose. Enough are 2(d + 1) observations for d choices that vary.
+    A budget with at least 2(d + 1) observations, where d is the number of choices that vary, has two kernel densities:
+    one of the best 15 % of the configurations and one of the others. Proposals come from the largest of these budgets.
 
-    A configuration that is not in the space gets the error 1 at no cost, as in NAS-Bench-101's published script: it
-    takes a place in its bracket, and the model learns to avoid its like.
+    A configuration outside the space gets the error 1 at no cost, as in NAS-Bench-101's published script. It takes a
+    slot of its bracket, and the model learns to avoid similar configurations.
 
-    With `budgets="ignored"`, brackets are hpbandster's between the table's smallest and largest budget (nb201: 12 and
-    200, hence 9, 3 and 1 configurations), but each training has `epochs` epochs. This is the fault of NAS-Bench-201's
-    script (exps/NAS-Bench-201-algos/BOHB.py), whose objective does not read its budget. NATS-Bench's script corrects
-    it with budgets from 1 to 12 epochs, at points of the 12-epoch learning curve that the table does not have.
+    With `budgets="ignored"`, the brackets are hpbandster's for the table's smallest and largest budgets (nb201: 12 and
+    200, hence 9, 3 and 1 configurations), but each training has `epochs` epochs. NAS-Bench-201's script
+    (exps/NAS-Bench-201-algos/BOHB.py) has this fault: its objective ignores the budget. NATS-Bench's script corrects it
+    with budgets from 1 to 12 epochs along the 12-epoch learning curve, which the table lacks.
     """
 
     Hyperparameters = BOHBHyperparameters
-    # run_bohb.py of NAS-Bench-101's authors and of NAS-Bench-1Shot1; appendix B of NAS-Bench-201.
+    # Defaults: run_bohb.py of NAS-Bench-101's authors and of NAS-Bench-1Shot1. nb201: appendix B of NAS-Bench-201.
     family_defaults: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "nasbench201": {"num_samples": 4, "random_fraction": 0.0}
     }
@@ -83,7 +83,7 @@ class BOHB(Hyperband):
         categorical, published = is_categorical(space), self.hyperparameters.densities == "hpbandster"
         if published and not categorical:
             raise InvalidInputError(
-                f"--densities hpbandster needs independent categorical choices, which {self.space.name} does not have: "
+                f"--densities hpbandster requires independent categorical choices, which {self.space.name} lacks: "
                 "choose --densities corrected"
             )
         if published:
@@ -95,5 +95,5 @@ class BOHB(Hyperband):
         return self.space.from_configuration(configuration)
 
     def trained_epochs(self, budget: int) -> int:
-        """Return the epochs of a training at a bracket's budget."""
+        """Return the number of epochs to train at a bracket's budget."""
         return budget if self.hyperparameters.budgets == "table" else self.epochs

@@ -1,4 +1,4 @@
-"""Regularized (aging) evolution, and evolution that removes the worst.
+"""Regularized (aging) evolution, and evolution that removes the worst individual.
 
 Source: Real et al., Regularized Evolution for Image Classifier Architecture Search (AAAI 2019, arXiv:1802.01548),
 algorithm 1; NAS-Bench-101 (Ying et al. 2019), section 5 and figure 8.
@@ -18,44 +18,44 @@ from nasbench1shot1.hyperparameters import Hyperparameters
 from nasbench1shot1.runs.options import Range
 
 ATTEMPTS = 10_000
-"""Mutations with a rate that are drawn before a space is given up because none of them was valid."""
+"""Maximum number of draws of a mutation with a rate until one is valid."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EvolutionHyperparameters(Hyperparameters):
-    """The options of both evolutions."""
+    """The options of regularized and non-regularized evolution."""
 
     population: Annotated[int, Range(1)] = 100
-    """Number of individuals (nb201: 10)."""
+    """Number of individuals in the population (nb201: 10)."""
     tournament: Annotated[int, Range(1)] = 10
-    """Number of individuals, drawn with replacement, of which the best becomes the parent."""
+    """Number of individuals drawn with replacement per tournament; the best becomes the parent."""
     mutation: Literal["published", "neighbour", "rate"] = "published"
     """published: the mutation of the benchmark's published evolution; neighbour: one elementary change, drawn
-    uniformly; rate: every choice changes with the probability --mutation-rate / number of choices."""
+    uniformly; rate: each choice changes with probability --mutation-rate / number of choices."""
     mutation_rate: Annotated[float, Range(above=0)] = 1.0
-    """Expected number of changed choices under --mutation rate."""
+    """Expected number of changed choices per mutation with --mutation rate."""
 
 
 class Individual(NamedTuple):
-    """A trained architecture, and its validation error."""
+    """A trained architecture and its validation error."""
 
     validation_error: float
     architecture: Architecture
 
 
-_ERROR = itemgetter(0)  # the quickest key for `min`
+_ERROR = itemgetter(0)  # the fastest key for `min`
 
 
 class Evolution(BlackBoxOptimizer):
-    """Evolution with tournament selection; its subclasses decide who is removed.
+    """Evolution with tournament selection. Subclasses decide which individual is removed.
 
-    The first individuals are random architectures. With several simulated workers, random architectures are asked for
-    until the first result is known and as many as the population has were asked for.
+    The first individuals are random architectures. With several simulated workers, `ask` returns random architectures
+    until the first result is known and `population` architectures have been queried.
     """
 
     Hyperparameters = EvolutionHyperparameters
-    # NAS-Bench-201's appendix B has a population of 10 and a sample size of 10. The scripts of NAS-Bench-1Shot1 and of
-    # NAS-Bench-101's authors have a population of 100 and a sample size of 10.
+    # Appendix B of NAS-Bench-201: population 10, sample size 10. Scripts of NAS-Bench-1Shot1 and of NAS-Bench-101's
+    # authors: population 100, sample size 10.
     family_defaults: ClassVar[Mapping[str, Mapping[str, Any]]] = {"nasbench201": {"population": 10, "tournament": 10}}
 
     def __init__(self, *arguments: Any) -> None:
@@ -66,27 +66,27 @@ class Evolution(BlackBoxOptimizer):
         self._asked = 0
 
     def ask(self) -> Query:
-        """Return a random architecture while the first population is incomplete, else a mutated parent."""
+        """Return a random architecture until the first population is complete, then a mutated parent."""
         self._asked += 1
         if self._asked <= self._size or not self.population:
             return self.query(self.space.sample(self.rng))
         return self.query(self.mutated(self.parent()))
 
     def tell(self, query: Query, validation_error: float, seconds: float) -> None:
-        """Add an individual; if the population is too large, remove one."""
+        """Add an individual to the population; remove one if the population is then too large."""
         self.population.append(Individual(validation_error, query.architecture))
         if len(self.population) > self._size:
             self.remove()
 
     def parent(self) -> Architecture:
-        """Return the best of a tournament; of equals, the one that was drawn first."""
+        """Return the winner of a tournament; ties are won by the individual drawn first."""
         size, population = len(self.population), self.population
         sampled = [population[int(draw * size)] for draw in self.rng.random(self._tournament).tolist()]
         best: Individual = min(sampled, key=_ERROR)
         return best.architecture
 
     def mutated(self, arch: Architecture) -> Architecture:
-        """Return a mutated copy."""
+        """Return a mutated copy of an architecture."""
         kind = self.hyperparameters.mutation
         if kind == "rate":
             return self._mutated_with_rate(arch)
@@ -95,7 +95,7 @@ class Evolution(BlackBoxOptimizer):
         return self.space.mutate(arch, self.rng)
 
     def _mutated_with_rate(self, arch: Architecture) -> Architecture:
-        """Change every choice independently; draw again where the result is invalid, as NAS-Bench-101's example does.
+        """Change each choice independently; redraw until the result is valid, as in NAS-Bench-101's example.
 
         The result can equal the parent.
         """
@@ -103,7 +103,7 @@ class Evolution(BlackBoxOptimizer):
             if (child := self.space.mutate_each(arch, self._probability, self.rng)) is not None:
                 return child
         raise InvalidInputError(
-            f"no mutation of '{arch}' with a rate of {self.hyperparameters.mutation_rate:g} is in {self.space.name}: "
+            f"no valid mutation of '{arch}' in {self.space.name} with rate {self.hyperparameters.mutation_rate:g}: "
             "lower --mutation-rate"
         )
 
@@ -113,7 +113,7 @@ class Evolution(BlackBoxOptimizer):
 
 
 class RegularizedEvolution(Evolution):
-    """Evolution that removes the oldest individual: aging keeps lucky evaluations from staying for ever."""
+    """Evolution that removes the oldest individual, so that lucky evaluations do not stay forever."""
 
     def remove(self) -> None:
         """Remove the individual whose training ended first."""
@@ -121,7 +121,7 @@ class RegularizedEvolution(Evolution):
 
 
 class NonRegularizedEvolution(Evolution):
-    """Evolution that removes the individual with the largest validation error; of equals, the oldest."""
+    """Evolution that removes the individual with the highest validation error; of tied ones, the oldest."""
 
     def remove(self) -> None:
         """Remove the worst individual."""

@@ -1,8 +1,8 @@
-"""Hyperband: random architectures at small budgets, of which the best are trained for longer.
+"""Hyperband: train many random architectures at small budgets, and the best of them longer.
 
 Source: Li et al., Hyperband: A Novel Bandit-Based Approach to Hyperparameter Optimization (JMLR 2018,
 arXiv:1603.06560), algorithm 1. The brackets are hpbandster's (Falkner et al., ICML 2018), which repeats them
-without end.
+indefinitely.
 """
 
 from dataclasses import dataclass
@@ -26,15 +26,15 @@ class HyperbandHyperparameters(Hyperparameters):
     """The options of Hyperband."""
 
     eta: Annotated[int, Range(2)] = 3  # run_hyperband.py of NAS-Bench-101's authors and of NAS-Bench-1Shot1
-    """Of the configurations at a budget, one in eta is promoted to the next larger budget."""
+    """Reduction factor: one in eta configurations at a budget is promoted to the next larger budget."""
 
 
 class Hyperband(TrialOptimizer):
     """Hyperband on the budgets of the table, with uniformly drawn architectures.
 
     With the budgets 4, 12, 36 and 108 and eta 3, the first bracket trains 27 architectures for 4 epochs, the best 9 for
-    12, the best 3 for 36 and the best one for 108 epochs. The next brackets begin with 9 architectures at 12 epochs, 6
-    at 36, and 4 at 108, and then with 27 at 4 again. Each promotion is a new training, which costs its full time.
+    12, the best 3 for 36 and the best one for 108 epochs. The next brackets start with 9 architectures at 12 epochs, 6
+    at 36 and 4 at 108; then the cycle repeats. Each promotion is a new training and costs its full time.
 
     If all trainings of a bracket are running on other simulated workers, the next bracket begins, as in hpbandster.
 
@@ -56,7 +56,7 @@ class Hyperband(TrialOptimizer):
         return EndlessBrackets(self.budgets, self.hyperparameters.eta)
 
     def generator(self) -> "ConfigurationGenerator":
-        """Return what draws the configurations; Hyperband's are architectures."""
+        """Return the generator of configurations. For Hyperband, configurations are architectures."""
         return _Sampler(self)
 
     def architecture(self, configuration: Any) -> Architecture:
@@ -65,7 +65,7 @@ class Hyperband(TrialOptimizer):
         return arch
 
     def trained_epochs(self, budget: int) -> int:
-        """Return the epochs of a training at a bracket's budget."""
+        """Return the number of epochs to train at a bracket's budget."""
         return budget
 
     def next_trial(self) -> "Proposal | None":
@@ -77,7 +77,7 @@ class Hyperband(TrialOptimizer):
         return Query(self.architecture(trial.configuration), self.trained_epochs(trial.epochs))
 
     def observe(self, trial: "Proposal", validation_error: float) -> None:
-        """Register an error with the proposal's bracket."""
+        """Report the error to the proposal's bracket."""
         self._proposer.observe(trial.configuration_id, trial.epochs, validation_error)
 
 
@@ -92,4 +92,4 @@ class _Sampler:
         return self._method.space.sample(self._method.rng), {"model_based_pick": False}
 
     def new_result(self, job: Any) -> None:
-        """Do nothing: Hyperband learns nothing between brackets."""
+        """Do nothing: Hyperband does not use a model."""

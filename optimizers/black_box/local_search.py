@@ -1,4 +1,4 @@
-"""Local search: train all neighbours of an architecture, go to the best, and start anew in a local optimum.
+"""Local search: train all neighbours of an architecture, move to the best, and restart at local optima.
 
 Source: White et al., Exploring the Loss Landscape in Neural Architecture Search (UAI 2021, arXiv:2005.02960), section
 3; Den Ottelander et al., Local Search is a Remarkably Strong Baseline for Neural Architecture Search (2021).
@@ -17,15 +17,15 @@ class LocalSearchHyperparameters(Hyperparameters):
     """The options of local search."""
 
     first_improvement: bool = False
-    """Move to the first neighbour that is better, instead of training all neighbours and moving to the best."""
+    """Move to the first better neighbour instead of training all neighbours and moving to the best one."""
 
 
 class LocalSearch(BlackBoxOptimizer):
     """Hill climbing with random restarts; no architecture is trained twice between two restarts.
 
-    It starts from a random architecture and trains the neighbours in random order. If the best of them (with
-    `first_improvement`, the first) has a lower validation error than the current architecture, it becomes the current
-    one. Otherwise the search starts anew from another random architecture.
+    The search starts from a random architecture and trains its neighbours in random order. If the best neighbour has a
+    lower validation error than the current architecture, it becomes the current architecture. Otherwise, the search
+    restarts from another random architecture. With `first_improvement`, the search moves to the first better neighbour.
     """
 
     Hyperparameters = LocalSearchHyperparameters
@@ -42,14 +42,14 @@ class LocalSearch(BlackBoxOptimizer):
         self._found: tuple[float, Architecture] | None = None
 
     def ask(self) -> Query | None:
-        """Return the next neighbour; None while the last ones are trained."""
+        """Return the next neighbour; None while the last neighbours are being trained."""
         if not self._waiting:
             return None
         self._running += 1
         return self.query(self._waiting.pop())
 
     def tell(self, query: Query, validation_error: float, seconds: float) -> None:
-        """Remember the best neighbour; once all are known, move to it or start anew."""
+        """Remember the best neighbour; once all results are known, move to it or restart."""
         self._running -= 1
         if self._found is None or validation_error < self._found[0]:
             self._found = validation_error, query.architecture

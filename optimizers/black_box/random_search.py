@@ -1,4 +1,4 @@
-"""Random search: every training is of an architecture that is drawn uniformly."""
+"""Random search: train uniformly drawn architectures."""
 
 from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer, Query
 
@@ -11,4 +11,4 @@ class RandomSearch(BlackBoxOptimizer):
         return self.query(self.space.sample(self.rng))
 
     def tell(self, query: Query, validation_error: float, seconds: float) -> None:
-        """Do nothing: random search learns nothing."""
+        """Do nothing: random search ignores results."""

@@ -1,7 +1,7 @@
 """REINFORCE with one categorical distribution per choice, without a recurrent network.
 
-Source: Williams 1992; NAS-Bench-101 (Ying et al. 2019), section 5, whose script takes gradient steps on logits that
-begin at zero; NAS-Bench-201 (Dong and Yang, ICLR 2020), section 4 and appendix B, whose script uses Adam.
+Source: Williams 1992; NAS-Bench-101 (Ying et al. 2019), section 5, whose script takes gradient steps on logits
+initialized to zero; NAS-Bench-201 (Dong and Yang, ICLR 2020), section 4 and appendix B, whose script uses Adam.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from nasbench1shot1.hyperparameters import Hyperparameters
 from nasbench1shot1.runs.options import Range
 
 ATTEMPTS = 100_000
-"""Samples in a row that may be invalid."""
+"""Maximum number of consecutive invalid samples."""
 _BETAS, _EPSILON = (0.9, 0.999), 1e-8
 
 
@@ -30,19 +30,19 @@ class REINFORCEHyperparameters(Hyperparameters):
     baseline_momentum: Annotated[float, Range(0, 1)] = 0.9
     """Momentum of the moving average of rewards that is subtracted from each reward."""
     update: Literal["sgd", "adam"] = "sgd"
-    """Gradient step on the logits (nb201: adam)."""
+    """Update rule of the logits (nb201: adam)."""
 
 
 class REINFORCE(BlackBoxOptimizer):
-    """A policy of independent categorical distributions; the reward is the validation accuracy, a fraction.
+    """A policy of independent categorical distributions. The reward is the validation accuracy as a fraction.
 
-    The baseline is the exponential moving average of the rewards, the latest included, corrected for its start at zero.
-    Invalid samples, which nb101 has, are drawn again without a reward, as in NAS-Bench-101's script.
+    The baseline is the bias-corrected exponential moving average of all rewards, including the latest. Invalid samples
+    (on nb101) are redrawn and receive no reward, as in NAS-Bench-101's script.
     """
 
     Hyperparameters = REINFORCEHyperparameters
-    # 0.1 and 0.9 are defaults of NAS-Bench-1Shot1's script. NAS-Bench-201's paper lost its learning rate in print; 0.01
-    # stands in the commands of NATS-Bench's scripts.
+    # 0.1 and 0.9 are defaults of NAS-Bench-1Shot1's script. NAS-Bench-201's paper does not state the chosen learning
+    # rate; the commands of NATS-Bench's scripts use 0.01.
     family_defaults: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "nasbench201": {"learning_rate": 0.01, "update": "adam"}
     }
@@ -57,12 +57,12 @@ class REINFORCE(BlackBoxOptimizer):
         self._probabilities = self.probabilities()
 
     def probabilities(self) -> Any:
-        """Return the probability of each value of each choice, (choices, largest number of values)."""
+        """Return the probability of each value of each choice, shape (choices, largest number of values)."""
         powers = np.exp(self.logits - self.logits.max(axis=1, keepdims=True))
         return powers / powers.sum(axis=1, keepdims=True)
 
     def ask(self) -> Query:
-        """Return an architecture that is drawn from the policy."""
+        """Return an architecture drawn from the policy."""
         sums = self._probabilities.cumsum(axis=1)
         for _ in range(ATTEMPTS):
             draws = self.rng.random(len(self.levels))
@@ -71,10 +71,12 @@ class REINFORCE(BlackBoxOptimizer):
                 return self.query(self.space.from_values(values.tolist()))
             except InvalidInputError:
                 continue
-        raise InvalidInputError(f"the policy draws no architecture of {self.space.name}: lower --learning-rate")
+        raise InvalidInputError(
+            f"the policy does not draw a valid architecture of {self.space.name}: lower --learning-rate"
+        )
 
     def tell(self, query: Query, validation_error: float, seconds: float) -> None:
-        """Take a gradient step on the logarithm of the architecture's probability, weighted by the advantage."""
+        """Take a gradient step on the log-probability of the architecture, weighted by its advantage."""
         reward, momentum = 1 - validation_error, self.hyperparameters.baseline_momentum
         self._numerator = momentum * self._numerator + (1 - momentum) * reward
         self._denominator = momentum * self._denominator + (1 - momentum)
@@ -93,7 +95,7 @@ class REINFORCE(BlackBoxOptimizer):
         self._probabilities = self.probabilities()
 
     def _adam(self, gradient: Any) -> Any:
-        """Return Adam's direction (Kingma and Ba 2015, algorithm 1)."""
+        """Return the update direction of Adam (Kingma and Ba 2015, algorithm 1)."""
         (first, second), self._steps = _BETAS, self._steps + 1
         self._first = first * self._first + (1 - first) * gradient
         self._second = second * self._second + (1 - second) * gradient**2

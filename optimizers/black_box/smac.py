@@ -1,7 +1,7 @@
-"""SMAC: Bayesian optimization with a random forest, which trains its incumbent several times.
+"""SMAC: Bayesian optimization with a random forest and repeated trainings of the incumbent.
 
 Source: Hutter, Hoos and Leyton-Brown, Sequential Model-Based Optimization for General Algorithm Configuration (LION
-2011); Lindauer et al., SMAC3 (JMLR 2022). The settings are those of run_smac.py of NAS-Bench-101's authors.
+2011); Lindauer et al., SMAC3 (JMLR 2022). The settings come from run_smac.py of NAS-Bench-101's authors.
 """
 
 from dataclasses import dataclass
@@ -24,22 +24,22 @@ class SMACHyperparameters(Hyperparameters):
     trees: Annotated[int, Range(1)] = 10
     """Number of trees of the random forest."""
     random_fraction: Annotated[float, Range(0, 1)] = 0.33
-    """Fraction of configurations that are drawn at random."""
+    """Probability of drawing a configuration at random."""
     configuration_trainings: Annotated[int, Range(1)] = 4
-    """Largest number of trainings of one configuration: SMAC trains its incumbent again to learn its mean."""
+    """Maximum number of trainings per configuration; SMAC repeats trainings of its incumbent to estimate its mean."""
     challengers: Annotated[int, Range(1)] = 5000
-    """Number of random configurations that the acquisition function ranks for each proposal."""
+    """Number of random configurations that the acquisition function ranks per proposal."""
 
 
 class SMAC(TrialOptimizer):
-    """SMAC3 with ask and tell: forest, expected improvement, local search and its own intensifier.
+    """SMAC3 with an ask-and-tell interface: random forest, expected improvement, local search and SMAC's intensifier.
 
     Before each new configuration, the incumbent is trained once more, up to `configuration_trainings` times. A new
     configuration that is not worse than the incumbent after its first training is trained 2 and then 4 times. The
-    forest is fitted to mean errors, and fitted again for each new configuration.
+    forest is fitted to mean errors and refitted for each new configuration.
 
-    A configuration that is not in the space gets the error 1 at no cost, as in NAS-Bench-101's published script.
-    `ask` returns None once every configuration was proposed.
+    A configuration outside the space gets the error 1 at no cost, as in NAS-Bench-101's published script. `ask` returns
+    None after all configurations have been proposed.
 
     Raises:
         UserError: the extra [tune] is not installed.
@@ -63,7 +63,7 @@ class SMAC(TrialOptimizer):
         )
 
     def next_trial(self) -> "TrialInfo | None":
-        """Return a new configuration, one that may be better, or the incumbent."""
+        """Return a trial of a new configuration, a challenger or the incumbent."""
         return self._facade.ask()
 
     def training(self, trial: "TrialInfo") -> Query:
@@ -71,5 +71,5 @@ class SMAC(TrialOptimizer):
         return self.query(self.space.from_configuration(trial.config))
 
     def observe(self, trial: "TrialInfo", validation_error: float) -> None:
-        """Tell SMAC an error."""
+        """Report the error of a trial to SMAC."""
         self._facade.tell(trial, validation_error)

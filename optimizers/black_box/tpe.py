@@ -1,4 +1,4 @@
-"""TPE: tree-structured Parzen estimators of good and of bad configurations, one choice at a time.
+"""TPE: tree-structured Parzen estimators of good and bad configurations, separately for each choice.
 
 Source: Bergstra et al., Algorithms for Hyper-Parameter Optimization (NeurIPS 2011), section 4, as implemented
 by Optuna. The published scripts of NAS-Bench-101 and NAS-Bench-1Shot1 use hyperopt, which is not maintained.
@@ -22,18 +22,18 @@ class TPEHyperparameters(Hyperparameters):
     """The options of TPE."""
 
     startup_trainings: Annotated[int, Range(0)] = 20
-    """Number of random configurations at the beginning (hyperopt's default)."""
+    """Number of initial random configurations (hyperopt's default)."""
     candidates: Annotated[int, Range(1)] = 24
-    """Number of candidates per choice, of which the best is proposed (hyperopt's default)."""
+    """Number of candidates per choice; the best one is proposed (hyperopt's default)."""
 
 
 class TPE(TrialOptimizer):
-    """Optuna's TPE sampler, univariate as hyperopt's.
+    """Optuna's univariate TPE sampler; hyperopt's TPE is also univariate.
 
-    Every choice of `configuration_space()` is a categorical parameter. Optuna and hyperopt differ in which
-    configurations count as good, and in the weights of old ones; docs/black_box_methods.md has both.
+    Each choice of `configuration_space()` is a categorical parameter. Optuna and hyperopt differ in how many
+    configurations count as good; see docs/black_box_methods.md.
 
-    A configuration that is not in the space gets the error 1 at no cost, as in NAS-Bench-101's published script.
+    A configuration outside the space gets the error 1 at no cost, as in NAS-Bench-101's published script.
 
     Raises:
         UserError: the extra [tune] is not installed.
@@ -60,5 +60,5 @@ class TPE(TrialOptimizer):
         return self.query(self.space.from_configuration(trial.params))
 
     def observe(self, trial: "Trial", validation_error: float) -> None:
-        """Tell Optuna an error."""
+        """Report the error of a trial to Optuna."""
         self._study.tell(trial, validation_error)

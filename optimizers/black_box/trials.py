@@ -1,4 +1,4 @@
-"""The base class of methods whose library proposes configurations and is told their errors."""
+"""The base class of methods in which a library proposes configurations."""
 
 from abc import abstractmethod
 from typing import Any
@@ -7,16 +7,16 @@ from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer, Query
 from nasbench1shot1.errors import InvalidInputError
 
 ATTEMPTS = 100_000
-"""Invalid configurations in a row, after which a search is given up."""
+"""Maximum number of consecutive invalid configurations."""
 WORST_ERROR = 1.0
-"""What a method learns of an invalid configuration, as in the published scripts of NAS-Bench-101."""
+"""Error reported for an invalid configuration, as in the published scripts of NAS-Bench-101."""
 
 
 class TrialOptimizer(BlackBoxOptimizer):
-    """Asks a library for trials, and tells it their errors.
+    """Asks a library for trials and reports their errors to it.
 
-    A trial whose configuration is not in the space gets the error 1 at no cost, and the next one is asked for. Of equal
-    queries that are being trained, the earliest is told first.
+    A trial with a configuration outside the space gets the error 1 at no cost, and the library is asked for the next
+    trial. If equal queries are running, a result is reported for the earliest one.
     """
 
     def __init__(self, *arguments: Any) -> None:
@@ -25,15 +25,15 @@ class TrialOptimizer(BlackBoxOptimizer):
 
     @abstractmethod
     def next_trial(self) -> Any:
-        """Return the library's next trial; None if it has none before another result, or at all."""
+        """Return the library's next trial, or None if it has no trial left or must wait for a result."""
 
     @abstractmethod
     def training(self, trial: Any) -> Query:
-        """Return the training of a trial; raises InvalidInputError if its configuration is not in the space."""
+        """Return the training of a trial. Raises InvalidInputError if its configuration is not in the space."""
 
     @abstractmethod
     def observe(self, trial: Any, validation_error: float) -> None:
-        """Tell the library the error of a trial."""
+        """Report the error of a trial to the library."""
 
     def ask(self) -> Query | None:
         """Return the training of the library's next trial."""
@@ -47,9 +47,11 @@ class TrialOptimizer(BlackBoxOptimizer):
                 continue
             self._running.append((query, trial))
             return query
-        raise InvalidInputError(f"{ATTEMPTS:,} configurations in a row are not in {self.space.name}: use another space")
+        raise InvalidInputError(
+            f"{ATTEMPTS:,} consecutive configurations are not in {self.space.name}: use another space"
+        )
 
     def tell(self, query: Query, validation_error: float, seconds: float) -> None:
-        """Tell the library a validation error."""
+        """Report a validation error to the library."""
         place = next(place for place, (running, _) in enumerate(self._running) if running == query)
         self.observe(self._running.pop(place)[1], validation_error)

@@ -257,7 +257,7 @@ def test_parts_that_ended_are_kept_when_another_one_fails(tmp_path: Path) -> Non
 
 
 def test_a_study_of_which_nothing_was_recorded_leaves_nothing(tmp_path: Path) -> None:
-    with pytest.raises(nb.UserError, match=r"search 0 is refused.* begin again"):
+    with pytest.raises(nb.UserError, match=r"search 0 is refused.* start the study again"):
         study(tmp_path / "made", FailsFirst, repeats=1, evaluations=3, workers=2)
     assert not (tmp_path / "made").exists()
 
@@ -337,7 +337,7 @@ def test_the_command_searches_and_resumes(tmp_path: Path) -> None:
     assert "Test regret of the final incumbents" in ended.stdout and "(predicted)" in ended.stdout
     again = command("blackbox", "--resume", "study", "--repeats", "4", cwd=tmp_path)
     assert again.returncode == 0, again.stderr
-    assert "3 of them are recorded already" in again.stdout
+    assert "3 searches already recorded" in again.stdout
     assert isinstance(nb.open_run(tmp_path / "study").trajectory, pandas.DataFrame)
     shutil.rmtree(tmp_path / "study")
     wrong = command("blackbox", "--optimizer", "random", "--population", "3", cwd=tmp_path)

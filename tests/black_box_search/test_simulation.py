@@ -98,10 +98,10 @@ def test_many_trainings_that_end_at_the_same_moment_are_not_free() -> None:
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        (Query(S1[0], 5), "Asks asked for 5 epochs: let it ask for one of 4, 12, 36, 108"),
-        (S1[0], r"Asks.ask\(\) returned .*: let it return a Query or None"),
-        (Query(str(S1[0]), 108), "Asks asked to train 's1:.*': let it ask for an nb.Architecture"),  # type: ignore[arg-type]
-        (Query(None, 108), "Asks asked to train None: let it ask for an nb.Architecture"),  # type: ignore[arg-type]
+        (Query(S1[0], 5), "Asks asked for 5 epochs: query one of 4, 12, 36, 108"),
+        (S1[0], r"Asks.ask\(\) returned .*: return a Query or None"),
+        (Query(str(S1[0]), 108), "Asks asked to train 's1:.*': query an nb.Architecture"),  # type: ignore[arg-type]
+        (Query(None, 108), "Asks asked to train None: query an nb.Architecture"),  # type: ignore[arg-type]
     ],
 )
 def test_what_is_not_a_query_is_refused(query: object, message: str) -> None:

@@ -93,7 +93,7 @@ def test_a_cell_is_drawn_on_axes_of_ones_own() -> None:
 
 
 def test_what_cannot_be_drawn_is_refused() -> None:
-    with pytest.raises(nb.InvalidInputError, match="give an architecture, or no parameters"):
+    with pytest.raises(nb.InvalidInputError, match="give an architecture or omit parameters="):
         nb.draw_cell(nb.Architecture.parse(S1).cell, parameters={})
     with pytest.raises(nb.InvalidInputError, match="cannot be drawn"):
         nb.draw_cell(3)  # type: ignore[arg-type]

@@ -152,7 +152,7 @@ def test_help_of_a_group_lists_its_commands(word: str, commands: str, capsys: py
 def test_an_architecture_that_the_shell_has_cut_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["query", "s1:0"])
-    assert "write it in quotes, because | ends a shell's command" in capsys.readouterr().err
+    assert "write it in quotes, because the shell interprets |" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

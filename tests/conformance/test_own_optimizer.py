@@ -167,5 +167,7 @@ def test_an_own_option_with_the_name_of_a_common_one_is_refused():
     class Method(nb.OneShotOptimizer):
         Hyperparameters = Clashing
 
-    with pytest.raises(nb.InvalidInputError, match="Method has an option 'epochs', which every run has: rename it"):
+    with pytest.raises(
+        nb.InvalidInputError, match="Method has an option 'epochs', but this name is a common option: rename the option"
+    ):
         check_method(Method)

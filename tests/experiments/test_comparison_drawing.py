@@ -47,7 +47,7 @@ def test_the_figure_says_what_its_bands_mean_and_what_is_unfinished(folder):
     found = compare_runs([folder / name for name in ("seeds", "random", "stopped")], ["a", "b", "c"])
     text = caption(found)
     assert "bands: 25 % and 75 % quantiles (n ≥ 10), minimum to maximum (fewer runs)." in text
-    assert "Not finished, shown as far as recorded: c (1 of 4 epochs)." in text
+    assert "Unfinished runs, shown as far as recorded: c (1 of 4 epochs)." in text
     assert "predicted; table nb101-embedded" in text
     figure = comparison_figure(found)
     axes = figure.axes[0]
@@ -62,7 +62,7 @@ def test_many_curves_have_no_bands(folder, tmp_path):
     groups = [make.group(tmp_path / str(number), [(1, 2), (3, 4)]) for number in range(MOST_BANDS + 1)]
     axes = nb.compare(groups)
     assert not axes.collections and len(axes.get_lines()) == MOST_BANDS + 1
-    assert "spreads are drawn for at most 5 curves" in axes.figure.get_supxlabel()
+    assert "bands are omitted if there are more than 5 curves" in axes.figure.get_supxlabel()
 
 
 def test_progress_of_groups_and_studies_in_words(folder, tmp_path):
@@ -107,7 +107,7 @@ def test_the_command_writes_figure_and_tables(suffix, start, folder, tmp_path, c
     pandas.testing.assert_frame_equal(pandas.read_csv(out / "rank_tests.csv"), found.rank_tests)
     shown = " ".join(capsys.readouterr().out.split())
     assert "Test regret [%], predicted" in shown and "of pairs: a" in shown
-    assert "No rank test with fewer than 5 runs on a side: mine (1 run)." in shown
+    assert "Too few runs for a rank test (fewer than 5): mine (1 run)." in shown
     assert f"Written: {out / f'comparison.{suffix}'}" in shown
 
 

@@ -30,26 +30,26 @@ def folder(tmp_path_factory) -> Path:
 
 
 CASES = {
-    "no runs": ([], {}, r"there is no run to compare: give at least one folder of searches, groups"),
-    "too many": (["one"] * 11, {}, r"11 runs are more than one figure can show: compare at most 10"),
+    "no runs": ([], {}, r"no run is given: give at least one folder of searches, groups"),
+    "too many": (["one"] * 11, {}, r"11 runs are too many for one figure: compare at most 10"),
     "not a run": (["nothing"], {}, r"nothing' is not a run folder: config.json is missing"),
     "no folder": (["nowhere"], {}, r"nowhere' is not a run folder: there is no such folder"),
     "twice": (["one", "two", "seeds/../one"], {}, r"one' is given twice: give each run once"),
     "in its group": (["seeds", "seeds/seed-1"], {}, r"seed-1' is given twice with its group: give each run once"),
     "its group": (["seeds/seed-1", "seeds"], {}, r"seed-1' is given twice with its group: give each run once"),
-    "labels": (["one", "two"], {"labels": ["a"]}, r"--labels gives 1 of 2 labels: give one for each run"),
-    "equal labels": (["one", "two"], {"labels": ["a", "a"]}, r"'a,a' has an empty label, or one twice"),
-    "empty label": (["one"], {"labels": [" "]}, r"has an empty label"),
+    "labels": (["one", "two"], {"labels": ["a"]}, r"--labels has 1 label for 2 runs: give one label per run"),
+    "equal labels": (["one", "two"], {"labels": ["a", "a"]}, r"'a,a' contains an empty or repeated label"),
+    "empty label": (["one"], {"labels": [" "]}, r"contains an empty or repeated label"),
     "axis": (["one"], {"over": "epoch"}, r"unknown axis 'epoch'; did you mean 'epochs'"),
     "epochs": (["one", "study"], {"over": "epochs"}, r"--over epochs applies only to searches .*study' \(black"),
     "search time": (["study"], {"over": "search-time"}, r"--over search-time applies only to searches and groups"),
-    "spaces": (["one", "s2"], {}, r"different search spaces are not comparable, here nb101-s1-v1 \(.*\), nb101-s2"),
-    "data sets": (["one", "cifar100"], {}, r"different data sets are not comparable, here cifar10 .*, cifar100"),
-    "tables": (["one", "official"], {}, r"different tables are not comparable, .*: score all on one with --table"),
+    "spaces": (["one", "s2"], {}, r"different search spaces are not comparable \(nb101-s1-v1 \(.*\), nb101-s2"),
+    "data sets": (["one", "cifar100"], {}, r"different data sets are not comparable \(cifar10 .*, cifar100"),
+    "tables": (["one", "official"], {}, r"different tables are not comparable .*: score all runs on one table"),
     "spaces on a table": (["one", "s2"], {"table": "embedded"}, r"different search spaces are not comparable"),
-    "table of a study": (["tuned"], {}, r"the table nasbench_full-1 of '.*tuned' is not installed here"),
-    "no lines": (["empty"], {}, r"empty' has no result yet: leave it out, or resume it"),
-    "empty group": (["none"], {}, r"none' holds no search yet"),
+    "table of a study": (["tuned"], {}, r"the table nasbench_full-1 of '.*tuned' is not installed"),
+    "no lines": (["empty"], {}, r"empty' does not have a result yet: remove it from the comparison or resume it"),
+    "empty group": (["none"], {}, r"none' does not contain a search yet"),
 }  # fmt: skip
 
 
@@ -80,7 +80,7 @@ def test_a_table_without_test_regrets_or_times_is_named(folder, tmp_path):
     for field, what in (("test_regret", "test regrets"), ("simulated_seconds", "training times")):
         text = "".join(json.dumps({**line, field: None}) + "\n" for line in lines)
         (run.folder / "metrics.jsonl").write_text(text)
-        with pytest.raises(nb.UserError, match=f"run' lacks {what}, because its table does not have them"):
+        with pytest.raises(nb.UserError, match=f"run' lacks {what}, because its table lacks them"):
             nb.compare([run.folder], over="simulated-time")
 
 
@@ -90,14 +90,14 @@ def test_a_folder_with_other_things_is_not_overwritten(folder, tmp_path, capsys)
         with pytest.raises(SystemExit) as stop:
             main(["compare", str(folder / "one"), "--out", str(out)])
         assert stop.value.code == 2
-        assert "holds something other than a comparison: choose another --out" in capsys.readouterr().err
+        assert "contains files other than a comparison: choose another --out" in capsys.readouterr().err
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
 def test_the_command_line_refuses_and_writes_nothing(folder, tmp_path, capsys):
     for arguments, sentence in (
-        ([], "there is no run to compare"),
-        ([str(folder / "one"), "--labels", "a,b"], "--labels gives 2 of 1 labels"),
+        ([], "no run is given"),
+        ([str(folder / "one"), "--labels", "a,b"], "--labels has 2 labels for 1 run"),
         ([str(folder / "one"), "--format", "gif"], "gif"),
     ):
         with pytest.raises(SystemExit) as stop:

@@ -185,7 +185,9 @@ class Collides(DARTS):
 
 
 def test_an_own_option_with_a_common_name_is_refused_in_a_sentence():
-    with pytest.raises(nb.InvalidInputError, match="Collides has an option 'epochs', which every run has: rename"):
+    with pytest.raises(
+        nb.InvalidInputError, match="Collides has an option 'epochs', but this name is a common option: rename"
+    ):
         check_method(Collides)
     with pytest.raises(nb.InvalidInputError, match="rename it"):
         nb.search(Collides, scale="quick")
@@ -257,7 +259,7 @@ class Lists(DARTS):
 @pytest.mark.parametrize(
     ("reference", "sentence"),
     [
-        (f"{__name__}:Lists", "the option 'widths' of Lists has a type that no option can have"),
+        (f"{__name__}:Lists", "the option 'widths' of Lists has an unsupported type"),
         (":x", "cannot be imported"),
         (".a:b", "cannot be imported"),
         ("json:dumps", "is not a one-shot optimizer"),
