@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.tables.coverage import PRESENT
 from nasbench1shot1.tables.table import Table
 
 Floats = NDArray[np.float64]
@@ -34,9 +35,10 @@ class Repetition:
 
     Attributes:
         at: epochs or seconds at which the preferred architecture changes, or is recorded again; ascending, not empty.
-        regrets: test regret of the architecture from each of `at` on, a fraction; the shape of `at`.
+        regrets: test regret of the architecture from each of `at` on, a fraction; the shape of `at`. NaN for
+            architectures that a partial table lacks.
         end: epoch or second at which the record ends.
-        final: test regret of the result, a fraction. It holds after `end` if the search is finished.
+        final: test regret of the result, a fraction, or NaN likewise. It holds after `end` if the search is finished.
         measured: share of the regrets behind which a real measurement stands; else they are predicted.
         is_finished: whether the search is finished.
     """
@@ -115,9 +117,9 @@ class Entry(ABC):
         """Return the data set of a run; the first versions recorded none and knew only CIFAR-10."""
         return config.get("dataset") or "cifar10"
 
-    def check_known(self, what: str, values: Floats) -> Floats:
-        """Return values; raises InvalidInputError if one is NaN."""
-        if np.isnan(values).any():
+    def check_known(self, what: str, values: Floats, config: Mapping[str, Any]) -> Floats:
+        """Return values; raises InvalidInputError if one is NaN, unless the run's table may lack architectures."""
+        if np.isnan(values).any() and config.get("reference") != PRESENT:
             raise InvalidInputError(
                 f"'{self.folder}' lacks {what}, because its table does not have them: score all runs on another table "
                 "with --table"

@@ -24,10 +24,12 @@ class Trained(NamedTuple):
     Attributes:
         validation_error: a fraction.
         seconds: the cost.
+        is_known: whether the table has the architecture; if not, it cannot become the incumbent.
     """
 
     validation_error: float
     seconds: float
+    is_known: bool = True
 
 
 class Incumbent(NamedTuple):
@@ -102,10 +104,10 @@ def simulate(method: BlackBoxOptimizer, train: Callable[[Query], Trained], limit
         end, _, query, trained = heapq.heappop(running)
         free = 0 if trained.seconds or limits.decision_seconds else free + 1
         now, ended = end, ended + 1
-        if trained.validation_error < lowest:
+        if trained.is_known and trained.validation_error < lowest:
             lowest = trained.validation_error
             incumbents.append(Incumbent(now, ended, query.architecture, lowest))
-        method.tell(query, *trained)
+        method.tell(query, trained.validation_error, trained.seconds)
     return Searched(tuple(incumbents), ended, now, begun)
 
 

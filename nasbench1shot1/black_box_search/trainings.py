@@ -8,12 +8,16 @@ from nasbench1shot1.errors import OutOfDomainError
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.table import Table
 
+FAILED = Trained(1.0, 0.0, is_known=False)
+"""What HPOBench's `nas_cifar10` answers for an invalid architecture: an error of 1, at no cost."""
+
 
 class TableTrainings:
     """Answers queries from a table.
 
     The cost is the training time of the drawn repeat, and where the table has it, the time of one evaluation on the
-    validation images, as in NAS-Bench-201's searches.
+    validation images, as in NAS-Bench-201's searches. If the table covers the space only in part (`Table.covering`),
+    trainings of other architectures are `FAILED`.
 
     Args:
         space: the space of the architectures; others are refused.
@@ -33,6 +37,7 @@ class TableTrainings:
     ) -> None:
         self._space, self._table, self._rng = space, table, rng
         training = table.objective(dataset).validation
+        self._may_fail = table.is_partial
         self._repeats = list(range(table.repeats))
         self._accuracy = table.reader("validation_accuracy", training)
         self._seconds = table.reader("training_time", training)
@@ -48,6 +53,8 @@ class TableTrainings:
         """
         if query.architecture.space != self._space.name:
             self._space.index(query.architecture)  # raises
+        if self._may_fail and self._table.lacks(query.architecture):
+            return FAILED
         row = self._table.row_of(query.architecture)
         if self._paid is None:
             return self._trained(row, query)

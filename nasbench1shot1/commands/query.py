@@ -9,6 +9,7 @@ import tyro
 from nasbench1shot1.tables.description import METRICS, OTHER_METRICS
 
 if TYPE_CHECKING:
+    from nasbench1shot1.space import SearchSpace
     from nasbench1shot1.tables.table import Metrics, Table
 
 
@@ -23,6 +24,8 @@ class Query:
     """Training budget in epochs. Default: the full one (NAS-Bench-101: 108, NAS-Bench-201: 200)."""
     dataset: str | None = None
     """Training, by its data set, for tables with several: cifar10-valid, cifar10, cifar100, ImageNet16-120."""
+    space: str | None = None
+    """Your own search space, as module:object, for an architecture of it or the regret in it (docs/own_space.md)."""
     table: str | None = None
     """Folder or name of the table. Default: the table in use; for architectures of nb201, the table nb201."""
 
@@ -31,14 +34,14 @@ class Query:
         from rich.table import Table as Screen
 
         from nasbench1shot1.architecture import Architecture
-        from nasbench1shot1.registry import search_space, table_of
         from nasbench1shot1.tables.table import load_table
         from nasbench1shot1.wording import counted, literal_console
 
         item: Any = Architecture.parse(self.what) if {":", "|"} & set(self.what) else self.what
-        if isinstance(item, Architecture):
-            search_space(item.space).index(item)
-        table = load_table(self.table or (table_of(item.space) if isinstance(item, Architecture) else None))
+        space = self._space(item)
+        if space is not None and isinstance(item, Architecture):
+            space.index(item)
+        table, note = with_space(load_table(self.table or (space.table if space else None)), space)
         if table.keyed_by == "nasbench201" and self.what.isdecimal():
             item = int(self.what)
         console = literal_console()
@@ -54,6 +57,35 @@ class Query:
             console.print(screen)
             if metrics.fidelity:
                 console.print(metrics.fidelity, soft_wrap=True)
+        if note and self.space:
+            console.print(note, soft_wrap=True)
+
+    def _space(self, item: Any) -> "SearchSpace | None":
+        """Return the space of an architecture, or the given one; None for a hash without --space."""
+        from nasbench1shot1.architecture import Architecture
+        from nasbench1shot1.errors import InvalidInputError
+        from nasbench1shot1.registry import names, search_space
+
+        if self.space is not None:
+            return search_space(self.space)
+        if not isinstance(item, Architecture):
+            return None
+        if item.space not in (known := names("search_spaces")):
+            raise InvalidInputError(
+                f"'{item.space}' is not a registered search space (known: {', '.join(sorted(known))}): correct it, or "
+                "name your own space with --space module:object"
+            )
+        return search_space(item.space)
+
+
+def with_space(table: "Table", space: "SearchSpace | None") -> "tuple[Table, str]":
+    """Return a table with the networks of a space as a reference; if it lacks some, the table itself and a sentence."""
+    from nasbench1shot1.errors import OutOfDomainError
+
+    try:
+        return (table if space is None else table.covering(space)), ""
+    except OutOfDomainError as error:
+        return table, f"No regret in {space.name if space else ''}: {str(error).partition(':')[0]}."
 
 
 def _values(table: "Table", metrics: "Metrics") -> list[tuple[str, str, str]]:
