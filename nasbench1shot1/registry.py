@@ -178,17 +178,17 @@ def is_at_hand(group: str, name: str) -> bool:
     return module in sys.modules if colon else _is_built_in(group, name) or name in names(group)
 
 
-def allow(module: str | None) -> None:
-    """Import a module that the user trusts, so that names in run folders may refer to it; None imports nothing.
+def allow(modules: str | None) -> None:
+    """Import the modules that the user trusts, separated by commas, so that names in run folders may refer to them.
 
-    Raises InvalidInputError if it cannot be imported.
+    Raises InvalidInputError if one cannot be imported.
     """
     try:
-        if module is not None:
+        for module in modules.split(",") if modules else ():
             import_module(module)
     except (ImportError, ValueError) as error:
         raise InvalidInputError(
-            f"--allow-module {module} cannot be imported ({error}): install it, set PYTHONPATH, or correct its name"
+            f"--allow-module {modules} cannot be imported ({error}): install it, set PYTHONPATH, or correct its name"
         ) from error
 
 

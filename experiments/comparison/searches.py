@@ -22,6 +22,7 @@ from nasbench1shot1.experiments.comparison.entry import (
 from nasbench1shot1.experiments.rescoring import rescore
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.record import Run
+from nasbench1shot1.tables.coverage import PRESENT
 from nasbench1shot1.tables.table import Table
 from nasbench1shot1.wording import counted
 
@@ -84,7 +85,9 @@ class SearchEntry(Entry):
         return [self._repetition(run, over, table) for run in self.runs if self._has_result(run, over)]
 
     def _has_result(self, run: Run, over: Over) -> bool:
-        return any(line[COLUMNS[over]] is not None for line in run.lines)
+        """Return whether a run has results, and at least one at a known time if its table may lack architectures."""
+        known = run.config.get("reference") != PRESENT or any(line[COLUMNS[over]] is not None for line in run.lines)
+        return bool(run.lines) and known
 
     def _repetition(self, run: Run, over: Over, table: Table | None) -> Repetition:
         frame = run.metrics if table is None else rescore(run, table)

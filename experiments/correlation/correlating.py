@@ -21,7 +21,7 @@ from nasbench1shot1.experiments.correlation.passes import check_preset
 from nasbench1shot1.experiments.correlation.record import AUTO_IMAGES, Ranking
 from nasbench1shot1.experiments.correlation.selection import list_facts
 from nasbench1shot1.experiments.correlation.state import RankingState
-from nasbench1shot1.experiments.correlation.truth import table_of_ranking, truths
+from nasbench1shot1.experiments.correlation.truth import in_table, table_of_ranking, truths
 from nasbench1shot1.files import sha256, write_json
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.images.batches import batches, epoch_generator
@@ -134,8 +134,7 @@ def _table(run: Run, options: RankingOptions) -> Table:
 def _check_table(state: RankingState, table: Table) -> None:
     """Raise OutOfDomainError, before anything is evaluated, where a table lacks an architecture or all accuracies."""
     numbers = np.unique(np.concatenate([state.numbers(epoch) for epoch in state.epochs]))
-    architectures = state.architectures(numbers)
-    architectures = [arch for arch in architectures if not (table.is_partial and table.lacks(arch))]
+    architectures = state.architectures(numbers[in_table(table, state.space, numbers)])
     budgets = chosen_budgets(state.options.budgets, table.epochs)
     truths(table, architectures, budgets, state.run.config.get("dataset"))
 

@@ -24,12 +24,17 @@ class Trained(NamedTuple):
     Attributes:
         validation_error: a fraction.
         seconds: the cost.
-        is_known: whether the table has the architecture; if not, it cannot become the incumbent.
     """
 
     validation_error: float
     seconds: float
-    is_known: bool = True
+
+
+FAILED = Trained(1.0, 0.0)
+"""The result for an architecture that a partial table lacks; it never becomes the incumbent.
+
+HPOBench's `nas_cifar10` answers the same for an invalid architecture: an error of 1, at no cost.
+"""
 
 
 class Incumbent(NamedTuple):
@@ -104,10 +109,10 @@ def simulate(method: BlackBoxOptimizer, train: Callable[[Query], Trained], limit
         end, _, query, trained = heapq.heappop(running)
         free = 0 if trained.seconds or limits.decision_seconds else free + 1
         now, ended = end, ended + 1
-        if trained.is_known and trained.validation_error < lowest:
+        if trained is not FAILED and trained.validation_error < lowest:
             lowest = trained.validation_error
             incumbents.append(Incumbent(now, ended, query.architecture, lowest))
-        method.tell(query, trained.validation_error, trained.seconds)
+        method.tell(query, *trained)
     return Searched(tuple(incumbents), ended, now, begun)
 
 

@@ -3,13 +3,10 @@
 import numpy as np
 
 from nasbench1shot1.black_box_optimizer import Query
-from nasbench1shot1.black_box_search.simulation import Trained
+from nasbench1shot1.black_box_search.simulation import FAILED, Trained
 from nasbench1shot1.errors import OutOfDomainError
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.table import Table
-
-FAILED = Trained(1.0, 0.0, is_known=False)
-"""What HPOBench's `nas_cifar10` answers for an invalid architecture: an error of 1, at no cost."""
 
 
 class TableTrainings:
@@ -17,7 +14,7 @@ class TableTrainings:
 
     The cost is the training time of the drawn repeat, and where the table has it, the time of one evaluation on the
     validation images, as in NAS-Bench-201's searches. If the table covers the space only in part (`Table.covering`),
-    trainings of other architectures are `FAILED`.
+    the result of other architectures is `simulation.FAILED`.
 
     Args:
         space: the space of the architectures; others are refused.

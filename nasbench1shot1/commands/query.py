@@ -34,6 +34,7 @@ class Query:
         from rich.table import Table as Screen
 
         from nasbench1shot1.architecture import Architecture
+        from nasbench1shot1.registry import BUILT_IN
         from nasbench1shot1.tables.table import load_table
         from nasbench1shot1.wording import counted, literal_console
 
@@ -57,7 +58,7 @@ class Query:
             console.print(screen)
             if metrics.fidelity:
                 console.print(metrics.fidelity, soft_wrap=True)
-        if note and self.space:
+        if note and space and space.name not in BUILT_IN["search_spaces"]:
             console.print(note, soft_wrap=True)
 
     def _space(self, item: Any) -> "SearchSpace | None":

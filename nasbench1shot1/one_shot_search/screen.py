@@ -117,4 +117,6 @@ def _mean_regret(table: Table, space: str, dataset: str | None) -> str:
         mean = table.mean_regret(space, dataset=table.objective(dataset).test)
     except UserError:  # a table without test accuracy, or of another space
         return ""
-    return f"; the mean over all {table.keys.NETWORKS} of {space} is {percent(mean)}"
+    which = "the" if table.is_partial else "all"
+    where = " in the table" if table.is_partial else ""
+    return f"; the mean over {which} {table.keys.NETWORKS} of {space}{where} is {percent(mean)}"

@@ -120,7 +120,7 @@ class References:
     def _known(self, name: str) -> str:
         if not isinstance(name, str) or name not in self._names:
             raise InvalidInputError(
-                f"{unknown_name('reference', name, self._names)}: give the space itself as reference, or "
-                f"'{self.whole}' for all rows of the table {self._id}"
+                f"{unknown_name('reference', name, self._names)}: give the space itself as reference, take "
+                f"table.covering(space), or give '{self.whole}' for all rows of the table {self._id}"
             )
         return name

@@ -140,8 +140,7 @@ def _update(folder: Path, given: Mapping[str, Any], allow_module: str | None) ->
     Raises InvalidInputError if an option differs from the recorded one and may not change.
     """
     study = Study.open(folder)
-    if given.get("optimizer") != study.config["optimizer"]:  # naming it is a permission, too
-        study.check_trusted(allow_module)
+    study.check_trusted(allow_module, given)
     own = {name: value for name, value in given.items() if name in option_names(TuningOptions)}
     _check_shared(study, {name: value for name, value in given.items() if name not in own})
     typed = typed_options(TuningOptions, own)
