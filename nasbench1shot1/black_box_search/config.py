@@ -48,5 +48,4 @@ class BlackBoxConfig:
     table: str | None = None
     """Folder or name of the table. Default: $NB1SHOT1_TABLE, or else embedded (nb201: nb201)."""
     reference: Reference | None = None
-    """present: if the table lacks networks of the space, measure regret from the best of those that it has; a training
-    of another one fails at once. Default: the table must have all."""
+    """present: measure regret from the best networks that the table has. Default: it must have all of the space."""

@@ -22,8 +22,7 @@ class Report:
     table: str | None = None
     """Folder or name of the table to score the run on. Default: the table in use."""
     reference: Reference | None = None
-    """present: if the table lacks networks of the space, measure regret from the best of those that it has. Default: as
-    recorded, else the table must have all."""
+    """present: measure regret from the best networks that the table has. Default: the run's option."""
     allow_module: str | None = None
     """Module that may be imported because the run's config.json names it. Importing a module runs its code."""
     out: Path | None = None

@@ -111,8 +111,7 @@ class SearchConfig:
     table: str | None = None
     """Folder or name of the table that gives the regret. Default: $NB1SHOT1_TABLE, or else embedded (nb201: nb201)."""
     reference: Reference | None = None
-    """present: if the table lacks networks of the space, measure regret from the best of those that it has. Default:
-    the table must have all."""
+    """present: measure regret from the best networks that the table has. Default: it must have all of the space."""
     device: str = "auto"
     """Device: auto, cpu, cuda, cuda:1, …"""
     threads: Annotated[int | None, Range(1, MOST_THREADS)] = None

@@ -35,6 +35,7 @@ class References:
         self._names = tuple(dict.fromkeys((*folder.meta["spaces"], self.whole, *keys.PARTS, *self._chosen)))
         self._best: dict[tuple[Hashable, str, int, str], int] = {}
         self._spaces: dict[int, tuple[SearchSpace, Coverage]] = {}
+        self._whole_spaces: set[str] = set()
 
     def members(self, reference: Reference) -> Rows:
         """Return the ascending rows of a reference, (M,).
@@ -67,6 +68,24 @@ class References:
         if found.missing:
             raise incomplete(found, space, self._id, self._keys)
         return found
+
+    def own(self, space: str) -> str:
+        """Return the name of an architecture's space; raises OutOfDomainError if rows of this benchmark are missing.
+
+        Whoever gives the name as the reference means all rows of the table instead.
+        """
+        if space not in self._whole_spaces:
+            if missing := self._missing(space):
+                raise OutOfDomainError(
+                    f"the table {self._id} lacks {missing:,} of the {self._keys.SIZES[space]:,} {self._keys.NETWORKS} "
+                    f"of {space}, so the best one is unknown: give reference='{space}' for the best that it has"
+                )
+            self._whole_spaces.add(space)
+        return space
+
+    def _missing(self, space: str) -> int:
+        is_benchmark = space in self._keys.SIZES and space not in self._chosen
+        return self._keys.SIZES[space] - len(self.members(space)) if is_benchmark else 0
 
     def stores(self, space: SearchSpace) -> bool:
         """Return whether the name of a space means all its networks in this table already."""

@@ -214,7 +214,8 @@ class Table(TableRows):
             reference: a search space, or the name of one that the table knows (`spaces`), or the name of every row of
                 this table: "nb101" (the embedded table holds 66,111 of NAS-Bench-101's 423,624 cells) or "nb201";
                 "nb101-mini" for the rows of at most six vertices. A space is looked up once per table: about a second
-                for 50,000 cells. If not given: an architecture's own space, by its name, else every row.
+                for 50,000 cells. If not given: an architecture's own space, by its name, all of whose networks the
+                table must have, else every row.
             split: "test" or "validation".
             epochs: budget. Default: the full one.
             dataset: the training, one of `datasets`; required if the table has several.
@@ -257,7 +258,7 @@ class Table(TableRows):
 
     def _own_space(self, item: Item) -> str:
         """Return an item's own reference."""
-        return item.space if isinstance(item, Architecture) else self._references.whole
+        return self._references.own(item.space) if isinstance(item, Architecture) else self._references.whole
 
     def best(
         self,
