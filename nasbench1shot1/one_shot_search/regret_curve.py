@@ -165,9 +165,15 @@ def scale_text(configs: Sequence[Mapping[str, Any]]) -> str:
 
 def table_text(frames: Sequence[pandas.DataFrame], table_id: str, fidelity: str = "") -> str:
     """What the values are worth, for captions; arguments as in `regret_figure`."""
-    known = [frame[frame["table_valid_error"].notna() | frame["table_test_error"].notna()] for frame in frames]
+    known = list(map(_in_table, frames))
     measured = all(frame["test_measured"].all() for frame in known)
     said = f"table {table_id}" + ("" if measured else "; values called predicted are estimates, not measurements")
     if missing := sum(map(len, frames)) - sum(map(len, known)):
         said += f"; {missing:,} of {sum(map(len, frames)):,} architectures are not in it"
     return f"{said}\n{fidelity}" if fidelity else said  # on one line both are wider than the figure
+
+
+def _in_table(frame: pandas.DataFrame) -> pandas.DataFrame:
+    """Return the epochs whose architecture the table has: it knows one of its errors."""
+    errors = frame.columns.intersection(["table_valid_error", "table_test_error"])
+    return frame[frame[errors].notna().any(axis=1)] if len(errors) else frame
