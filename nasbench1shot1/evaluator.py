@@ -17,8 +17,9 @@ ELSEWHERE = ("table_valid_error", "table_test_error", "valid_regret", "test_regr
 class Score:
     """One architecture in one table after the full training, mean over repeats; errors and regrets are fractions.
 
-    None where the table has no value. Regret is relative to the best of the architecture's own space. `cell_hash`
-    identifies the row (`Architecture.network_id`).
+    None where the table has no value. Regret is relative to the best of the architecture's own space, by its name: a
+    space of one's own needs a table that covers it (`Table.covering`). `cell_hash` identifies the row
+    (`Architecture.network_id`).
     """
 
     cell_hash: str
@@ -49,6 +50,8 @@ def score(arch: Architecture, table: Table, dataset: str | None = None) -> Score
         table: the table in use.
         dataset: the data set of one of the table's objectives. Default: the first objective.
 
+    All values are None for an architecture that a table lacks which covers its space only in part (`Table.covering`).
+
     Raises:
         OutOfDomainError: the table has no row for the architecture, or no such objective.
     """
@@ -65,6 +68,8 @@ def scores_elsewhere(
 
 
 def _scored(arch: Architecture, table: Table, objective: Objective) -> Score:
+    if table.is_partial and table.lacks(arch):
+        return Score(arch.network_id, None, None, None, None, False, False, None)
     validated = table.query(arch, dataset=objective.validation)
     is_same = objective.test == objective.validation
     tested = validated if is_same else table.query(arch, dataset=objective.test)

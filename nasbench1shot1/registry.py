@@ -5,6 +5,7 @@ Other packages add their own through the entry-point groups `nasbench1shot1.sear
 """
 
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -66,14 +67,49 @@ def search_space(name: str) -> "SearchSpace":
 
     Raises InvalidInputError for an unknown name; the message suggests the closest that is known.
     """
-    found: SearchSpace
     if not _is_built_in("search_spaces", name) and name not in (known := names("search_spaces")):
         for short in known:
             found = _load("search_spaces", "search space", short)
             if found.id == name:
-                return found
+                return _checked_space(short, found)
     found = _load("search_spaces", "search space", name)
-    return found
+    return _checked_space(name, found)
+
+
+def _checked_space(name: str, found: Any) -> "SearchSpace":
+    from nasbench1shot1.space import SearchSpace
+
+    if isinstance(found, SearchSpace):
+        return found
+    what = "a class: name an object of it" if isinstance(found, type) else "not a search space: name an nb.SearchSpace"
+    raise InvalidInputError(f"'{name}' is {what}, such as my_module:SPACE")
+
+
+def name_of_space(space: "SearchSpace") -> str:
+    """Return the name under which a space is found again in another process: a registered name, or "module:object".
+
+    Raises InvalidInputError if no module has the space as an attribute.
+    """
+    if space.name in names("search_spaces"):
+        with suppress(InvalidInputError):  # another package's that cannot be imported
+            if search_space(space.name) is space:
+                return space.name
+    places = [f"{module}:{attribute}" for module, attribute in _places_of(space)]
+    if not places:
+        raise InvalidInputError(
+            f"{space!r} is not an attribute of any module, so that a run could not find it again: assign it to a name "
+            "at the top level of a module (SPACE = …), or register it (docs/own_space.md)"
+        )
+    return min(places, key=lambda place: (place.startswith("__main__:"), place))
+
+
+def _places_of(space: "SearchSpace") -> Iterator[tuple[str, str]]:
+    """Yield modules and the attributes of them that are a space."""
+    for name, module in list(sys.modules.items()):
+        if name == "__main__" or getattr(module, "__spec__", None) is not None:
+            for attribute, value in list(getattr(module, "__dict__", {}).items()):
+                if value is space:
+                    yield name, attribute
 
 
 def one_shot(space: "SearchSpace") -> "OneShotSpace":
@@ -142,6 +178,20 @@ def is_at_hand(group: str, name: str) -> bool:
     return module in sys.modules if colon else _is_built_in(group, name) or name in names(group)
 
 
+def allow(modules: str | None) -> None:
+    """Import the modules that the user trusts, separated by commas, so that names in run folders may refer to them.
+
+    Raises InvalidInputError if one cannot be imported.
+    """
+    try:
+        for module in modules.split(",") if modules else ():
+            import_module(module)
+    except (ImportError, ValueError) as error:
+        raise InvalidInputError(
+            f"--allow-module {modules} cannot be imported ({error}): install it, set PYTHONPATH, or correct its name"
+        ) from error
+
+
 def table_of(space: str) -> str | None:
     """Return the name of a space's own table; None if it has none, or if using the space would import a module."""
     return search_space(space).table if is_at_hand("search_spaces", space) else None
@@ -155,15 +205,15 @@ def check_at_hand(group: str, kind: str, name: str, where: object, allowed: str 
         kind: the group's members in words, for the message.
         name: as the file has it.
         where: the file.
-        allowed: a module that the user allows.
+        allowed: a module that the user allows, or several, separated by commas.
 
     Raises:
         InvalidInputError: a "module:attribute" whose module is neither imported nor allowed.
     """
     module, colon, _ = str(name).partition(":")
-    if colon and module != allowed and not is_at_hand(group, name):
+    if colon and module not in (allowed or "").split(",") and not is_at_hand(group, name):
         raise InvalidInputError(
-            f"{where} names '{name}' as its {kind}, and importing a module runs its code: if you trust it, resume with "
+            f"{where} names '{name}' as its {kind}, and importing a module runs its code: if you trust it, add "
             f"--allow-module {module}, or import the module in Python first"
         )
 
@@ -180,7 +230,8 @@ def _load(group: str, kind: str, name: str) -> Any:
     is_reference = isinstance(name, str) and ":" in name
     known = BUILT_IN[group] if is_reference or _is_built_in(group, name) else _references(group)
     if name not in list(known) and not is_reference:  # a list, as what is asked for may not be hashable
-        raise unknown_name(kind, name, known)
+        advice = "; name one of your own as module:object" if group == "search_spaces" else ""
+        raise InvalidInputError(f"{unknown_name(kind, name, known)}{advice}")
     module, _, attribute = (name if is_reference else known[name]).partition(":")
     try:
         return getattr(import_module(module), attribute)

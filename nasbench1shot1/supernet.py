@@ -83,7 +83,8 @@ class Supernet(nn.Module):
         partial_channels: int = 1,
     ) -> None:
         super().__init__()
-        if not all(isinstance(number, Integral) and number >= 1 for number in (channels, cells)):
+        sizes: tuple[Any, ...] = (channels, cells)
+        if not all(isinstance(number, Integral) and number >= 1 for number in sizes):
             raise InvalidInputError(f"a supernet needs at least 1 channel and 1 cell, not {channels!r} and {cells!r}")
         self.space, self.preset = as_one_shot(space), as_preset(preset)
         self.skeleton = skeleton_class(self.space)(channels, cells, self.preset)

@@ -8,6 +8,9 @@ from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.experiments.comparison.comparison import Comparison, Contender
 from nasbench1shot1.experiments.comparison.entries import axis_of, check_comparable, labels_of, open_entries
 from nasbench1shot1.experiments.comparison.entry import Entry, Over, Repetition
+from nasbench1shot1.registry import allow, check_at_hand, search_space
+from nasbench1shot1.runs.folder import CONFIG
+from nasbench1shot1.tables.coverage import PRESENT
 from nasbench1shot1.tables.table import Table, load_table
 
 if TYPE_CHECKING:
@@ -21,6 +24,7 @@ def compare(
     ax: "Axes | None" = None,
     *,
     table: str | Path | Table | None = None,
+    allow_module: str | None = None,
 ) -> "Axes":
     """Plot the test regret of several runs in one figure.
 
@@ -32,6 +36,7 @@ def compare(
             "epochs". Studies can only be plotted over simulated time.
         ax: the axes to draw on. Default: the axes of a new figure with a caption.
         table: table on which all architectures are scored, or its folder or name. Default: the recorded regrets.
+        allow_module: a module that may be imported because the config.json of a run names it.
 
     Returns:
         The axes; `axes.figure.savefig(…)` saves the figure. `compare_runs` returns the numbers.
@@ -42,7 +47,7 @@ def compare(
     """
     from nasbench1shot1.experiments.comparison.drawing import comparison_figure, draw_comparison
 
-    found = compare_runs(runs, labels, over, table=table)
+    found = compare_runs(runs, labels, over, table=table, allow_module=allow_module)
     if ax is not None:
         return draw_comparison(found, ax)
     return comparison_figure(found).axes[0]
@@ -54,17 +59,28 @@ def compare_runs(
     over: str | None = None,
     *,
     table: str | Path | Table | None = None,
+    allow_module: str | None = None,
 ) -> Comparison:
     """Return the curves, the table and the rank tests of several runs. Arguments and errors are as in `compare`."""
+    allow(allow_module)
     entries = open_entries(runs)
     names, axis = labels_of(entries, labels), axis_of(entries, over)
     facts = check_comparable(entries, table is not None)
-    scored_on = None if table is None else table if isinstance(table, Table) else load_table(table)
+    scored_on = None if table is None else _covering(table, entries)
     contenders = [
         Contender(name, entry, _repetitions(entry, axis, scored_on)) for name, entry in zip(names, entries, strict=True)
     ]
     facts = facts if scored_on is None else facts._replace(table=scored_on.id)
     return Comparison(contenders, axis, facts, scored_on is not None)
+
+
+def _covering(table: str | Path | Table, entries: Sequence[Entry]) -> Table:
+    """Return a table with the networks of the runs' space as a reference; it may lack some if it might for a run."""
+    opened = table if isinstance(table, Table) else load_table(table)
+    configs = [(config, entry.folder) for entry in entries for config in entry.configs]
+    config, folder = configs[0]
+    check_at_hand("search_spaces", "space", config["space"], folder / CONFIG)
+    return opened.covering(search_space(config["space"]), any(of.get("reference") == PRESENT for of, _ in configs))
 
 
 def _repetitions(entry: Entry, over: Over, table: Table | None) -> list[Repetition]:

@@ -36,6 +36,11 @@ class Contender:
         return np.array([repetition.final for repetition in self.repetitions])
 
     @property
+    def missing(self) -> int:
+        """Number of repetitions whose result a partial table lacks."""
+        return int(np.isnan(self.final).sum())
+
+    @property
     def source(self) -> str:
         """Whether the regrets of this run are measured or predicted, in words."""
         return provenance(pandas.Series([repetition.measured for repetition in self.repetitions]))
@@ -115,7 +120,8 @@ class Comparison:
         The tests compare the final regrets. Over simulated time, further rows compare the regrets at the last time that
         all curves reach. Holm's correction is applied to these two sets of tests separately.
         """
-        frames = [rank_tests({contender.label: contender.final for contender in self.contenders}, END)]
+        final = {contender.label: contender.final for contender in self.contenders}
+        frames = [rank_tests({label: values[~np.isnan(values)] for label, values in final.items()}, END)]
         if self.over == SIMULATED_TIME:
             common = {contender.label: contender.at(self.common_time) for contender in self.contenders}
             frames.append(rank_tests(common, COMMON))
@@ -123,7 +129,8 @@ class Comparison:
 
 
 def _statistics(values: Floats) -> dict[str, float]:
-    """Return mean, standard deviation (n - 1), median and minimum; NaN where there are too few values."""
+    """Return mean, standard deviation (n - 1), median and minimum of known values; NaN where there are too few."""
+    values = values[~np.isnan(values)]
     if not len(values):
         return dict.fromkeys(("mean", "std", "median", "best"), float("nan"))
     return {

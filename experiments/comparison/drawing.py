@@ -122,6 +122,7 @@ def caption(comparison: Comparison) -> str:
         "All architectures were scored again on this table; black-box studies keep their recorded times."
         if comparison.is_rescored and is_simulated
         else "",
+        missing(comparison),
         unfinished(comparison),
     ]
     return "\n".join(line for sentence in sentences for line in textwrap.wrap(sentence, WIDTH))
@@ -132,6 +133,15 @@ def unfinished(comparison: Comparison) -> str:
     progress = [(contender.label, contender.entry.progress) for contender in comparison.contenders]
     found = [f"{label} ({how_far})" for label, how_far in progress if how_far is not None]
     return f"Unfinished runs, shown as far as recorded: {'; '.join(found)}." if found else ""
+
+
+def missing(comparison: Comparison) -> str:
+    """Return in a sentence how many results a partial table lacks; empty if it has all regrets."""
+    found = [(contender.label, contender.missing, len(contender.repetitions)) for contender in comparison.contenders]
+    lacking = [f"{missing:,} of {n:,} results of {label}" for label, missing, n in found if missing]
+    has_gaps = any(np.isnan(frame["mean"]).any() for frame in comparison.curves.values())
+    gaps = "Gaps: architectures that are not in the table." if has_gaps else ""
+    return " ".join([*([gaps] if gaps else []), *([f"Not in the table: {', '.join(lacking)}."] if lacking else [])])
 
 
 def _bands(comparison: Comparison) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.tables.coverage import PRESENT
 from nasbench1shot1.tables.table import Table
 
 Floats = NDArray[np.float64]
@@ -35,8 +36,9 @@ class Repetition:
     Attributes:
         at: epochs or seconds at which a preferred architecture is recorded; ascending, not empty.
         regrets: test regret of the preferred architecture from each entry of `at` on, as fractions; shape of `at`.
+            NaN for architectures that a partial table lacks.
         end: epoch or second at which the record ends.
-        final: test regret of the result, as a fraction. It applies after `end` if the search is finished.
+        final: test regret of the result, a fraction, or NaN likewise. It applies after `end` if the search is finished.
         measured: fraction of the regrets that are measured; the others are predicted.
         is_finished: whether the search is finished.
     """
@@ -115,9 +117,9 @@ class Entry(ABC):
         """Return the data set of a run. Early versions supported only CIFAR-10 and did not record it."""
         return config.get("dataset") or "cifar10"
 
-    def check_known(self, what: str, values: Floats) -> Floats:
-        """Return values; raises InvalidInputError if one is NaN."""
-        if np.isnan(values).any():
+    def check_known(self, what: str, values: Floats, config: Mapping[str, Any]) -> Floats:
+        """Return values; raises InvalidInputError if one is NaN, unless the run's table may lack architectures."""
+        if np.isnan(values).any() and config.get("reference") != PRESENT:
             raise InvalidInputError(
                 f"'{self.folder}' lacks {what}, because its table lacks them: score all runs on another table "
                 "with --table"

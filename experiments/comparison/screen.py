@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table as Screen
 
 from nasbench1shot1.experiments.comparison.comparison import Comparison
-from nasbench1shot1.experiments.comparison.drawing import unfinished
+from nasbench1shot1.experiments.comparison.drawing import missing, unfinished
 from nasbench1shot1.experiments.comparison.entry import SIMULATED_TIME
 from nasbench1shot1.experiments.comparison.rank_tests import FEWEST, in_words
 from nasbench1shot1.wording import counted, percent, sayer
@@ -21,7 +21,7 @@ def show(comparison: Comparison, files: Sequence[Path], console: Console) -> Non
     console.print(_results(comparison))
     if comparison.over == SIMULATED_TIME and comparison.results["common_mean"].isna().any():
         say(f"–: some searches do not have a result after {comparison.common_time:,.0f} s.")
-    if text := unfinished(comparison):
+    for text in filter(None, (missing(comparison), unfinished(comparison))):
         say(text)
     if len(comparison.rank_tests):
         console.print(_tests(comparison.rank_tests))
@@ -57,7 +57,7 @@ def _spread(row: Mapping[Any, Any], moment: str) -> str:
 
 
 def _number(value: float) -> str:
-    return percent(value, 3).removesuffix(" %")
+    return percent(None if pandas.isna(value) else value, 3).removesuffix(" %")
 
 
 def _tests(frame: pandas.DataFrame) -> Screen:

@@ -22,6 +22,7 @@ from nasbench1shot1.experiments.comparison.entry import (
 from nasbench1shot1.experiments.rescoring import rescore
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.record import Run
+from nasbench1shot1.tables.coverage import PRESENT
 from nasbench1shot1.tables.table import Table
 from nasbench1shot1.wording import counted
 
@@ -81,21 +82,23 @@ class SearchEntry(Entry):
 
     def repetitions(self, over: Over, table: Table | None) -> list[Repetition]:
         """See `Entry`."""
-        return [self._repetition(run, over, table) for run in self.runs if run.lines]
+        return [self._repetition(run, over, table) for run in self.runs if self._has_result(run, over)]
+
+    def _has_result(self, run: Run, over: Over) -> bool:
+        """Return whether a run has results, and at least one at a known time if its table may lack architectures."""
+        known = run.config.get("reference") != PRESENT or any(line[COLUMNS[over]] is not None for line in run.lines)
+        return bool(run.lines) and known
 
     def _repetition(self, run: Run, over: Over, table: Table | None) -> Repetition:
         frame = run.metrics if table is None else rescore(run, table)
-        regrets = self.check_known("test regrets", frame["test_regret"].to_numpy(np.float64))
-        at = self.check_known("training times", frame[COLUMNS[over]].to_numpy(np.float64))
+        regrets = self.check_known("test regrets", frame["test_regret"].to_numpy(np.float64), run.config)
+        at = self.check_known("training times", frame[COLUMNS[over]].to_numpy(np.float64), run.config)
+        final = float(regrets[_final_epoch(run, len(frame))])
+        measured = frame["test_measured"][frame["test_regret"].notna()]
+        has_time = ~np.isnan(at)  # an architecture that a partial table lacks has no simulated time
+        at, regrets = at[has_time], regrets[has_time]
         seen = latest_results(at)
-        return Repetition(
-            at=at[seen],
-            regrets=regrets[seen],
-            end=float(at[-1]),
-            final=float(regrets[_final_epoch(run, len(frame))]),
-            measured=float(frame["test_measured"].mean()),
-            is_finished=run.is_finished,
-        )
+        return Repetition(at[seen], regrets[seen], float(at[-1]), final, float(measured.mean()), run.is_finished)
 
 
 def latest_results(at: Floats) -> NDArray[np.bool_]:

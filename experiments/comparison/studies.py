@@ -14,9 +14,12 @@ from nasbench1shot1.evaluator import Score, score
 from nasbench1shot1.experiments.comparison.entry import SIMULATED_TIME, Entry, Over, Repetition
 from nasbench1shot1.experiments.rescoring import rescore_study
 from nasbench1shot1.experiments.tuning.trajectory import trajectory
-from nasbench1shot1.tables.table import Table, load_table
+from nasbench1shot1.named_data import table_of_run
+from nasbench1shot1.registry import check_at_hand
+from nasbench1shot1.runs.folder import CONFIG
+from nasbench1shot1.tables.table import Table
 from nasbench1shot1.tuning.engine.interfaces import TUNERS
-from nasbench1shot1.tuning.record import SEARCH_OPTIONS, Study
+from nasbench1shot1.tuning.record import Study
 from nasbench1shot1.wording import counted
 
 
@@ -55,7 +58,7 @@ class BlackBoxEntry(Entry):
         if table is not None:
             scores = [self._score(entry[2], table, known) for entry in incumbents]
             regrets, is_measured = [found.test_regret for found in scores], scores[-1].test_measured
-        values = self.check_known("test regrets", np.array(regrets, dtype=np.float64))
+        values = self.check_known("test regrets", np.array(regrets, dtype=np.float64), self.study.config)
         return Repetition(
             at=np.array([entry[0] for entry in incumbents], dtype=np.float64),
             regrets=values,
@@ -105,7 +108,7 @@ class TuningEntry(Entry):
         found = trajectory(frame)
         if not len(found):
             return []
-        regrets = self.check_known("test regrets", found["test_regret"].to_numpy(np.float64))
+        regrets = self.check_known("test regrets", found["test_regret"].to_numpy(np.float64), self.study.shared_options)
         at = found["seconds"].to_numpy(np.float64)
         flags = frame.loc[frame["number"].isin(found["number"]), "test_measured"]
         return [Repetition(at, regrets, float(at[-1]), float(regrets[-1]), float(flags.mean()), self.study.is_finished)]
@@ -116,8 +119,11 @@ class TuningEntry(Entry):
         Raises InvalidInputError if the table is not installed.
         """
         recorded = self.study.config["table_id"]
+        shared, space, where = self.study.shared_options, self.study.config["space"], self.folder / CONFIG
+        check_at_hand("search_spaces", "space", space, where)
         with suppress(UserError):
-            table = load_table(self.study.config[SEARCH_OPTIONS].get("table"))
+            config = {"space": space, "reference": shared.get("reference")}
+            table = table_of_run(config, where, shared.get("table"))
             if table.id == recorded:
                 return table
         raise InvalidInputError(

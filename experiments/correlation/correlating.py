@@ -21,16 +21,17 @@ from nasbench1shot1.experiments.correlation.passes import check_preset
 from nasbench1shot1.experiments.correlation.record import AUTO_IMAGES, Ranking
 from nasbench1shot1.experiments.correlation.selection import list_facts
 from nasbench1shot1.experiments.correlation.state import RankingState
-from nasbench1shot1.experiments.correlation.truth import truths
+from nasbench1shot1.experiments.correlation.truth import in_table, table_of_ranking, truths
 from nasbench1shot1.files import sha256, write_json
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.images.batches import batches, epoch_generator
+from nasbench1shot1.named_data import by_name
 from nasbench1shot1.one_shot_search.config import SearchConfig
 from nasbench1shot1.one_shot_search.folder import WEIGHTS
 from nasbench1shot1.one_shot_search.kept_weights import some_kept_epochs
 from nasbench1shot1.one_shot_search.record import Run, load_run
 from nasbench1shot1.one_shot_search.state import load_halves
-from nasbench1shot1.registry import check_at_hand, one_shot, search_space, table_of
+from nasbench1shot1.registry import allow, check_at_hand, one_shot, search_space, table_of
 from nasbench1shot1.runs.compute import cpu_threads
 from nasbench1shot1.runs.description import COMMON, description, updated
 from nasbench1shot1.runs.environment import environment
@@ -52,6 +53,7 @@ def correlate(
     *,
     out: str | Path | None = None,
     resume: str | Path | None = None,
+    allow_module: str | None = None,
     console: "Console | None" = None,
     **options: Any,
 ) -> Ranking:
@@ -62,7 +64,8 @@ def correlate(
     Args:
         run: a search that used `keep_weights_every`, or its folder.
         out: the ranking's folder; `<run>/ranking` if not given.
-        resume: the folder of a ranking to resume. Cannot be combined with other arguments.
+        resume: the folder of a ranking to resume. Cannot be combined with other options.
+        allow_module: a module that may be imported because the run's config.json names it.
         console: a rich console for the progress; a new one if not given. `Console(quiet=True)` is silent.
         options: the fields of `experiments.correlation.options.RankingOptions`: epochs=(5, 10), architectures="all",
             images=1000, batch_norm="recalibrated", budgets=(4, 12, 36, 108), seed=0, …
@@ -76,6 +79,7 @@ def correlate(
             undefined at an epoch.
         RunStoppedError: Ctrl-C; the message names the folder to resume.
     """
+    allow(allow_module)
     ranking = rank(run, out=out, resume=resume, console=console, **options)
     _check_defined(ranking)
     return ranking
@@ -98,7 +102,7 @@ def rank(
         raise InvalidInputError("no run is given to rank: give the folder of a search")
     searched = run if isinstance(run, Run) else load_run(run)
     folder = as_path(out, "--out") if out is not None else searched.folder / "ranking"
-    given = {name: value for name, value in options.items() if value is not None}
+    given = {name: value for name, value in by_name(options).items() if value is not None}
     wanted = ranking_options({"table": table_of(searched.config["space"]), **given})
     chosen_epochs(wanted.epochs, some_kept_epochs(searched), searched.folder)
     chosen_budgets(wanted.budgets, load_table(wanted.table).epochs)
@@ -110,7 +114,7 @@ def rank(
 
 def _start(run: Run, folder: Path, options: RankingOptions, console: "Console | None") -> Ranking:
     check_is_new(folder)
-    table = load_table(options.table)
+    table = _table(run, options)
     with cpu_threads(options.threads):
         state = _state(run, options, table, None)
         _check_table(state, table)
@@ -122,10 +126,15 @@ def _start(run: Run, folder: Path, options: RankingOptions, console: "Console | 
             return _finish(state, table, writer, console)
 
 
+def _table(run: Run, options: RankingOptions) -> Table:
+    check_at_hand("search_spaces", "space", run.config["space"], run.folder / CONFIG)
+    return table_of_ranking(run, search_space(run.config["space"]), options.table)
+
+
 def _check_table(state: RankingState, table: Table) -> None:
     """Raise OutOfDomainError, before anything is evaluated, where a table lacks an architecture or all accuracies."""
     numbers = np.unique(np.concatenate([state.numbers(epoch) for epoch in state.epochs]))
-    architectures = state.architectures(numbers)
+    architectures = state.architectures(numbers[in_table(table, state.space, numbers)])
     budgets = chosen_budgets(state.options.budgets, table.epochs)
     truths(table, architectures, budgets, state.run.config.get("dataset"))
 
@@ -136,7 +145,7 @@ def _resume(folder: Path, console: "Console | None", run: Run | None = None) -> 
     with existing_run(folder, RunWriter[Ranking], Ranking) as writer:
         ranking = Ranking.open(folder)
         options, run = ranking.options.resolved(), run or ranking.run
-        table = load_table(options.table)
+        table = _table(run, options)
         with cpu_threads(options.threads):
             state = _state(run, options, table, ranking.config)
             check_facts(folder, ranking.config, state.identity)

@@ -13,7 +13,7 @@ from nasbench1shot1.experiments.correlation.evaluation import CHUNK, scores_of, 
 from nasbench1shot1.experiments.correlation.options import RankingOptions, chosen_budgets
 from nasbench1shot1.experiments.correlation.selection import in_sharing_order
 from nasbench1shot1.experiments.correlation.state import RankingState
-from nasbench1shot1.experiments.correlation.truth import truths
+from nasbench1shot1.experiments.correlation.truth import in_table, truths
 from nasbench1shot1.tables.table import Table
 
 TIMED = 24
@@ -39,8 +39,10 @@ class Expectation:
 
 def expected_seconds(state: RankingState, table: Table, left: int) -> Expectation:
     """Estimate the remaining seconds of a ranking; `left` is the number of evaluations that are left, in all epochs."""
-    architectures = state.architectures(state.numbers(state.epochs[-1]))
-    statistics = statistics_seconds(architectures, table, state.options, state.learns_parameters)
+    numbers = state.numbers(state.epochs[-1])
+    architectures = state.architectures(numbers)
+    compared = state.architectures(numbers[in_table(table, state.space, numbers)])
+    statistics = statistics_seconds(compared, table, state.options, state.learns_parameters)
     evaluation = left * _seconds_per_architecture(state, architectures) if left else 0.0
     return Expectation(evaluation, len(state.epochs) * statistics)
 

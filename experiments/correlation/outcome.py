@@ -24,7 +24,7 @@ from nasbench1shot1.experiments.correlation.record import (
 )
 from nasbench1shot1.experiments.correlation.reliability import growing
 from nasbench1shot1.experiments.correlation.selection import controller_draws
-from nasbench1shot1.experiments.correlation.truth import Truth, headline, provenance, source_text, truths
+from nasbench1shot1.experiments.correlation.truth import Truth, headline, in_table, provenance, source_text, truths
 from nasbench1shot1.files import replacing, save_figure
 from nasbench1shot1.one_shot_search.kept_weights import untrained_method
 from nasbench1shot1.tables.table import Table
@@ -69,6 +69,7 @@ def write_outcome(
 def _compared(ranking: Ranking, table: Table, scores: EpochScores, epoch: int) -> tuple[Predictions, list[Truth]]:
     """Return the predictions of an epoch and the corresponding true errors, by architecture or (`mean`) by cell."""
     space, run, budgets = ranking.space, ranking.run, chosen_budgets(ranking.options.budgets, table.epochs)
+    scores = scores.only(in_table(table, space, scores.numbers))
     architectures = [space[int(number)] for number in scores.numbers]
     values = {"error": scores.errors.astype(np.float64), "loss": scores.losses.astype(np.float64)}
     if untrained_method(run).learns_parameters:
@@ -84,6 +85,7 @@ def _subsets(ranking: Ranking, table: Table, scores: EpochScores, epoch: int) ->
     if ranking.options.architectures != "all" or not untrained_method(ranking.run).learns_to_sample:
         return {}
     drawn = controller_draws(ranking.run, ranking.space, epoch, ranking.options.seed)
+    drawn = drawn[in_table(table, ranking.space, drawn)]
     if ranking.options.copies == "one":  # another sub-network may stand for the cell of a sample
         ranked, cells = (table.rows([ranking.space[int(n)] for n in numbers]) for numbers in (scores.numbers, drawn))
         return {"controller": np.isin(ranked, cells)}

@@ -72,6 +72,10 @@ class EpochScores:
     losses: NDArray[np.float32]
     image_rows: NDArray[np.int64]
 
+    def only(self, mask: NDArray[np.bool_]) -> "EpochScores":
+        """Return the scores of some of the architectures, by a mask (A,)."""
+        return EpochScores(self.numbers[mask], self.errors[mask], self.losses[mask], self.image_rows)
+
 
 @dataclass(frozen=True, eq=False)
 class Ranking(RunRecord):

@@ -37,6 +37,8 @@ def announce(state: "RankingState", table: "Table", out: Any, expected: "Expecta
         say(_auto_text(options.images, state.auto_images))
     say(f"Batch-norm {options.batch_norm}, preset {options.preset}, on {options.device}")
     say(f"Table {table.id}")
+    if table.partial_note:
+        say(table.partial_note)
     say(_duration_text(expected))
 
 

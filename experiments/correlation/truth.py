@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,10 @@ from numpy.typing import NDArray
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import OutOfDomainError
 from nasbench1shot1.experiments.correlation.headline import Place, headline_place
-from nasbench1shot1.tables.table import Table
+from nasbench1shot1.one_shot_search.record import Run
+from nasbench1shot1.space import SearchSpace
+from nasbench1shot1.tables.coverage import PRESENT
+from nasbench1shot1.tables.table import Table, load_table
 from nasbench1shot1.wording import percent
 
 SPLITS = ("validation", "test")
@@ -42,6 +46,19 @@ class Truth:
     def measured(self) -> NDArray[np.bool_]:
         """Return whether each architecture has a measurement, (A,)."""
         return ~np.isnan(self.measurements)
+
+
+def table_of_ranking(run: Run, space: SearchSpace, path: str | Path | None) -> Table:
+    """Open the table with the true errors of a ranking; it may lack networks of the space if it might for the run."""
+    table = load_table(path)
+    return table.covering(space, present=True) if run.config.get("reference") == PRESENT else table
+
+
+def in_table(table: Table, space: SearchSpace, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which architectures (A,) a table has: all, unless it covers the space only in part."""
+    if not table.is_partial:
+        return np.ones(len(numbers), np.bool_)
+    return np.array([not table.lacks(space[int(number)]) for number in numbers], np.bool_)
 
 
 def truths(

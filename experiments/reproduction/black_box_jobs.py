@@ -8,8 +8,10 @@ from typing import Any, ClassVar
 
 from nasbench1shot1.black_box_search.options import black_box_options
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
-from nasbench1shot1.black_box_search.repeats import Repeats, check_covers, for_table
+from nasbench1shot1.black_box_search.repeats import Repeats, for_table, table_of_study
+from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, Kind, Options, job_fields
+from nasbench1shot1.registry import search_space
 from nasbench1shot1.tables.table import load_table
 from nasbench1shot1.wording import percent
 
@@ -42,7 +44,8 @@ class StudyOfFigure(FigureJob):
     @property
     def repeats(self) -> Repeats:
         """The searches of the study."""
-        return Repeats(black_box_options(self.options), load_table(self.options["table"]))
+        options = black_box_options(self.options)
+        return Repeats(options, table_of_study(options))
 
     def seconds_per_unit(self) -> float:
         """Return the wall-clock seconds of one search on this machine."""
@@ -54,9 +57,13 @@ class StudyOfFigure(FigureJob):
 
     def check_data(self) -> None:
         """Raise UserError if the table lacks the data set, the budget or architectures of the space."""
-        repeats = self.repeats
-        for_table(repeats.options, repeats.table)
-        check_covers(repeats.table, repeats.space, self.advice)
+        options = black_box_options(self.options)
+        for_table(options, table := load_table(options.common.table))
+        try:
+            table_of_study(options)
+        except (OutOfDomainError, InvalidInputError) as error:
+            space = search_space(options.common.space).name
+            raise InvalidInputError(f"the table {table.id} does not cover {space}: {self.advice}") from error
 
     def record(self) -> BlackBoxStudy:
         """Open the study's folder."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from nasbench1shot1.runs.options import Range
+from nasbench1shot1.tables.coverage import Reference
 
 FACTS: dict[str, type] = {"space_id": str, "table_id": str}
 """Fields of config.json that identify the data of a study, with their types."""
@@ -23,7 +24,8 @@ class BlackBoxConfig:
     """Black-box optimizer: random, regularized-evolution, non-regularized-evolution, reinforce, local-search, tpe,
     smac, hyperband, bohb, or module:Class."""
     space: str = "s1"
-    """Search space: s1, s2, s3, nb101, nb101-mini or nb201, or module:object."""
+    """Search space: s1, s2, s3, nb101, nb101-mini, nb201, or your own, as module:object or by its registered name
+    (docs/own_space.md)."""
     repeats: Annotated[int, Range(1, 10**6)] = 500
     """Number of independent searches."""
     seed: Annotated[int, Range(0)] = 0
@@ -45,3 +47,5 @@ class BlackBoxConfig:
     """Cost of each decision of the optimizer in simulated seconds, in addition to the training."""
     table: str | None = None
     """Folder or name of the table. Default: $NB1SHOT1_TABLE, or else embedded (nb201: nb201)."""
+    reference: Reference | None = None
+    """present: measure regret from the best networks that the table has. Default: it must have all of the space."""

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from nasbench1shot1.black_box_search.options import BlackBoxOptions, recorded_study
 from nasbench1shot1.black_box_search.record import BlackBoxStudy, StudyPart
-from nasbench1shot1.black_box_search.repeats import Repeats
+from nasbench1shot1.black_box_search.repeats import Repeats, table_of_study
 from nasbench1shot1.errors import UserError
 from nasbench1shot1.jobs.folders import is_started
 from nasbench1shot1.jobs.job import Job, Workers
@@ -26,7 +26,6 @@ from nasbench1shot1.runs.description import description
 from nasbench1shot1.runs.folder import CONFIG, METRICS, PARTS, check_facts, read_lines
 from nasbench1shot1.runs.lifecycle import existing_run, new_run
 from nasbench1shot1.runs.writer import RunWriter
-from nasbench1shot1.tables.table import load_table
 
 SEARCHES = 125
 """Maximum number of searches in a part. A process takes a second to start, and only whole parts are merged."""
@@ -190,7 +189,7 @@ def run_part(
 
 
 def _search(options: BlackBoxOptions, writer: RunWriter[StudyPart], facts: Mapping[str, Any]) -> None:
-    repeats = Repeats(options, load_table(options.common.table))
+    repeats = Repeats(options, table_of_study(options))
     check_facts(writer.folder, facts, {"space_id": repeats.space.id, "table_id": repeats.table.id})
     for repeat in range(facts["first"] + writer.recorded, facts["first"] + facts["count"]):
         writer.append_line(repeats.line(repeat))

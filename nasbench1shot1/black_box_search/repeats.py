@@ -15,6 +15,7 @@ from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.evaluator import Score, score, scores_elsewhere
 from nasbench1shot1.registry import search_space
 from nasbench1shot1.space import SearchSpace
+from nasbench1shot1.tables.space_table import table_for
 from nasbench1shot1.tables.table import Table
 
 
@@ -121,18 +122,10 @@ class Repeats:
         ]
 
 
-PROBES = 20
-"""Number of random architectures that must be in the table before a study starts."""
-
-
-def check_covers(table: Table, space: SearchSpace, advice: str) -> None:
-    """Raise InvalidInputError, whose message ends with `advice`, if the table lacks architectures of the space."""
-    rng = np.random.default_rng(0)
-    try:
-        for _ in range(PROBES):
-            table.row_of(space.sample(rng))
-    except (OutOfDomainError, InvalidInputError) as error:
-        raise InvalidInputError(f"the table {table.id} does not cover {space.name}: {advice}") from error
+def table_of_study(options: BlackBoxOptions) -> Table:
+    """Open the table of a study, with the networks of its space as a reference; raises as `table_for` does."""
+    config = options.common
+    return table_for(search_space(config.space), config.table, config.reference)
 
 
 def for_table(options: BlackBoxOptions, table: Table) -> BlackBoxOptions:

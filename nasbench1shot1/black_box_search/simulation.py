@@ -30,6 +30,13 @@ class Trained(NamedTuple):
     seconds: float
 
 
+FAILED = Trained(1.0, 0.0)
+"""The result for an architecture that a partial table lacks; it never becomes the incumbent.
+
+HPOBench's `nas_cifar10` answers the same for an invalid architecture: an error of 1, at no cost.
+"""
+
+
 class Incumbent(NamedTuple):
     """An architecture that became the best one so far.
 
@@ -102,7 +109,7 @@ def simulate(method: BlackBoxOptimizer, train: Callable[[Query, float], Trained]
         end, _, query, trained = heappop(running)
         free = 0 if trained.seconds or decision else free + 1
         now, ended = end, ended + 1
-        if trained.validation_error < lowest:
+        if trained is not FAILED and trained.validation_error < lowest:
             lowest = trained.validation_error
             incumbents.append(Incumbent(now, ended, query.architecture, lowest))
         method.tell(query, *trained)

@@ -9,19 +9,19 @@ import numpy as np
 from nasbench1shot1.black_box_search.options import BlackBoxOptions, black_box_options, recorded_study
 from nasbench1shot1.black_box_search.parts import Places, run_parts
 from nasbench1shot1.black_box_search.record import FIGURE, BlackBoxStudy
-from nasbench1shot1.black_box_search.repeats import Repeats, check_covers, for_table
+from nasbench1shot1.black_box_search.repeats import Repeats, for_table, table_of_study
 from nasbench1shot1.black_box_search.screen import StudyProgress, announce, conclude
 from nasbench1shot1.black_box_search.summary import summarise
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.files import save_figure
 from nasbench1shot1.ground.paths import as_path
-from nasbench1shot1.registry import check_at_hand
+from nasbench1shot1.named_data import by_name, check_importable
+from nasbench1shot1.registry import check_at_hand, search_space
 from nasbench1shot1.runs.description import description
 from nasbench1shot1.runs.folder import CONFIG, PARTS, check_facts
 from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
 from nasbench1shot1.runs.options import check_kept, check_range
 from nasbench1shot1.runs.writer import RunWriter
-from nasbench1shot1.tables.table import load_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -52,7 +52,8 @@ def black_box(
         allow_module: module that `resume` may import because the study's config.json names it.
         console: rich console for progress output. Default: a new console. `Console(quiet=True)` is silent.
         options: fields of `black_box_search.config.BlackBoxConfig`, such as space="s1", seconds=1e7 or repeats=500, and
-            of the optimizer's `Hyperparameters`.
+            of the optimizer's `Hyperparameters`. `space` may be an `nb.SearchSpace` that a module
+            has as an attribute, `table` an `nb.Table` that has a folder.
 
     Returns:
         The finished study. `.final` has one row per search, `.trajectory` one row per incumbent.
@@ -64,6 +65,7 @@ def black_box(
     """
     if isinstance(optimizer, type):  # found again by module and name, also in a notebook
         optimizer = f"{optimizer.__module__}:{optimizer.__qualname__}"
+    options = by_name(options)
     given = options if optimizer is None else {"optimizer": optimizer, **options}
     check_range("workers", workers, 1)
     places = Places(workers, scheduler)
@@ -76,17 +78,20 @@ def black_box(
 
 
 def _check_places(options: BlackBoxOptions, places: Places) -> None:
-    """Raise InvalidInputError for a class of a script or notebook, which other processes cannot import."""
+    """Raise InvalidInputError for an object of a script or notebook, which other processes cannot import."""
     if options.common.optimizer.startswith("__main__:") and not places.is_here:
         raise InvalidInputError(
             f"{options.method.__name__} is a class of this script or notebook, which other processes cannot import: "
             "remove workers and scheduler, or move the class into a module"
         )
+    if not places.is_here:
+        check_importable(options.common.space, "space")
 
 
 def _default_folder(options: BlackBoxOptions) -> Path:
     common = options.common
-    return Path("runs") / f"blackbox-{common.optimizer.rpartition(':')[2]}-{common.space}-{common.seed}"
+    space = search_space(common.space).name
+    return Path("runs") / f"blackbox-{common.optimizer.rpartition(':')[2]}-{space}-{common.seed}"
 
 
 def _start(options: BlackBoxOptions, folder: Path, places: Places, console: "Console | None") -> BlackBoxStudy:
@@ -124,7 +129,8 @@ def _kept(
     """Return the recorded options, with `repeats` increased if given; other options must equal the recorded ones."""
     if given.get("optimizer") != recorded["optimizer"]:  # giving the optimizer also permits its import
         check_at_hand("black_box_optimizers", "optimizer", recorded["optimizer"], folder / CONFIG, allow_module)
-    check_at_hand("search_spaces", "space", recorded["space"], folder / CONFIG, allow_module)
+    if given.get("space") != recorded["space"]:
+        check_at_hand("search_spaces", "space", recorded["space"], folder / CONFIG, allow_module)
     if "optimizer" in given:  # the other options depend on it
         check_kept(folder, recorded, {"optimizer": given["optimizer"]}, ())
     kept = recorded_study(recorded, folder / CONFIG)
@@ -134,9 +140,8 @@ def _kept(
 
 
 def _repeats(options: BlackBoxOptions) -> Repeats:
-    table = load_table(options.common.table)
+    table = table_of_study(options)
     repeats = Repeats(for_table(options, table), table)
-    check_covers(table, repeats.space, f"choose --table {repeats.space.table or 'with the official data'}")
     repeats.method(np.random.default_rng(0))  # raises before the study begins if the optimizer refuses it
     return repeats
 

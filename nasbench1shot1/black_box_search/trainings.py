@@ -3,7 +3,7 @@
 import numpy as np
 
 from nasbench1shot1.black_box_optimizer import Query
-from nasbench1shot1.black_box_search.simulation import Trained
+from nasbench1shot1.black_box_search.simulation import FAILED, Trained
 from nasbench1shot1.errors import OutOfDomainError
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.table import Table
@@ -13,7 +13,8 @@ class TableTrainings:
     """Answers queries from a table.
 
     The cost is the training time of the drawn repeat. If the table has evaluation times, the cost also includes one
-    evaluation on the validation images, as in NAS-Bench-201's searches.
+    evaluation on the validation images, as in NAS-Bench-201's searches. If the table covers the space only in part
+    (`Table.covering`), the result of other architectures is `simulation.FAILED`.
 
     Args:
         space: the search space; architectures outside it are refused.
@@ -34,6 +35,7 @@ class TableTrainings:
     ) -> None:
         self._space, self._table, self._rng = space, table, rng
         training = table.objective(dataset).validation
+        self._may_fail = table.is_partial
         self._repeats = list(range(table.repeats))
         self._accuracy = table.reader("validation_accuracy", training)
         self._seconds = table.reader("training_time", training)
@@ -53,6 +55,8 @@ class TableTrainings:
         """
         if query.architecture.space != self._space.name:
             self._space.index(query.architecture)  # raises
+        if self._may_fail and self._table.lacks(query.architecture):
+            return FAILED
         row = self._table.row_of(query.architecture)
         if self._paid is None:
             return self._trained(row, query)

@@ -28,6 +28,8 @@ class Compare:
     epochs."""
     table: str | None = None
     """Folder or name of the table on which all architectures are scored. Default: the recorded regrets."""
+    allow_module: str | None = None
+    """Module that may be imported because the config.json of a run names it. Importing a module runs its code."""
     format: Literal["png", "svg", "pdf"] = "png"
     """File format of the figure."""
 
@@ -40,5 +42,5 @@ class Compare:
 
         check_out(self.out)
         labels = None if self.labels is None else self.labels.split(",")
-        found = compare_runs(self.runs, labels, self.over, table=self.table)
+        found = compare_runs(self.runs, labels, self.over, table=self.table, allow_module=self.allow_module)
         show(found, write_comparison(found, self.out, self.format), literal_console())

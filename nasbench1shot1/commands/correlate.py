@@ -28,6 +28,9 @@ class Correlate(Generic[Options]):
     resume: Path | None = None
     """Folder of a stopped ranking to resume. Cannot be combined with other options."""
 
+    allow_module: str | None = None
+    """Module that may be imported because the run's config.json names it. Importing a module runs its code."""
+
     named: tyro.conf.Suppress[frozenset[str]] = frozenset()
     """Names of the given options, set by `cli`."""
 
@@ -43,4 +46,4 @@ class Correlate(Generic[Options]):
         from nasbench1shot1.experiments.correlation.correlating import correlate
 
         given = {name: value for name, value in vars(self.ranking).items() if name in self.named}
-        correlate(self.folder, out=self.out, resume=self.resume, **given)
+        correlate(self.folder, out=self.out, resume=self.resume, allow_module=self.allow_module, **given)

@@ -12,6 +12,7 @@ from nasbench1shot1.tables.description import METRICS, OTHER_METRICS
 if TYPE_CHECKING:
     from nasbench1shot1.architecture import Architecture
     from nasbench1shot1.nasbench101.cell import Cell
+    from nasbench1shot1.space import SearchSpace
     from nasbench1shot1.tables.table import Metrics, Table
 
 
@@ -26,6 +27,8 @@ class Query:
     """Training budget in epochs. Default: the full budget (NAS-Bench-101: 108, NAS-Bench-201: 200)."""
     dataset: str | None = None
     """Training to look up in tables with several data sets: cifar10-valid, cifar10, cifar100 or ImageNet16-120."""
+    space: str | None = None
+    """Your own search space, as module:object, for an architecture of it or the regret in it (docs/own_space.md)."""
     table: str | None = None
     """Folder or name of the table. Default: the table in use; for architectures of nb201, the table nb201."""
     draw: Path | None = None
@@ -37,15 +40,16 @@ class Query:
 
         from nasbench1shot1.architecture import Architecture
         from nasbench1shot1.files import check_picture
-        from nasbench1shot1.registry import search_space, table_of
+        from nasbench1shot1.registry import BUILT_IN
         from nasbench1shot1.tables.table import load_table
         from nasbench1shot1.wording import counted, literal_console
 
         check_picture(self.draw)
         item: Any = _architecture(self.what) if {":", "|"} & set(self.what) else self.what
-        if isinstance(item, Architecture):
-            search_space(item.space).index(item)
-        table = load_table(self.table or (table_of(item.space) if isinstance(item, Architecture) else None))
+        space = self._space(item)
+        if space is not None and isinstance(item, Architecture):
+            space.index(item)
+        table, note = with_space(load_table(self.table or (space.table if space else None)), space)
         if table.keyed_by == "nasbench201" and self.what.isdecimal():
             item = int(self.what)
         console = literal_console()
@@ -61,9 +65,38 @@ class Query:
             console.print(screen)
             if metrics.fidelity:
                 console.print(metrics.fidelity, soft_wrap=True)
+        if note and space and space.name not in BUILT_IN["search_spaces"]:
+            console.print(note, soft_wrap=True)
         if self.draw is not None:
             _draw(item if isinstance(item, Architecture) else table.network(table.row_of(item)), self.draw)
             console.print(f"Picture: {self.draw}", soft_wrap=True)
+
+    def _space(self, item: Any) -> "SearchSpace | None":
+        """Return the space of an architecture, or the given one; None for a hash without --space."""
+        from nasbench1shot1.architecture import Architecture
+        from nasbench1shot1.errors import InvalidInputError
+        from nasbench1shot1.registry import names, search_space
+
+        if self.space is not None:
+            return search_space(self.space)
+        if not isinstance(item, Architecture):
+            return None
+        if item.space not in (known := names("search_spaces")):
+            raise InvalidInputError(
+                f"'{item.space}' is not a registered search space (known: {', '.join(sorted(known))}): correct it, or "
+                "name your own space with --space module:object"
+            )
+        return search_space(item.space)
+
+
+def with_space(table: "Table", space: "SearchSpace | None") -> "tuple[Table, str]":
+    """Return a table with the networks of a space as a reference; if it lacks some, the table itself and a sentence."""
+    from nasbench1shot1.errors import OutOfDomainError
+
+    try:
+        return (table if space is None else table.covering(space)), ""
+    except OutOfDomainError as error:
+        return table, f"No regret in {space.name if space else ''}: {str(error).partition(':')[0]}."
 
 
 def _architecture(text: str) -> "Architecture":

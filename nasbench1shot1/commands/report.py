@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import tyro
 
 from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.tables.coverage import Reference
 
 
 @dataclass(frozen=True)
@@ -20,19 +21,24 @@ class Report:
     """Folder of a search, of the searches of several seeds, of a ranking, or of a study."""
     table: str | None = None
     """Folder or name of the table to score the run on. Default: the table in use."""
+    reference: Reference | None = None
+    """present: measure regret from the best networks that the table has. Default: the run's option."""
+    allow_module: str | None = None
+    """Module that may be imported because the run's config.json names it. Importing a module runs its code."""
     out: Path | None = None
     """Folder for the summary, the values and the pictures. Default: FOLDER/report-TABLE."""
 
     def run(self) -> None:
         """Write the report and print its summary."""
         from nasbench1shot1.experiments.rescoring import write_group_report, write_report
+        from nasbench1shot1.named_data import table_of_run
         from nasbench1shot1.one_shot_search.group import SearchGroup
         from nasbench1shot1.one_shot_search.record import FIGURE, SEEDS, Run, load_run
-        from nasbench1shot1.registry import table_of
+        from nasbench1shot1.registry import allow
         from nasbench1shot1.runs.description import read_description
         from nasbench1shot1.runs.folder import CONFIG
-        from nasbench1shot1.tables.table import load_table
 
+        allow(self.allow_module)
         if (self.folder / CONFIG).is_file() and read_description(self.folder)[0] != Run.KIND:
             self._report_other()
             return
@@ -40,7 +46,7 @@ class Report:
         seeds = SearchGroup.open(self.folder).seeds if several else ()
         folders = [self.folder / f"seed-{seed}" for seed in seeds] or [self.folder]
         runs = [load_run(folder) for folder in folders]
-        table = load_table(self.table or table_of(runs[0].config["space"]))
+        table = table_of_run(runs[0].config, folders[0] / CONFIG, self.table, self.reference)
         _ = [run.summary for run in runs]  # a run that is not finished says so here
         out = self.out or self.folder / f"report-{table.id}"
         summaries = write_group_report(runs, table, out) if several else [write_report(runs[0], table, out)]
@@ -53,33 +59,38 @@ class Report:
         """Write and print the report of a ranking or a study."""
         from nasbench1shot1.experiments.correlation.record import Ranking
         from nasbench1shot1.experiments.correlation.screen import show
+        from nasbench1shot1.experiments.correlation.truth import table_of_ranking
         from nasbench1shot1.experiments.rescoring import write_ranking_report, write_study_report
-        from nasbench1shot1.registry import table_of
+        from nasbench1shot1.named_data import table_of_run
+        from nasbench1shot1.runs.folder import CONFIG
         from nasbench1shot1.runs.opening import open_run
-        from nasbench1shot1.tables.table import load_table
         from nasbench1shot1.tuning.record import Study
         from nasbench1shot1.tuning.screen import conclude
         from nasbench1shot1.wording import literal_console
 
         run = open_run(self.folder)
-        table = load_table(self.table or table_of(run.config["space"]))
-        out = self.out or self.folder / f"report-{table.id}"
-        if isinstance(run, Ranking):
-            summary, tell = write_ranking_report(run, table, out), show
-        elif isinstance(run, Study):
-            summary, tell = write_study_report(run, table, out), conclude
-        else:
+        if not isinstance(run, Ranking | Study):
             raise InvalidInputError(
                 f"'{self.folder}' cannot be scored again: give a search, a group of seeds, a ranking or a tuning study"
             )
+        if isinstance(run, Ranking):
+            table = table_of_ranking(run.run, run.space, self.table or run.space.table)
+            out = self.out or self.folder / f"report-{table.id}"
+            summary, tell = write_ranking_report(run, table, out), show
+        else:
+            recorded = {"space": run.config["space"], "reference": run.shared_options.get("reference")}
+            table = table_of_run(recorded, self.folder / CONFIG, self.table, self.reference)
+            out = self.out or self.folder / f"report-{table.id}"
+            summary, tell = write_study_report(run, table, out), conclude
         print(f"Table {table.id}")
         tell(summary, out, literal_console())
 
 
 def _show(summary: dict[str, Any]) -> None:
-    from nasbench1shot1.wording import percent
+    from nasbench1shot1.one_shot_search.screen import regret_text
 
     print(f"Seed {summary['seed']}, final architecture: {summary['architecture']}")
-    for name, split in (("Test", "test"), ("Validation", "valid")):
-        source = "measured" if summary[f"{split}_measured"] else "predicted"
-        print(f"{name} regret: {percent(summary[f'{split}_regret'])} ({source})")
+    splits: tuple[tuple[str, Literal["test", "valid"]], ...] = (("Test", "test"), ("Validation", "valid"))
+    for name, split in splits:
+        is_measured = summary[f"{split}_measured"]
+        print(f"{name} regret: {regret_text(summary, split)}{' (measured)' if is_measured else ''}")

@@ -13,12 +13,11 @@ from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer, Query
 from nasbench1shot1.black_box_search import studying
 from nasbench1shot1.black_box_search.options import black_box_options
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
-from nasbench1shot1.black_box_search.repeats import Repeats
+from nasbench1shot1.black_box_search.repeats import Repeats, table_of_study
 from nasbench1shot1.black_box_search.simulation import Limits, Trained, simulate
 from nasbench1shot1.black_box_search.trainings import TableTrainings
 from nasbench1shot1.runs.writer import RunWriter
 from nasbench1shot1.space import SearchSpace
-from nasbench1shot1.tables.table import load_table
 
 SPACES = ("s1", "s3", "nb201")
 """Spaces with a bundled table of all architectures."""
@@ -134,7 +133,7 @@ def _module(study: BlackBoxStudy) -> str | None:
 
 def _repeats(wanted: dict[str, Any], space: str) -> Repeats:
     options = black_box_options({**wanted, "space": space})
-    return Repeats(options, load_table(options.common.table))
+    return Repeats(options, table_of_study(options))
 
 
 def _method(repeats: Repeats, seed: int) -> BlackBoxOptimizer:

@@ -22,7 +22,7 @@ class Job:
         name: what screens and errors call the job.
         command: "module:function". A new run is `function(out=folder, **options)`, a stopped one is
             `function(resume=folder, **resume_options)`; `nasbench1shot1.one_shot_search.searching:search` is one. If
-            the options name a user's module, a stopped run also gets `allow_module=module`.
+            the options name a user's modules, a stopped run also gets them as `allow_module`.
         folder: the run's folder, which workers must see under the same path.
         options: keyword arguments of a new run, as JSON values.
         resume_options: keyword arguments of a stopped run, as JSON values.
@@ -78,8 +78,8 @@ def run_to_its_end(
     Args:
         command: "module:function", as in `Job`.
         folder: the run's folder.
-        options: keyword arguments of a new run. If they name an optimizer (or else a space) as "module:attribute", a
-            resumed run may import that module, because the creator of the job trusts it.
+        options: keyword arguments of a new run. If they name an optimizer or a space as "module:attribute", a resumed
+            run may import that module, because the creator of the job trusts it.
         resume_options: keyword arguments of a stopped run.
 
     Raises:
@@ -96,7 +96,7 @@ def run_to_its_end(
 
 
 def _permission(options: Mapping[str, Any]) -> dict[str, str]:
-    """Return `allow_module` with the module that the options name; empty if all names are registered."""
+    """Return `allow_module` with the modules that the options name; empty if all names are registered."""
     references = [str(options.get(name) or "").partition(":") for name in ("optimizer", "space")]
-    modules = [module for module, colon, _ in references if colon]
-    return {"allow_module": modules[0]} if modules else {}
+    modules = dict.fromkeys(module for module, colon, _ in references if colon)
+    return {"allow_module": ",".join(modules)} if modules else {}

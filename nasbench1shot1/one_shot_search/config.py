@@ -12,6 +12,7 @@ from nasbench1shot1.registry import search_space
 from nasbench1shot1.runs.compute import MOST_THREADS, default_threads, resolve_device
 from nasbench1shot1.runs.options import MOST_EPOCHS, Range, absolute_file, check_ranges
 from nasbench1shot1.supernets.presets import PRESETS, BatchNormMode
+from nasbench1shot1.tables.coverage import Reference
 from nasbench1shot1.tables.names import as_recorded
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class SearchConfig:
     optimizer: str = "darts"
     """One-shot optimizer: darts, darts-second-order, gdas, pc-darts, snas, random-ws, enas, setn, or module:Class."""
     space: str = "s1"
-    """Search space: s1, s2, s3 or nb201, or module:object."""
+    """Search space: s1, s2, s3, nb201, or your own, as module:object or by its registered name (docs/own_space.md)."""
     scale: Literal["full", "quick"] = "full"
     """full: the paper's setting on the official CIFAR-10; quick: a small proxy on bundled images, for minutes."""
     preset: Literal["corrected", "original"] = "corrected"
@@ -109,6 +110,8 @@ class SearchConfig:
     """Stop when the Hessian's eigenvalue grows too fast; keep an earlier architecture. Needs --hessian-eigenvalue."""
     table: str | None = None
     """Folder or name of the table that gives the regret. Default: $NB1SHOT1_TABLE, or else embedded (nb201: nb201)."""
+    reference: Reference | None = None
+    """present: measure regret from the best networks that the table has. Default: it must have all of the space."""
     device: str = "auto"
     """Device: auto, cpu, cuda, cuda:1, …"""
     threads: Annotated[int | None, Range(1, MOST_THREADS)] = None

@@ -3,6 +3,7 @@
 The question of NAS-Bench-1Shot1's figure 2.
 """
 
+import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -41,7 +42,7 @@ def anytime_regret(frames: Sequence[pandas.DataFrame]) -> pandas.DataFrame:
     Returns:
         Indexed by epoch; for each of `CURVES` the columns `<curve>_mean` and `<curve>_std` (of a sample, n - 1; 0 for
         one run), fractions; for both regrets `<curve>_measured`, the share of runs with a measured value behind it;
-        for every other data set `<data set>_test_regret_mean`.
+        for every other data set `<data set>_test_regret_mean`. Runs whose architecture has no value do not count.
     """
     if not frames:
         raise InvalidInputError("there is no run to draw: give at least one")
@@ -54,8 +55,9 @@ def anytime_regret(frames: Sequence[pandas.DataFrame]) -> pandas.DataFrame:
         columns[f"{curve}_std"] = by_epoch[curve].std(ddof=1).fillna(0.0)
     for name in other_regrets(stacked):
         columns[f"{name}_mean"] = by_epoch[name].mean()
-    columns["test_regret_measured"] = by_epoch["test_measured"].mean()
-    columns["valid_regret_measured"] = by_epoch["valid_measured"].mean()
+    for split in ("test", "valid"):
+        known = stacked[f"{split}_measured"].astype(float).where(stacked[f"{split}_regret"].notna())
+        columns[f"{split}_regret_measured"] = known.groupby(stacked["epoch"]).mean()
     return pandas.DataFrame(columns)
 
 
@@ -134,8 +136,10 @@ def _draw(frame: pandas.DataFrame, curve: str, axes: "Axes", runs: int) -> Any:
 
 
 def provenance(measured: "pandas.Series[float]") -> str:
-    """How far a curve is measured, in words, from the share of measured values in each of its points."""
+    """How far a curve is measured, in words, from the share of measured values in each of its points; NaN: no value."""
     share = float(measured.mean())
+    if math.isnan(share):
+        return "not in the table"
     if share == 0:
         return "predicted"
     return "measured" if share == 1 else f"{100 * share:.0f} % measured, else predicted"
@@ -161,6 +165,15 @@ def scale_text(configs: Sequence[Mapping[str, Any]]) -> str:
 
 def table_text(frames: Sequence[pandas.DataFrame], table_id: str, fidelity: str = "") -> str:
     """What the values are worth, for captions; arguments as in `regret_figure`."""
-    measured = all(frame["test_measured"].all() for frame in frames)
+    known = list(map(_in_table, frames))
+    measured = all(frame["test_measured"].all() for frame in known)
     said = f"table {table_id}" + ("" if measured else "; values called predicted are estimates, not measurements")
+    if missing := sum(map(len, frames)) - sum(map(len, known)):
+        said += f"; {missing:,} of {sum(map(len, frames)):,} architectures are not in it"
     return f"{said}\n{fidelity}" if fidelity else said  # on one line both are wider than the figure
+
+
+def _in_table(frame: pandas.DataFrame) -> pandas.DataFrame:
+    """Return the epochs whose architecture the table has: it knows one of its errors."""
+    errors = frame.columns.intersection(["table_valid_error", "table_test_error"])
+    return frame[frame[errors].notna().any(axis=1)] if len(errors) else frame

@@ -2,12 +2,16 @@
 
 import statistics
 import textwrap
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, Literal
 
 from rich.console import Console
 
+from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import UserError
 from nasbench1shot1.images.data_sets import CIFAR10
+from nasbench1shot1.named_data import SCRIPT
 from nasbench1shot1.one_shot_search.early_stopping import returned_epoch
 from nasbench1shot1.one_shot_search.estimate import expected_seconds
 from nasbench1shot1.one_shot_search.folder import CELLS, WEIGHTS
@@ -51,7 +55,11 @@ def announce(state: SearchState, table: Table, folder: Path, console: Console | 
         say(f"Preset {config.preset} searches on {seen:,} images that NAS-Bench-101 validates on.")
     if halves.unknown_images and is_nasbench101:
         say(f"Of {halves.unknown_images:,} images nobody knows whether NAS-Bench-101 validates on them.")
+    if config.space.startswith(SCRIPT):
+        say("Its space is an object of this script or notebook: only from there can the search be resumed.")
     say(f"Table {table.id}")
+    if table.partial_note:
+        say(table.partial_note)
     if table.name == "nb101-embedded":
         say("Its values are estimates, test accuracy predicted; papers need official data.")
     if config.scale == "full" and config.device == "cpu":
@@ -74,9 +82,9 @@ def conclude(run: Run, table: Table, console: Console) -> None:
             f"Stopped after epoch {summary['searched_epochs']}, as the Hessian's eigenvalue grew; back to the "
             f"architecture of epoch {summary['final_epoch']}."
         )
-    value = percent(summary["test_regret"]) + ("" if summary["test_measured"] else " (predicted)")
     say(f"Final architecture: {summary['architecture']}")
-    say(f"Test regret: {value}{_mean_regret(table, run.config['space'], run.config.get('dataset'))}")
+    space = Architecture.parse(summary["architecture"]).space
+    say(f"Test regret: {regret_text(summary, 'test')}{_mean_regret(table, space, run.config.get('dataset'))}")
     for dataset, found in summary.get("other_datasets", {}).items():
         if found["test_regret"] is not None:
             say(f"Test regret on {dataset}: {percent(found['test_regret'])}")
@@ -99,9 +107,18 @@ def conclude_group(runs: list[Run], folder: Path, console: Console | None) -> No
     say(f"Picture of all: {folder / FIGURE}")
 
 
+def regret_text(result: Mapping[str, Any], split: Literal["test", "valid"]) -> str:
+    """Return a regret of a line or summary in percent, and whether it is predicted or unknown."""
+    regret = result[f"{split}_regret"]
+    source = "not in the table" if regret is None else "" if result[f"{split}_measured"] else "predicted"
+    return percent(regret) + (f" ({source})" if source else "")
+
+
 def _mean_regret(table: Table, space: str, dataset: str | None) -> str:
     try:
         mean = table.mean_regret(space, dataset=table.objective(dataset).test)
     except UserError:  # a table without test accuracy, or of another space
         return ""
-    return f"; the mean over all {table.keys.NETWORKS} of {space} is {percent(mean)}"
+    which = "the" if table.is_partial else "all"
+    where = " in the table" if table.is_partial else ""
+    return f"; the mean over {which} {table.keys.NETWORKS} of {space}{where} is {percent(mean)}"

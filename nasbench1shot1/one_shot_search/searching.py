@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
+from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.files import save_figure, write_json
 from nasbench1shot1.ground.paths import as_path
-from nasbench1shot1.one_shot_search.config import data_facts
+from nasbench1shot1.named_data import by_name
+from nasbench1shot1.one_shot_search.config import SearchConfig, data_facts
 from nasbench1shot1.one_shot_search.folder import CELLS
 from nasbench1shot1.one_shot_search.options import SearchOptions, recorded_search, search_options
 from nasbench1shot1.one_shot_search.record import FIGURE, Run, SearchWriter, load_run
@@ -46,7 +47,8 @@ def search(
             registered optimizers, for a module that is imported already, or where `optimizer` is given.
         console: a rich console for the progress; a new one if not given. `Console(quiet=True)` is silent.
         options: the fields of `one_shot_search.config.SearchConfig`: space="s1", epochs=50, seed=0, scale="quick", …,
-            and the fields of the optimizer's `Hyperparameters`.
+            and the fields of the optimizer's `Hyperparameters`. `space` may be an `nb.OneShotSpace` that a module has
+            as an attribute, `table` an `nb.Table` that has a folder.
 
     Returns:
         The finished run.
@@ -58,6 +60,7 @@ def search(
     """
     if isinstance(optimizer, type):  # a notebook's own: found again under module and name
         optimizer = f"{optimizer.__module__}:{optimizer.__qualname__}"
+    options = by_name(options)
     given = options if optimizer is None else {"optimizer": optimizer, **options}
     if resume is not None:
         if out is not None:
@@ -71,17 +74,15 @@ def search(
 def default_folder(options: SearchOptions, last: int | str) -> Path:
     """Return the folder of a search, or of a group of them, that names no other."""
     common = options.common
-    return Path("runs") / f"{common.optimizer.rpartition(':')[2]}-{common.space}-{last}"
+    return Path("runs") / f"{common.optimizer.rpartition(':')[2]}-{search_space(common.space).name}-{last}"
 
 
 def start_search(options: SearchOptions, folder: Path, console: "Console | None") -> Run:
     """Search in a new folder; raises as `search`."""
     from nasbench1shot1.one_shot_search.state import begin
     from nasbench1shot1.runs.environment import environment
-    from nasbench1shot1.tables.table import load_table
 
-    table = load_table(options.common.table)
-    check_covers(table, options.common.space)
+    table = table_of_search(options.common)
     with cpu_threads(options.common.threads):
         state = begin(options)  # first, because errors in options come before errors about the folder
         table.objective(state.images.dataset)
@@ -98,15 +99,13 @@ def resume_search(
 ) -> Run:
     """Continue the search in a folder; arguments and errors as for `search`."""
     from nasbench1shot1.one_shot_search.state import begin
-    from nasbench1shot1.tables.table import load_table
 
     load_run(folder)
     given = {name: value for name, value in given.items() if value is not None}
     with existing_run(folder, SearchWriter, Run) as writer:
         recorded = load_run(folder).config
         options = _grown(folder, recorded, given, allow_module)
-        table = load_table(options.common.table)
-        check_covers(table, options.common.space)
+        table = table_of_search(options.common)
         with cpu_threads(options.common.threads):
             state = begin(options)
             check_facts(folder, {"dataset": state.images.dataset, **recorded}, _facts(state, table))  # a later fact
@@ -134,7 +133,8 @@ def _grown(
     """Return the recorded options, with more epochs if given; other given options must equal the recorded ones."""
     if given.get("optimizer") != recorded["optimizer"]:  # naming it is a permission, too
         check_at_hand("optimizers", "optimizer", recorded["optimizer"], folder / CONFIG, allow_module)
-    check_at_hand("search_spaces", "space", recorded["space"], folder / CONFIG, allow_module)
+    if given.get("space") != recorded["space"]:
+        check_at_hand("search_spaces", "space", recorded["space"], folder / CONFIG, allow_module)
     if "optimizer" in given:  # the other options depend on it
         check_kept(folder, recorded, {"optimizer": given["optimizer"]}, ())
     kept = recorded_search(recorded, folder / CONFIG)
@@ -150,19 +150,14 @@ def _record_growth(folder: Path, recorded: Mapping[str, Any], epochs: int, epoch
     write_json(folder / CONFIG, updated(folder, {"epochs": epochs, "grown": [*recorded.get("grown", []), growth]}))
 
 
-def check_covers(table: "Table", name: str) -> None:
-    """Raise InvalidInputError for a space without relaxation, or for a table that lacks cells of the space."""
-    import numpy as np
+def table_of_search(config: SearchConfig) -> "Table":
+    """Open the table of a search, with the networks of its space as a reference.
 
-    space, rng = one_shot(search_space(name)), np.random.default_rng(0)
-    try:
-        if space.name not in table.spaces:
-            table.rows([space.sample(rng) for _ in range(20)])
-    except (OutOfDomainError, InvalidInputError) as error:  # it lacks an architecture, or has no such architectures
-        raise InvalidInputError(
-            f"the table {table.id} does not hold all of {name}: search on --table {space.table or 'embedded'}, or on "
-            "the official data"
-        ) from error
+    Raises InvalidInputError for a space without relaxation, and as `tables.space_table.table_for` does.
+    """
+    from nasbench1shot1.tables.space_table import table_for
+
+    return table_for(one_shot(search_space(config.space)), config.table, config.reference)
 
 
 def _facts(state: "SearchState", table: "Table") -> dict[str, Any]:

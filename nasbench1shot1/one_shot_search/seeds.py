@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, RunStoppedError, UserError
 from nasbench1shot1.files import save_figure, write_json
 from nasbench1shot1.ground.paths import as_path
+from nasbench1shot1.named_data import by_name
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.options import SearchOptions, search_options
 from nasbench1shot1.one_shot_search.record import FIGURE, SEEDS, Run
@@ -35,6 +36,7 @@ def search_seeds(
     With `resume` (the folder of such a group) finished seeds are kept, a stopped one is resumed, and the others are
     run; no seeds are given then, and of the options only `epochs`. Other arguments and errors as in `search`.
     """
+    options = by_name(options)
     if resume is not None:
         folder, wanted = _group_to_resume(as_path(resume, "--resume"), seeds, out, options, allow_module)
     else:
@@ -70,7 +72,7 @@ def _conclude(runs: list[Run], folder: Path, options: SearchOptions, console: "C
     from nasbench1shot1.one_shot_search.screen import conclude_group
     from nasbench1shot1.tables.table import load_table
 
-    table = load_table(options.common.table)
+    table = load_table(options.common.table)  # only for its caption
     save_figure(regret_figure(runs, [run.metrics for run in runs], table.id, table.fidelity()), folder / FIGURE)
     conclude_group(runs, folder, console)
     return runs

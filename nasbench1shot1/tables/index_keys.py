@@ -1,6 +1,6 @@
 """The rows of tables of NAS-Bench-201: by official index, by string, or by architecture."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -9,6 +9,7 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.nasbench201.architecture import SPACE_NAME, EdgeArchitecture
 from nasbench1shot1.nasbench201.numbering import N_ARCHITECTURES, all_operations, index_of_checked
+from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.folder import TableFolder
 from nasbench1shot1.tables.items import Item, of_another_benchmark
 from nasbench1shot1.tables.metric_column import Rows
@@ -19,6 +20,8 @@ class IndexKeys:
 
     WHOLE, NETWORKS = SPACE_NAME, "architectures"
     PARTS: tuple[str, ...] = ()
+    SPACES: Mapping[str, str] = {SPACE_NAME: "nb201-v1"}
+    SIZES: Mapping[str, int] = {SPACE_NAME: N_ARCHITECTURES}
 
     def __init__(self, table_id: str, folder: TableFolder) -> None:
         self._table_id, self._folder = table_id, folder
@@ -54,8 +57,16 @@ class IndexKeys:
         return np.asarray(places, np.int64)
 
     def members(self, part: str) -> Rows:
-        """Return the rows of a part; there are no parts."""
-        raise NotImplementedError(part)
+        """Return all rows, which make up "nb201"; there are no parts."""
+        return np.arange(len(self._folder.columns["index"]))
+
+    def rows_of_space(self, space: SearchSpace) -> Rows:
+        """Return the row of every architecture of a space, (N,), -1 where there is none; raises InvalidInputError.
+
+        Unlike cells of NAS-Bench-101, isomorphic architectures were trained separately, so that all of them count.
+        """
+        wanted = (_official_index(arch) for arch in space.architectures(space.kinds[0]))
+        return np.array([self._row_of_index[index] for index in wanted], np.int64)
 
     def names(self, rows: Iterable[int]) -> list[str]:
         """Return the official strings of rows."""

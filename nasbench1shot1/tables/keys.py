@@ -1,9 +1,10 @@
 """How the rows of a table are identified: by NAS-Bench-101's cells, or by NAS-Bench-201's official indices."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Protocol
 
+from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.description import keyed_by
 from nasbench1shot1.tables.folder import TableFolder
 from nasbench1shot1.tables.items import Item
@@ -22,11 +23,15 @@ class RowKeys(Protocol):
         WHOLE: the reference that means every row of the table.
         PARTS: further references; like WHOLE, they mean all of their networks that the table has.
         NETWORKS: what a row is, in the plural, for messages.
+        SPACES: the ids of the spaces that tables know by name.
+        SIZES: how many networks WHOLE and each of PARTS have in the benchmark.
     """
 
     WHOLE: str
     PARTS: tuple[str, ...]
     NETWORKS: str
+    SPACES: Mapping[str, str]
+    SIZES: Mapping[str, int]
 
     def __init__(self, table_id: str, folder: TableFolder) -> None:
         """Take the table's id, for messages, and its opened folder."""
@@ -43,7 +48,13 @@ class RowKeys(Protocol):
         """
 
     def members(self, part: str) -> Rows:
-        """Return the ascending rows of one of PARTS, (M,)."""
+        """Return the ascending rows of WHOLE or of one of PARTS, (M,)."""
+
+    def rows_of_space(self, space: SearchSpace) -> Rows:
+        """Return the row of every distinct network of a space, (N,); -1 where the table has none.
+
+        Raises InvalidInputError if they are networks of another benchmark.
+        """
 
     def names(self, rows: Iterable[int]) -> list[str]:
         """Return the identifiers of rows, each an item: hashes, or official strings."""

@@ -1,15 +1,22 @@
 """The sets of networks that regrets refer to, and the best network of each."""
 
+from collections.abc import Hashable
+
 import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.errors import InvalidInputError, OutOfDomainError, unknown_name
+from nasbench1shot1.space import SearchSpace
+from nasbench1shot1.tables.coverage import Coverage, coverage, incomplete, of_another_benchmark
 from nasbench1shot1.tables.description import MEMBER, datasets, stored_name
 from nasbench1shot1.tables.folder import TableFolder
 from nasbench1shot1.tables.items import known_split
 from nasbench1shot1.tables.keys import RowKeys
 from nasbench1shot1.tables.metric_column import Rows
 from nasbench1shot1.wording import counted
+
+Reference = str | SearchSpace
+"""A set of networks: the name of one that a table knows, or a search space."""
 
 
 class References:
@@ -19,45 +26,97 @@ class References:
         table_id: names the table in errors.
         folder: the opened table.
         keys: names the reference that means every row, and those whose rows follow from the cells.
+        chosen: the networks of one more space, whose name then means these.
     """
 
-    def __init__(self, table_id: str, folder: TableFolder, keys: RowKeys) -> None:
+    def __init__(self, table_id: str, folder: TableFolder, keys: RowKeys, chosen: Coverage | None = None) -> None:
         self._id, self._folder, self._keys, self.whole = table_id, folder, keys, keys.WHOLE
-        self._names = tuple(dict.fromkeys((*folder.meta["spaces"], self.whole, *keys.PARTS)))
-        self._best: dict[tuple[str, str, int, str], int] = {}
+        self._chosen = {chosen.space: chosen} if chosen else {}
+        self._names = tuple(dict.fromkeys((*folder.meta["spaces"], self.whole, *keys.PARTS, *self._chosen)))
+        self._best: dict[tuple[Hashable, str, int, str], int] = {}
+        self._spaces: dict[int, tuple[SearchSpace, Coverage]] = {}
+        self._whole_spaces: set[str] = set()
 
-    def members(self, reference: str) -> Rows:
-        """Return the ascending rows of a reference, (M,); raises InvalidInputError for an unknown one."""
-        if self._known(reference) == self.whole:
-            return np.arange(self._folder.meta["rows"])
-        if reference in self._keys.PARTS:
+    def members(self, reference: Reference) -> Rows:
+        """Return the ascending rows of a reference, (M,).
+
+        Raises:
+            InvalidInputError: an unknown name, or a space of another benchmark.
+            OutOfDomainError: a space of which the table lacks networks.
+        """
+        if isinstance(reference, SearchSpace):
+            return self.complete(reference).rows
+        if self._known(reference) in self._chosen:
+            return self._chosen[reference].rows
+        if reference == self.whole or reference in self._keys.PARTS:
             return self._keys.members(reference)
         return np.asarray(self._folder.checked(MEMBER + reference), np.int64)
 
-    def best_row(self, reference: str, split: str, epochs: int, dataset: str) -> int:
+    def coverage(self, space: SearchSpace) -> Coverage:
+        """Return which networks of a space the table has, found once per space; raises InvalidInputError."""
+        if id(space) not in self._spaces:  # not by its id, which another space of a notebook may have as well
+            try:
+                found = coverage(space, self._folder, self._keys)
+            except InvalidInputError as error:
+                raise of_another_benchmark(space, self._id) from error
+            self._spaces[id(space)] = space, found
+        return self._spaces[id(space)][1]
+
+    def complete(self, space: SearchSpace) -> Coverage:
+        """Return the same, but raise OutOfDomainError if the table lacks some of them."""
+        found = self.coverage(space)
+        if found.missing:
+            raise incomplete(found, space, self._id, self._keys)
+        return found
+
+    def own(self, space: str) -> str:
+        """Return the name of an architecture's space; raises OutOfDomainError if rows of this benchmark are missing.
+
+        Whoever gives the name as the reference means all rows of the table instead.
+        """
+        if space not in self._whole_spaces:
+            if missing := self._missing(space):
+                raise OutOfDomainError(
+                    f"the table {self._id} lacks {missing:,} of the {self._keys.SIZES[space]:,} {self._keys.NETWORKS} "
+                    f"of {space}, so the best one is unknown: give reference='{space}' for the best that it has"
+                )
+            self._whole_spaces.add(space)
+        return space
+
+    def _missing(self, space: str) -> int:
+        is_benchmark = space in self._keys.SIZES and space not in self._chosen
+        return self._keys.SIZES[space] - len(self.members(space)) if is_benchmark else 0
+
+    def stores(self, space: SearchSpace) -> bool:
+        """Return whether the name of a space means all its networks in this table already."""
+        name, is_known = space.name, self._keys.SPACES.get(space.name) == space.id
+        return is_known and name not in self._chosen and name in self._names and not self.coverage(space).missing
+
+    def best_row(self, reference: Reference, split: str, epochs: int, dataset: str) -> int:
         """Return the row with the highest mean accuracy of a split at a budget; ties go to the first row.
 
         Raises:
             OutOfDomainError: the table has no value at this budget, or only some networks have one.
             InvalidInputError: unknown reference or split.
         """
-        key = (self._known(reference), known_split(split), epochs, dataset)
+        named = id(reference) if isinstance(reference, SearchSpace) else self._known(reference)
+        key = (named, known_split(split), epochs, dataset)
         if key not in self._best:
-            rows = self.members(reference)
+            rows, name = self.members(reference), getattr(reference, "name", reference)
             if not len(rows):
-                raise OutOfDomainError(f"the table {self._id} has no network of {reference}: choose another reference")
+                raise OutOfDomainError(f"the table {self._id} has no network of {name}: choose another reference")
             accuracy = self.means(split, rows, epochs, dataset)
             known = int((~np.isnan(accuracy)).sum())
             if known < len(rows):
                 raise OutOfDomainError(
                     f"the table {self._id} has the {split} accuracy{self._on(dataset)} at {counted(epochs, 'epoch')} "
-                    f"of {known:,} of the {len(rows):,} networks of {reference}, so the best one is unknown: ask for "
+                    f"of {known:,} of the {len(rows):,} networks of {name}, so the best one is unknown: ask for "
                     "another split, budget, data set or reference"
                 )
             self._best[key] = int(rows[np.nanargmax(accuracy)])  # the first of equals, and rows ascend by hash
         return self._best[key]
 
-    def best_accuracy(self, reference: str, split: str, epochs: int, dataset: str) -> float:
+    def best_accuracy(self, reference: Reference, split: str, epochs: int, dataset: str) -> float:
         """Return the highest mean accuracy in a reference; raises as `best_row` does."""
         row = np.array([self.best_row(reference, split, epochs, dataset)])
         return float(self.means(split, row, epochs, dataset)[0])
@@ -80,8 +139,7 @@ class References:
     def _known(self, name: str) -> str:
         if not isinstance(name, str) or name not in self._names:
             raise InvalidInputError(
-                f"{unknown_name('reference', name, self._names)}: the table {self._id} only knows the best of "
-                f"spaces all of whose networks it holds; open another table, or give reference='{self.whole}' for all "
-                "rows of it"
+                f"{unknown_name('reference', name, self._names)}: give the space itself as reference, take "
+                f"table.covering(space), or give '{self.whole}' for all rows of the table {self._id}"
             )
         return name

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import InvalidInputError, OutOfDomainError, unknown_name
+from nasbench1shot1.space import SearchSpace
+from nasbench1shot1.tables.coverage import Coverage
 from nasbench1shot1.tables.description import (
     ALL_METRICS,
     HALFWAY,
@@ -51,9 +53,8 @@ class Table(TableRows):
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         """Another process opens the folder anew: columns are not copied, unless they only lie in memory."""
-        if self._place is None:
-            return Table, (self._folder,)
-        return load_table, (str(self._place),)
+        opened = (Table, self._folder) if self._place is None else (load_table, str(self._place))
+        return _opened_again, (*opened, self._coverage)
 
     # Queries ---------------------------------------------------------------------------------------------------
 
@@ -199,7 +200,7 @@ class Table(TableRows):
     def regret(
         self,
         x: Item | Iterable[Item],
-        reference: str | None = None,
+        reference: str | SearchSpace | None = None,
         split: Literal["test", "validation"] = "test",
         epochs: int | None = None,
         dataset: str | None = None,
@@ -210,9 +211,11 @@ class Table(TableRows):
 
         Args:
             x: an architecture, cell or hash, or an iterable of N of them.
-            reference: a space's name, or the name of every row of this table: "nb101" (the embedded table holds 66,111
-                of NAS-Bench-101's 423,624 cells) or "nb201"; "nb101-mini" for the rows of at most six vertices. If not
-                given: an architecture's own space, else every row.
+            reference: a search space, or the name of one that the table knows (`spaces`), or the name of every row of
+                this table: "nb101" (the embedded table holds 66,111 of NAS-Bench-101's 423,624 cells) or "nb201";
+                "nb101-mini" for the rows of at most six vertices. A space is looked up once per table: about a second
+                for 50,000 cells. If not given: an architecture's own space, by its name, all of whose networks the
+                table must have, else every row.
             split: "test" or "validation".
             epochs: budget. Default: the full one.
             dataset: the training, one of `datasets`; required if the table has several.
@@ -221,7 +224,8 @@ class Table(TableRows):
             A fraction, or (N,) of them.
 
         Raises:
-            OutOfDomainError: a network or budget without a value, or a reference of which only some networks have one.
+            OutOfDomainError: a network or budget without a value, or a reference of which the table lacks networks, or
+                of which only some have a value.
             InvalidInputError: unknown reference, split or data set.
         """
         items = listed(x)
@@ -242,33 +246,40 @@ class Table(TableRows):
 
     def mean_regret(
         self,
-        reference: str,
+        reference: str | SearchSpace,
         split: Literal["test", "validation"] = "test",
         epochs: int | None = None,
         dataset: str | None = None,
     ) -> float:
-        """The mean of `regret` over all networks of a space (or of "nb101"); raises as it does."""
+        """The mean of `regret` over all networks of a reference; arguments and errors as for `regret`."""
         epochs, dataset = self._budget(epochs), self._dataset(dataset)
         best = self._references.best_accuracy(reference, split, epochs, dataset)
         return float(np.mean(best - self._references.means(split, self.members(reference), epochs, dataset)))
 
     def _own_space(self, item: Item) -> str:
         """Return an item's own reference."""
-        return item.space if isinstance(item, Architecture) else self._references.whole
+        return self._references.own(item.space) if isinstance(item, Architecture) else self._references.whole
 
     def best(
         self,
-        reference: str,
+        reference: str | SearchSpace,
         split: Literal["test", "validation"] = "validation",
         epochs: int | None = None,
         dataset: str | None = None,
     ) -> tuple[Any, Metrics]:
-        """The best network of a space (or of every row) by mean accuracy, ties to the first row, and its metrics.
+        """The best network of a reference by mean accuracy, ties to the first row, and its metrics.
 
+        `reference` is as in `regret`.
         A network is a `Cell`, or an `Architecture` in tables of NAS-Bench-201. Raises as `regret` does.
         """
         row = self._references.best_row(reference, split, self._budget(epochs), self._dataset(dataset))
         return self.network(row), self.query(self.hashes(row)[0], epochs, dataset=dataset)
+
+
+def _opened_again(open_: Callable[[Any], Table], place: Any, coverage: Coverage | None) -> Table:
+    """Return a table in another process."""
+    table = open_(place)
+    return table if coverage is None else table.with_coverage(coverage)
 
 
 def _no_value(row: int, epochs: int, repeat: Literal["mean"] | int) -> float:

@@ -15,10 +15,12 @@ from nasbench1shot1.jobs.process import KILLED, JobStoppedError, run_in_process
 from nasbench1shot1.one_shot_search.folder import PARAMETERS
 from nasbench1shot1.one_shot_search.record import Run, load_run
 from nasbench1shot1.one_shot_search.searching import search
+from nasbench1shot1.registry import search_space
 from nasbench1shot1.runs.compute import resolve_device
 from nasbench1shot1.runs.folder import CHECKPOINT, CONFIG, ENVIRONMENT, METRICS, read_object
 from nasbench1shot1.runs.lifecycle import locked_folder
-from nasbench1shot1.tables.table import Table, load_table
+from nasbench1shot1.tables.space_table import table_for
+from nasbench1shot1.tables.table import Table
 from nasbench1shot1.tuning.engine.trial import Outcome, Trial, TrialInterruptedError, TrialStoppedError
 from nasbench1shot1.tuning.objective import objective
 from nasbench1shot1.tuning.options import set_by_the_study
@@ -43,7 +45,8 @@ def evaluation(folder: Path) -> "Evaluation":
 
 
 def _table(study: Study) -> Table:
-    table, recorded = load_table(study.shared_options["table"]), study.config["table_id"]
+    shared, recorded = study.shared_options, study.config["table_id"]
+    table = table_for(search_space(study.options.space), shared["table"], shared.get("reference"))
     if table.id != recorded:
         raise InvalidInputError(
             f"the study uses the table {recorded}, but on this machine that name is {table.id}: install {recorded}"

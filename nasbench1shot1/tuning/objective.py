@@ -12,6 +12,7 @@ import numpy as np
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.registry import one_shot, search_space
+from nasbench1shot1.tables.items import Item
 from nasbench1shot1.tables.table import Table
 from nasbench1shot1.tuning.engine.trial import Trial
 
@@ -26,6 +27,8 @@ def objective(
 ) -> float:
     """Return the validation error of an architecture after the table's full training, a fraction.
 
+    It is 1 for an architecture that a table lacks which covers its space only in part (`Table.covering`).
+
     Args:
         arch: what the search of the trial returned.
         table: the table in use.
@@ -38,6 +41,8 @@ def objective(
     Raises:
         OutOfDomainError: the table has no row for the architecture, or no such objective.
     """
+    if table.is_partial and table.lacks(arch):
+        return 1.0  # the worst, so that a tuner leaves the configuration
     rng = np.random.default_rng((seed, *trial.configuration_id, trial.epochs)) if repeat == "random" else None
     training = table.objective(dataset).validation
     return 1 - float(table.query(arch, run=repeat, rng=rng, dataset=training).validation_accuracy)
@@ -48,7 +53,10 @@ def check_has_objective(table: Table, space: str, dataset: str | None = None) ->
 
     `dataset` is as in `objective`. Raises OutOfDomainError if the table has no such objective.
     """
-    arch = one_shot(search_space(space)).sample(np.random.default_rng(0))
+    found = one_shot(search_space(space))
+    arch: Item = found.sample(np.random.default_rng(0))
+    if table.is_partial:  # then it may lack that one
+        arch = table.hashes(table.members(found.name)[:1])[0]
     if math.isnan(table.query(arch, dataset=table.objective(dataset).validation).validation_accuracy):
         raise InvalidInputError(
             f"the table {table.id} has no validation accuracy after {table.full_budget} epochs, which a study "

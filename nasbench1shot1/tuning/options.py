@@ -41,7 +41,7 @@ class TuningOptions:
     optimizer: str = "darts"
     """One-shot optimizer to tune: darts, gdas, pc-darts, …, or module:Class."""
     space: str = "s1"
-    """Search space: s1, s2 or s3."""
+    """Search space: s1, s2, s3, nb201, or your own, as module:object or by its registered name (docs/own_space.md)."""
     config_space: str = "cs2"
     """Hyperparameters and their ranges: cs1, cs2, cs3, or a ConfigSpace file (.json, .yaml)."""
     tuner: Tuner = "bohb"

@@ -109,11 +109,14 @@ class Study(RunRecord):
         """The options of the study."""
         return recorded_options(TuningOptions, self.config, self.folder / CONFIG)
 
-    def check_trusted(self, allow_module: str | None) -> None:
-        """Raise InvalidInputError if the optimizer or the space is in a module that only config.json names."""
-        where = self.folder / CONFIG
-        check_at_hand("optimizers", "optimizer", self.config["optimizer"], where, allow_module)
-        check_at_hand("search_spaces", "space", self.config["space"], where, allow_module)
+    def check_trusted(self, allow_module: str | None, given: Mapping[str, Any] | None = None) -> None:
+        """Raise InvalidInputError if the optimizer or the space is in a module that only config.json names.
+
+        `given` are options of the user; naming the optimizer or the space there is a permission, too.
+        """
+        for group, kind in (("optimizers", "optimizer"), ("search_spaces", "space")):
+            if (given or {}).get(kind) != self.config[kind]:
+                check_at_hand(group, kind, self.config[kind], self.folder / CONFIG, allow_module)
 
     @property
     def shared_options(self) -> dict[str, Any]:

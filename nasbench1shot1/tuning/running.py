@@ -31,15 +31,16 @@ def run_session(folder: Path, console: "Console | None") -> Study:
     """Run a recorded study to its end; raises as `tuning.tune` does."""
     from rich.console import Console
 
-    from nasbench1shot1.tables.table import load_table
+    from nasbench1shot1.tables.space_table import table_for
     from nasbench1shot1.tuning.result import summarise, trajectory_figure
     from nasbench1shot1.tuning.screen import conclude
 
     console = console or Console()
     with existing_run(folder, StudyWriter, Study) as writer:
         study = Study.open(folder)
-        table = load_table(study.shared_options["table"])
-        facts = {"space_id": search_space(study.options.space).id, "table_id": table.id}
+        space, shared = search_space(study.options.space), study.shared_options
+        table = table_for(space, shared["table"], shared.get("reference"))
+        facts = {"space_id": space.id, "table_id": table.id}
         check_facts(folder, study.config, facts)
         _observe_all(study, table, writer, console)
         study = Study.open(folder)

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.files import write_json
 from nasbench1shot1.ground.paths import as_path
+from nasbench1shot1.named_data import by_name, check_importable
 from nasbench1shot1.one_shot_search.config import data_facts
 from nasbench1shot1.one_shot_search.memory import check_fits
 from nasbench1shot1.one_shot_search.options import SearchOptions
-from nasbench1shot1.one_shot_search.searching import check_covers
+from nasbench1shot1.one_shot_search.searching import table_of_search
 from nasbench1shot1.proposers.extra import require_extra
 from nasbench1shot1.registry import one_shot, search_space
 from nasbench1shot1.runs.description import COMMON, description, updated
@@ -71,6 +72,8 @@ def tune(
         RunStoppedError: Ctrl-C; it names the folder to resume.
     """
     require_extra("hpbandster")
+    options = by_name(options)
+    check_importable(str(options.get("space")), "space")
     given = options if optimizer is None else {"optimizer": optimizer_name(optimizer), **options}
     if resume is None:
         return _start(study_options(given), out, console)
@@ -97,13 +100,11 @@ def _start(options: StudyOptions, out: str | Path | None, console: "Console | No
 
     from nasbench1shot1.one_shot_search.state import load_halves
     from nasbench1shot1.runs.environment import environment
-    from nasbench1shot1.tables.table import load_table
     from nasbench1shot1.tuning.engine.proposer import make_proposer
 
     tuning, common = options.tuning, options.search.common
     space = config_space(tuning.config_space, options.fixed)
-    table = load_table(common.table)
-    check_covers(table, tuning.space)
+    table = table_of_search(common)
     images, halves = load_halves(common)
     check_has_objective(table, tuning.space, images.dataset)
     check_searches(tuning.config_space, space, options.fixed, lambda found: _check_search(found, images, halves))
@@ -129,7 +130,8 @@ def _check_search(options: SearchOptions, images: "ImageSet", halves: "Split") -
 
 
 def _default_folder(tuning: TuningOptions) -> Path:
-    return Path("runs") / f"tune-{tuning.optimizer.rpartition(':')[2]}-{tuning.space}-{tuning.tuner}-{tuning.seed}"
+    space = search_space(tuning.space).name
+    return Path("runs") / f"tune-{tuning.optimizer.rpartition(':')[2]}-{space}-{tuning.tuner}-{tuning.seed}"
 
 
 def _update(folder: Path, given: Mapping[str, Any], allow_module: str | None) -> None:
@@ -138,8 +140,7 @@ def _update(folder: Path, given: Mapping[str, Any], allow_module: str | None) ->
     Raises InvalidInputError if an option differs from the recorded one and may not change.
     """
     study = Study.open(folder)
-    if given.get("optimizer") != study.config["optimizer"]:  # naming it is a permission, too
-        study.check_trusted(allow_module)
+    study.check_trusted(allow_module, given)
     own = {name: value for name, value in given.items() if name in option_names(TuningOptions)}
     _check_shared(study, {name: value for name, value in given.items() if name not in own})
     typed = typed_options(TuningOptions, own)

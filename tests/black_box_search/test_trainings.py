@@ -36,7 +36,9 @@ def test_a_repeat_that_is_missing_is_never_drawn() -> None:
     assert {round(train(Query(S1[7], 36)).validation_error, 9) for _ in range(50)} == {0.5, 0.3}
     stored[:] = np.nan
     train = TableTrainings(S1, s1_table(stored, np.ones((CELLS, 4, 3))), None, np.random.default_rng(0))
-    with pytest.raises(nb.OutOfDomainError, match=r"lacks a validation accuracy with a training time for 's1:.*' at 36 epo"):
+    with pytest.raises(
+        nb.OutOfDomainError, match=r"lacks a validation accuracy with a training time for 's1:.*' at 36"
+    ):
         train(Query(S1[7], 36))
 
 

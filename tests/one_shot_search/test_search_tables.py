@@ -1,13 +1,15 @@
 """Which tables a search takes: one that lacks cells of the space is refused before anything is trained."""
 
-from types import SimpleNamespace
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 
 import nasbench1shot1 as nb
 from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
-from nasbench1shot1.one_shot_search.searching import check_covers
+from nasbench1shot1.one_shot_search.config import SearchConfig
+from nasbench1shot1.one_shot_search.searching import table_of_search
+from nasbench1shot1.tables.coverage import Reference
 from nasbench1shot1.tables.table import Table
 
 
@@ -33,34 +35,50 @@ def table_of(cells: list[nb.Cell]) -> Table:
     )
 
 
+def opened(table: Table, space: str, reference: Reference | None = None) -> Table:
+    """What a search on a space opens where its table is this one."""
+    with patch("nasbench1shot1.tables.space_table.load_table", lambda path: table):
+        return table_of_search(SearchConfig(space=space, reference=reference))
+
+
 @pytest.mark.parametrize("space", ["s1", "s2", "s3"])
-def test_a_table_that_lists_the_space_is_taken(space: str) -> None:
-    check_covers(nb.load_table(), space)
+def test_a_table_that_lists_the_space_is_taken_as_it_is(space: str) -> None:
+    table = nb.load_table()
+    assert opened(table, space) is table
 
 
 def test_what_is_listed_is_not_looked_up() -> None:
-    def rows(items: object) -> None:
-        raise AssertionError(items)
-
-    check_covers(SimpleNamespace(spaces=("s1",), rows=rows), "s1")  # type: ignore[arg-type]
+    table = nb.load_table()
+    with patch.object(table.keys, "rows_of_space", side_effect=AssertionError):
+        assert opened(table, "s1") is table
 
 
 def test_a_table_that_holds_the_space_unlisted_is_taken() -> None:
     table = table_of([arch.cell for arch in nb.search_space("s1").architectures("unique")])
     assert table.spaces == ()
-    check_covers(table, "s1")
+    found = opened(table, "s1")
+    assert found.spaces == ("s1",) and not found.is_partial
+    assert len(found.members("s1")) == 2685
 
 
 def test_a_table_that_lacks_cells_of_the_space_is_refused_with_what_to_do() -> None:
     cells = [arch.cell for arch in nb.search_space("s1").architectures("unique")]
     some = table_of(cells[::2])
-    with pytest.raises(InvalidInputError, match=f"the table {some.id} does not hold all of s1: search on") as caught:
-        check_covers(some, "s1")
-    assert isinstance(caught.value.__cause__, OutOfDomainError)
-    with pytest.raises(InvalidInputError, match="does not hold all of s3"):
-        check_covers(table_of(cells), "s3")
+    sentence = f"the table {some.id} lacks 1,342 of the 2,685 cells of s1, .*--reference present .* the 1,343 that it"
+    with pytest.raises(OutOfDomainError, match=sentence):
+        opened(some, "s1")
+    with pytest.raises(OutOfDomainError, match=r"lacks [\d,]+ of the 55,854 cells of s3"):
+        opened(table_of(cells), "s3")
+    found = opened(some, "s1", "present")
+    assert found.is_partial and len(found.members("s1")) == 1343
+    assert found.partial_note.startswith("It has 1,343 of the 2,685 cells of s1:")
+
+
+def test_a_table_of_another_benchmark_is_refused() -> None:
+    with pytest.raises(InvalidInputError, match="has no networks of nb201, because it is of another benchmark"):
+        opened(nb.load_table(), "nb201")
 
 
 def test_a_space_without_relaxation_is_refused_whatever_the_table_holds() -> None:
     with pytest.raises(InvalidInputError, match="nb101 has no mixing weights"):
-        check_covers(SimpleNamespace(spaces=("nb101",)), "nb101")  # type: ignore[arg-type]
+        opened(nb.load_table(), "nb101")

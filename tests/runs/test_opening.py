@@ -73,7 +73,7 @@ def test_no_command_imports_a_module_because_a_configuration_names_it(theirs, co
         with pytest.raises(SystemExit) as ended:
             cli.main([*command, str(folder)])
         assert ended.value.code == 2
-        assert "if you trust it, resume with --allow-module their_module" in capsys.readouterr().err
+        assert "if you trust it, add --allow-module their_module" in capsys.readouterr().err
     assert not mark.exists()
 
 

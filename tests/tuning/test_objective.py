@@ -73,6 +73,7 @@ def test_a_table_without_validation_accuracy_has_no_objective(measured_table):
     nothing = SimpleNamespace(
         id="none",
         full_budget=108,
+        is_partial=False,
         objective=lambda dataset: SimpleNamespace(validation=dataset),
         query=lambda arch, dataset: SimpleNamespace(validation_accuracy=float("nan")),
     )
@@ -147,12 +148,13 @@ def test_the_tuner_cannot_see_test_values(study, monkeypatch):
     answers = SimpleNamespace(validation_accuracy=0.9)  # any other attribute raises
     table = SimpleNamespace(
         id=study.config["table_id"],
+        is_partial=False,
         objective=lambda dataset: SimpleNamespace(validation=dataset),
         query=lambda arch, dataset, run, rng: answers,
     )
     monkeypatch.setattr(evaluation, "run_in_process", lambda *arguments: None)
     monkeypatch.setattr(evaluation, "load_run", lambda folder: run)
-    monkeypatch.setattr(evaluation, "load_table", lambda name: table)
+    monkeypatch.setattr(evaluation, "table_for", lambda *arguments: table)
     outcome = evaluation.evaluation(study.folder)(trial({}, 1, 6), lambda: False)
     assert outcome == Outcome(1 - 0.9, None, {"architecture": str(ARCH), "search_seconds": 2.0})
 
@@ -161,7 +163,7 @@ def test_another_table_under_the_recorded_name_is_refused(study, monkeypatch):
     monkeypatch.setattr(evaluation, "run_in_process", lambda *arguments: None)
     run = SimpleNamespace(summary={"architecture": str(ARCH)}, lines=[], config={"grown": []})
     monkeypatch.setattr(evaluation, "load_run", lambda folder: run)
-    monkeypatch.setattr(evaluation, "load_table", lambda name: SimpleNamespace(id="another"))
+    monkeypatch.setattr(evaluation, "table_for", lambda *arguments: SimpleNamespace(id="another"))
     with pytest.raises(nb.InvalidInputError, match="but on this machine that name is another"):
         evaluation.evaluation(study.folder)(trial({}, 1, 7), lambda: False)
 

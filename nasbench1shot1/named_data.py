@@ -1,0 +1,66 @@
+"""Spaces and tables by name: from the objects of Python calls to names, and from a run's names to objects."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.registry import check_at_hand, name_of_space, search_space
+from nasbench1shot1.space import SearchSpace
+
+if TYPE_CHECKING:
+    from nasbench1shot1.tables.coverage import Reference
+    from nasbench1shot1.tables.table import Table
+
+SCRIPT = "__main__:"
+"""Beginning of the names of objects that a script or notebook defines, which other processes cannot import."""
+
+
+def by_name(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options in which `space` and `table` are names, from which another process opens the same again.
+
+    Raises InvalidInputError for a space that no module has as an attribute, or a table that lies in memory only.
+    """
+    from nasbench1shot1.tables.space_table import recorded_name
+    from nasbench1shot1.tables.table import Table
+
+    found = dict(options)
+    if isinstance(space := found.get("space"), SearchSpace):
+        found["space"] = name_of_space(space)
+    elif isinstance(space, type):
+        raise InvalidInputError(f"space={space.__name__} is a class: give an object of it, or a name")
+    if isinstance(table := found.get("table"), Table):
+        found["table"] = recorded_name(table)
+    return found
+
+
+def table_of_run(
+    config: Mapping[str, Any],
+    where: Path,
+    table: str | Path | None = None,
+    reference: "Reference | None" = None,
+) -> "Table":
+    """Open a table to score a run on, with the networks of the run's space as a reference.
+
+    Args:
+        config: the run's configuration: its `space`, and `reference` if the run has this option.
+        where: the file of the configuration, for messages.
+        table: folder or name of the table. Default: the table of the space.
+        reference: as in `tables.space_table.table_for`. Default: the run's.
+
+    Raises InvalidInputError if using the space would import a module that is not allowed, and as `table_for` does.
+    """
+    from nasbench1shot1.tables.space_table import table_for
+
+    check_at_hand("search_spaces", "space", config["space"], where)
+    space = search_space(config["space"])
+    return table_for(space, table or space.table, reference or config.get("reference"))
+
+
+def check_importable(name: str, what: str) -> None:
+    """Raise InvalidInputError for a name of a script or notebook, which other processes cannot import."""
+    if name.startswith(SCRIPT):
+        raise InvalidInputError(
+            f"the {what} '{name.removeprefix(SCRIPT)}' is part of this script or notebook, which other processes "
+            "cannot import: move it into a module"
+        )

@@ -1,0 +1,82 @@
+"""Which networks of a search space a table has, and what to do where it lacks some."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
+from nasbench1shot1.space import SearchSpace
+from nasbench1shot1.tables.description import MEMBER
+from nasbench1shot1.tables.folder import TableFolder
+from nasbench1shot1.tables.keys import RowKeys
+from nasbench1shot1.tables.metric_column import Rows
+
+Reference = Literal["present"]
+"""Values of the option `reference`: "present" takes the best of those networks of a space that the table has."""
+PRESENT: Reference = "present"
+
+
+@dataclass(frozen=True, eq=False)
+class Coverage:
+    """The networks of a space that a table has.
+
+    Attributes:
+        space: short name of the space.
+        rows: ascending rows (M,) of its distinct networks.
+        networks: number of distinct networks of the space, in the table or not.
+    """
+
+    space: str
+    rows: Rows
+    networks: int
+
+    @property
+    def missing(self) -> int:
+        """Number of networks that the table lacks."""
+        return self.networks - len(self.rows)
+
+
+def coverage(space: SearchSpace, folder: TableFolder, keys: RowKeys) -> Coverage:
+    """Find the networks of a space in a table.
+
+    A space whose rows the table stores, and a whole benchmark, is not enumerated; others take about a second for
+    50,000 cells.
+
+    Raises InvalidInputError if the table is of another benchmark.
+    """
+    name = space.name
+    known = keys.SPACES.get(name) == space.id  # a space of a user can have the name of a built-in one
+    if known and name in folder.meta["spaces"]:
+        rows = np.asarray(folder.checked(MEMBER + name), np.int64)
+        return Coverage(name, rows, len(rows))
+    if known and name in keys.SIZES:
+        return Coverage(name, keys.members(name), keys.SIZES[name])
+    found = keys.rows_of_space(space)
+    rows = np.unique(found[found >= 0])
+    return Coverage(name, rows, len(rows) + int((found < 0).sum()))
+
+
+def incomplete(found: Coverage, space: SearchSpace, table_id: str, keys: RowKeys) -> OutOfDomainError:
+    """Return the error for a table that lacks networks of a space; it names their number and the option."""
+    all_ = "a table that has them all (embedded has s1, s2 and s3, the official data all of NAS-Bench-101)"
+    other = f"the table {space.table}" if space.table else all_
+    present = len(found.rows)
+    option = (
+        f", or add --reference {PRESENT} (reference='{PRESENT}' in Python) to measure regret from the best of the "
+        f"{present:,} that it has"
+        if present
+        else ""
+    )
+    return OutOfDomainError(
+        f"the table {table_id} lacks {found.missing:,} of the {found.networks:,} {keys.NETWORKS} of {found.space}, so "
+        f"the best one is unknown: choose {other}{option}"
+    )
+
+
+def of_another_benchmark(space: SearchSpace, table_id: str) -> InvalidInputError:
+    """Return the error for a table that can have no network of a space."""
+    return InvalidInputError(
+        f"the table {table_id} has no networks of {space.name}, because it is of another benchmark: choose the table "
+        f"{space.table or 'embedded, or official data'}"
+    )
