@@ -1,9 +1,9 @@
 """The supernet: a network in which each discrete sub-network is an architecture of the space."""
 
 from collections.abc import Mapping, Sequence
-from numbers import Integral
 from typing import Any, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -83,8 +83,7 @@ class Supernet(nn.Module):
         partial_channels: int = 1,
     ) -> None:
         super().__init__()
-        sizes: tuple[Any, ...] = (channels, cells)
-        if not all(isinstance(number, Integral) and number >= 1 for number in sizes):
+        if not all(isinstance(number, int | np.integer) and number >= 1 for number in (channels, cells)):
             raise InvalidInputError(f"a supernet needs at least 1 channel and 1 cell, not {channels!r} and {cells!r}")
         self.space, self.preset = as_one_shot(space), as_preset(preset)
         self.skeleton = skeleton_class(self.space)(channels, cells, self.preset)
