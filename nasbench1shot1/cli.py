@@ -37,7 +37,7 @@ COMMANDS = {
     "tune-worker": Command("join a study as a worker, also from another machine", "tune:TuneWorker"),
     "blackbox": Command("search a table with a black-box optimizer", "blackbox:BlackBox"),
     "compare": Command("compare runs of any kind: figure, table, rank tests", "compare:Compare"),
-    "reproduce": Command("reproduce a figure of NAS-Bench-1Shot1", "reproduce:Reproduce"),
+    "reproduce": Command("reproduce a figure of one of the papers", "reproduce:Reproduce"),
     "export": Command("write a study as an Optuna journal file", "export:Export"),
     "space": Command("print the sizes of the search spaces and the paper's figures", "space:Space"),
     "statistics": Command("run the papers' analyses on a table: figures and CSV files", "statistics:Statistics"),
@@ -56,6 +56,8 @@ COMMANDS = {
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; exits with 2 on bad input, 130 on Ctrl-C."""
+    if "" not in sys.path:
+        sys.path.append("")  # "module:Class" also finds a module in the current folder, as with python -m
     with usable_output():
         _main(list(sys.argv[1:] if arguments is None else arguments))
 

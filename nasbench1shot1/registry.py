@@ -236,6 +236,10 @@ def _load(group: str, kind: str, name: str) -> Any:
     try:
         return getattr(import_module(module), attribute)
     except (ImportError, AttributeError, ValueError, TypeError) as error:
+        if module == "__main__":
+            raise InvalidInputError(
+                f"the {kind} '{name}' is an object of the script or notebook that began this run: resume it from there"
+            ) from error
         raise InvalidInputError(
             f"the {kind} '{name}' cannot be imported ({error}): install it, set PYTHONPATH, or correct its name"
         ) from error

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas
 
-from nasbench1shot1.experiments.comparison.colours import styles
 from nasbench1shot1.experiments.comparison.comparison import Comparison
 from nasbench1shot1.experiments.comparison.curves import QUARTILES_FROM
 from nasbench1shot1.experiments.comparison.entry import EPOCHS, SEARCH_TIME, SIMULATED_TIME
+from nasbench1shot1.method_colours import styles
 from nasbench1shot1.wording import counted
 
 if TYPE_CHECKING:
@@ -57,6 +57,8 @@ def draw_comparison(comparison: Comparison, axes: "Axes") -> "Axes":
     for contender, style in zip(comparison.contenders, drawn, strict=True):
         label = _legend_text(contender.label, len(contender.repetitions), contender.entry.progress is not None)
         _draw(curves[contender.label], axes, {**style, "label": label}, has_bands, comparison.over, floor)
+    if is_log:
+        _draw_ends(comparison, axes, floor)
     _label(axes, comparison, floor)
     axes.legend(frameon=False, fontsize=8, handlelength=3.2)
     return axes
@@ -73,6 +75,17 @@ def _draw(
     if has_band and frame["repetitions"].iloc[0] > 1:
         step: Literal["post"] | None = None if over == EPOCHS else "post"
         axes.fill_between(frame["at"], low, high, step=step, color=style["color"], alpha=0.13, linewidth=0)
+
+
+def _draw_ends(comparison: Comparison, axes: "Axes", floor: float) -> None:
+    """Draw the results of finished runs on, dotted, to the end of the longest run."""
+    drawn = styles([contender.entry.optimizer for contender in comparison.contenders])
+    last = max(float(frame["at"].iloc[-1]) for frame in comparison.curves.values())
+    for contender, style in zip(comparison.contenders, drawn, strict=True):
+        end = comparison.curves[contender.label].iloc[-1]
+        if contender.entry.progress is None and end["at"] < last:
+            result = 100 * max(float(end["mean"]), floor)
+            axes.plot([end["at"], last], [result, result], linestyle=":", linewidth=1.0, color=style["color"])
 
 
 def _floor(frames: list[pandas.DataFrame]) -> float:
@@ -118,6 +131,7 @@ def caption(comparison: Comparison) -> str:
         "Simulated time: for a search, its search time plus one training of the result; for a study, all its trainings."
         if is_simulated
         else "",
+        "Dotted: the results of finished runs after their end." if is_simulated else "",
         "Regrets of zero are drawn at the lower edge." if is_simulated and _has_zero(comparison) else "",
         "All architectures were scored again on this table; black-box studies keep their recorded times."
         if comparison.is_rescored and is_simulated

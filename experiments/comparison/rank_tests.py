@@ -10,6 +10,8 @@ from nasbench1shot1.experiments.comparison.entry import Floats
 
 FEWEST = 5
 """Minimum number of runs on each side of a test; with fewer runs, even the smallest p-value is inconclusive."""
+SIGNIFICANT = 0.05
+"""p-values from this one on are called not significant."""
 COLUMNS = ("moment", "first", "second", "n_first", "n_second", "u", "p", "p_holm", "a12", "effect")
 EFFECTS = ((0.71, "large"), (0.64, "medium"), (0.56, "small"), (0.0, "negligible"))
 """Minimum A12 (or 1 − A12) for each effect size (Vargha and Delaney, 2000, section 5)."""

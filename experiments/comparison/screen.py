@@ -11,14 +11,17 @@ from rich.table import Table as Screen
 from nasbench1shot1.experiments.comparison.comparison import Comparison
 from nasbench1shot1.experiments.comparison.drawing import missing, unfinished
 from nasbench1shot1.experiments.comparison.entry import SIMULATED_TIME
-from nasbench1shot1.experiments.comparison.rank_tests import FEWEST, in_words
+from nasbench1shot1.experiments.comparison.rank_tests import FEWEST, SIGNIFICANT, in_words
 from nasbench1shot1.wording import counted, percent, sayer
+
+WIDE = 110
+"""Columns of a terminal that show the kind and the optimizer of every run."""
 
 
 def show(comparison: Comparison, files: Sequence[Path], console: Console) -> None:
     """Print the table, the rank tests and the paths of the written files."""
     say = sayer(console)
-    console.print(_results(comparison))
+    console.print(_results(comparison, is_wide=console.width >= WIDE))
     if comparison.over == SIMULATED_TIME and comparison.results["common_mean"].isna().any():
         say(f"–: some searches do not have a result after {comparison.common_time:,.0f} s.")
     for text in filter(None, (missing(comparison), unfinished(comparison))):
@@ -31,13 +34,15 @@ def show(comparison: Comparison, files: Sequence[Path], console: Console) -> Non
         say(f"Written: {file}")
 
 
-def _results(comparison: Comparison) -> Screen:
+def _results(comparison: Comparison, is_wide: bool) -> Screen:
+    """Return the table; only a wide one has kind and optimizer, which results.csv always has."""
     facts = comparison.facts
     screen = Screen(
         title=f"Test regret [%], {comparison.source}; {facts.space}, {facts.dataset}, table {facts.table}",
         title_justify="left",
     )
-    for name in ("label", "kind", "optimizer"):
+    names = ("label", "kind", "optimizer") if is_wide else ("label",)
+    for name in names:
         screen.add_column(name, overflow="fold")
     for name in ("n", "mean ± std", "median", "best"):
         screen.add_column(name, justify="right", no_wrap=True)
@@ -47,7 +52,7 @@ def _results(comparison: Comparison) -> Screen:
     for row in comparison.results.to_dict("records"):
         final = [_spread(row, "final"), *(_number(row[f"final_{name}"]) for name in ("median", "best"))]
         common = ["–" if pandas.isna(row["common_mean"]) else _spread(row, "common")] if is_simulated else []
-        screen.add_row(row["label"], row["kind"], row["optimizer"], f"{row['n']:,}", *final, *common)
+        screen.add_row(*(row[name] for name in names), f"{row['n']:,}", *final, *common)
     return screen
 
 
@@ -67,6 +72,7 @@ def _tests(frame: pandas.DataFrame) -> Screen:
     screen.add_column("p", justify="right", no_wrap=True)
     for row in frame.to_dict("records"):
         words = in_words(row["first"], row["second"], row["a12"])
+        words += "" if row["p_holm"] < SIGNIFICANT else " (not significant)"
         screen.add_row(row["moment"], words, f"{row['p_holm']:.2g}")
     return screen
 

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from nasbench1shot1.black_box_search.anytime import over_time
-from nasbench1shot1.black_box_search.drawing import COLOURS, draw_anytime
+from nasbench1shot1.black_box_search.drawing import draw_anytime
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.experiments.black_box.ecdf import draw_ecdf
 from nasbench1shot1.experiments.black_box.final_accuracy import draw_sorted
 from nasbench1shot1.experiments.reproduction.black_box_figures import DATA_SETS, ROWS
 from nasbench1shot1.experiments.reproduction.figures import Curve, Panel
+from nasbench1shot1.method_colours import colours
 
 if TYPE_CHECKING:
     import pandas
@@ -63,7 +64,7 @@ def draw_rows(found: Sequence[Drawn], words: Words) -> "Figure":
             order, shade = list(labels), 0.15 if len(labels) < MANY else 0.06
             own = (drawn for drawn in found if drawn.curve.key in labels)
             for drawn in sorted(own, key=lambda drawn: order.index(drawn.curve.key)):
-                ax, color = line[panels.index(drawn.panel.key)], COLOURS[order.index(drawn.curve.key)]
+                ax, color = line[panels.index(drawn.panel.key)], colours(order)[order.index(drawn.curve.key)]
                 label = labels[drawn.curve.key]
                 draw_anytime(ax, drawn.study, label=label, color=color, statistic="median", shade=shade)
                 ax.set_title(f"{drawn.panel.title}: {name}", fontsize=9)
@@ -107,13 +108,13 @@ def accuracy_over_time(study: BlackBoxStudy) -> "pandas.DataFrame":
 def draw_accuracy_over_time(found: Sequence[Drawn], words: Words) -> "Figure":
     """Draw the mean test accuracy of the incumbents every 100 simulated seconds, with one panel per data set."""
     panels = {drawn.panel.key: drawn.panel.title for drawn in found}
-    colours = dict(zip(_labels(found), COLOURS, strict=False))
+    by_key = dict(zip(_labels(found), colours(list(_labels(found))), strict=True))
 
     def draw(axes: Any) -> None:
         for (key, title), ax in zip(panels.items(), axes[0], strict=True):
             for _, curve, study in (drawn for drawn in found if drawn.panel.key == key):
                 frame = accuracy_over_time(study)
-                ax.plot(frame["seconds"], 100 * frame["mean"], color=colours[curve.key], linewidth=1.6)
+                ax.plot(frame["seconds"], 100 * frame["mean"], color=by_key[curve.key], linewidth=1.6)
             ax.set_title(title, fontsize=9)
             ax.set_xlabel("simulated seconds")
             ax.grid(alpha=0.25)
@@ -127,11 +128,11 @@ def _labels(found: Sequence[Drawn]) -> dict[str, str]:
 
 
 def _colours(found: Sequence[Drawn]) -> list[str]:
-    return [COLOURS[place % len(COLOURS)] for place in range(len(found))]
+    return colours([drawn.curve.key for drawn in found])
 
 
 def _canvas(rows: int, columns: int, words: Words, draw: Callable[[Any], None], labels: dict[str, str]) -> "Figure":
-    """Return a figure with panels drawn by `draw` and, below them, a legend of `labels` in the order of `COLOURS`."""
+    """Return a figure with panels drawn by `draw` and, below them, a legend of `labels`."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure, FigureBase
     from matplotlib.lines import Line2D
@@ -139,7 +140,10 @@ def _canvas(rows: int, columns: int, words: Words, draw: Callable[[Any], None], 
     canvas = Figure(figsize=(max(1.6 + 3.4 * columns, 8.0), 2.0 + 2.8 * rows), layout="constrained", dpi=100)
     FigureCanvasAgg(canvas)
     above: FigureBase = canvas
-    lines = [Line2D([], [], color=color, label=label) for label, color in zip(labels.values(), COLOURS, strict=False)]
+    lines = [
+        Line2D([], [], color=color, label=label)
+        for label, color in zip(labels.values(), colours(list(labels)), strict=True)
+    ]
     if lines:
         parts = canvas.add_gridspec(2, 1, height_ratios=(8 * rows, 1))  # the legend needs a separate row
         above, below = canvas.add_subfigure(parts[0]), canvas.add_subfigure(parts[1])

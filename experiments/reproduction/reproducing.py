@@ -72,7 +72,7 @@ def reproduce(
     from rich.console import Console
 
     console = console or Console()
-    folder = as_path(out, "--out") if out else Path("reproduce") / f"{name}-{scale}"
+    folder = as_path(out, "--out") if out is not None else Path("reproduce") / f"{name}-{scale}"
     if folder.exists() and not folder.is_dir():
         raise InvalidInputError(f"{folder} is a file: choose another --out")
     figure = open_figure(name, only, joined)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas
 
-from nasbench1shot1.black_box_search.drawing import COLOURS
 from nasbench1shot1.experiments.tuning.best import DEFAULT_ID
 from nasbench1shot1.experiments.tuning.trajectory import Curve, average
+from nasbench1shot1.method_colours import COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,6 +7,7 @@ import numpy as np
 
 from nasbench1shot1.black_box_search.anytime import over_time, time_grid
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
+from nasbench1shot1.method_colours import distinct_colours
 from nasbench1shot1.wording import counted
 
 if TYPE_CHECKING:
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Statistic = Literal["mean", "median"]
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999", "#7f5fa8", "#8c6d31")
-"""The colour palette of Okabe and Ito, extended for figures with many methods."""
 
 
 def regret_over_time(studies: Sequence[BlackBoxStudy], labels: Sequence[str] | None = None) -> "Figure":
@@ -32,8 +31,8 @@ def regret_over_time(studies: Sequence[BlackBoxStudy], labels: Sequence[str] | N
     figure = Figure(figsize=(6.4, 4.4), layout="constrained", dpi=150)
     FigureCanvasAgg(figure)
     axes = figure.subplots()
-    labels = labels or [study.config["optimizer"].rpartition(":")[2] for study in studies]
-    for study, label, colour in zip(studies, labels, _colours(len(studies)), strict=True):
+    names = [study.config["optimizer"].rpartition(":")[2] for study in studies]
+    for study, label, colour in zip(studies, labels or names, distinct_colours(names), strict=True):
         draw_anytime(axes, study, label=label, color=colour)
     axes.legend(frameon=False, fontsize=8)
     config = studies[0].config
@@ -85,10 +84,6 @@ def _on_log_axes(axes: "Axes", statistic: Statistic) -> "Axes":
     axes.set_ylabel(f"{statistic} test regret of the incumbent [%]")
     axes.grid(alpha=0.25, which="major")
     return axes
-
-
-def _colours(number: int) -> list[str]:
-    return [COLOURS[place % len(COLOURS)] for place in range(number)]
 
 
 def caption(studies: Sequence[BlackBoxStudy]) -> str:

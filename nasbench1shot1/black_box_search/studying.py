@@ -71,7 +71,7 @@ def black_box(
     places = Places(workers, scheduler)
     if resume is None:
         wanted = black_box_options(given)
-        return _start(wanted, as_path(out, "--out") if out else _default_folder(wanted), places, console)
+        return _start(wanted, as_path(out, "--out") if out is not None else _default_folder(wanted), places, console)
     if out is not None:
         raise InvalidInputError("--resume continues in the study's own folder: remove --out")
     return _resume(as_path(resume, "--resume"), given, places, console, allow_module)

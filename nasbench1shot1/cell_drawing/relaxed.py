@@ -8,7 +8,9 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.cell_drawing.graph import LABELS, cell_graph
+from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.nasbench101.architecture import CellArchitecture
+from nasbench1shot1.nasbench101.cell import OPERATIONS
 from nasbench1shot1.nasbench201.architecture import EdgeArchitecture
 from nasbench1shot1.nasbench201.operations import EDGES
 from nasbench1shot1.nasbench201.operations import OPERATIONS as EDGE_OPERATIONS
@@ -29,14 +31,32 @@ def relaxed_graph(arch: Architecture, parameters: Parameters) -> "networkx.DiGra
         parameters: raw architecture parameters Λ for every key of the space's `mixing_shapes()`.
 
     Raises:
-        InvalidInputError: architectures of this type cannot be drawn.
+        InvalidInputError: architectures of this type cannot be drawn, or parameters have another shape.
     """
-    graph, mixed = cell_graph(arch), {key: _softmax(values) for key, values in parameters.items()}
+    graph = cell_graph(arch)
+    _check_shapes(arch, parameters)
+    mixed = {key: _softmax(values) for key, values in parameters.items()}
     if isinstance(arch, CellArchitecture):
         _weigh_parents(graph, arch, mixed)
     elif isinstance(arch, EdgeArchitecture):
         _weigh_operations(graph, arch, mixed["operations"])
     return graph
+
+
+def _check_shapes(arch: Architecture, parameters: Parameters) -> None:
+    wanted: dict[str, tuple[int, ...]] = {"operations": (len(EDGES), len(EDGE_OPERATIONS))}
+    if isinstance(arch, CellArchitecture):
+        nodes = len(arch.parents)
+        wanted = {"operations": (nodes - 1, len(OPERATIONS)), "output_edges": (nodes,)}
+        wanted |= {f"input_edges/{node}": (node,) for node in range(1, nodes)}
+    for key, shape in wanted.items():
+        if key in parameters and np.shape(parameters[key]) != shape:
+            raise InvalidInputError(
+                f"parameters['{key}'] has the shape {np.shape(parameters[key])}, not {shape}: give the parameters of "
+                "one epoch, such as run.architecture_parameters[key][-1] for every key"
+            )
+    if "operations" not in parameters:
+        raise InvalidInputError("parameters lack 'operations': give an array for every key of space.mixing_shapes()")
 
 
 def _weigh_parents(graph: "networkx.DiGraph[int]", arch: CellArchitecture, mixed: Parameters) -> None:

@@ -67,7 +67,7 @@ def search(
             raise InvalidInputError("--resume continues in the run's own folder: remove --out")
         return resume_search(as_path(resume, "--resume"), given, console, allow_module)
     wanted = search_options(given)
-    folder = as_path(out, "--out") if out else default_folder(wanted, wanted.common.seed)
+    folder = as_path(out, "--out") if out is not None else default_folder(wanted, wanted.common.seed)
     return start_search(wanted, folder, console)
 
 

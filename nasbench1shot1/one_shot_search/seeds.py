@@ -87,7 +87,7 @@ def _new_group(
     if len(set(seeds)) < len(seeds):
         raise InvalidInputError(f"seeds {list(seeds)} repeat one: give each seed once")
     wanted = [search_options({**options, "seed": seed}) for seed in seeds]
-    folder = as_path(out, "--out") if out else default_folder(wanted[0], "seeds")
+    folder = as_path(out, "--out") if out is not None else default_folder(wanted[0], "seeds")
     _check_is_free(folder)
     return folder, wanted
 

@@ -109,7 +109,7 @@ def _start(options: StudyOptions, out: str | Path | None, console: "Console | No
     check_has_objective(table, tuning.space, images.dataset)
     check_searches(tuning.config_space, space, options.fixed, lambda found: _check_search(found, images, halves))
     make_proposer(tuning.tuner, space, tuning.brackets, tuning.seed)  # refuses what the tuner does not support
-    folder = as_path(out, "--out") if out else _default_folder(tuning)
+    folder = as_path(out, "--out") if out is not None else _default_folder(tuning)
     check_is_new(folder)
     with new_run(folder, StudyWriter, Study) as writer:
         sections = {COMMON: vars(tuning), SEARCH_OPTIONS: options.shared(space)}

@@ -99,6 +99,12 @@ def test_what_cannot_be_drawn_is_refused() -> None:
         nb.draw_cell(3)  # type: ignore[arg-type]
     with pytest.raises(nb.InvalidInputError, match="is not an architecture"):
         nb.draw_cell("s1")
+    arch, parameters = drawn("s1", seed=0)
+    all_epochs = {key: np.stack([values, values]) for key, values in parameters.items()}
+    with pytest.raises(nb.InvalidInputError, match=r"has the shape \(2, 4, 3\), not \(4, 3\): give .* of one epoch"):
+        nb.draw_cell(arch, parameters=all_epochs)
+    with pytest.raises(nb.InvalidInputError, match="lack 'operations'"):
+        nb.draw_cell(arch, parameters={})
 
 
 @pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from nasbench1shot1.black_box_search.drawing import COLOURS
-
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999", "#7f5fa8", "#8c6d31")
+"""Okabe and Ito's colours, which colour-blind readers can tell apart, and three more for figures with many methods."""
 BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK, GREY, PURPLE, BROWN = COLOURS
 METHODS = {
     "darts": BLUE,
@@ -32,6 +32,20 @@ LINES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5,
 MARKERS = ("", "o")
 
 
+def colours(methods: Sequence[str]) -> list[str]:
+    """Return the colour of each method; other methods than the built-in ones get colours that no built-in one has."""
+    own = iter([name for name in dict.fromkeys(methods) if name not in METHODS])
+    taken = {METHODS[name] for name in methods if name in METHODS}
+    free = [*(colour for colour in COLOURS if colour not in taken), *COLOURS]
+    found = METHODS | dict(zip(own, free, strict=False))
+    return [found[name] for name in methods]
+
+
+def distinct_colours(names: Sequence[str]) -> list[str]:
+    """Return `colours`, or, if several curves have the same name, a colour for each curve; at most ten curves."""
+    return colours(names) if len(set(names)) == len(names) else list(COLOURS[: len(names)])
+
+
 def styles(methods: Sequence[str]) -> list[dict[str, Any]]:
     """Return the colour, line style and marker of each curve, as arguments of `Axes.plot`.
 
@@ -39,13 +53,9 @@ def styles(methods: Sequence[str]) -> list[dict[str, Any]]:
         methods: the name of the optimizer of each curve; at most ten. Methods that are not built in get the first
             unused colours.
     """
-    own = iter([name for name in dict.fromkeys(methods) if name not in METHODS])
-    taken = {METHODS[name] for name in methods if name in METHODS}
-    free = [*(colour for colour in COLOURS if colour not in taken), *COLOURS]
-    colours = METHODS | dict(zip(own, free, strict=False))
     found = list[dict[str, Any]]()
-    for name in methods:
-        before = sum(style["color"] == colours[name] for style in found)
+    for colour in colours(methods):
+        before = sum(style["color"] == colour for style in found)
         line, marker = LINES[before % len(LINES)], MARKERS[before // len(LINES)]
-        found.append({"color": colours[name], "linestyle": line, "marker": marker, "markersize": 3, "markevery": 0.1})
+        found.append({"color": colour, "linestyle": line, "marker": marker, "markersize": 3, "markevery": 0.1})
     return found
