@@ -74,6 +74,7 @@ def draw(runs):
             below.plot(epochs, counts_of(run)["skip_connect"], linewidth=1.5, drawstyle="steps-mid", color=color)
         above.axhline(COLLAPSED, color="#888888", linewidth=0.8, linestyle="--")
         above.set_yscale("log")
+        above.set_ylim(bottom=0.2)
         above.set_title(each, fontsize=10)
         above.legend(frameon=False, fontsize=7, loc="lower left")
         below.set(xlabel="search epoch", ylim=(-0.2, 6.2))
