@@ -28,6 +28,7 @@ PAGES = (
     "docs/black_box_ranking.md",
     "docs/darts.md",
     "docs/darts_second_order.md",
+    "docs/callbacks.md",
     "docs/compare.md",
     "docs/gdas.md",
     "docs/jobs.md",

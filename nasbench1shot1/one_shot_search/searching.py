@@ -1,6 +1,6 @@
 """Searching, from named options to a finished run: a new one, or one that is resumed."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,6 +8,7 @@ from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.files import save_figure, write_json
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.named_data import by_name
+from nasbench1shot1.one_shot_search.callbacks import Callback, CallingReporter, check_callbacks
 from nasbench1shot1.one_shot_search.config import SearchConfig, data_facts
 from nasbench1shot1.one_shot_search.folder import CELLS
 from nasbench1shot1.one_shot_search.options import SearchOptions, recorded_search, search_options
@@ -34,6 +35,7 @@ def search(
     resume: str | Path | None = None,
     allow_module: str | None = None,
     console: "Console | None" = None,
+    callbacks: Sequence[Callback] = (),
     **options: Any,
 ) -> Run:
     """Search with a one-shot optimizer, or resume a search that was stopped.
@@ -46,6 +48,9 @@ def search(
         allow_module: on resuming, a module that may be imported because the run's config.json names it. Not needed for
             registered optimizers, for a module that is imported already, or where `optimizer` is given.
         console: a rich console for the progress; a new one if not given. `Console(quiet=True)` is silent.
+        callbacks: functions that are called with an `Epoch` (`one_shot_search.callbacks`) after every recorded epoch.
+            They cannot change the search. If one raises, the search stops, and can be resumed; config.json does not
+            record them.
         options: the fields of `one_shot_search.config.SearchConfig`: space="s1", epochs=50, seed=0, scale="quick", …,
             and the fields of the optimizer's `Hyperparameters`. `space` may be an `nb.OneShotSpace` that a module has
             as an attribute, `table` an `nb.Table` that has a folder.
@@ -65,10 +70,10 @@ def search(
     if resume is not None:
         if out is not None:
             raise InvalidInputError("--resume continues in the run's own folder: remove --out")
-        return resume_search(as_path(resume, "--resume"), given, console, allow_module)
+        return resume_search(as_path(resume, "--resume"), given, console, allow_module, callbacks)
     wanted = search_options(given)
     folder = as_path(out, "--out") if out is not None else default_folder(wanted, wanted.common.seed)
-    return start_search(wanted, folder, console)
+    return start_search(wanted, folder, console, callbacks)
 
 
 def default_folder(options: SearchOptions, last: int | str) -> Path:
@@ -77,11 +82,14 @@ def default_folder(options: SearchOptions, last: int | str) -> Path:
     return Path("runs") / f"{common.optimizer.rpartition(':')[2]}-{search_space(common.space).name}-{last}"
 
 
-def start_search(options: SearchOptions, folder: Path, console: "Console | None") -> Run:
+def start_search(
+    options: SearchOptions, folder: Path, console: "Console | None", callbacks: Sequence[Callback] = ()
+) -> Run:
     """Search in a new folder; raises as `search`."""
     from nasbench1shot1.one_shot_search.state import begin
     from nasbench1shot1.runs.environment import environment
 
+    check_callbacks(callbacks)
     table = table_of_search(options.common)
     with cpu_threads(options.common.threads):
         state = begin(options)  # first, because errors in options come before errors about the folder
@@ -91,15 +99,20 @@ def start_search(options: SearchOptions, folder: Path, console: "Console | None"
         with new_run(folder, SearchWriter, Run) as writer:
             facts = {**_facts(state, table), "grown": []}
             writer.describe(description(Run.KIND, options.sections(), facts), environment(options.common.device))
-            return _finish(state, table, writer, console)
+            return _finish(state, table, writer, console, callbacks)
 
 
 def resume_search(
-    folder: Path, given: Mapping[str, Any], console: "Console | None", allow_module: str | None = None
+    folder: Path,
+    given: Mapping[str, Any],
+    console: "Console | None",
+    allow_module: str | None = None,
+    callbacks: Sequence[Callback] = (),
 ) -> Run:
     """Continue the search in a folder; arguments and errors as for `search`."""
     from nasbench1shot1.one_shot_search.state import begin
 
+    check_callbacks(callbacks)
     load_run(folder)
     given = {name: value for name, value in given.items() if value is not None}
     with existing_run(folder, SearchWriter, Run) as writer:
@@ -112,7 +125,7 @@ def resume_search(
             writer.restore(state)
             if options.common.epochs != recorded["epochs"]:
                 _record_growth(folder, recorded, options.common.epochs, state.epoch)
-            return _finish(state, table, writer, console)
+            return _finish(state, table, writer, console, callbacks)
 
 
 def _check_is_no_other(folder: Path, options: SearchOptions) -> None:
@@ -165,7 +178,13 @@ def _facts(state: "SearchState", table: "Table") -> dict[str, Any]:
     return data_facts(state.net.space, table, state.images, state.split)
 
 
-def _finish(state: "SearchState", table: "Table", writer: SearchWriter, console: "Console | None") -> Run:
+def _finish(
+    state: "SearchState",
+    table: "Table",
+    writer: SearchWriter,
+    console: "Console | None",
+    callbacks: Sequence[Callback],
+) -> Run:
     """Search to the end, then write the summary and the picture."""
     from nasbench1shot1.one_shot_search.cells_over_epochs import cells_figure
     from nasbench1shot1.one_shot_search.loop import run_search
@@ -175,7 +194,7 @@ def _finish(state: "SearchState", table: "Table", writer: SearchWriter, console:
 
     console = announce(state, table, writer.folder, console)
     with progress(state, console) as bar:
-        run_search(state, table, writer, bar)
+        run_search(state, table, writer, CallingReporter(bar, state, writer.folder, callbacks))
     run = load_run(writer.folder)
     writer.finish(summarise(run.config, Run.read_lines(writer.folder), table.id))
     save_figure(regret_figure([run], [run.metrics], table.id, table.fidelity()), writer.folder / FIGURE)

@@ -9,6 +9,7 @@ from nasbench1shot1.errors import DamagedFileError, InvalidInputError, RunStoppe
 from nasbench1shot1.files import save_figure, write_json
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.named_data import by_name
+from nasbench1shot1.one_shot_search.callbacks import Callback
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.options import SearchOptions, search_options
 from nasbench1shot1.one_shot_search.record import FIGURE, SEEDS, Run
@@ -29,6 +30,7 @@ def search_seeds(
     resume: str | Path | None = None,
     allow_module: str | None = None,
     console: "Console | None" = None,
+    callbacks: Sequence[Callback] = (),
     **options: Any,
 ) -> list[Run]:
     """Run one search for each seed, in `out/seed-<seed>`, and draw `out/regret.png` with their mean and spread.
@@ -45,13 +47,15 @@ def search_seeds(
         if resume is None:
             _check_is_free(folder)  # again, now that nobody else writes there
         _write_group(folder, wanted)
-        runs = _run_group(folder, wanted, console)
+        runs = _run_group(folder, wanted, console, callbacks)
     return _conclude(runs, folder, wanted[0], console)
 
 
-def _run_group(folder: Path, wanted: Sequence[SearchOptions], console: "Console | None") -> list[Run]:
+def _run_group(
+    folder: Path, wanted: Sequence[SearchOptions], console: "Console | None", callbacks: Sequence[Callback]
+) -> list[Run]:
     try:
-        return [_seed_run(folder / f"seed-{options.common.seed}", options, console) for options in wanted]
+        return [_seed_run(folder / f"seed-{options.common.seed}", options, console, callbacks) for options in wanted]
     except KeyboardInterrupt as stop:
         raise RunStoppedError(folder, Run.COMMAND) from stop
     except UserError:
@@ -61,10 +65,10 @@ def _run_group(folder: Path, wanted: Sequence[SearchOptions], console: "Console 
         raise
 
 
-def _seed_run(folder: Path, options: SearchOptions, console: "Console | None") -> Run:
-    if (folder / CONFIG).exists():
-        return resume_search(folder, options.as_dict(), console)  # it must have been started with the group's options
-    return start_search(options, folder, console)
+def _seed_run(folder: Path, options: SearchOptions, console: "Console | None", callbacks: Sequence[Callback]) -> Run:
+    if (folder / CONFIG).exists():  # it must have been started with the group's options
+        return resume_search(folder, options.as_dict(), console, callbacks=callbacks)
+    return start_search(options, folder, console, callbacks)
 
 
 def _conclude(runs: list[Run], folder: Path, options: SearchOptions, console: "Console | None") -> list[Run]:

@@ -1,0 +1,79 @@
+"""What a search calls after every epoch, for dashboards and messages of one's own."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.runs.compute import cpu_threads
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from nasbench1shot1.one_shot_search.loop import Reporter
+    from nasbench1shot1.one_shot_search.state import SearchState
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """A recorded epoch of a search, as callbacks see it; nothing in it can change the search.
+
+    Attributes:
+        folder: the run's folder; metrics.jsonl already has the epoch.
+        line: the recorded fields of the epoch, such as `epoch`, `train_loss`, `one_shot_valid_error` and `test_regret`
+            (docs/run_folder.md); errors and regrets are fractions.
+        architecture: the preferred architecture.
+        architecture_parameters: copies of raw Λ for every key of the space's `mixing_shapes()`.
+    """
+
+    folder: Path
+    line: Mapping[str, Any]
+    architecture: Architecture
+    architecture_parameters: Mapping[str, "NDArray[np.float32]"]
+
+
+Callback = Callable[[Epoch], object]
+
+
+def check_callbacks(callbacks: Sequence[Callback]) -> None:
+    """Raise InvalidInputError unless the callbacks are a sequence of functions."""
+    if callable(callbacks) or not all(map(callable, callbacks)):
+        raise InvalidInputError("callbacks must be a list of functions of one epoch: give callbacks=[function]")
+
+
+class CallingReporter:
+    """Reports to another reporter, and calls callbacks once an epoch is recorded (`loop.Reporter`)."""
+
+    def __init__(self, inner: "Reporter", state: "SearchState", folder: Path, callbacks: Sequence[Callback]) -> None:
+        self._inner, self._state, self._folder, self._callbacks = inner, state, folder, callbacks
+
+    def step(self, epoch: int, loss: float | None) -> None:
+        """Report a training step."""
+        self._inner.step(epoch, loss)
+
+    def epoch_done(self, line: dict[str, Any]) -> None:
+        """Report an epoch, then call the callbacks in their order."""
+        self._inner.epoch_done(line)
+        for call in self._callbacks:
+            with _isolated():
+                call(self._epoch(line))
+
+    def _epoch(self, line: dict[str, Any]) -> Epoch:
+        parameters = self._state.method.parameters.items()
+        copies = {key: value.detach().cpu().numpy().copy() for key, value in parameters}
+        architecture = Architecture.parse(line["architecture"])
+        return Epoch(self._folder, MappingProxyType(dict(line)), architecture, MappingProxyType(copies))
+
+
+@contextmanager
+def _isolated() -> Iterator[None]:
+    """Restore afterwards what a callback can change of PyTorch: random generators, threads and gradient mode."""
+    import torch
+
+    with torch.random.fork_rng(), cpu_threads(None), torch.set_grad_enabled(torch.is_grad_enabled()):
+        yield

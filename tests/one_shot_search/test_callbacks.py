@@ -1,0 +1,59 @@
+"""Callbacks: what they see, and that they cannot change a search."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import nasbench1shot1 as nb
+from nasbench1shot1.conformance.tiny_search import differences, random_images, tiny_search
+from nasbench1shot1.one_shot_search.callbacks import Epoch
+
+
+def meddle(epoch: Epoch) -> None:
+    """Change everything that a callback can reach."""
+    torch.manual_seed(epoch.line["epoch"])
+    torch.rand(100)
+    torch.set_num_threads(2)
+    torch.set_grad_enabled(False)
+    for values in epoch.architecture_parameters.values():
+        values[:] = 7.0
+
+
+def test_callbacks_see_every_recorded_epoch_and_change_nothing(tmp_path: Path) -> None:
+    options = {"optimizer": "gdas", "images": str(random_images(tmp_path))}
+    seen = list[Epoch]()
+    plain = tiny_search(tmp_path / "plain", options)
+    called = tiny_search(tmp_path / "called", {**options, "callbacks": [seen.append, meddle]})
+    assert differences(plain, called) == []
+    assert [dict(epoch.line) for epoch in seen] == called.lines
+    assert [epoch.architecture for epoch in seen] == called.architectures
+    assert {epoch.folder for epoch in seen} == {called.folder}
+    assert "callbacks" not in called.config
+    with pytest.raises(TypeError):
+        seen[0].line["test_regret"] = 0.0  # type: ignore[index]
+    meddled = {key: np.full_like(values, 7.0) for key, values in seen[0].architecture_parameters.items()}
+    assert all((values != meddled[key]).any() for key, values in seen[0].architecture_parameters.items())
+
+
+def test_a_failing_callback_leaves_a_run_that_resumes(tmp_path: Path) -> None:
+    options = {"images": str(random_images(tmp_path))}
+    seen = list[int]()
+
+    def fail(epoch: Epoch) -> None:
+        if epoch.line["epoch"] == 1:
+            raise RuntimeError("the dashboard is away")
+
+    with pytest.raises(RuntimeError, match="the dashboard is away"):
+        tiny_search(tmp_path / "failed", {**options, "callbacks": [fail]})
+    resumed = nb.search(resume=tmp_path / "failed", callbacks=[lambda epoch: seen.append(epoch.line["epoch"])])
+    assert seen == [2]
+    assert differences(tiny_search(tmp_path / "whole", options), resumed) == []
+
+
+def test_callbacks_must_be_a_list_of_functions(tmp_path: Path) -> None:
+    for wrong in (print, [3]):
+        with pytest.raises(nb.InvalidInputError, match=r"give callbacks=\[function\]"):
+            nb.search(callbacks=wrong, out=tmp_path / "run", scale="quick")
+    assert not (tmp_path / "run").exists()
