@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from nasbench1shot1.nasbench201.architecture import EdgeArchitecture as EdgeArchitecture
     from nasbench1shot1.networks import build_network as build_network
     from nasbench1shot1.one_shot_search.group import SearchGroup as SearchGroup
+    from nasbench1shot1.one_shot_search.group import load_run as load_run
     from nasbench1shot1.one_shot_search.record import Run as Run
-    from nasbench1shot1.one_shot_search.record import load_run as load_run
     from nasbench1shot1.one_shot_search.searching import search as search
     from nasbench1shot1.one_shot_search.seeds import search_seeds as search_seeds
     from nasbench1shot1.optimizer import OneShotOptimizer as OneShotOptimizer
@@ -73,7 +73,7 @@ _HOME = {
     "correlate": "experiments.correlation.correlating",
     "build_network": "networks",
     "draw_cell": "cell_drawing.drawing",
-    "load_run": "one_shot_search.record",
+    "load_run": "one_shot_search.group",
     "load_table": "tables.table",
     "open_run": "runs.opening",
     "score": "evaluator",

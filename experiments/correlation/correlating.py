@@ -29,7 +29,7 @@ from nasbench1shot1.named_data import by_name
 from nasbench1shot1.one_shot_search.config import SearchConfig
 from nasbench1shot1.one_shot_search.folder import WEIGHTS
 from nasbench1shot1.one_shot_search.kept_weights import some_kept_epochs
-from nasbench1shot1.one_shot_search.record import Run, load_run
+from nasbench1shot1.one_shot_search.record import Run, open_search
 from nasbench1shot1.one_shot_search.state import load_halves
 from nasbench1shot1.registry import allow, check_at_hand, one_shot, search_space, table_of
 from nasbench1shot1.runs.compute import cpu_threads
@@ -100,7 +100,7 @@ def rank(
         return _resume(as_path(resume, "--resume"), console)
     if run is None:
         raise InvalidInputError("no run is given to rank: give the folder of a search")
-    searched = run if isinstance(run, Run) else load_run(run)
+    searched = run if isinstance(run, Run) else open_search(run)
     folder = as_path(out, "--out") if out is not None else searched.folder / "ranking"
     given = {name: value for name, value in by_name(options).items() if value is not None}
     wanted = ranking_options({"table": table_of(searched.config["space"]), **given})

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.experiments.correlation.options import RankingOptions
 from nasbench1shot1.files import read_npz, sha256
-from nasbench1shot1.one_shot_search.record import Run, load_run
+from nasbench1shot1.one_shot_search.record import Run, open_search
 from nasbench1shot1.registry import check_at_hand, one_shot, search_space
 from nasbench1shot1.runs.folder import CONFIG, SUMMARY, damaged
 from nasbench1shot1.runs.options import recorded_options
@@ -117,7 +117,7 @@ class Ranking(RunRecord):
         """
         recorded = Path(self.config["run"])
         around = self.folder.absolute().parent
-        return load_run(around if not recorded.exists() and (around / CONFIG).is_file() else recorded)
+        return open_search(around if not recorded.exists() and (around / CONFIG).is_file() else recorded)
 
     @cached_property
     def space(self) -> OneShotSpace:

@@ -10,7 +10,7 @@ import pandas
 from nasbench1shot1.experiments.reproduction.figure import FigureJob
 from nasbench1shot1.experiments.reproduction.figures import SCALES, Curve, Panel, PaperFigure
 from nasbench1shot1.experiments.rescoring import rescore
-from nasbench1shot1.one_shot_search.record import Run, load_run
+from nasbench1shot1.one_shot_search.record import Run, open_search
 from nasbench1shot1.one_shot_search.regret_curve import CURVES, anytime_regret, provenance, scale_text, table_text
 from nasbench1shot1.tables.table import Table
 
@@ -52,7 +52,7 @@ def results(figure: PaperFigure, jobs: Sequence[FigureJob], table: Table) -> lis
     found = []
     for panel, curve in figure.pairs():
         own = [job for job in jobs if (job.panel, job.curve) == (panel.key, curve.key) and job.is_finished]
-        if runs := [load_run(job.folder) for job in own]:
+        if runs := [open_search(job.folder) for job in own]:
             found.append(Result(panel, curve, runs, [rescore(run, table) for run in runs]))
     return found
 

@@ -28,7 +28,7 @@ from nasbench1shot1.experiments.reproduction.figures import (
     PaperFigure,
 )
 from nasbench1shot1.one_shot_search.options import search_options
-from nasbench1shot1.one_shot_search.record import Run, load_run
+from nasbench1shot1.one_shot_search.record import Run, open_search
 from nasbench1shot1.wording import percent
 
 SEARCH = "nasbench1shot1.one_shot_search.searching:search"
@@ -67,7 +67,7 @@ class SearchJob(FigureJob):
 
     def record(self) -> Run:
         """Open the search's folder."""
-        return load_run(self.folder)
+        return open_search(self.folder)
 
     def outcome(self) -> str:
         """Return the final test regret and the seconds of the search, in words."""

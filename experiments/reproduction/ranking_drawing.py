@@ -11,7 +11,7 @@ from nasbench1shot1.experiments.correlation.truth import source_text
 from nasbench1shot1.experiments.reproduction.drawing import COLOURS
 from nasbench1shot1.experiments.reproduction.figures import METHODS, PaperFigure
 from nasbench1shot1.experiments.reproduction.ranking_jobs import search_folder
-from nasbench1shot1.one_shot_search.record import load_run
+from nasbench1shot1.one_shot_search.record import open_search
 from nasbench1shot1.one_shot_search.regret_curve import scale_text
 from nasbench1shot1.tables.table import Table
 from nasbench1shot1.wording import counted
@@ -82,7 +82,7 @@ def _handles(rows: pandas.DataFrame) -> "list[Line2D]":
 
 
 def _title(name: str, figure: PaperFigure, rankings: Sequence[Ranking], seeds: int) -> str:
-    configs = [load_run(search_folder(ranking.folder)).config for ranking in rankings]  # the figure may have moved
+    configs = [open_search(search_folder(ranking.folder)).config for ranking in rankings]  # the figure may have moved
     number = name.removeprefix("figure")
     lines = [f"After figure {number} of NAS-Bench-1Shot1: {figure.title}", scale_text(configs)]
     return "\n".join([*lines, f"{configs[0]['epochs']} epochs, {counted(seeds, 'seed')}"])

@@ -16,7 +16,7 @@ from nasbench1shot1.experiments.reproduction.transfer_jobs import TRANSFERRED, t
 from nasbench1shot1.experiments.reproduction.tuning_text import after, unfinished_text
 from nasbench1shot1.experiments.rescoring import rescore
 from nasbench1shot1.experiments.tuning.transfer import transfer_table
-from nasbench1shot1.one_shot_search.record import Run, load_run
+from nasbench1shot1.one_shot_search.record import Run, open_search
 from nasbench1shot1.one_shot_search.regret_curve import provenance, scale_text, table_text
 from nasbench1shot1.tables.table import Table
 from nasbench1shot1.tuning.record import Study
@@ -124,7 +124,7 @@ class TransferTable(SearchedFigure):
     def results(self, jobs: Sequence[FigureJob], table: Table) -> Transfers | None:
         """Return the regrets of the finished searches; None if there is none."""
         found = self.finished(jobs)
-        runs = {(panel.key, curve.key): [load_run(job.folder) for job in own] for panel, curve, own in found}
+        runs = {(panel.key, curve.key): [open_search(job.folder) for job in own] for panel, curve, own in found}
         studies = [Study.open(job.folder) for job in jobs if not isinstance(job, SearchJob) and job.is_finished]
         seeds = len({job.options["seed"] for job in jobs if isinstance(job, SearchJob)})
         return Transfers(self.name, self.figure, runs, studies, seeds, table) if runs else None

@@ -33,7 +33,7 @@ class Report:
         from nasbench1shot1.experiments.rescoring import write_group_report, write_report
         from nasbench1shot1.named_data import table_of_run
         from nasbench1shot1.one_shot_search.group import SearchGroup
-        from nasbench1shot1.one_shot_search.record import FIGURE, SEEDS, Run, load_run
+        from nasbench1shot1.one_shot_search.record import FIGURE, SEEDS, Run, open_search
         from nasbench1shot1.registry import allow
         from nasbench1shot1.runs.description import read_description
         from nasbench1shot1.runs.folder import CONFIG
@@ -45,7 +45,7 @@ class Report:
         several = (self.folder / SEEDS).is_file()
         seeds = SearchGroup.open(self.folder).seeds if several else ()
         folders = [self.folder / f"seed-{seed}" for seed in seeds] or [self.folder]
-        runs = [load_run(folder) for folder in folders]
+        runs = [open_search(folder) for folder in folders]
         table = table_of_run(runs[0].config, folders[0] / CONFIG, self.table, self.reference)
         _ = [run.summary for run in runs]  # a run that is not finished says so here
         out = self.out or self.folder / f"report-{table.id}"

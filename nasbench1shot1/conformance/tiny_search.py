@@ -13,7 +13,7 @@ import numpy as np
 
 from nasbench1shot1.one_shot_search import loop
 from nasbench1shot1.one_shot_search.options import search_options
-from nasbench1shot1.one_shot_search.record import WEIGHTS, Run, load_run
+from nasbench1shot1.one_shot_search.record import WEIGHTS, Run, open_search
 from nasbench1shot1.one_shot_search.searching import search
 from nasbench1shot1.one_shot_search.state import SearchState, begin
 from nasbench1shot1.runs import writer
@@ -76,12 +76,12 @@ def tiny_search(out: Path, options: Mapping[str, Any]) -> Run:
 def kept_search(folder: Path, options: Mapping[str, Any]) -> Run:
     """The same, or what it has left in `folder` when it was asked for before."""
     name = hashlib.sha256(json.dumps(options, sort_keys=True).encode()).hexdigest()[:16]
-    return load_run(folder / name) if (folder / name / SUMMARY).exists() else tiny_search(folder / name, options)
+    return open_search(folder / name) if (folder / name / SUMMARY).exists() else tiny_search(folder / name, options)
 
 
 def resumed(folder: Path) -> Run:
     """The run in that folder, gone on with."""
-    method = str(load_run(folder).config["optimizer"])
+    method = str(open_search(folder).config["optimizer"])
     return search(resume=folder, allow_module=method.partition(":")[0], console=_silent())  # the suite's own
 
 

@@ -8,11 +8,20 @@ from typing import TYPE_CHECKING, Any, Self
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.one_shot_search.folder import SEEDS
-from nasbench1shot1.one_shot_search.record import Run
+from nasbench1shot1.one_shot_search.record import Run, open_search
 from nasbench1shot1.runs.folder import CONFIG, read_object
 
 if TYPE_CHECKING:
     import pandas
+
+
+def load_run(folder: str | Path) -> "Run | SearchGroup":
+    """Open the folder of a search, or of a group of searches (`search --seeds`), for reading.
+
+    Raises InvalidInputError if it has neither, DamagedFileError if its description is damaged.
+    """
+    path = as_path(folder, "folder")
+    return SearchGroup.open(path) if (path / SEEDS).is_file() else open_search(path)
 
 
 @dataclass(frozen=True, eq=False)

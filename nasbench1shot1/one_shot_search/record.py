@@ -182,7 +182,7 @@ class SearchWriter(RunWriter[Run]):
             np.savez(file, **{key: np.stack([of[key] for of in self._history]) for key in self._history[0]})  # type: ignore[arg-type]
 
 
-def load_run(folder: str | Path) -> Run:
+def open_search(folder: str | Path) -> Run:
     """Open a search's folder for reading.
 
     Raises InvalidInputError where there is no search, DamagedFileError where its configuration is damaged.
@@ -190,8 +190,7 @@ def load_run(folder: str | Path) -> Run:
     path = as_path(folder, "folder")
     if (path / SEEDS).is_file():
         raise InvalidInputError(
-            f"'{path}' holds the runs of several seeds: open it with nb.open_run, or choose one of them, such as "
-            f"{path}/seed-0"
+            f"'{path}' holds the searches of several seeds: choose one of them, such as {path}/seed-0"
         )
     return Run.open(path)
 

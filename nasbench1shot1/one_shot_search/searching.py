@@ -12,7 +12,7 @@ from nasbench1shot1.one_shot_search.callbacks import Callback, CallingReporter, 
 from nasbench1shot1.one_shot_search.config import SearchConfig, data_facts
 from nasbench1shot1.one_shot_search.folder import CELLS
 from nasbench1shot1.one_shot_search.options import SearchOptions, recorded_search, search_options
-from nasbench1shot1.one_shot_search.record import FIGURE, Run, SearchWriter, load_run
+from nasbench1shot1.one_shot_search.record import FIGURE, Run, SearchWriter, open_search
 from nasbench1shot1.registry import check_at_hand, one_shot, search_space
 from nasbench1shot1.runs.compute import cpu_threads
 from nasbench1shot1.runs.description import description, updated
@@ -113,10 +113,10 @@ def resume_search(
     from nasbench1shot1.one_shot_search.state import begin
 
     check_callbacks(callbacks)
-    load_run(folder)
+    open_search(folder)
     given = {name: value for name, value in given.items() if value is not None}
     with existing_run(folder, SearchWriter, Run) as writer:
-        recorded = load_run(folder).config
+        recorded = open_search(folder).config
         options = _grown(folder, recorded, given, allow_module)
         table = table_of_search(options.common)
         with cpu_threads(options.common.threads):
@@ -132,7 +132,7 @@ def _check_is_no_other(folder: Path, options: SearchOptions) -> None:
     """Raise InvalidInputError if a folder holds a search with other options, and name one of these options."""
     if not (folder / CONFIG).is_file():
         return
-    recorded = load_run(folder).config
+    recorded = open_search(folder).config
     for name, ours in options.as_dict().items():
         if name in recorded and recorded[name] != ours:
             raise InvalidInputError(
@@ -195,7 +195,7 @@ def _finish(
     console = announce(state, table, writer.folder, console)
     with progress(state, console) as bar:
         run_search(state, table, writer, CallingReporter(bar, state, writer.folder, callbacks))
-    run = load_run(writer.folder)
+    run = open_search(writer.folder)
     writer.finish(summarise(run.config, Run.read_lines(writer.folder), table.id))
     save_figure(regret_figure([run], [run.metrics], table.id, table.fidelity()), writer.folder / FIGURE)
     if (cells := cells_figure(run)) is not None:

@@ -13,7 +13,7 @@ from nasbench1shot1.jobs.folders import is_finished, is_started, wait_until_free
 from nasbench1shot1.jobs.job import Job
 from nasbench1shot1.jobs.process import KILLED, JobStoppedError, run_in_process
 from nasbench1shot1.one_shot_search.folder import PARAMETERS
-from nasbench1shot1.one_shot_search.record import Run, load_run
+from nasbench1shot1.one_shot_search.record import Run, open_search
 from nasbench1shot1.one_shot_search.searching import search
 from nasbench1shot1.registry import search_space
 from nasbench1shot1.runs.compute import resolve_device
@@ -80,7 +80,7 @@ class Evaluation:
             self._run(job, is_stopped)
         if (job.folder / FAILURE).is_file():
             return _diverged(job.folder)
-        return self._outcome(trial, load_run(job.folder))
+        return self._outcome(trial, open_search(job.folder))
 
     def _run(self, job: Job, is_stopped: Callable[[], bool]) -> None:
         job.make_parent()
@@ -160,7 +160,7 @@ def copy_run(source: Path, folder: Path) -> None:
     Raises:
         InvalidInputError: another process is writing to the folder, or the source is not a search.
     """
-    load_run(source)
+    open_search(source)
     wait_until_free(folder, PATIENCE)
     with locked_folder(folder):
         if not is_started(folder):
@@ -179,5 +179,5 @@ def search_seconds(run: Run) -> float:
 
 
 def _diverged(folder: Path) -> Outcome:
-    seconds = search_seconds(load_run(folder)) if is_started(folder) else 0.0
+    seconds = search_seconds(open_search(folder)) if is_started(folder) else 0.0
     return Outcome(None, str(read_object(folder / FAILURE)["failure"]), {"search_seconds": seconds})

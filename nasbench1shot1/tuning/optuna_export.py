@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.errors import InvalidInputError, UserError
 from nasbench1shot1.files import check_writable, replacing
-from nasbench1shot1.one_shot_search.record import load_run
+from nasbench1shot1.one_shot_search.record import open_search
 from nasbench1shot1.proposers.configurations import as_python
 from nasbench1shot1.runs.folder import CONFIG, ENVIRONMENT
 from nasbench1shot1.tuning.record import Study
@@ -144,7 +144,7 @@ def _learning_curve(folder: Path) -> dict[int, float]:
     """Return the table's validation error after every recorded epoch; empty if the folder holds no search."""
     if not (folder / CONFIG).is_file():
         return {}
-    errors = {line["epoch"]: line["table_valid_error"] for line in load_run(folder).lines}
+    errors = {line["epoch"]: line["table_valid_error"] for line in open_search(folder).lines}
     return {epoch: error for epoch, error in errors.items() if error is not None}
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.one_shot_search.config import FACTS as SEARCH_FACTS
 from nasbench1shot1.one_shot_search.config import LATER_FACTS
-from nasbench1shot1.one_shot_search.record import Run, load_run
+from nasbench1shot1.one_shot_search.record import Run, open_search
 from nasbench1shot1.proposers.configurations import ConfigurationId, id_in_words, parse_id
 from nasbench1shot1.registry import check_at_hand
 from nasbench1shot1.runs.folder import CONFIG, CONFIG_SPACE, damaged, read_lines
@@ -154,7 +154,7 @@ class Study(RunRecord):
 
     def run(self, number: int) -> Run:
         """Open the search of an observation; raises InvalidInputError if it diverged before its first epoch."""
-        return load_run(self.folder / self.lines[number]["folder"])
+        return open_search(self.folder / self.lines[number]["folder"])
 
 
 def best(lines: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:

@@ -93,7 +93,7 @@ def test_a_folder_from_before_an_option_existed_goes_on_unless_the_figure_sets_i
         older = {name: value for name, value in job.options.items() if name != "cutout_schedule"}
         write_json(job.folder / "config.json", older)
     monkeypatch.setattr(
-        jobs, "load_run", lambda folder: Mock(config=read_json(folder / "config.json"), is_finished=False)
+        jobs, "open_search", lambda folder: Mock(config=read_json(folder / "config.json"), is_finished=False)
     )
     without, with_cutout = both
     check_recorded([without], {})

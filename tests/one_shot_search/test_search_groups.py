@@ -6,6 +6,7 @@ import compared_runs as make
 import pytest
 
 import nasbench1shot1 as nb
+from nasbench1shot1.one_shot_search.record import open_search
 
 RANKS = [(3, 2, 1), (6, 5, 4), (9, 8, 7)]
 
@@ -14,6 +15,9 @@ def test_a_group_opens_with_its_searches_in_order(tmp_path):
     made = make.group(tmp_path / "group", RANKS)
     found = nb.open_run(tmp_path / "group")
     assert isinstance(found, nb.SearchGroup) and found.is_finished
+    loaded = nb.load_run(tmp_path / "group")
+    assert isinstance(loaded, nb.SearchGroup) and loaded.seeds == found.seeds
+    assert isinstance(nb.load_run(tmp_path / "group" / "seed-0"), nb.Run)
     assert found.seeds == (0, 1, 2)
     assert [run.config["seed"] for run in found.runs] == [0, 1, 2]
     assert repr(found) == f"SearchGroup('{made.folder}': darts on s1, seeds 0, 1, 2)"
@@ -41,5 +45,5 @@ def test_another_folder_is_not_a_group(tmp_path):
     with pytest.raises(nb.InvalidInputError, match=r"is not a group of seeds: seeds\.json is missing"):
         nb.SearchGroup.open(tmp_path)
     make.group(tmp_path / "group", RANKS)
-    with pytest.raises(nb.InvalidInputError, match=r"open it with nb\.open_run, or choose one"):
-        nb.load_run(tmp_path / "group")
+    with pytest.raises(nb.InvalidInputError, match=r"holds the searches of several seeds: choose one .*/seed-0"):
+        open_search(tmp_path / "group")

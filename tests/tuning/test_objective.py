@@ -153,7 +153,7 @@ def test_the_tuner_cannot_see_test_values(study, monkeypatch):
         query=lambda arch, dataset, run, rng: answers,
     )
     monkeypatch.setattr(evaluation, "run_in_process", lambda *arguments: None)
-    monkeypatch.setattr(evaluation, "load_run", lambda folder: run)
+    monkeypatch.setattr(evaluation, "open_search", lambda folder: run)
     monkeypatch.setattr(evaluation, "table_for", lambda *arguments: table)
     outcome = evaluation.evaluation(study.folder)(trial({}, 1, 6), lambda: False)
     assert outcome == Outcome(1 - 0.9, None, {"architecture": str(ARCH), "search_seconds": 2.0})
@@ -162,7 +162,7 @@ def test_the_tuner_cannot_see_test_values(study, monkeypatch):
 def test_another_table_under_the_recorded_name_is_refused(study, monkeypatch):
     monkeypatch.setattr(evaluation, "run_in_process", lambda *arguments: None)
     run = SimpleNamespace(summary={"architecture": str(ARCH)}, lines=[], config={"grown": []})
-    monkeypatch.setattr(evaluation, "load_run", lambda folder: run)
+    monkeypatch.setattr(evaluation, "open_search", lambda folder: run)
     monkeypatch.setattr(evaluation, "table_for", lambda *arguments: SimpleNamespace(id="another"))
     with pytest.raises(nb.InvalidInputError, match="but on this machine that name is another"):
         evaluation.evaluation(study.folder)(trial({}, 1, 7), lambda: False)
