@@ -158,7 +158,7 @@ def searched(bench, variant, repeats, number):
     method, see = repeats.method(own), bench.feedback(variant.feedback, drawn)
     seen = []
 
-    def train(query):
+    def train(query, now):
         place = bench.space.index(query.architecture)
         seen.append((see(place), place))
         return Trained(1 - seen[-1][0] / 100, bench.seconds[place])

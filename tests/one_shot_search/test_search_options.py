@@ -189,7 +189,7 @@ def test_an_own_option_with_a_common_name_is_refused_in_a_sentence():
         nb.InvalidInputError, match="Collides has an option 'epochs', but this name is a common option: rename"
     ):
         check_method(Collides)
-    with pytest.raises(nb.InvalidInputError, match="rename it"):
+    with pytest.raises(nb.InvalidInputError, match="rename the option"):
         nb.search(Collides, scale="quick")
 
 
@@ -198,7 +198,7 @@ def test_an_own_option_cannot_have_a_name_that_the_record_or_the_command_uses(na
     own = dataclass(frozen=True, kw_only=True)(
         type("Own", (Hyperparameters,), {"__annotations__": {name: int}, name: 3, "__doc__": "One option."})
     )
-    with pytest.raises(nb.InvalidInputError, match=f"Method has an option '{name}', a name that the command or the"):
+    with pytest.raises(nb.InvalidInputError, match=f"Method has an option '{name}', but this name is reserved for"):
         check_method(type("Method", (DARTS,), {"Hyperparameters": own}))
 
 
