@@ -9,6 +9,7 @@ import pytest
 from command_line import new_process
 from rich.console import Console
 
+import nasbench1shot1 as nb
 from nasbench1shot1.cli import main
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.ground.download_bar import DownloadBar
@@ -165,3 +166,25 @@ def test_long_arguments_are_not_repeated_in_full(arguments: list[str], capsys: p
         main([word.replace("{}", "y" * 70_000) for word in arguments])
     assert stop.value.code == 2
     assert len(capsys.readouterr().err) < 4_100
+
+
+LUCKY = """
+import nasbench1shot1 as nb
+
+
+class Lucky(nb.BlackBoxOptimizer):
+    def ask(self):
+        return self.query(self.space.sample(self.rng))
+
+    def tell(self, query, validation_error, seconds):
+        pass
+"""
+
+
+def test_a_module_in_the_current_folder_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "lucky_here.py").write_text(LUCKY)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place])
+    main(["blackbox", "--optimizer", "lucky_here:Lucky", "--evaluations", "3", "--repeats", "2", "--out", "study"])
+    assert len(nb.open_run(tmp_path / "study").final) == 2
+    sys.modules.pop("lucky_here")
