@@ -76,7 +76,7 @@ class SearchGroup:
 
     @cached_property
     def metrics(self) -> "pandas.DataFrame":
-        """Return a frame with a row for every epoch of every search; columns are `seed` and those of `Run.metrics`."""
+        """Return a frame with a row for every epoch of every search; columns are `seed` and all of `Run.metrics`."""
         import pandas
 
         frames = [run.metrics.assign(seed=run.config["seed"]) for run in self.runs]
