@@ -52,13 +52,13 @@ def draw_comparison(comparison: Comparison, axes: "Axes") -> "Axes":
     """
     curves, is_log = comparison.curves, comparison.over == SIMULATED_TIME
     floor = _floor(list(curves.values())) if is_log else 0.0
-    has_bands = _has_bands(comparison)
+    has_bands, ends = _has_bands(comparison), ended_early(comparison) if is_log else {}
     drawn = styles([contender.entry.optimizer for contender in comparison.contenders])
     for contender, style in zip(comparison.contenders, drawn, strict=True):
         label = _legend_text(contender.label, len(contender.repetitions), contender.entry.progress is not None)
         _draw(curves[contender.label], axes, {**style, "label": label}, has_bands, comparison.over, floor)
-    if is_log:
-        _draw_ends(comparison, axes, floor)
+        if contender.label in ends:
+            _draw_end(curves[contender.label].iloc[-1], axes, ends[contender.label], style["color"], floor)
     _label(axes, comparison, floor)
     axes.legend(frameon=False, fontsize=8, handlelength=3.2)
     return axes
@@ -77,15 +77,17 @@ def _draw(
         axes.fill_between(frame["at"], low, high, step=step, color=style["color"], alpha=0.13, linewidth=0)
 
 
-def _draw_ends(comparison: Comparison, axes: "Axes", floor: float) -> None:
-    """Draw the results of finished runs on, dotted, to the end of the longest run."""
-    drawn = styles([contender.entry.optimizer for contender in comparison.contenders])
-    last = max(float(frame["at"].iloc[-1]) for frame in comparison.curves.values())
-    for contender, style in zip(comparison.contenders, drawn, strict=True):
-        end = comparison.curves[contender.label].iloc[-1]
-        if contender.entry.progress is None and end["at"] < last:
-            result = 100 * max(float(end["mean"]), floor)
-            axes.plot([end["at"], last], [result, result], linestyle=":", linewidth=1.0, color=style["color"])
+def ended_early(comparison: Comparison) -> dict[str, float]:
+    """Return the end of the longest curve for the label of every finished run whose curve ends before it."""
+    ends = {label: float(frame["at"].iloc[-1]) for label, frame in comparison.curves.items()}
+    finished = [contender.label for contender in comparison.contenders if contender.entry.progress is None]
+    return {label: max(ends.values()) for label in finished if ends[label] < max(ends.values())}
+
+
+def _draw_end(end: "pandas.Series[Any]", axes: "Axes", last: float, color: str, floor: float) -> None:
+    """Draw a result on, dotted, to the end of the longest curve."""
+    result = 100 * max(float(end["mean"]), floor)
+    axes.plot([end["at"], last], [result, result], linestyle=":", linewidth=1.0, color=color)
 
 
 def _floor(frames: list[pandas.DataFrame]) -> float:
@@ -131,7 +133,7 @@ def caption(comparison: Comparison) -> str:
         "Simulated time: for a search, its search time plus one training of the result; for a study, all its trainings."
         if is_simulated
         else "",
-        "Dotted: the results of finished runs after their end." if is_simulated else "",
+        "Dotted: the results of finished runs after their end." if is_simulated and ended_early(comparison) else "",
         "Regrets of zero are drawn at the lower edge." if is_simulated and _has_zero(comparison) else "",
         "All architectures were scored again on this table; black-box studies keep their recorded times."
         if comparison.is_rescored and is_simulated

@@ -13,6 +13,7 @@ import pytest
 import warm_process
 from command_line import CODE
 from conftest import CHECKOUT
+from pages import blocks_of, dead_links
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
@@ -25,7 +26,7 @@ TINY = "--epochs 1 --channels 2 --cells 1 --images-per-half 40 --batch-size 20 -
 
 
 def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    return blocks_of(PAGE, language)
 
 
 @pytest.fixture(scope="module")
@@ -78,9 +79,7 @@ def test_the_page_shows_the_files_that_these_tests_run(name, language):
 
 
 def test_the_pages_links_lead_somewhere():
-    links = re.findall(r"\]\(([^)#]+)\)", PAGE.read_text())
-    assert links
-    assert [link for link in links if not (PAGE.parent / link).exists()] == []
+    assert dead_links(PAGE) == []
 
 
 def test_the_pages_commands_run(project, installed, tmp_path):

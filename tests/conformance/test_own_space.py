@@ -1,7 +1,6 @@
 """docs/own_space.md: spaces in one file outside the package, installed, searched, scored, ranked and compared."""
 
 import json
-import re
 import shlex
 import shutil
 import subprocess
@@ -13,6 +12,7 @@ import pytest
 import warm_process
 from command_line import CODE
 from conftest import CHECKOUT
+from pages import blocks_of, dead_links
 from rich.console import Console
 from tiny_search import TINY, search
 
@@ -33,7 +33,7 @@ SMALLER = {
 
 
 def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    return blocks_of(PAGE, language)
 
 
 def shown(block: int) -> list[list[str]]:
@@ -77,9 +77,7 @@ def test_the_page_shows_the_files_that_these_tests_run(name, language):
 
 
 def test_the_pages_links_lead_somewhere():
-    links = re.findall(r"\]\(([^)#]+)\)", PAGE.read_text())
-    assert links
-    assert [link for link in links if not (PAGE.parent / link).exists()] == []
+    assert dead_links(PAGE) == []
 
 
 def test_the_pages_commands_run_where_the_package_is_installed(installed, tmp_path):
