@@ -15,8 +15,8 @@ from nasbench1shot1.experiments.correlation.intervals import bootstrap
 from nasbench1shot1.proxy_training import ProxyTrainings
 from nasbench1shot1.tables.table import Table
 
-SPLITS = {"validation": "valid", "test": "test"}
-"""Splits of the table, and the prefixes of their fields in `evaluator.Score`."""
+SPLITS = ("validation", "test")
+"""Splits of the table."""
 RESAMPLES, LEVEL = 200, 0.95
 UNDEFINED = float("nan")
 
@@ -84,11 +84,11 @@ def as_table(found: Sequence[ProxyResult]) -> pandas.DataFrame:
 def studied(trainings: Sequence[ProxyTrainings], table: Table) -> ProxyResult:
     """Score the trainings of all seeds of one size on a table; raises OutOfDomainError if it lacks an architecture."""
     scores = [score(arch, table) for each in trainings for arch in each.architectures]
-    true = {split: [getattr(s, f"table_{field}_error") for s in scores] for split, field in SPLITS.items()}
-    measured = {split: [getattr(s, f"{field}_measured") for s in scores] for split, field in SPLITS.items()}
+    true = {split: [getattr(s, f"table_{split}_error") for s in scores] for split in SPLITS}
+    measured = {split: [getattr(s, f"{split}_measured") for s in scores] for split in SPLITS}
     return ProxyResult(
         trainings,
-        np.concatenate([each.valid_errors for each in trainings]),
+        np.concatenate([each.validation_errors for each in trainings]),
         {split: np.array(values, np.float64) for split, values in true.items()},
         {split: np.array(values, bool) for split, values in measured.items()},
         np.unique([s.cell_hash for s in scores], return_inverse=True)[1].astype(np.int64),

@@ -107,7 +107,7 @@ def conclude_group(runs: list[Run], folder: Path, console: Console | None) -> No
     say(f"Picture of all: {folder / FIGURE}")
 
 
-def regret_text(result: Mapping[str, Any], split: Literal["test", "valid"]) -> str:
+def regret_text(result: Mapping[str, Any], split: Literal["test", "validation"]) -> str:
     """Return a regret of a line or summary in percent, and whether it is predicted or unknown."""
     regret = result[f"{split}_regret"]
     source = "not in the table" if regret is None else "" if result[f"{split}_measured"] else "predicted"

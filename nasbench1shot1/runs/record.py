@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 from nasbench1shot1.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.runs.description import read_description
+from nasbench1shot1.runs.earlier_names import with_current_names, with_earlier_names
 from nasbench1shot1.runs.folder import (
     CONFIG,
     ENVIRONMENT,
@@ -88,7 +89,8 @@ class RunRecord:
     @classmethod
     def read_lines(cls, folder: Path) -> list[dict[str, Any]]:
         """Read the lines of a folder's metrics.jsonl; raises DamagedFileError if they are not valid."""
-        lines, earlier = read_lines(folder / METRICS), tuple(name for name in cls.FIELDS if name not in cls.LATER)
+        lines: list[dict[str, Any]] = with_current_names(read_lines(folder / METRICS))
+        earlier = tuple(name for name in cls.FIELDS if name not in cls.LATER)
         for number, line in enumerate(lines, start=1):
             if tuple(line) not in (tuple(cls.FIELDS), earlier):
                 raise damaged(folder / METRICS, f"line {number} does not have the fields {', '.join(cls.FIELDS)}")
@@ -116,8 +118,7 @@ class RunRecord:
         return bool(lines)
 
     def _are_summarised(self, lines: Sequence[Mapping[str, Any]]) -> bool:
-        recorded = self.summary.get(DIGEST)  # earlier versions wrote none
-        return self.are_complete(lines) and recorded in (None, digest(lines))
+        return self.are_complete(lines) and are_recorded(lines, self.summary.get(DIGEST))
 
     @cached_property
     def metrics(self) -> "pandas.DataFrame":
@@ -142,7 +143,8 @@ class RunRecord:
         """Return the content of summary.json; raises UserError for a run that is not finished."""
         if not self.is_finished:
             raise self.unfinished()
-        return read_object(self.folder / SUMMARY)
+        summary: dict[str, Any] = with_current_names(read_object(self.folder / SUMMARY))
+        return summary
 
     @cached_property
     def environment(self) -> dict[str, Any]:
@@ -159,6 +161,16 @@ class RunRecord:
 def digest(lines: Iterable[Mapping[str, Any]]) -> str:
     """Return the SHA-256 of lines in the form of metrics.jsonl."""
     return hashlib.sha256("".join(map(as_json_line, lines)).encode()).hexdigest()
+
+
+def are_recorded(lines: Sequence[Mapping[str, Any]], recorded: str | None) -> bool:
+    """Return whether a recorded `digest` is that of the lines, perhaps in the form of an earlier version.
+
+    Args:
+        lines: lines with the current names of all fields.
+        recorded: the digest; None if an earlier version recorded none.
+    """
+    return recorded in (None, digest(lines)) or recorded == digest(with_earlier_names(list(lines)))
 
 
 def _kinds(kind: Any) -> tuple[Any, ...]:

@@ -263,7 +263,7 @@ class Table(TableRows):
     def best(
         self,
         reference: str | SearchSpace,
-        split: Literal["test", "validation"] = "validation",
+        split: Literal["test", "validation"] = "test",
         epochs: int | None = None,
         dataset: str | None = None,
     ) -> tuple[Any, Metrics]:
