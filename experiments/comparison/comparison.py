@@ -53,7 +53,7 @@ class Contender:
         )  # the repetitions with an early result would be a biased sample
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
     """Runs in one figure.
 
@@ -68,6 +68,11 @@ class Comparison:
     over: Over
     facts: Facts
     is_rescored: bool = False
+
+    def __repr__(self) -> str:
+        means = (f"{of.label} {100 * of.final.mean():.2f} % (n = {len(of.final)})" for of in self.contenders)
+        where = f"{self.facts.space}, over {self.over}"
+        return f"Comparison({where}; mean final test regret, {self.source}: {', '.join(means)})"
 
     @cached_property
     def curves(self) -> dict[str, pandas.DataFrame]:

@@ -29,13 +29,13 @@ WIDTH = 120
 
 def comparison_figure(comparison: Comparison) -> "Figure":
     """Return a figure with the curves, a legend below them and a caption."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+
+    from nasbench1shot1.notebooks.axes import inline_axes
 
     rows = -(-len(comparison.contenders) // 2)
     figure = Figure(figsize=(7.2, 4.8 + 0.18 * rows), layout="constrained", dpi=150)
-    FigureCanvasAgg(figure)
-    axes = draw_comparison(comparison, figure.add_subplot())
+    axes = draw_comparison(comparison, inline_axes(figure))
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2, frameon=False, fontsize=8, handlelength=3.2)
     axes.set_title(_title(comparison), fontsize=10)
     figure.supxlabel(caption(comparison), fontsize=6.5, color="#444444")

@@ -222,11 +222,10 @@ def _state(run: Run, options: RankingOptions, table: Table, recorded: Any) -> Ra
 
 def _finish(state: RankingState, table: Table, writer: RunWriter[Ranking], console: "Console | None") -> Ranking:
     """Evaluate the remaining architectures, then compute and write the results."""
-    from rich.console import Console
-
     from nasbench1shot1.experiments.correlation.screen import RankingProgress, announce, show
+    from nasbench1shot1.notebooks.console import console_or_new
 
-    console = console or Console()
+    console = console_or_new(console)
     total, done = _sizes(state)
     announce(state, table, writer.folder, expected_seconds(state, table, total - done), console)
     with RankingProgress(total, done, console) as progress:

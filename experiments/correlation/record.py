@@ -77,7 +77,7 @@ class EpochScores:
         return EpochScores(self.numbers[mask], self.errors[mask], self.losses[mask], self.image_rows)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Ranking(RunRecord):
     """Read-only view of the folder of a ranking of a run's architectures by shared weights.
 
@@ -89,10 +89,17 @@ class Ranking(RunRecord):
     KIND, COMMAND, FIELDS, OPTIONS, FACTS = "ranking", "correlate", FIELDS, RankingOptions, FACTS
     LATER = ("blocks_sha256",)
 
-    def __repr__(self) -> str:
-        config = self.config
-        epochs = ", ".join(map(str, config["evaluated_epochs"]))
-        return f"Ranking('{self.folder}': {config['optimizer']} on {config['space']}, epochs {epochs})"
+    PICTURE = SCATTER
+
+    def _subject(self) -> str:
+        epochs = ", ".join(map(str, self.config["evaluated_epochs"]))
+        return f"{self.config['optimizer']} on {self.config['space']}, epochs {epochs}"
+
+    def _result(self, summary: Mapping[str, Any]) -> str:
+        last = self.config["evaluated_epochs"][-1]
+        found = summary["epochs"][str(last)].get("spearman_error")
+        value = f"{found['value']:.3f}" if found else "undefined"
+        return f"Spearman correlation {value} after epoch {last}"
 
     @classmethod
     def fault(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:

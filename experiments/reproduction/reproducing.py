@@ -69,9 +69,9 @@ def reproduce(
         UserError: bad input, before anything is written; or jobs failed, after all other jobs are finished.
         KeyboardInterrupt: Ctrl-C; the message explains how to continue.
     """
-    from rich.console import Console
+    from nasbench1shot1.notebooks.console import console_or_new
 
-    console = console or Console()
+    console = console_or_new(console)
     folder = as_path(out, "--out") if out is not None else Path("reproduce") / f"{name}-{scale}"
     if folder.exists() and not folder.is_dir():
         raise InvalidInputError(f"{folder} is a file: choose another --out")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from nasbench1shot1.black_box_search.config import FACTS, BlackBoxConfig
 from nasbench1shot1.evaluator import ELSEWHERE
 from nasbench1shot1.runs.record import RunRecord, has_type
+from nasbench1shot1.wording import counted, percent
 
 if TYPE_CHECKING:
     import pandas
@@ -50,7 +51,7 @@ PART_FACTS: dict[str, type] = {**FACTS, "first": int, "count": int}
 """Fields of config.json that identify a part: the fields of its study, its first search and its number of searches."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BlackBoxStudy(RunRecord):
     """Read-only view of the folder of a black-box study: repeated searches of one optimizer on one space.
 
@@ -61,9 +62,19 @@ class BlackBoxStudy(RunRecord):
 
     KIND, COMMAND, FIELDS, OPTIONS, FACTS = "black-box study", "blackbox", FIELDS, BlackBoxConfig, FACTS
 
-    def __repr__(self) -> str:
-        config = self.config
-        return f"{type(self).__name__}('{self.folder}': {config['optimizer']} on {config['space']})"
+    PICTURE = FIGURE
+
+    def _subject(self) -> str:
+        return f"{self.config['optimizer']} on {self.config['space']}, seed {self.config['seed']}"
+
+    def _progress(self, recorded: int) -> str:
+        return f"{recorded:,} of {counted(self.config['repeats'], 'search')}"
+
+    def _result(self, summary: Mapping[str, Any]) -> str:
+        if summary["test_regret"] is None:
+            return "test regret not in the table"
+        predicted = "" if summary["measured_test_errors"] == self.config["repeats"] else " (predicted)"
+        return f"mean test regret {percent(summary['test_regret']['mean'])}{predicted}"
 
     @classmethod
     def fault(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:

@@ -8,6 +8,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from nasbench1shot1.black_box_search.record import FIGURE, BlackBoxStudy
 from nasbench1shot1.black_box_search.repeats import Repeats
 from nasbench1shot1.black_box_search.summary import statistics_of
+from nasbench1shot1.notebooks.console import console_or_new
 from nasbench1shot1.runs.writer import RunWriter
 from nasbench1shot1.wording import counted, percent, sayer
 
@@ -37,7 +38,7 @@ class StudyProgress:
 
 def announce(repeats: Repeats, writer: RunWriter[BlackBoxStudy], console: Console | None) -> Console:
     """Print the settings of the study and return the console."""
-    console = console or Console()
+    console = console_or_new(console)
     say, config = sayer(console), repeats.options.common
     say(f"{config.optimizer} on {repeats.space.id}, seed {config.seed}; folder: {writer.folder}")
     ends = [f"{config.seconds:,.0f} simulated seconds"] if config.seconds is not None else []

@@ -142,9 +142,9 @@ def _has_labels(graph: "networkx.DiGraph[int]") -> bool:
 
 
 def _new_axes(graph: "networkx.DiGraph[int]") -> "Axes":
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
+    from nasbench1shot1.notebooks.axes import inline_axes
+
     figure = Figure(figsize=(3.4, 0.6 + 0.6 * max(len(graph), 2) * _distance(graph)), layout="constrained", dpi=150)
-    FigureCanvasAgg(figure)
-    return figure.subplots()
+    return inline_axes(figure)

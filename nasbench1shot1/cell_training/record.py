@@ -16,7 +16,7 @@ from nasbench1shot1.nasbench201.architecture import EdgeArchitecture
 from nasbench1shot1.runs.description import read_description
 from nasbench1shot1.runs.folder import CONFIG, damaged
 from nasbench1shot1.runs.record import RunRecord
-from nasbench1shot1.wording import counted
+from nasbench1shot1.wording import counted, percent
 
 ACCURACIES = ("train_accuracy", "validation_accuracy", "test_accuracy")
 FIELDS: dict[str, Any] = {
@@ -70,7 +70,7 @@ class Evaluation:
     test_accuracy: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Training(RunRecord):
     """The training of a network, in its folder; nothing is changed by reading.
 
@@ -84,9 +84,12 @@ class Training(RunRecord):
     SUBJECT: ClassVar[str]
     OPTIONS: ClassVar[type[TrainingOptions]]
 
-    def __repr__(self) -> str:
-        config, epochs = self.config, counted(self.config["epochs"], "epoch")
-        return f"Training('{self.folder}': {self.network_id}, {epochs}, seed {config['seed']})"
+    def _subject(self) -> str:
+        return f"{self.network_id}, {counted(self.config['epochs'], 'epoch')}, seed {self.config['seed']}"
+
+    def _result(self, summary: Mapping[str, Any]) -> str:
+        parts = (f"{name} {percent(summary[f'{name}_accuracy'])}" for name in ("validation", "test"))
+        return f"accuracy: {', '.join(parts)}"
 
     @classmethod
     def fault(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:

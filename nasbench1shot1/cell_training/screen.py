@@ -12,6 +12,7 @@ from torch.nn import functional as F
 
 from nasbench1shot1.cell_training.record import Training
 from nasbench1shot1.cell_training.state import TrainingState
+from nasbench1shot1.notebooks.console import console_or_new
 from nasbench1shot1.runs.options import given
 from nasbench1shot1.wording import counted, duration, percent, sayer
 
@@ -22,7 +23,7 @@ STEP_WORK = 3  # of a step, in evaluated batches: forward, and backward twice as
 
 def announce(state: TrainingState, folder: Path, console: Console | None) -> Console:
     """Say what is about to happen and with what; returns the console."""
-    console, config = console or Console(), state.config
+    console, config = console_or_new(console), state.config
     say = sayer(console)
     if state.recorded == len(state.stops):
         say(f"{folder} is already finished; its summary is written again.")

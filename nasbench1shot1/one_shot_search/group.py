@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.ground.paths import as_path
-from nasbench1shot1.one_shot_search.folder import SEEDS
-from nasbench1shot1.one_shot_search.record import Run, open_search
+from nasbench1shot1.notebooks.html import record_as_html
+from nasbench1shot1.one_shot_search.folder import FIGURE, SEEDS
+from nasbench1shot1.one_shot_search.record import Run, open_search, regret_in_words
 from nasbench1shot1.runs.folder import CONFIG, read_object
 
 if TYPE_CHECKING:
@@ -40,7 +41,20 @@ class SearchGroup:
 
     def __repr__(self) -> str:
         what = f"{self.options.get('optimizer')} on {self.options.get('space')}"
-        return f"SearchGroup('{self.folder}': {what}, seeds {', '.join(map(str, self.seeds))})"
+        return f"SearchGroup('{self.folder}': {what}, seeds {', '.join(map(str, self.seeds))}, {self._state()})"
+
+    def _repr_html_(self) -> str:
+        """Return the repr and the picture of all seeds, as notebooks show this group."""
+        return record_as_html(repr(self), self.folder / FIGURE)
+
+    def _state(self) -> str:
+        try:
+            finished = [run.summary for run in self._begun() if run.is_finished]  # `runs` would be kept while it grows
+            measured = all(summary["test_measured"] for summary in finished)
+            result = regret_in_words("mean test regret", [summary["test_regret"] for summary in finished], measured)
+        except Exception:  # a repr must not fail, whatever damaged files contain
+            return "files missing or damaged"
+        return ", ".join([f"{len(finished)} of {len(self.seeds)} finished", *([result] if finished else [])])
 
     @classmethod
     def open(cls, folder: str | Path) -> Self:
@@ -66,6 +80,9 @@ class SearchGroup:
 
         Raises DamagedFileError if the config.json of one is damaged.
         """
+        return self._begun()
+
+    def _begun(self) -> list[Run]:
         folders = [self.folder / f"seed-{seed}" for seed in self.seeds]
         return [Run.open(folder) for folder in folders if (folder / CONFIG).is_file()]
 

@@ -24,6 +24,7 @@ from nasbench1shot1.runs.folder import SUMMARY, damaged
 from nasbench1shot1.runs.lock import FolderLock
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.runs.writer import RunWriter
+from nasbench1shot1.wording import percent
 
 if TYPE_CHECKING:
     import pandas
@@ -58,7 +59,7 @@ PARAMETERS_DIGEST = "architecture_parameters_sha256"
 Parameters = Mapping[str, NDArray[np.float32]]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Run(RunRecord):
     """A search as it lies in its folder; nothing of it is changed by reading.
 
@@ -69,10 +70,16 @@ class Run(RunRecord):
 
     KIND, COMMAND, FIELDS, OPTIONS, FACTS = "search", "search", FIELDS, SearchConfig, FACTS
     LATER = ("other_datasets", *LATER_FACTS)
+    PICTURE = FIGURE
 
-    def __repr__(self) -> str:
-        config = self.config
-        return f"Run('{self.folder}': {config['optimizer']} on {config['space']}, seed {config['seed']})"
+    def _subject(self) -> str:
+        return f"{self.config['optimizer']} on {self.config['space']}, seed {self.config['seed']}"
+
+    def _progress(self, recorded: int) -> str:
+        return f"epoch {max(recorded - 1, 0)} of {self.config['epochs']}"
+
+    def _result(self, summary: Mapping[str, Any]) -> str:
+        return regret_in_words("test regret", [summary["test_regret"]], summary["test_measured"])
 
     @classmethod
     def fault(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
@@ -180,6 +187,14 @@ class SearchWriter(RunWriter[Run]):
     def _write_history(self) -> None:
         with replacing(self.folder / PARAMETERS) as file:
             np.savez(file, **{key: np.stack([of[key] for of in self._history]) for key in self._history[0]})  # type: ignore[arg-type]
+
+
+def regret_in_words(name: str, regrets: Sequence[float | None], is_measured: bool) -> str:
+    """Return the name and the mean of regrets in percent, and whether they are predicted or not in the table."""
+    known = [regret for regret in regrets if regret is not None]
+    if not known or len(known) < len(regrets):
+        return f"{name} not in the table"
+    return f"{name} {percent(sum(known) / len(known))}{'' if is_measured else ' (predicted)'}"
 
 
 def open_search(folder: str | Path) -> Run:

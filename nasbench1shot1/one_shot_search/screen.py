@@ -12,6 +12,7 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import UserError
 from nasbench1shot1.images.data_sets import CIFAR10
 from nasbench1shot1.named_data import SCRIPT
+from nasbench1shot1.notebooks.console import console_or_new
 from nasbench1shot1.one_shot_search.early_stopping import returned_epoch
 from nasbench1shot1.one_shot_search.estimate import expected_seconds
 from nasbench1shot1.one_shot_search.folder import CELLS, WEIGHTS
@@ -27,7 +28,7 @@ from nasbench1shot1.wording import counted, duration, percent, sayer
 
 def announce(state: SearchState, table: Table, folder: Path, console: Console | None) -> Console:
     """Say what is about to happen and with what; returns the console."""
-    console = console or Console()
+    console = console_or_new(console)
     say, config, halves = sayer(console), state.config, state.split
     stopped = config.early_stopping and returned_epoch(state.eigenvalues) is not None
     left = 0 if stopped else config.epochs - max(state.epoch, 0)
@@ -96,9 +97,9 @@ def conclude(run: Run, table: Table, console: Console) -> None:
         say(f"To rank architectures by these weights: nb1shot1 correlate {run.folder}")
 
 
-def conclude_group(runs: list[Run], folder: Path, console: Console | None) -> None:
+def conclude_group(runs: list[Run], folder: Path, console: Console) -> None:
     """Say what came out of several seeds together."""
-    say = sayer(console or Console())
+    say = sayer(console)
     regrets = [run.summary["test_regret"] for run in runs]
     if len(runs) > 1 and None not in regrets:
         predicted = "" if all(run.summary["test_measured"] for run in runs) else " (predicted)"

@@ -38,7 +38,9 @@ def search_seeds(
     With `resume` (the folder of such a group) finished seeds are kept, a stopped one is resumed, and the others are
     run; no seeds are given then, and of the options only `epochs`. Other arguments and errors as in `search`.
     """
-    options = by_name(options)
+    from nasbench1shot1.notebooks.console import console_or_new
+
+    options, console = by_name(options), console_or_new(console)  # one for all searches
     if resume is not None:
         folder, wanted = _group_to_resume(as_path(resume, "--resume"), seeds, out, options, allow_module)
     else:
@@ -71,7 +73,7 @@ def _seed_run(folder: Path, options: SearchOptions, console: "Console | None", c
     return start_search(options, folder, console, callbacks)
 
 
-def _conclude(runs: list[Run], folder: Path, options: SearchOptions, console: "Console | None") -> list[Run]:
+def _conclude(runs: list[Run], folder: Path, options: SearchOptions, console: "Console") -> list[Run]:
     from nasbench1shot1.one_shot_search.regret_curve import regret_figure
     from nasbench1shot1.one_shot_search.screen import conclude_group
     from nasbench1shot1.tables.table import load_table

@@ -28,7 +28,7 @@ FACTS = {"space_id": str, "images_sha256": str, "weight_images": int, "architect
 """Fields of config.json besides the options, with their types: the data that the trainings used."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ProxyTrainings(RunRecord):
     """Trainings of sampled architectures without weight sharing, in networks with equal numbers of cells and channels.
 
@@ -39,10 +39,11 @@ class ProxyTrainings(RunRecord):
 
     KIND, COMMAND, FIELDS, OPTIONS, FACTS = "proxy training", "reproduce figure17", FIELDS, ProxyConfig, FACTS
 
-    def __repr__(self) -> str:
-        config = self.config
-        size = f"{config['cells']} cells × {config['channels']} channels"
-        return f"ProxyTrainings('{self.folder}': {size}, {config['architectures']} architectures)"
+    def _subject(self) -> str:
+        return f"{self.config['cells']} cells × {self.config['channels']} channels"
+
+    def _progress(self, recorded: int) -> str:
+        return f"{recorded} of {self.config['architectures']} architectures"
 
     @classmethod
     def fault(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:

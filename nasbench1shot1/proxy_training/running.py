@@ -103,11 +103,10 @@ class _Lines:
 
 def _finish(state: "ProxyState", writer: RunWriter[ProxyTrainings], console: "Console | None") -> ProxyTrainings:
     """Train the remaining architectures, then write the summary."""
-    from rich.console import Console
-
+    from nasbench1shot1.notebooks.console import console_or_new
     from nasbench1shot1.proxy_training.loop import train_all
 
-    console, config = console or Console(), state.config
+    console, config = console_or_new(console), state.config
     size = f"{counted(config.channels, 'channel')} × {counted(config.cells, 'cell')}"
     what = f"{counted(config.architectures, 'architecture')} of {config.space}, each trained alone"
     sayer(console)(f"{what}: {size}, {counted(config.epochs, 'epoch')}, seed {config.seed}, into {writer.folder}")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
 from nasbench1shot1.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.paths import as_path
+from nasbench1shot1.notebooks.html import record_as_html
 from nasbench1shot1.runs.description import read_description
 from nasbench1shot1.runs.earlier_names import with_current_names, with_earlier_names
 from nasbench1shot1.runs.folder import (
@@ -31,7 +32,7 @@ DIGEST = "metrics_sha256"
 """Field of summary.json and checkpoints: `digest` of the lines that they follow."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RunRecord:
     """Base class of all kinds of runs.
 
@@ -44,6 +45,7 @@ class RunRecord:
         LATER: names of fields and facts that earlier versions did not write; lines without all of these are valid.
         OPTIONS: the dataclass of the options that all runs of the kind share.
         FACTS: names and types of the other fields of config.json.
+        PICTURE: name of the PNG that a notebook shows with a record of this kind; None if there is none.
     """
 
     KIND: ClassVar[str]
@@ -52,9 +54,37 @@ class RunRecord:
     LATER: ClassVar[tuple[str, ...]] = ()
     OPTIONS: ClassVar[type]
     FACTS: ClassVar[Mapping[str, type]]
+    PICTURE: ClassVar[str | None] = None
 
     folder: Path
     config: dict[str, Any]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}('{self.folder}': {', '.join(filter(None, (self._subject(), self._state())))})"
+
+    def _repr_html_(self) -> str:
+        """Return the repr and the picture, as notebooks show this record."""
+        return record_as_html(repr(self), self.folder / self.PICTURE if self.PICTURE else None)
+
+    def _subject(self) -> str:
+        """Return in words what was run."""
+        return self.KIND
+
+    def _progress(self, recorded: int) -> str:
+        """Return in words how far the run is, from its number of recorded lines."""
+        return ""
+
+    def _result(self, summary: Mapping[str, Any]) -> str:
+        """Return the result of a finished run in words."""
+        return "finished"
+
+    def _state(self) -> str:
+        try:
+            recorded = (self.folder / METRICS).read_bytes().count(b"\n")  # `lines` would be kept while the run grows
+            result = self._result(self.summary) if self.is_finished else "unfinished"
+        except Exception:  # a repr must not fail, whatever damaged files contain
+            return "files missing or damaged"
+        return ", ".join(filter(None, (self._progress(recorded), result)))
 
     @classmethod
     def open(cls, folder: str | Path) -> Self:

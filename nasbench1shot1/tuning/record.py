@@ -18,6 +18,7 @@ from nasbench1shot1.runs.writer import RunWriter
 from nasbench1shot1.tuning.config_spaces import read_config_space
 from nasbench1shot1.tuning.engine.logs import SUBMISSIONS
 from nasbench1shot1.tuning.options import TuningOptions
+from nasbench1shot1.wording import counted, percent
 
 if TYPE_CHECKING:
     import pandas
@@ -64,7 +65,7 @@ def folder_of(configuration_id: ConfigurationId, epochs: int) -> Path:
     return Path("runs") / id_in_words(configuration_id) / f"epochs-{epochs:03d}"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Study(RunRecord):
     """The record of a study, read from its folder.
 
@@ -77,10 +78,19 @@ class Study(RunRecord):
     FACTS = {SEARCH_OPTIONS: dict, **SEARCH_FACTS}  # noqa: RUF012
     LATER = LATER_FACTS
 
-    def __repr__(self) -> str:
+    PICTURE = TRAJECTORY
+
+    def _subject(self) -> str:
         config = self.config
         what = f"{config['optimizer']} on {config['space']}, {Path(config['config_space']).stem}, {config['tuner']}"
-        return f"Study('{self.folder}': {what}, seed {config['seed']})"
+        return f"{what}, seed {config['seed']}"
+
+    def _progress(self, recorded: int) -> str:
+        return counted(recorded, "search")
+
+    def _result(self, summary: Mapping[str, Any]) -> str:
+        found = summary["best"]
+        return f"lowest validation error {percent(found['loss'])}" if found else "all searches diverged"
 
     @classmethod
     def fault(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:

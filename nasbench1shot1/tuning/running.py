@@ -29,13 +29,12 @@ EVALUATION = "nasbench1shot1.tuning.evaluation:evaluation"
 
 def run_session(folder: Path, console: "Console | None") -> Study:
     """Run a recorded study to its end; raises as `tuning.tune` does."""
-    from rich.console import Console
-
+    from nasbench1shot1.notebooks.console import console_or_new
     from nasbench1shot1.tables.space_table import table_for
     from nasbench1shot1.tuning.result import summarise, trajectory_figure
     from nasbench1shot1.tuning.screen import conclude
 
-    console = console or Console()
+    console = console_or_new(console)
     with existing_run(folder, StudyWriter, Study) as writer:
         study = Study.open(folder)
         space, shared = search_space(study.options.space), study.shared_options

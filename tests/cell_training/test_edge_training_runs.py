@@ -27,6 +27,7 @@ from nasbench1shot1.cell_training.config import EDGE_SCALES, EdgeTrainingConfig
 from nasbench1shot1.cell_training.record import EDGE_FACTS, FIELDS
 from nasbench1shot1.cell_training.schedule import epoch_learning_rate
 from nasbench1shot1.runs.options import flag, option_names
+from nasbench1shot1.wording import percent
 
 QUIET = Console(quiet=True)
 OFFICIAL = EDGES.removeprefix("nb201:")
@@ -51,7 +52,8 @@ def test_the_folder_holds_the_record(unbroken: Training) -> None:
     assert set(EDGE_FACTS) <= set(config)
     assert type(unbroken) is type(load_training(unbroken.folder)) is type(nb.open_run(unbroken.folder)) is EdgeTraining
     assert unbroken.architecture == unbroken.trained == nb.Architecture.parse(EDGES)
-    assert repr(unbroken).endswith(f"{OFFICIAL}, 4 epochs, seed 0)")
+    found = [percent(getattr(unbroken.final, f"{part}_accuracy")) for part in ("validation", "test")]
+    assert repr(unbroken).endswith(f"{OFFICIAL}, 4 epochs, seed 0, accuracy: validation {found[0]}, test {found[1]})")
     assert unbroken.trainable_parameters == sum(
         p.numel() for p in nb.build_network(unbroken.architecture, channels=4, cells_per_stage=1).parameters()
     )

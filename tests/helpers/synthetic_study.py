@@ -176,14 +176,13 @@ def write_run(folder: Path, found: list[Architecture], options: Mapping[str, Any
     """A finished search that preferred these architectures after epochs 0, 1, …."""
     write_json(folder / "config.json", {KIND: "search", **search_options(options).as_dict(), **FACTS})
     empty = {**dict.fromkeys(nb.Run.FIELDS), "one_shot_validation_error": 0.5, "other_datasets": {}}
-    _write_lines(
-        folder / METRICS,
-        [
-            {**empty, "epoch": epoch, "architecture": str(arch), **score(arch, table()).fields(10.0 * epoch)}
-            for epoch, arch in enumerate(found)
-        ],
-    )
-    write_json(folder / SUMMARY, {"searched_epochs": len(found) - 1})
+    lines = [
+        {**empty, "epoch": epoch, "architecture": str(arch), **score(arch, table()).fields(10.0 * epoch)}
+        for epoch, arch in enumerate(found)
+    ]
+    _write_lines(folder / METRICS, lines)
+    result = {name: lines[-1][name] for name in ("test_regret", "test_measured")}
+    write_json(folder / SUMMARY, {"searched_epochs": len(found) - 1, **result})
     return nb.load_run(folder)
 
 
