@@ -1,12 +1,11 @@
 """The base class of one-shot optimizers, which own the parameters Λ and turn them into mixing weights."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
-
-import torch
-from torch import Tensor
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.hyperparameters import Hyperparameters as Hyperparameters
@@ -15,6 +14,9 @@ from nasbench1shot1.weight_sharing.passes import Batch as Batch
 from nasbench1shot1.weight_sharing.passes import Mixing as Mixing
 
 if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
     from nasbench1shot1.weight_sharing.shared_weights import SharedWeights
 
 INITIAL_SPREAD = 1e-3  # standard deviation of the initial Λ, as published
@@ -70,6 +72,8 @@ class OneShotOptimizer(ABC):
         self, space: OneShotSpace, hyperparameters: Any, generator: torch.Generator, device: torch.device
     ) -> None:
         """Draw Λ from `generator`, which must be on the CPU: every device then starts with equal values."""
+        import torch
+
         self.space, self.hyperparameters = as_one_shot(space), hyperparameters
         self.parameters = {
             key: (INITIAL_SPREAD * torch.randn(shape, generator=generator)).to(device).requires_grad_()
@@ -116,13 +120,13 @@ class OneShotOptimizer(ABC):
     def architecture_step(self, step: SearchStep) -> None:  # noqa: B027  a default, not a gap
         """Update Λ once; does nothing by default, as for methods whose Λ follows no gradient."""
 
-    def end_epoch(self, shared: "SharedWeights") -> None:  # noqa: B027
+    def end_epoch(self, shared: SharedWeights) -> None:  # noqa: B027
         """Update what changes once per epoch, given the supernet's weights at the end of the epoch."""
 
-    def choose(self, shared: "SharedWeights") -> None:  # noqa: B027
+    def choose(self, shared: SharedWeights) -> None:  # noqa: B027
         """Choose the architecture of this epoch, for methods that score candidates with the shared weights."""
 
-    def end_search(self, shared: "SharedWeights") -> None:  # noqa: B027
+    def end_search(self, shared: SharedWeights) -> None:  # noqa: B027
         """Choose the architecture that the search returns, for methods that do more than prefer one after each epoch.
 
         Called once, after `choose` in the last epoch; `architecture`, `parameters` and `evaluation_mixing` then give

@@ -1,16 +1,19 @@
 """The methods whose Λ is learned by Adam, as in DARTS (Liu, Simonyan, Yang: DARTS, ICLR 2019, section 3)."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Annotated, Any
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Annotated, Any
 
 from nasbench1shot1.optimizer import Hyperparameters, OneShotOptimizer
 from nasbench1shot1.runs.options import Range
 from nasbench1shot1.space import OneShotSpace
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
 BETAS = (0.5, 0.999)
 
@@ -36,6 +39,8 @@ class AdamOptimizer(OneShotOptimizer):
     def __init__(
         self, space: OneShotSpace, hyperparameters: Any, generator: torch.Generator, device: torch.device
     ) -> None:
+        import torch
+
         super().__init__(space, hyperparameters, generator, device)
         self.adam = torch.optim.Adam(
             self.parameters.values(),
@@ -46,10 +51,12 @@ class AdamOptimizer(OneShotOptimizer):
 
     def descend(self, gradients: tuple[Tensor | None, ...]) -> None:
         """Take one step of Adam, given ∂loss/∂Λ for every tensor of Λ."""
+        from torch.nn.utils import clip_grad_norm_
+
         for value, gradient in zip(self.parameters.values(), gradients, strict=True):
             value.grad = gradient
         if self.hyperparameters.architecture_grad_clip:
-            torch.nn.utils.clip_grad_norm_(self.parameters.values(), self.hyperparameters.architecture_grad_clip)
+            clip_grad_norm_(self.parameters.values(), self.hyperparameters.architecture_grad_clip)
         self.adam.step()
         self.adam.zero_grad()
 
@@ -62,6 +69,8 @@ class AdamOptimizer(OneShotOptimizer):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore the state that `state_dict` returned."""
+        import torch
+
         with torch.no_grad():
             for key, value in self.parameters.items():
                 value.copy_(state["parameters"][key])

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from nasbench1shot1.optimizers.gradient import GradientHyperparameters, GradientOptimizer
+from nasbench1shot1.optimizers.gradient import GradientHyperparameters, GradientOptimizer, UpdateName
 
 
 class DARTS(GradientOptimizer):
@@ -13,7 +13,7 @@ class DARTS(GradientOptimizer):
 class SecondOrderHyperparameters(GradientHyperparameters):
     """DARTS's, with its second-order gradient."""
 
-    update: str = "second-order"
+    update: UpdateName = "second-order"
     """Gradient of Λ: first-order at the present weights, second-order through one virtual step of them."""
 
 

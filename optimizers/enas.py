@@ -2,23 +2,25 @@
 algorithm 5). See docs/enas.md.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-import torch
-from torch import Tensor
-
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import DivergedError, InvalidInputError
 from nasbench1shot1.nasbench101.cell import OPERATIONS
-from nasbench1shot1.optimizers.enas_controller import Controller, ControllerSettings, Samples
 from nasbench1shot1.optimizers.sampling import SamplingHyperparameters, SamplingOptimizer
 from nasbench1shot1.runs.options import Range
 from nasbench1shot1.space import OneShotSpace
 
 if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from nasbench1shot1.optimizers.enas_controller import ControllerSettings, Samples
     from nasbench1shot1.weight_sharing.shared_weights import SharedWeights
 
 BETAS, EPSILON = (0.1, 0.999), 1e-3  # of the controller's Adam, as published
@@ -95,6 +97,10 @@ class ENAS(SamplingOptimizer):
     def __init__(
         self, space: OneShotSpace, hyperparameters: Any, generator: torch.Generator, device: torch.device
     ) -> None:
+        import torch
+
+        from nasbench1shot1.optimizers.enas_controller import Controller
+
         super().__init__(space, hyperparameters, generator, device)
         self.controller = Controller(self.space, controller_settings(self.space, self.hyperparameters), generator)
         self.adam = torch.optim.Adam(
@@ -115,16 +121,20 @@ class ENAS(SamplingOptimizer):
 
     def sample(self) -> Architecture:
         """Return one architecture drawn by the current controller."""
+        import torch
+
         if not self._drawn:
             with torch.no_grad():
                 self._drawn = list(self.controller.sample(self.generator, DRAWN_AT_ONCE).architectures)
         return self._drawn.pop(0)
 
-    def end_epoch(self, shared: "SharedWeights") -> None:
+    def end_epoch(self, shared: SharedWeights) -> None:
         """Train the controller by REINFORCE; each step scores one architecture on a batch of the architecture half.
 
         Raises DivergedError if the controller has diverged.
         """
+        import torch
+
         for _ in range(self.hyperparameters.controller_steps):
             samples = self.controller.sample(self.generator)
             errors = shared.errors(samples.architectures, shared.rows(shared.batch_size, self.generator))
@@ -138,6 +148,8 @@ class ENAS(SamplingOptimizer):
 
     def reinforce(self, samples: Samples, accuracy: float) -> None:
         """One step of the controller towards one sampled architecture, or away from it."""
+        import torch
+
         settings = self.hyperparameters
         scale = settings.controller_reward_scale
         reward, weight = scale * accuracy, scale * settings.controller_entropy_weight
@@ -179,6 +191,8 @@ def reinforce_loss(samples: Samples, rewards: Tensor, baseline: float, entropy_w
 
 def controller_settings(space: OneShotSpace, hyperparameters: ENASHyperparameters) -> ControllerSettings:
     """The controller's form; raises InvalidInputError where a bias is asked for over operations that it is not of."""
+    from nasbench1shot1.optimizers.enas_controller import ControllerSettings
+
     favoured = hyperparameters.controller_operation_bias
     if favoured:
         _check_operations(space)

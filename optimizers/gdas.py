@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from nasbench1shot1.optimizers.gradient import GradientHyperparameters, GradientOptimizer
+from nasbench1shot1.optimizers.gradient import GradientHyperparameters, GradientOptimizer, RelaxationName
 from nasbench1shot1.runs.options import Range
 
 
@@ -11,8 +11,8 @@ from nasbench1shot1.runs.options import Range
 class GDASHyperparameters(GradientHyperparameters):
     """Options of GDAS: sampled operations, soft edges, and a falling temperature."""
 
-    relaxation: str = "gumbel-operations"
-    """How Λ becomes mixing weights: softmax, gumbel, gumbel-operations or single-path."""
+    relaxation: RelaxationName = "gumbel-operations"
+    """Relaxation, which turns Λ into mixing weights."""
     temperature_max: float = 10.0
     """Temperature of the relaxation in the first epoch; it falls linearly."""
     temperature_min: float = 0.1

@@ -1,27 +1,33 @@
 """The methods that move Λ along a gradient: a relaxation, a temperature, and a rule for the update, mixed at will."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
-
-import torch
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from nasbench1shot1.errors import InvalidInputError, unknown_name
 from nasbench1shot1.optimizer import Mixing, SearchStep
 from nasbench1shot1.optimizers.adam import AdamHyperparameters, AdamOptimizer
-from nasbench1shot1.optimizers.relaxation import RELAXATIONS
-from nasbench1shot1.optimizers.updates import UPDATES
 from nasbench1shot1.runs.options import Range
 from nasbench1shot1.space import OneShotSpace
+
+if TYPE_CHECKING:
+    import torch
+
+RelaxationName = Literal["softmax", "gumbel", "gumbel-operations", "single-path"]
+"""The names in `relaxation.RELAXATIONS`."""
+UpdateName = Literal["first-order", "second-order"]
+"""The names in `updates.UPDATES`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GradientHyperparameters(AdamHyperparameters):
     """Options of all gradient methods; each method sets its own defaults."""
 
-    relaxation: str = "softmax"
-    """Relaxation, from Λ to mixing weights: softmax, gumbel, gumbel-operations or single-path."""
+    relaxation: RelaxationName = "softmax"
+    """Relaxation, which turns Λ into mixing weights."""
     temperature_max: float = 1.0
     """Temperature of the relaxation in the first epoch; it falls linearly."""
     temperature_min: float = 1.0
@@ -32,13 +38,13 @@ class GradientHyperparameters(AdamHyperparameters):
     """Number of samples per forward pass; cell i uses sample i modulo this number."""
     evaluation_noise: bool = False
     """Sample for the one-shot error, too, as in the published code, instead of taking the mode."""
-    update: str = "first-order"
+    update: UpdateName = "first-order"
     """Gradient of Λ: first-order (at the current weights) or second-order (through one virtual weight step)."""
 
     def check(self) -> None:
         """Raise InvalidInputError for a value that is out of range."""
         super().check()
-        for name, known in (("relaxation", RELAXATIONS), ("update", UPDATES)):
+        for name, known in (("relaxation", get_args(RelaxationName)), ("update", get_args(UpdateName))):
             if getattr(self, name) not in known:
                 raise unknown_name(name, getattr(self, name), known)
         if not 0 < self.temperature_min <= self.temperature_max < math.inf:
@@ -90,6 +96,8 @@ class GradientOptimizer(AdamOptimizer):
         return self._relaxed(self.generator if self.hyperparameters.evaluation_noise else None)
 
     def _relaxed(self, generator: torch.Generator | None) -> Mixing:
+        from nasbench1shot1.optimizers.relaxation import RELAXATIONS
+
         relax, draws = RELAXATIONS[self.hyperparameters.relaxation], self.hyperparameters.draws
         if draws == 1:
             return relax(self.space, self.parameters, self.temperature, generator)
@@ -98,6 +106,10 @@ class GradientOptimizer(AdamOptimizer):
 
     def architecture_step(self, step: SearchStep) -> None:
         """One step of Adam along the gradient that `update` names."""
+        import torch
+
+        from nasbench1shot1.optimizers.updates import UPDATES
+
         mixing = self.mixing()
         tensors = mixing.tensors()
         leaves = [tensor.detach().requires_grad_() for tensor in tensors]

@@ -1,21 +1,23 @@
 """Methods that train one sampled architecture per step and select the result with the shared weights."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-import torch
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.optimizer import Hyperparameters, Mixing, OneShotOptimizer
 from nasbench1shot1.runs.options import Range
 from nasbench1shot1.space import OneShotSpace
-from nasbench1shot1.supernet import to_tensors
 
 if TYPE_CHECKING:
+    import torch
+
     from nasbench1shot1.weight_sharing.shared_weights import SharedWeights
 
 
@@ -69,8 +71,10 @@ class SamplingOptimizer(OneShotOptimizer):
         """The architecture that was chosen last."""
         return Mixing(path=self.chosen)
 
-    def choose(self, shared: "SharedWeights") -> None:
+    def choose(self, shared: SharedWeights) -> None:
         """Draw candidates and select the best."""
+        from nasbench1shot1.supernet import to_tensors
+
         drawn = list(dict.fromkeys(self.sample() for _ in range(self.hyperparameters.candidates)))
         self.chosen = select(drawn, shared, self.hyperparameters, self.generator)
         self.parameters = to_tensors(self.space.one_hot(self.chosen), self.device)
@@ -89,19 +93,23 @@ class SamplingOptimizer(OneShotOptimizer):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take up what `state_dict` gave."""
+        from nasbench1shot1.supernet import to_tensors
+
         self.chosen = Architecture.parse(state["chosen"])
         self.parameters = to_tensors(self.space.one_hot(self.chosen), self.device)
 
 
 def draw_uniformly(space: OneShotSpace, generator: torch.Generator) -> Architecture:
     """Draw one architecture, uniformly over the space's encodings."""
+    import torch
+
     seed = int(torch.randint(2**62, (), generator=generator))
     return space.sample(np.random.default_rng(seed))
 
 
 def select(
     candidates: Sequence[Architecture],
-    shared: "SharedWeights",
+    shared: SharedWeights,
     settings: SamplingHyperparameters,
     generator: torch.Generator,
 ) -> Architecture:

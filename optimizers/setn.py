@@ -2,24 +2,24 @@
 NAS-Bench-201 (Dong and Yang, ICLR 2020). See docs/setn.md.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
-import torch
-
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.encoded_probability import most_probable
 from nasbench1shot1.optimizer import Mixing, SearchStep
 from nasbench1shot1.optimizers.adam import AdamHyperparameters, AdamOptimizer
-from nasbench1shot1.optimizers.relaxation import softmax
 from nasbench1shot1.optimizers.sampling import SamplingHyperparameters, draw_uniformly, select, selection_scorings
-from nasbench1shot1.runs.divergence import check_finite
 from nasbench1shot1.runs.options import Range
 from nasbench1shot1.space import OneShotSpace
 
 if TYPE_CHECKING:
+    import torch
+
     from nasbench1shot1.weight_sharing.shared_weights import SharedWeights
 
 
@@ -57,14 +57,20 @@ class SETN(AdamOptimizer):
 
     def architecture_step(self, step: SearchStep) -> None:
         """Move Λ by one step of Adam, along the validation loss's gradient under the softmax of Λ."""
+        import torch
+
+        from nasbench1shot1.optimizers.relaxation import softmax
+
         loss = step.loss(softmax(self.space, self.parameters, 1.0, None), step.architecture_batch)
         self.descend(torch.autograd.grad(loss, list(self.parameters.values()), allow_unused=True))
 
-    def choose(self, shared: "SharedWeights") -> None:
+    def choose(self, shared: SharedWeights) -> None:
         """Score the most probable networks with the shared weights, and choose the best.
 
         Raises DivergedError if Λ has diverged.
         """
+        from nasbench1shot1.runs.divergence import check_finite
+
         advice = "while it was learned: search again with a lower --architecture-learning-rate"
         check_finite(self.parameters.values(), "an architecture parameter", advice)
         probable = islice(most_probable(self.space, self.parameters), self.hyperparameters.candidates)

@@ -2,15 +2,15 @@
 
 from dataclasses import dataclass
 
-from nasbench1shot1.optimizers.gradient import GradientHyperparameters, GradientOptimizer
+from nasbench1shot1.optimizers.gradient import GradientHyperparameters, GradientOptimizer, RelaxationName
 
 
 @dataclass(frozen=True, kw_only=True)
 class SNASHyperparameters(GradientHyperparameters):
     """A soft Gumbel-softmax for operations and edges."""
 
-    relaxation: str = "gumbel"
-    """How Λ becomes mixing weights: softmax, gumbel, gumbel-operations or single-path."""
+    relaxation: RelaxationName = "gumbel"
+    """Relaxation, which turns Λ into mixing weights."""
     temperature_max: float = 1.0
     """Temperature of the relaxation in the first epoch; it falls linearly."""
     temperature_min: float = 0.03

@@ -1,15 +1,16 @@
 """The inputs of a supernet's forward pass: images, and mixing weights or architectures."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import torch
-from torch import Tensor
-
 from nasbench1shot1.architecture import Architecture
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from nasbench1shot1.supernet import Supernet
 
 
@@ -43,7 +44,7 @@ class Mixing:
         of_cells = self.weights if isinstance(self.weights, tuple) else (self.weights or {},)
         return [tensor for weights in of_cells for tensor in weights.values()]
 
-    def unstacked(self) -> "Mixing":
+    def unstacked(self) -> Mixing:
         """From weights and operations with a leading axis of samples, one of each for the cells in turns."""
         assert isinstance(self.weights, Mapping)
         parts = zip(*(value.unbind() for value in self.weights.values()), strict=True)
@@ -51,7 +52,7 @@ class Mixing:
         operations: Any = self.operations and tuple(tuple(sample) for sample in self.operations)  # type: ignore[arg-type]
         return Mixing(weights, operations)
 
-    def with_tensors(self, tensors: Iterator[Tensor]) -> "Mixing":
+    def with_tensors(self, tensors: Iterator[Tensor]) -> Mixing:
         """Return a copy with other mixing weights, given in the order of `tensors()`."""
         if isinstance(self.weights, tuple):
             cells = tuple({key: next(tensors) for key in weights} for weights in self.weights)
@@ -68,7 +69,7 @@ class Batch:
 
 
 def class_scores(
-    net: "Supernet", mixing: Mixing, images: Tensor, precision: str = "float32", compiled: bool = False
+    net: Supernet, mixing: Mixing, images: Tensor, precision: str = "float32", compiled: bool = False
 ) -> Tensor:
     """Return the supernet's class scores, (N, classes) float32.
 
@@ -79,6 +80,8 @@ def class_scores(
         precision: "float32", or "bfloat16" for a pass under autocast.
         compiled: whether to use the compiled forward pass of a network that has one.
     """
+    import torch
+
     forward = net if compiled and not mixing.is_sampled else net.forward
     with torch.autocast(images.device.type, dtype=torch.bfloat16, enabled=precision == "bfloat16"):
         logits: Tensor = forward(images, *mixing.arguments())
