@@ -15,7 +15,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1 import cli
 from nasbench1shot1.files import PACKAGE_DATA
 from nasbench1shot1.one_shot_search import config
-from nasbench1shot1.one_shot_search.record import FIELDS
+from nasbench1shot1.one_shot_search.search_record import FIELDS
 from nasbench1shot1.supernets.presets import PRESETS, Preset
 
 PAGES = (

@@ -6,7 +6,7 @@ import numpy as np
 
 from nasbench1shot1.cell_drawing.drawing import draw_cell
 from nasbench1shot1.cell_drawing.graph import is_drawable
-from nasbench1shot1.one_shot_search.record import Parameters, Run
+from nasbench1shot1.one_shot_search.search_record import Parameters, SearchRecord
 from nasbench1shot1.wording import percent
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ PANELS = 5
 """Largest number of epochs in a strip."""
 
 
-def cells_figure(run: Run, panels: int = PANELS) -> "Figure | None":
+def cells_figure(run: SearchRecord, panels: int = PANELS) -> "Figure | None":
     """Return a figure with the preferred cells of some epochs, the first and the last among them, and their regrets.
 
     Args:
@@ -44,12 +44,12 @@ def cells_figure(run: Run, panels: int = PANELS) -> "Figure | None":
     return figure
 
 
-def searched_parameters(run: Run) -> Parameters:
+def searched_parameters(run: SearchRecord) -> Parameters:
     """Return Λ of every epoch; nothing if the search did not change it, as random search with weight sharing."""
     found = run.architecture_parameters
     return found if any(np.ptp(values, axis=0).any() for values in found.values()) else {}
 
 
-def _title(run: Run, epoch: int) -> str:
+def _title(run: SearchRecord, epoch: int) -> str:
     regret = run.lines[epoch]["test_regret"]
     return f"epoch {epoch}" + ("" if regret is None else f"\ntest regret {percent(regret)}")

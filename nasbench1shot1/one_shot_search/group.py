@@ -9,7 +9,8 @@ from nasbench1shot1.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.notebooks.html import record_as_html
 from nasbench1shot1.one_shot_search.folder import FIGURE, SEEDS
-from nasbench1shot1.one_shot_search.record import Run, open_search, regret_in_words
+from nasbench1shot1.one_shot_search.record import Run, open_search
+from nasbench1shot1.one_shot_search.search_record import regret_in_words
 from nasbench1shot1.runs.folder import CONFIG, read_object
 
 if TYPE_CHECKING:

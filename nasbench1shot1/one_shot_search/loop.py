@@ -17,7 +17,8 @@ from nasbench1shot1.one_shot_search.early_stopping import returned_epoch
 from nasbench1shot1.one_shot_search.hessian import dominant_eigenvalue
 from nasbench1shot1.one_shot_search.one_shot_error import one_shot_error
 from nasbench1shot1.one_shot_search.perturbation import Perturbation
-from nasbench1shot1.one_shot_search.record import WEIGHTS, Parameters, SearchWriter
+from nasbench1shot1.one_shot_search.record import WEIGHTS, SearchWriter
+from nasbench1shot1.one_shot_search.search_record import Parameters
 from nasbench1shot1.one_shot_search.shared_weights import shared_weights
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Batch, Mixing
