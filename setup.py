@@ -74,6 +74,7 @@ setup(
         "nasbench1shot1.nasbench201",
         "nasbench1shot1.notebooks",
         "nasbench1shot1.one_shot_search",
+        "nasbench1shot1.recording",
         "nasbench1shot1.proposers",
         "nasbench1shot1.proxy_training",
         "nasbench1shot1.runs",

@@ -13,8 +13,9 @@ from nasbench1shot1.evaluator import score, scores_elsewhere
 from nasbench1shot1.experiments.correlation.outcome import FILES, write_outcome
 from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.files import check_writable, replacing, replacing_folder, save_figure, write_json
-from nasbench1shot1.one_shot_search.record import FIGURE, Run
+from nasbench1shot1.one_shot_search.folder import FIGURE
 from nasbench1shot1.one_shot_search.regret_curve import regret_figure
+from nasbench1shot1.one_shot_search.search_record import SearchRecord
 from nasbench1shot1.one_shot_search.summary import summarise
 from nasbench1shot1.runs.folder import METRICS, SUMMARY, as_json_line
 from nasbench1shot1.runs.record import DIGEST, digest
@@ -27,12 +28,12 @@ MEASURED = ["validation_measured", "test_measured"]
 OF_A_REPORT = {METRICS, SUMMARY, FIGURE, TRAJECTORY, *FILES}
 
 
-def rescore(run: Run, table: Table) -> pandas.DataFrame:
-    """Return the run's metrics with accuracies and regrets from `table`; columns and units are as in `Run.metrics`.
+def rescore(run: SearchRecord, table: Table) -> pandas.DataFrame:
+    """Return the run's metrics with accuracies and regrets from `table`; columns and units are as in `run.metrics`.
 
     Raises OutOfDomainError if the table lacks an architecture of the run.
     """
-    return Run.as_frame(_lines(run, table))
+    return run.as_frame(_lines(run, table))
 
 
 def rescore_study(study: Study, table: Table) -> pandas.DataFrame:
@@ -51,7 +52,7 @@ def rescore_study(study: Study, table: Table) -> pandas.DataFrame:
     )
 
 
-def write_report(run: Run, table: Table, out: Path) -> dict[str, Any]:
+def write_report(run: SearchRecord, table: Table, out: Path) -> dict[str, Any]:
     """Write metrics.jsonl, summary.json and regret.png of a run scored on `table` into a folder; return the summary.
 
     The folder is written whole or not at all, and replaces an earlier report.
@@ -65,7 +66,7 @@ def write_report(run: Run, table: Table, out: Path) -> dict[str, Any]:
         return _write(run, table, folder)
 
 
-def write_group_report(runs: Sequence[Run], table: Table, out: Path) -> list[dict[str, Any]]:
+def write_group_report(runs: Sequence[SearchRecord], table: Table, out: Path) -> list[dict[str, Any]]:
     """Write `write_report` of the runs of several seeds, each into `out/<run>`, and one regret.png of all of them."""
     with _new_report(out) as folder:
         summaries = [_write(run, table, folder / run.folder.name) for run in runs]
@@ -119,11 +120,11 @@ def _is_report(folder: Path) -> bool:
     return all(path.name in OF_A_REPORT or (path.is_dir() and _is_report(path)) for path in folder.iterdir())
 
 
-def _write(run: Run, table: Table, folder: Path) -> dict[str, Any]:
+def _write(run: SearchRecord, table: Table, folder: Path) -> dict[str, Any]:
     lines = _lines(run, table)
     summary = summarise(run.config, lines, table.id)
     _write_lines(lines, summary, folder)
-    figure = regret_figure([run], [Run.as_frame(lines)], table.id, table.fidelity())
+    figure = regret_figure([run], [run.as_frame(lines)], table.id, table.fidelity())
     save_figure(figure, folder / FIGURE)
     return summary
 
@@ -149,7 +150,7 @@ def _study_lines(study: Study, table: Table) -> tuple[list[dict[str, Any]], list
     return lines, flags
 
 
-def _lines(run: Run, table: Table) -> list[dict[str, Any]]:
+def _lines(run: SearchRecord, table: Table) -> list[dict[str, Any]]:
     dataset = run.config.get("dataset")
     return [
         {

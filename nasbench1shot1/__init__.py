@@ -27,6 +27,11 @@ if TYPE_CHECKING:
     from nasbench1shot1.evaluator import score as score
     from nasbench1shot1.experiments.comparison.comparing import compare as compare
     from nasbench1shot1.experiments.correlation.correlating import correlate as correlate
+    from nasbench1shot1.images.augment import Augmentation as Augmentation
+    from nasbench1shot1.images.batches import image_batches as image_batches
+    from nasbench1shot1.images.image_set import ImageSet as ImageSet
+    from nasbench1shot1.images.image_set import load_images as load_images
+    from nasbench1shot1.images.splits import split_images as split_images
     from nasbench1shot1.nasbench101.architecture import CellArchitecture as CellArchitecture
     from nasbench1shot1.nasbench101.cell import Cell as Cell
     from nasbench1shot1.nasbench201.architecture import EdgeArchitecture as EdgeArchitecture
@@ -37,6 +42,7 @@ if TYPE_CHECKING:
     from nasbench1shot1.one_shot_search.searching import search as search
     from nasbench1shot1.one_shot_search.seeds import search_seeds as search_seeds
     from nasbench1shot1.optimizer import OneShotOptimizer as OneShotOptimizer
+    from nasbench1shot1.recording.recorder import Recorder as Recorder
     from nasbench1shot1.registry import search_space as search_space
     from nasbench1shot1.runs.opening import open_run as open_run
     from nasbench1shot1.space import OneShotSpace as OneShotSpace
@@ -51,6 +57,7 @@ if TYPE_CHECKING:
 # No module has the name of something below: importing that module would put itself in the name's place.
 _HOME = {
     "Architecture": "architecture",
+    "Augmentation": "images.augment",
     "BlackBoxOptimizer": "black_box_optimizer",
     "BlackBoxStudy": "black_box_search.record",
     "black_box": "black_box_search.studying",
@@ -58,11 +65,13 @@ _HOME = {
     "CellArchitecture": "nasbench101.architecture",
     "DamagedFileError": "errors",
     "EdgeArchitecture": "nasbench201.architecture",
+    "ImageSet": "images.image_set",
     "InvalidInputError": "errors",
     "Metrics": "tables.table",
     "OneShotOptimizer": "optimizer",
     "OneShotSpace": "space",
     "OutOfDomainError": "errors",
+    "Recorder": "recording.recorder",
     "Run": "one_shot_search.record",
     "SearchGroup": "one_shot_search.group",
     "SearchSpace": "space",
@@ -73,6 +82,8 @@ _HOME = {
     "correlate": "experiments.correlation.correlating",
     "build_network": "networks",
     "draw_cell": "cell_drawing.drawing",
+    "image_batches": "images.batches",
+    "load_images": "images.image_set",
     "load_run": "one_shot_search.group",
     "load_table": "tables.table",
     "open_run": "runs.opening",
@@ -80,6 +91,7 @@ _HOME = {
     "search": "one_shot_search.searching",
     "search_seeds": "one_shot_search.seeds",
     "search_space": "registry",
+    "split_images": "images.splits",
     "table_from_nasbench": "table_import.nasbench_object",
     "train_cell": "cell_training.training",
     "tune": "tuning.tuning",

@@ -32,6 +32,7 @@ PAGES = (
     "docs/compare.md",
     "docs/gdas.md",
     "docs/jobs.md",
+    "docs/own_loop.md",
     "docs/nasbench201_search.md",
     "docs/nasbench201_space.md",
     "docs/nasbench201_statistics.md",

@@ -10,7 +10,7 @@ from nasbench1shot1.experiments.comparison.entry import EPOCHS, OVER, SIMULATED_
 from nasbench1shot1.experiments.comparison.searches import SearchEntry
 from nasbench1shot1.experiments.comparison.studies import BlackBoxEntry, TuningEntry
 from nasbench1shot1.one_shot_search.group import SearchGroup
-from nasbench1shot1.one_shot_search.record import Run
+from nasbench1shot1.one_shot_search.search_record import SearchRecord
 from nasbench1shot1.runs.opening import open_run
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.tuning.record import Study
@@ -46,7 +46,7 @@ def _entry(run: Any) -> Entry:
     record = open_run(run) if isinstance(run, str | Path) else run
     if isinstance(record, SearchGroup):
         return SearchEntry.of_group(record)
-    if type(record) is Run:
+    if isinstance(record, SearchRecord):
         return SearchEntry.of_run(record)
     if type(record) is BlackBoxStudy:
         return BlackBoxEntry.of(record)

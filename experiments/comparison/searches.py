@@ -21,7 +21,7 @@ from nasbench1shot1.experiments.comparison.entry import (
 )
 from nasbench1shot1.experiments.rescoring import rescore
 from nasbench1shot1.one_shot_search.group import SearchGroup
-from nasbench1shot1.one_shot_search.record import Run
+from nasbench1shot1.one_shot_search.search_record import SearchRecord
 from nasbench1shot1.tables.coverage import PRESENT
 from nasbench1shot1.tables.table import Table
 from nasbench1shot1.wording import counted
@@ -40,11 +40,11 @@ class SearchEntry(Entry):
 
     AXES = OVER
 
-    runs: Sequence[Run]
+    runs: Sequence[SearchRecord]
     planned: int
 
     @classmethod
-    def of_run(cls, run: Run) -> Self:
+    def of_run(cls, run: SearchRecord) -> Self:
         """Return the entry of a single search."""
         return cls(run.folder, "search", [run], 1)
 
@@ -84,12 +84,12 @@ class SearchEntry(Entry):
         """See `Entry`."""
         return [self._repetition(run, over, table) for run in self.runs if self._has_result(run, over)]
 
-    def _has_result(self, run: Run, over: Over) -> bool:
+    def _has_result(self, run: SearchRecord, over: Over) -> bool:
         """Return whether a run has results, and at least one at a known time if its table may lack architectures."""
         known = run.config.get("reference") != PRESENT or any(line[COLUMNS[over]] is not None for line in run.lines)
         return bool(run.lines) and known
 
-    def _repetition(self, run: Run, over: Over, table: Table | None) -> Repetition:
+    def _repetition(self, run: SearchRecord, over: Over, table: Table | None) -> Repetition:
         frame = run.metrics if table is None else rescore(run, table)
         regrets = self.check_known("test regrets", frame["test_regret"].to_numpy(np.float64), run.config)
         at = self.check_known("training times", frame[COLUMNS[over]].to_numpy(np.float64), run.config)
@@ -115,10 +115,11 @@ def latest_results(at: Floats) -> NDArray[np.bool_]:
     return np.append(at[:-1] < later[1:], True)
 
 
-def _final_epoch(run: Run, lines: int) -> int:
+def _final_epoch(run: SearchRecord, lines: int) -> int:
     """Return the epoch of a search's result: the last one, unless early stopping returned to an earlier epoch."""
     return int(run.summary.get("final_epoch", lines - 1)) if run.is_finished else lines - 1
 
 
-def _epochs(run: Run) -> str:
-    return f"{max(len(run.lines) - 1, 0)} of {counted(run.config['epochs'], 'epoch')}"
+def _epochs(run: SearchRecord) -> str:
+    done = max(len(run.lines) - 1, 0)
+    return counted(done, "epoch") if run.planned_epochs is None else f"{done} of {counted(run.planned_epochs, 'epoch')}"

@@ -9,7 +9,7 @@ from torch import Tensor
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.images.data_sets import CIFAR10, CIFAR100, IMAGENET16_120, OTHER, data_set
 from nasbench1shot1.images.image_set import ImageSet
-from nasbench1shot1.images.splits import VALIDATION_START, is_whole, split
+from nasbench1shot1.images.splits import VALIDATION_START, is_whole, split_images
 
 TRAIN_EVALUATION_IMAGES = 10_000
 """The first so many training images measure the training accuracy (the first of the published training files)."""
@@ -106,7 +106,7 @@ def edge_parts(images: ImageSet, dataset: str) -> Parts:
         everything = torch.from_numpy(_canonical_order(images))
         parts = _parts(images, everything, None, tests, "NAS-Bench-201's training on all images", is_official=True)
     else:
-        halves = split(images, "nasbench201", np.random.default_rng(0))  # a split of the whole set draws nothing
+        halves = split_images(images, "nasbench201", np.random.default_rng(0))  # a split of the whole set draws nothing
         train, validation = torch.from_numpy(halves.weights), torch.from_numpy(halves.architecture)
         if images.dataset != CIFAR10.name:
             tests = Part(tests.images, tests.rows[~torch.isin(tests.rows + len(images), validation)])

@@ -32,21 +32,21 @@ class Report:
         """Write the report and print its summary."""
         from nasbench1shot1.experiments.rescoring import write_group_report, write_report
         from nasbench1shot1.named_data import table_of_run
+        from nasbench1shot1.one_shot_search.folder import FIGURE
         from nasbench1shot1.one_shot_search.group import SearchGroup
-        from nasbench1shot1.one_shot_search.record import FIGURE, SEEDS, Run, open_search
+        from nasbench1shot1.one_shot_search.search_record import SearchRecord
         from nasbench1shot1.registry import allow
-        from nasbench1shot1.runs.description import read_description
         from nasbench1shot1.runs.folder import CONFIG
+        from nasbench1shot1.runs.opening import open_run
 
         allow(self.allow_module)
-        if (self.folder / CONFIG).is_file() and read_description(self.folder)[0] != Run.KIND:
+        record = open_run(self.folder)
+        if not isinstance(record, SearchRecord | SearchGroup):
             self._report_other()
             return
-        several = (self.folder / SEEDS).is_file()
-        seeds = SearchGroup.open(self.folder).seeds if several else ()
-        folders = [self.folder / f"seed-{seed}" for seed in seeds] or [self.folder]
-        runs = [open_search(folder) for folder in folders]
-        table = table_of_run(runs[0].config, folders[0] / CONFIG, self.table, self.reference)
+        several = isinstance(record, SearchGroup)
+        runs = [record.run(seed) for seed in record.seeds] if isinstance(record, SearchGroup) else [record]
+        table = table_of_run(runs[0].config, runs[0].folder / CONFIG, self.table, self.reference)
         _ = [run.summary for run in runs]  # a run that is not finished says so here
         out = self.out or self.folder / f"report-{table.id}"
         summaries = write_group_report(runs, table, out) if several else [write_report(runs[0], table, out)]

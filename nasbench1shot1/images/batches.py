@@ -6,12 +6,17 @@ state to keep.
 
 import hashlib
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.images.augment import Augmentation
+
+if TYPE_CHECKING:
+    from nasbench1shot1.images.image_set import ImageSet
 
 
 def epoch_generator(seed: int, stream: str, epoch: int) -> torch.Generator:
@@ -43,6 +48,34 @@ def endless_batches(
     """Like `batches`, started again in a new order whenever it is exhausted."""
     first = batches(rows, batch_size, generator, drop_last)
     return _endless(first, torch.as_tensor(rows), batch_size, generator, drop_last)
+
+
+def image_batches(
+    images: "ImageSet",
+    rows: np.ndarray | Tensor,
+    batch_size: int,
+    generator: torch.Generator,
+    augmentation: Augmentation | None = None,
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """One epoch of images with labels, on the image set's device.
+
+    Args:
+        images: the image set.
+        rows: rows of the images, int64 (N,), such as a half from `split_images`. All of them are taken in a new order;
+            the last batch may be shorter.
+        batch_size: number of images in a batch.
+        generator: draws the order and the augmentation; on the CPU.
+        augmentation: what is done to each image. Default: images are only normalised, as for evaluation.
+
+    Yields:
+        Images float32 (B, 3, side, side) in channels_last, and labels int64 (B,).
+
+    Raises InvalidInputError if there are no rows, or the batch size is less than 1.
+    """
+    normalise = Augmentation.of(images).normalise
+    for chosen in batches(rows, batch_size, generator):
+        pixels, labels = images.batch(chosen)
+        yield (normalise(pixels) if augmentation is None else augmentation(pixels, generator)), labels
 
 
 def _epoch(rows: Tensor, batch_size: int, generator: torch.Generator, drop_last: bool) -> Iterator[Tensor]:

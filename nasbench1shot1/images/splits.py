@@ -47,7 +47,9 @@ class Split:
     NAS-Bench-101, under "20k/20k" too."""
 
 
-def split(image_set: "ImageSet", scheme: str, rng: np.random.Generator, images_per_half: int | None = None) -> Split:
+def split_images(
+    image_set: "ImageSet", scheme: str, rng: np.random.Generator, images_per_half: int | None = None
+) -> Split:
     """Split an image set into two halves.
 
     All of CIFAR-10, "20k/20k": canonical 0–19,999 for the weights, 20,000–39,999 for the architecture;

@@ -9,21 +9,24 @@ from nasbench1shot1.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.notebooks.html import record_as_html
 from nasbench1shot1.one_shot_search.folder import FIGURE, SEEDS
-from nasbench1shot1.one_shot_search.record import Run, open_search
-from nasbench1shot1.one_shot_search.search_record import regret_in_words
+from nasbench1shot1.one_shot_search.record import Run
+from nasbench1shot1.one_shot_search.search_record import SearchRecord, regret_in_words
 from nasbench1shot1.runs.folder import CONFIG, read_object
+from nasbench1shot1.runs.opening import open_run
 
 if TYPE_CHECKING:
     import pandas
 
 
-def load_run(folder: str | Path) -> "Run | SearchGroup":
-    """Open the folder of a search, or of a group of searches (`search --seeds`), for reading.
+def load_run(folder: str | Path) -> "SearchRecord | SearchGroup":
+    """Open the folder of a search for reading: an `nb.Run`, a group of seeds (`search --seeds`), or a recorded search.
 
-    Raises InvalidInputError if it has neither, DamagedFileError if its description is damaged.
+    Raises InvalidInputError if it has none of these, DamagedFileError if its description is damaged.
     """
-    path = as_path(folder, "folder")
-    return SearchGroup.open(path) if (path / SEEDS).is_file() else open_search(path)
+    record = open_run(folder)
+    if isinstance(record, SearchRecord | SearchGroup):
+        return record
+    raise InvalidInputError(f"'{record.folder}' is a {record.KIND}, not a search: open it with nb.open_run")
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +89,10 @@ class SearchGroup:
     def _begun(self) -> list[Run]:
         folders = [self.folder / f"seed-{seed}" for seed in self.seeds]
         return [Run.open(folder) for folder in folders if (folder / CONFIG).is_file()]
+
+    def run(self, seed: int) -> Run:
+        """Return the search with a seed; raises InvalidInputError if it has not begun."""
+        return Run.open(self.folder / f"seed-{seed}")
 
     @property
     def is_finished(self) -> bool:

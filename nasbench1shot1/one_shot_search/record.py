@@ -78,6 +78,17 @@ class SearchWriter(RunWriter[SearchRecord]):
         self._shapes = {key: tuple(value.shape) for key, value in state.method.parameters.items()}
         super().restore(state)
 
+    def keep(self, recorded: int, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        """Keep the first epochs of a record without a checkpoint; raises as `read`.
+
+        Args:
+            recorded: number of epochs to keep, epoch 0 included.
+            shapes: shapes of Λ, by key.
+        """
+        self._shapes = dict(shapes)
+        self.read(recorded)
+        self.rewrite()
+
     def read(self, recorded: int) -> None:
         """Read the first lines and their Λ back; raises DamagedFileError where something is missing or damaged."""
         super().read(recorded)

@@ -13,7 +13,7 @@ import pandas
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.one_shot_search.operation_counts import draw_operation_counts, operation_counts
 from nasbench1shot1.one_shot_search.options import non_default_options
-from nasbench1shot1.one_shot_search.record import Run
+from nasbench1shot1.one_shot_search.search_record import SearchRecord
 from nasbench1shot1.runs.options import flag
 from nasbench1shot1.wording import counted
 
@@ -91,7 +91,7 @@ def _others(by_epoch: pandas.DataFrame) -> list[str]:
 
 
 def regret_figure(
-    runs: Sequence[Run], frames: Sequence[pandas.DataFrame], table_id: str, fidelity: str = ""
+    runs: Sequence[SearchRecord], frames: Sequence[pandas.DataFrame], table_id: str, fidelity: str = ""
 ) -> "Figure":
     """The figure of one run or of several seeds of one configuration, with its scale and its table in words.
 
@@ -148,6 +148,8 @@ def provenance(measured: "pandas.Series[float]") -> str:
 def scale_text(configs: Sequence[Mapping[str, Any]]) -> str:
     """How large searches were, from their runs' configurations, and what departs in all of them, for captions."""
     config, *others = configs
+    if "scale" not in config:
+        return _notes_text(configs)
     shrunk = f" at {side} × {side} pixels" if (side := config.get("image_side")) else ""
     size = (
         f"{config['scale']} scale: {counted(config['channels'], 'channel')} × {counted(config['cells'], 'cell')}, "
@@ -161,6 +163,15 @@ def scale_text(configs: Sequence[Mapping[str, Any]]) -> str:
     ]
     options = ", ".join(f"{flag(name)}\N{NO-BREAK SPACE}{value}" for name, value in common)
     return "\n".join([size, *textwrap.wrap(options, LINE, break_on_hyphens=False)])
+
+
+def _notes_text(configs: Sequence[Mapping[str, Any]]) -> str:
+    """Return what recorded loops said of themselves, if all of them said it."""
+    notes, *others = [config.get("notes", {}) for config in configs]
+    agreed = {name: value for name, value in notes.items() if all(other.get(name) == value for other in others)}
+    common = [f"{name}\N{NO-BREAK SPACE}{value}" for name, value in agreed.items()]
+    said = ", ".join(["own loop, recorded by nb.Recorder", *common])
+    return "\n".join(textwrap.wrap(said, LINE, break_on_hyphens=False))
 
 
 def table_text(frames: Sequence[pandas.DataFrame], table_id: str, fidelity: str = "") -> str:

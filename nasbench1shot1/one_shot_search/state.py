@@ -15,7 +15,7 @@ from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.images.augment import Augmentation
 from nasbench1shot1.images.batches import epoch_generator
 from nasbench1shot1.images.image_set import ImageSet, load_images
-from nasbench1shot1.images.splits import Split, scheme_for, split
+from nasbench1shot1.images.splits import Split, scheme_for, split_images
 from nasbench1shot1.layers import other_buffers, unchanged_statistics
 from nasbench1shot1.one_shot_search.config import SearchConfig
 from nasbench1shot1.one_shot_search.memory import check_fits
@@ -193,7 +193,7 @@ def load_halves(config: SearchConfig) -> tuple[ImageSet, Split]:
     images = images.shrunk(config.image_side or images.side)
     own = registry.one_shot(registry.search_space(config.space)).split
     scheme = scheme_for(images, own or PRESETS[config.preset].split)
-    return images, split(images, scheme, rng, config.images_per_half)
+    return images, split_images(images, scheme, rng, config.images_per_half)
 
 
 def _check_relaxation(config: SearchConfig, method: OneShotOptimizer) -> None:

@@ -18,7 +18,7 @@ def summarise(config: Mapping[str, Any], lines: Sequence[Mapping[str, Any]], tab
     if config.get("early_stopping"):
         final = lines[returned_epoch([line["hessian_eigenvalue"] for line in lines]) or -1]
     return {
-        **{name: config[name] for name in FROM_CONFIG},
+        **{name: config[name] for name in FROM_CONFIG if name in config},  # recorded loops have only some
         "table_id": table_id,
         "searched_epochs": lines[-1]["epoch"],
         "final_epoch": final["epoch"],

@@ -13,7 +13,7 @@ from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.images.augment import Augmentation
 from nasbench1shot1.images.batches import epoch_generator
 from nasbench1shot1.images.image_set import ImageSet, load_images
-from nasbench1shot1.images.splits import Split, scheme_for, split
+from nasbench1shot1.images.splits import Split, scheme_for, split_images
 from nasbench1shot1.proxy_training.config import ProxyConfig
 from nasbench1shot1.runs.checkpoints import taking_up
 from nasbench1shot1.space import OneShotSpace
@@ -89,7 +89,7 @@ def begin(config: ProxyConfig) -> ProxyState:
     space = registry.one_shot(registry.search_space(config.space))
     images = load_images(config.images)
     scheme = scheme_for(images, PRESETS[config.preset].split)
-    halves = split(images, scheme, np.random.default_rng(config.seed), config.images_per_half)
+    halves = split_images(images, scheme, np.random.default_rng(config.seed), config.images_per_half)
     if config.batch_size > len(halves.weights):
         raise InvalidInputError(
             f"--batch-size {config.batch_size} is more than the {len(halves.weights):,} training images: lower it, or "

@@ -125,6 +125,6 @@ def _stoppable(folder: Path, kind: type[RunRecord]) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as stop:
-        if (folder / CONFIG).exists():
+        if kind.COMMAND and (folder / CONFIG).exists():
             raise RunStoppedError(folder, kind.COMMAND) from stop
         raise

@@ -13,6 +13,7 @@ KINDS = {
     "black-box study": "nasbench1shot1.black_box_search.record:BlackBoxStudy",
     "part of a black-box study": "nasbench1shot1.black_box_search.record:StudyPart",
     "search": "nasbench1shot1.one_shot_search.record:Run",
+    "recorded search": "nasbench1shot1.recording.record:RecordedSearch",
     "cell training": "nasbench1shot1.cell_training.record:CellTraining",
     "NAS-Bench-201 training": "nasbench1shot1.cell_training.record:EdgeTraining",
     "proxy training": "nasbench1shot1.proxy_training.record:ProxyTrainings",
@@ -31,9 +32,10 @@ def open_run(folder: str | Path) -> Any:
         folder: folder of a search, a group of seeds, a training, proxy trainings, a ranking or a study.
 
     Returns:
-        The run's record: `nb.Run` for a search, `nb.SearchGroup` for a group of seeds, `cell_training.Training` for a
-        training, `proxy_training.ProxyTrainings` for proxy trainings, `experiments.correlation.Ranking` for a ranking,
-        `tuning.record.Study` for a tuning study, `nb.BlackBoxStudy` for a black-box study.
+        The run's record: `nb.Run` for a search, `recording.record.RecordedSearch` for what `nb.Recorder` recorded,
+        `nb.SearchGroup` for a group of seeds, `cell_training.Training` for a training, `proxy_training.ProxyTrainings`
+        for proxy trainings, `experiments.correlation.Ranking` for a ranking, `tuning.record.Study` for a tuning study,
+        `nb.BlackBoxStudy` for a black-box study.
 
     Raises:
         InvalidInputError: the folder is not a run folder, or this version does not support the kind of run.

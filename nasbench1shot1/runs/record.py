@@ -40,7 +40,7 @@ class RunRecord:
         folder: the folder of the run.
         config: the fields of config.json, flat: all resolved options, and facts about the data.
         KIND: value of `kind` in config.json.
-        COMMAND: the command that starts and resumes this kind of run.
+        COMMAND: the command that starts and resumes this kind of run; empty if no command does.
         FIELDS: the fields of a line of metrics.jsonl, in order, with their types.
         LATER: names of fields and facts that earlier versions did not write; lines without all of these are valid.
         OPTIONS: the dataclass of the options that all runs of the kind share.

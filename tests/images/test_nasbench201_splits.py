@@ -13,7 +13,7 @@ from nasbench1shot1.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.images.data_sets import CIFAR10, CIFAR100, DATA_SETS, IMAGENET16_120, DataSet
 from nasbench1shot1.images.image_set import ImageSet, load_images
 from nasbench1shot1.images.nasbench201_halves import official_halves
-from nasbench1shot1.images.splits import scheme_for, split
+from nasbench1shot1.images.splits import scheme_for, split_images
 
 OFFICIAL = official_halves("cifar10").is_architecture
 
@@ -77,7 +77,7 @@ def test_damaged_halves(content: bytes | np.ndarray | None, tmp_path: Path) -> N
 def test_all_of_cifar10_is_divided_officially_in_any_order() -> None:
     order = rng(5).permutation(50_000)
     for images, index in ((whole(CIFAR10), np.arange(50_000)), (made_set(CIFAR10, order), order)):
-        halves = split(images, "nasbench201", rng())
+        halves = split_images(images, "nasbench201", rng())
         assert np.array_equal(np.sort(index[halves.weights]), np.flatnonzero(~OFFICIAL))
         assert np.array_equal(np.sort(index[halves.architecture]), np.flatnonzero(OFFICIAL))
         assert (np.diff(halves.weights) > 0).all() and (np.diff(halves.architecture) > 0).all()
@@ -87,7 +87,7 @@ def test_all_of_cifar10_is_divided_officially_in_any_order() -> None:
 @pytest.mark.parametrize("size", [1, 7, 500, 20_000])
 def test_some_of_all_of_cifar10_stay_in_their_official_halves(size: int) -> None:
     images = whole(CIFAR10)
-    halves = split(images, "nasbench201", rng(), size)
+    halves = split_images(images, "nasbench201", rng(), size)
     assert len(halves.weights) == len(halves.architecture) == size
     assert not OFFICIAL[halves.weights].any() and OFFICIAL[halves.architecture].all()
     assert np.ptp(counts(images, halves.weights)) <= 1 >= np.ptp(counts(images, halves.architecture))
@@ -106,9 +106,9 @@ def test_a_part_of_cifar10_keeps_known_images_in_their_halves(data: st.DataObjec
     most = 10 * int(np.minimum(np.minimum(first, second) + free, (first + second + free) // 2).min())
     if most == 0 or (wanted or 0) > most:
         with pytest.raises(InvalidInputError, match=f"at most {most:,}"):
-            split(images, "nasbench201", rng(seed), wanted)
+            split_images(images, "nasbench201", rng(seed), wanted)
         return
-    halves = split(images, "nasbench201", rng(seed), wanted)
+    halves = split_images(images, "nasbench201", rng(seed), wanted)
     assert len(halves.weights) == len(halves.architecture) == (wanted or most)
     assert len(np.union1d(halves.weights, halves.architecture)) == 2 * len(halves.weights)
     assert not OFFICIAL[index[halves.weights]][index[halves.weights] >= 0].any()
@@ -116,59 +116,59 @@ def test_a_part_of_cifar10_keeps_known_images_in_their_halves(data: st.DataObjec
     assert np.array_equal(counts(images, halves.weights), counts(images, halves.architecture))
     assert np.ptp(counts(images, halves.weights)) <= 1
     assert halves.unknown_images == (index[np.r_[halves.weights, halves.architecture]] < 0).sum()
-    again = split(images, "nasbench201", rng(seed), wanted)
+    again = split_images(images, "nasbench201", rng(seed), wanted)
     assert np.array_equal(halves.weights, again.weights)
 
 
 def test_the_sample_is_halved_officially_and_by_class() -> None:
     sample = load_images("cifar10-sample")
-    halves = split(sample, "nasbench201", rng(1))
+    halves = split_images(sample, "nasbench201", rng(1))
     index = sample.index.numpy()
     assert not OFFICIAL[index[halves.weights]].any() and OFFICIAL[index[halves.architecture]].all()
     assert len(halves.weights) == len(halves.architecture) > 1_600
     assert np.array_equal(counts(sample, halves.weights), counts(sample, halves.architecture))
-    assert not np.array_equal(halves.weights, split(sample, "nasbench201", rng(2)).weights)
+    assert not np.array_equal(halves.weights, split_images(sample, "nasbench201", rng(2)).weights)
 
 
 @pytest.mark.parametrize("of", [CIFAR100, IMAGENET16_120], ids=lambda of: of.name)
 def test_the_others_take_the_architecture_half_from_the_test_images(of: DataSet) -> None:
     images, official = whole(of), official_halves(of.name).is_architecture
-    halves = split(images, "nasbench201", rng())
+    halves = split_images(images, "nasbench201", rng())
     assert np.array_equal(halves.weights, np.arange(of.training_images))
     assert np.array_equal(halves.architecture - of.training_images, np.flatnonzero(official))
     assert len(halves.architecture) == of.test_images // 2
     assert (halves.nasbench101_validation_images, halves.unknown_images) == (0, 0)
     _, labels = images.batch(torch.from_numpy(halves.architecture))
     assert labels.tolist() == (of.classes - 1 - np.flatnonzero(official) % of.classes).tolist()
-    some = split(images, "nasbench201", rng(), 2 * of.classes + 5)
+    some = split_images(images, "nasbench201", rng(), 2 * of.classes + 5)
     assert len(some.weights) == len(some.architecture) == 2 * of.classes + 5
     assert some.weights.max() < of.training_images
     assert official[some.architecture - of.training_images].all()
     for half in (some.weights, some.architecture):
         assert np.ptp(counts(images, half)) == 1
     with pytest.raises(InvalidInputError, match="at most"):
-        split(images, "nasbench201", rng(), of.test_images // 2 + 1)
+        split_images(images, "nasbench201", rng(), of.test_images // 2 + 1)
 
 
 def test_a_part_of_the_test_images_is_halved_by_class() -> None:
     images = made_set(CIFAR100, np.full(300, -1), tests=400)
-    halves = split(images, "nasbench201", rng())
+    halves = split_images(images, "nasbench201", rng())
     assert np.array_equal(halves.weights, np.arange(300))
     assert counts(images, halves.architecture).tolist() == [2] * 100
     assert halves.architecture.min() >= 300
-    assert not np.array_equal(halves.architecture, split(images, "nasbench201", rng(1)).architecture)
+    assert not np.array_equal(halves.architecture, split_images(images, "nasbench201", rng(1)).architecture)
 
 
 def test_without_test_images_the_others_are_refused() -> None:
     with pytest.raises(InvalidInputError, match=r"'made' has none: import the whole of CIFAR-100"):
-        split(made_set(CIFAR100, np.arange(200)), "nasbench201", rng())
+        split_images(made_set(CIFAR100, np.arange(200)), "nasbench201", rng())
 
 
 @pytest.mark.parametrize("scheme", ["20k/20k", "25k/25k"])
 def test_schemes_of_cifar10_are_refused_for_the_others(scheme: str) -> None:
     images = made_set(IMAGENET16_120, np.arange(240), tests=240)
     with pytest.raises(InvalidInputError, match=f"'{scheme}' applies to CIFAR-10, not to ImageNet16-120: use 'nas"):
-        split(images, scheme, rng())
+        split_images(images, scheme, rng())
     assert scheme_for(images, scheme) == "nasbench201"
     assert scheme_for(made_set(CIFAR10, np.arange(20)), scheme) == scheme
 
@@ -176,7 +176,7 @@ def test_schemes_of_cifar10_are_refused_for_the_others(scheme: str) -> None:
 @pytest.mark.parametrize("scheme", ["20k/20k", "25k/25k", "nasbench201"])
 def test_an_own_data_set_is_halved_by_class_under_every_scheme(scheme: str) -> None:
     own = replace(made_set(CIFAR10, np.full(60, -1)), dataset="other")
-    halves = split(own, scheme, rng())
+    halves = split_images(own, scheme, rng())
     assert counts(own, halves.weights).tolist() == counts(own, halves.architecture).tolist() == [3] * 10
     assert not set(halves.weights) & set(halves.architecture)
     assert (halves.nasbench101_validation_images, halves.unknown_images) == (0, 0)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.images.image_set import ImageSet, load_images
-from nasbench1shot1.images.splits import split
+from nasbench1shot1.images.splits import split_images
 
 
 def image_set(labels: np.ndarray, index: np.ndarray) -> ImageSet:
@@ -33,11 +33,11 @@ def counts(images: ImageSet, rows: np.ndarray) -> list[int]:
 
 
 def test_whole_set(whole: ImageSet) -> None:
-    halves = split(whole, "20k/20k", rng())
+    halves = split_images(whole, "20k/20k", rng())
     assert np.array_equal(halves.weights, np.arange(20_000))
     assert np.array_equal(halves.architecture, np.arange(20_000, 40_000))
     assert halves.nasbench101_validation_images == 0
-    original = split(whole, "25k/25k", rng())
+    original = split_images(whole, "25k/25k", rng())
     assert np.array_equal(original.weights, np.arange(25_000))
     assert np.array_equal(original.architecture, np.arange(25_000, 50_000))
     assert original.nasbench101_validation_images == 10_000
@@ -48,7 +48,7 @@ def test_whole_set(whole: ImageSet) -> None:
 def test_whole_set_in_another_order_gives_the_same_images(whole: ImageSet) -> None:
     order = rng(5).permutation(50_000)
     shuffled = image_set(whole.labels.numpy()[order], order)
-    halves = split(shuffled, "20k/20k", rng())
+    halves = split_images(shuffled, "20k/20k", rng())
     assert np.array_equal(np.sort(order[halves.weights]), np.arange(20_000))
     assert np.array_equal(np.sort(order[halves.architecture]), np.arange(20_000, 40_000))
 
@@ -56,7 +56,7 @@ def test_whole_set_in_another_order_gives_the_same_images(whole: ImageSet) -> No
 @settings(max_examples=25)
 @given(size=st.integers(10, 4_000), seed=st.integers(0, 2**32), scheme=st.sampled_from(["20k/20k", "25k/25k"]))
 def test_part_of_the_whole_set_stays_in_the_ranges(whole: ImageSet, size: int, seed: int, scheme: str) -> None:
-    halves = split(whole, scheme, rng(seed), images_per_half=size)
+    halves = split_images(whole, scheme, rng(seed), images_per_half=size)
     middle, end = (20_000, 40_000) if scheme == "20k/20k" else (25_000, 50_000)
     assert len(np.unique(halves.weights)) == len(np.unique(halves.architecture)) == size
     assert halves.weights.max() < middle <= halves.architecture.min()
@@ -77,7 +77,7 @@ def test_corrected_never_touches_the_last_ten_thousand(data: st.DataObject, seed
     images = image_set(draw.integers(0, 10, size), index)
     wanted = data.draw(st.none() | st.integers(1, 200))
     try:
-        halves = split(images, "20k/20k", rng(seed), wanted)
+        halves = split_images(images, "20k/20k", rng(seed), wanted)
     except InvalidInputError:
         usable = np.bincount(images.labels.numpy()[index < 40_000], minlength=10).min() // 2 * 10
         assert usable == 0 or (wanted or 0) > usable
@@ -94,10 +94,10 @@ def test_corrected_never_touches_the_last_ten_thousand(data: st.DataObject, seed
 
 def test_sample_is_halved_by_class_and_fixed_by_the_seed() -> None:
     sample = load_images("cifar10-sample")
-    halves = split(sample, "20k/20k", rng(1))
+    halves = split_images(sample, "20k/20k", rng(1))
     assert counts(sample, halves.weights) == counts(sample, halves.architecture) == [175] * 10
     assert not set(halves.weights) & set(halves.architecture)
-    again, other = split(sample, "20k/20k", rng(1)), split(sample, "20k/20k", rng(2))
+    again, other = split_images(sample, "20k/20k", rng(1)), split_images(sample, "20k/20k", rng(2))
     assert np.array_equal(halves.weights, again.weights)
     assert np.array_equal(halves.architecture, again.architecture)
     assert not np.array_equal(halves.weights, other.weights)
@@ -105,36 +105,36 @@ def test_sample_is_halved_by_class_and_fixed_by_the_seed() -> None:
 
 def test_original_may_use_every_image_of_a_part() -> None:
     images = image_set(np.tile(np.arange(10), 4), np.arange(49_960, 50_000))
-    assert split(images, "25k/25k", rng()).nasbench101_validation_images == 40
+    assert split_images(images, "25k/25k", rng()).nasbench101_validation_images == 40
     with pytest.raises(InvalidInputError, match="at most 0"):
-        split(images, "20k/20k", rng())
+        split_images(images, "20k/20k", rng())
 
 
 def test_images_of_unknown_index_are_counted_as_such() -> None:
     images = image_set(np.tile(np.arange(10), 4), np.where(np.arange(40) < 20, -1, np.arange(40)))
-    halves = split(images, "20k/20k", rng())
+    halves = split_images(images, "20k/20k", rng())
     assert (halves.nasbench101_validation_images, halves.unknown_images) == (0, 20)
 
 
 @pytest.mark.parametrize("classes", [4, 100])
 def test_halves_are_balanced_over_the_sets_own_classes(classes: int) -> None:
     images = image_set(np.tile(np.arange(classes), 6), np.arange(6 * classes))
-    halves = split(replace(images, classes=classes), "20k/20k", rng())
+    halves = split_images(replace(images, classes=classes), "20k/20k", rng())
     for half in (halves.weights, halves.architecture):
         assert np.bincount(images.labels.numpy()[half], minlength=classes).tolist() == [3] * classes
 
 
 def test_a_data_set_without_ranges_is_refused(whole: ImageSet) -> None:
     with pytest.raises(InvalidInputError, match="unknown data set 'mnist'"):
-        split(replace(whole, dataset="mnist"), "20k/20k", rng())
+        split_images(replace(whole, dataset="mnist"), "20k/20k", rng())
 
 
 @pytest.mark.parametrize("size", [0, -1, 1_751])
 def test_impossible_sizes_are_refused(size: int) -> None:
     with pytest.raises(InvalidInputError, match=r"half|halves"):
-        split(load_images("cifar10-sample"), "20k/20k", rng(), size)
+        split_images(load_images("cifar10-sample"), "20k/20k", rng(), size)
 
 
 def test_unknown_scheme_suggests_a_known_one(whole: ImageSet) -> None:
     with pytest.raises(InvalidInputError, match="did you mean '20k/20k'"):
-        split(whole, "20k", rng())
+        split_images(whole, "20k", rng())

@@ -1,0 +1,49 @@
+"""The numbers that a loop gives its recorder with an epoch."""
+
+import math
+from collections.abc import Mapping
+from typing import SupportsFloat
+
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.recording.record import FIELDS
+
+FRACTIONS = ("train_error", "one_shot_validation_error")
+PROVIDED = ("train_loss", *FRACTIONS, "hessian_eigenvalue")
+"""Fields of a line that the loop may provide; the recorder fills in all others."""
+
+
+def own_numbers(
+    numbers: Mapping[str, SupportsFloat | None],
+) -> tuple[dict[str, float | None], dict[str, float | None]]:
+    """Return the values of `PROVIDED`, None where not given, and the numbers of the loop's own.
+
+    Args:
+        numbers: numbers by name; tensors and NumPy scalars are converted.
+
+    Raises InvalidInputError if a number is infinite or NaN, a fraction is not between 0 and 1, or a name is taken.
+    """
+    values = {name: _finite(name, value) for name, value in numbers.items()}
+    own = {name: value for name, value in values.items() if name not in PROVIDED}
+    if taken := own.keys() & FIELDS.keys():
+        raise InvalidInputError(f"{min(taken)} is a field that the recorder fills in: choose another name")
+    return {name: values.get(name) for name in PROVIDED}, own
+
+
+def finite_number(name: str, value: SupportsFloat) -> float:
+    """Return a value as a float; raises InvalidInputError if it is not a finite number."""
+    try:
+        number = float(getattr(value, "detach", lambda: value)())  # PyTorch warns of tensors with a gradient
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"{name} must be a number, not {value!r}") from error
+    if not math.isfinite(number):
+        raise InvalidInputError(f"{name} is {number}: the loop has diverged, and nothing is recorded of this epoch")
+    return number
+
+
+def _finite(name: str, value: SupportsFloat | None) -> float | None:
+    if value is None:
+        return None
+    number = finite_number(name, value)
+    if name in FRACTIONS and not 0 <= number <= 1:
+        raise InvalidInputError(f"{name} must be a fraction between 0 and 1, not {number:g}")
+    return number

@@ -1,0 +1,48 @@
+"""The record of a search loop of one's own, which `nb.Recorder` writes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from nasbench1shot1.errors import UserError
+from nasbench1shot1.one_shot_search import search_record
+from nasbench1shot1.one_shot_search.search_record import SearchRecord
+from nasbench1shot1.recording.options import FACTS, RecorderOptions
+
+if TYPE_CHECKING:
+    import pandas
+
+FIELDS: dict[str, Any] = {
+    **search_record.FIELDS,
+    "one_shot_validation_error": float | None,
+    "numbers": dict,
+}
+"""Fields of a line of metrics.jsonl: those of a search, and the loop's own numbers by name."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RecordedSearch(SearchRecord):
+    """A search of somebody's own loop as it lies in its folder; nothing of it is changed by reading.
+
+    Attributes:
+        folder: where it lies.
+        config: the options that `nb.Recorder` was given, the data, and `notes`, the loop's own settings.
+    """
+
+    KIND, COMMAND, FIELDS, OPTIONS, FACTS = "recorded search", "", FIELDS, RecorderOptions, FACTS
+
+    @classmethod
+    def as_frame(cls, lines: Sequence[Mapping[str, Any]]) -> "pandas.DataFrame":
+        """Return lines as a frame, with a column for each of the loop's own numbers; NaN where a line has none."""
+        import pandas
+
+        frame = super().as_frame(lines).drop(columns="numbers")
+        own = pandas.DataFrame([line["numbers"] for line in lines], index=frame.index, dtype="float64")
+        return pandas.concat([frame, own], axis=1)
+
+    def unfinished(self) -> UserError:
+        """Return the error for reading results of a search that is not finished."""
+        return UserError(
+            f"'{self.folder}' is not finished: go on with nb.Recorder.resume('{self.folder}'), and call finish() after "
+            "the last epoch"
+        )

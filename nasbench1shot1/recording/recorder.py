@@ -1,0 +1,258 @@
+"""`nb.Recorder`: the run folder of a search loop that is not this package's."""
+
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.evaluator import score, scores_elsewhere
+from nasbench1shot1.files import save_figure
+from nasbench1shot1.ground.paths import as_path
+from nasbench1shot1.named_data import by_name, table_of_run
+from nasbench1shot1.one_shot_search.folder import CELLS, FIGURE, PARAMETERS
+from nasbench1shot1.one_shot_search.record import SearchWriter
+from nasbench1shot1.recording.numbers import finite_number, own_numbers
+from nasbench1shot1.recording.options import RecorderOptions
+from nasbench1shot1.recording.record import RecordedSearch
+from nasbench1shot1.registry import one_shot, search_space
+from nasbench1shot1.runs.description import COMMON, description
+from nasbench1shot1.runs.environment import environment
+from nasbench1shot1.runs.folder import CONFIG, SUMMARY
+from nasbench1shot1.runs.lifecycle import existing_run, new_run
+from nasbench1shot1.runs.options import check_ranges, filled
+from nasbench1shot1.runs.record import has_type
+from nasbench1shot1.space import OneShotSpace, SearchSpace
+from nasbench1shot1.tables.names import as_recorded
+from nasbench1shot1.tables.space_table import table_for
+from nasbench1shot1.tables.table import Table
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Parameters = Mapping[str, "NDArray[Any] | Tensor"]
+
+
+class Recorder:
+    """Records a search loop of one's own, epoch by epoch, into a folder that other commands take as a run.
+
+    `nb.load_run`, `nb.open_run`, `nb1shot1 report` and `nb1shot1 compare` open the folder; docs/own_loop.md has a whole
+    loop. A recorder is a context manager: leaving it without an error ends the run, as `finish` does. After an error,
+    the recorded epochs stay, and `Recorder.resume` goes on.
+
+    Args:
+        folder: must not exist, or be empty.
+        space: an `nb.OneShotSpace`, or the name of one.
+        table: an `nb.Table` that has a folder, or the name or folder of a table. Default: the table of the space.
+        optimizer: name of the method, for labels and captions.
+        seed: random seed of the loop.
+        reference: "present" to measure regret from the best networks that the table has, if it lacks some.
+        dataset: data set whose errors are recorded. Default: the table's first.
+        notes: the loop's own settings, such as {"learning_rate": 0.025}: strings, numbers and booleans by name.
+            config.json records them, and captions show them.
+
+    Attributes:
+        folder: the run's folder.
+        space: the search space.
+        table: the table that gives errors and regrets.
+        epoch: the last recorded epoch; −1 before the first.
+
+    Raises:
+        InvalidInputError: the folder is in use, or an argument is unknown or impossible.
+        OutOfDomainError: the table lacks networks of the space, and `reference` is not given.
+        UserError: the folder cannot be written.
+    """
+
+    folder: Path
+    space: OneShotSpace
+    table: Table
+
+    def __init__(
+        self,
+        folder: str | Path,
+        space: str | SearchSpace,
+        table: "str | Path | Table | None" = None,
+        *,
+        optimizer: str = "own-loop",
+        seed: int = 0,
+        reference: str | None = None,
+        dataset: str | None = None,
+        notes: Mapping[str, str | float | bool] | None = None,
+    ) -> None:
+        named = by_name({"space": space, "table": table})
+        options = filled(RecorderOptions, {**named, "optimizer": optimizer, "seed": seed, "reference": reference}, {})
+        check_ranges(options)
+        self.space = one_shot(search_space(options.space))
+        self.table = table_for(self.space, options.table or self.space.table, options.reference)
+        self._dataset = self.table.objective(dataset).dataset
+        self.folder = as_path(folder, "folder")
+        facts = {"space_id": self.space.id, "table_id": self.table.id, "dataset": self._dataset}
+        sections = {COMMON: {**vars(options), "table": as_recorded(options.table or self.space.table)}}
+        config = description(RecordedSearch.KIND, sections, {**facts, "notes": checked_notes(notes or {})})
+        with ExitStack() as stack:
+            self._writer = stack.enter_context(new_run(self.folder, SearchWriter, RecordedSearch))
+            self._writer.describe(config, environment(_device()))
+            self._stack = stack.pop_all()
+        self._begin(-1, 0.0)
+
+    @classmethod
+    def resume(cls, folder: str | Path, after_epoch: int | None = None) -> Self:
+        """Return a recorder that continues the record in a folder.
+
+        Args:
+            folder: the folder of a recorded search.
+            after_epoch: the last epoch to keep: that of the loop's own checkpoint. Later epochs are removed. Default:
+                the last recorded epoch.
+
+        Raises:
+            InvalidInputError: the folder is not a recorded search, another process writes to it, or it has no such
+                epoch.
+            DamagedFileError: a file of the record is damaged.
+        """
+        recorder, run = cls.__new__(cls), RecordedSearch.open(folder)
+        recorder.folder, recorder._dataset = run.folder, run.config["dataset"]
+        recorder.table = table_of_run(run.config, run.folder / CONFIG, run.config["table"])
+        recorder.space = one_shot(search_space(run.config["space"]))
+        with ExitStack() as stack:
+            recorder._writer = stack.enter_context(existing_run(run.folder, SearchWriter, RecordedSearch))
+            lines = kept_lines(RecordedSearch.open(run.folder), after_epoch)
+            recorder._writer.keep(len(lines), recorder.space.mixing_shapes())
+            recorder._stack = stack.pop_all()
+        recorder._begin(len(lines) - 1, lines[-1]["search_seconds"] if lines else 0.0)
+        return recorder
+
+    def record(
+        self, chosen: "Architecture | Parameters", *, seconds: float | None = None, **numbers: float | None
+    ) -> dict[str, Any]:
+        """Record an epoch; the first is epoch 0, before training.
+
+        Args:
+            chosen: the architecture that the method prefers now, or its architecture parameters Λ: arrays or tensors
+                with the keys and shapes of `space.mixing_shapes()`, which are discretised.
+            seconds: what the epoch took. Default: the time since the last call, or since the recorder was made.
+            numbers: `train_loss`, `train_error`, `one_shot_validation_error` and `hessian_eigenvalue`
+                (docs/run_folder.md; errors are fractions), and any numbers of the loop's own under other names.
+
+        Returns:
+            The recorded fields: the numbers, the architecture, and its errors and regrets from the table as fractions.
+
+        Raises:
+            InvalidInputError: the architecture is of another space, Λ has other keys or shapes, or a number is infinite
+                or NaN; nothing is recorded.
+            UserError: the disk is full, or the recorder is closed.
+        """
+        now = time.perf_counter()
+        self._check_open()
+        arch, parameters = self._architecture(chosen)
+        provided, own = own_numbers(numbers)
+        elapsed = now - self._since if seconds is None else finite_number("seconds", seconds)
+        found = {
+            **provided,
+            "epoch": self.epoch + 1,
+            "architecture": str(arch),
+            **score(arch, self.table, self._dataset).fields(self._seconds + elapsed),
+            "other_datasets": scores_elsewhere(arch, self.table, self._dataset),
+            "numbers": own,
+        }
+        line = {name: found[name] for name in RecordedSearch.FIELDS}
+        (self.folder / SUMMARY).unlink(missing_ok=True)  # of the shorter run that was resumed
+        self._writer.append(line, parameters)
+        self._begin(self.epoch + 1, self._seconds + elapsed)
+        return line
+
+    def finish(self) -> RecordedSearch:
+        """End the run: write summary.json, regret.png and cells.png, close the recorder, and return the record.
+
+        Raises UserError if no epoch is recorded, or a file cannot be written.
+        """
+        from nasbench1shot1.one_shot_search.cells_over_epochs import cells_figure
+        from nasbench1shot1.one_shot_search.regret_curve import regret_figure
+        from nasbench1shot1.one_shot_search.summary import summarise
+
+        self._check_open()
+        if self.epoch < 0:
+            raise InvalidInputError(f"'{self.folder}' has no epoch: call record() before finish()")
+        run = RecordedSearch.open(self.folder)
+        lines = RecordedSearch.read_lines(self.folder)
+        self._writer.finish(summarise(run.config, lines, self.table.id))
+        save_figure(regret_figure([run], [run.metrics], self.table.id, self.table.fidelity()), self.folder / FIGURE)
+        if (cells := cells_figure(run)) is not None:
+            save_figure(cells, self.folder / CELLS)
+        self.close()
+        return run
+
+    def close(self) -> None:
+        """Let go of the folder without ending the run."""
+        self._is_open = False
+        self._stack.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if kind is None and self._is_open:
+            self.finish()
+        elif self._is_open:
+            self._is_open = False
+            self._stack.__exit__(kind, error, traceback)
+
+    def __repr__(self) -> str:
+        return f"Recorder('{self.folder}': {self.space.name}, epoch {self.epoch}, {self.table.id})"
+
+    def _begin(self, epoch: int, seconds: float) -> None:
+        """Wait for the epoch after `epoch`, after `seconds` of search."""
+        self.epoch, self._seconds, self._since, self._is_open = epoch, seconds, time.perf_counter(), True
+
+    def _check_open(self) -> None:
+        if not self._is_open:
+            raise InvalidInputError(
+                f"the record of '{self.folder}' is closed: go on with nb.Recorder.resume('{self.folder}')"
+            )
+
+    def _architecture(self, chosen: "Architecture | Parameters") -> tuple[Architecture, dict[str, NDArray[np.float32]]]:
+        """Return an architecture of the space, and Λ as float32 arrays; ones mark an architecture without Λ."""
+        if isinstance(chosen, Architecture):
+            if chosen.space != self.space.name:
+                raise InvalidInputError(f"'{chosen}' is an architecture of {chosen.space}, not of {self.space.name}")
+            return chosen, self.space.one_hot(chosen)
+        if not isinstance(chosen, Mapping):
+            raise InvalidInputError(
+                f"record() takes an architecture or a mapping of architecture parameters, not a {type(chosen).__name__}"
+            )
+        parameters = {key: value.astype(np.float32) for key, value in self.space.checked_mixing(chosen).items()}
+        return self.space.discretise(parameters), parameters
+
+
+def kept_lines(run: RecordedSearch, after_epoch: int | None) -> list[dict[str, Any]]:
+    """Return the lines of a recorded search up to an epoch; raises InvalidInputError if it does not have the epoch.
+
+    The last epoch of a killed process does not count if its Λ is missing.
+    """
+    lines = run.lines
+    epochs = min(map(len, run.architecture_parameters.values())) if lines and (run.folder / PARAMETERS).exists() else 0
+    kept = lines[: epochs if after_epoch is None else after_epoch + 1]
+    if after_epoch is not None and not 0 <= after_epoch < min(epochs, len(lines)):
+        raise InvalidInputError(f"'{run.folder}' has no epoch {after_epoch}: it ends at epoch {len(lines) - 1}")
+    return kept
+
+
+def checked_notes(notes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return notes for config.json; raises InvalidInputError if a value is not a string, a number or a boolean."""
+    for name, value in notes.items():
+        if not isinstance(name, str) or not has_type(value, str | bool | float):
+            raise InvalidInputError(f"the note {name!r} must be a string, a finite number or a boolean, not {value!r}")
+    return dict(notes)
+
+
+def _device() -> str:
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"

@@ -1,0 +1,179 @@
+"""The record of a loop of one's own: what is written, read, compared, resumed and refused."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import compared_runs as make
+import numpy as np
+import pytest
+import torch
+from command_line import command
+
+import nasbench1shot1 as nb
+from nasbench1shot1.one_shot_search.search_record import SearchRecord
+
+S1 = nb.search_space("s1")
+
+
+def parameters(seed: int) -> dict[str, torch.Tensor]:
+    rng = np.random.default_rng(seed)
+    return {key: torch.tensor(rng.normal(size=shape), requires_grad=True) for key, shape in S1.mixing_shapes().items()}
+
+
+def recorded(folder: Path, epochs: int = 3, **options: object) -> SearchRecord:
+    with nb.Recorder(folder, "s1", optimizer="mine", **options) as recorder:
+        for epoch in range(epochs):
+            recorder.record(parameters(epoch), seconds=10.0, train_loss=2.0 - epoch, entropy=torch.tensor(epoch / 2, requires_grad=True))
+    run = nb.load_run(folder)
+    assert isinstance(run, SearchRecord)
+    return run
+
+
+def test_a_record_holds_what_the_loop_gave_and_what_the_table_says(tmp_path):
+    run, table = recorded(tmp_path / "own", notes={"learning_rate": 0.1}), nb.load_table()
+    archs = [S1.discretise(parameters(epoch)) for epoch in range(3)]
+    assert run.architectures == archs
+    assert run.metrics["epoch"].tolist() == [0, 1, 2]
+    assert run.metrics["search_seconds"].tolist() == [10.0, 20.0, 30.0]
+    assert run.metrics["train_loss"].tolist() == [2.0, 1.0, 0.0]
+    assert run.metrics["entropy"].tolist() == [0.0, 0.5, 1.0]
+    assert run.metrics["one_shot_validation_error"].isna().all()
+    assert run.metrics["test_regret"].tolist() == table.regret(archs, "s1").tolist()
+    assert run.metrics["validation_regret"].tolist() == table.regret(archs, "s1", "validation").tolist()
+    assert run.summary["test_regret"] == run.lines[-1]["test_regret"] and run.summary["final_epoch"] == 2
+    for key, values in run.architecture_parameters.items():
+        assert np.array_equal(values[1], parameters(1)[key].detach().numpy().astype(np.float32))
+    assert {path.name for path in run.folder.iterdir()} >= {"regret.png", "cells.png", "summary.json"}
+    assert run.config["notes"] == {"learning_rate": 0.1} and run.config["space_id"] == S1.id
+    assert "mine on s1, seed 0, epoch 2" in repr(run)
+
+
+def test_a_record_of_architectures_marks_them_with_ones(tmp_path):
+    arch = S1.sample(np.random.default_rng(0))
+    with nb.Recorder(tmp_path / "own", S1) as recorder:
+        line = recorder.record(arch)
+    run = nb.load_run(tmp_path / "own")
+    assert line == run.lines[0] and run.architectures == [arch]
+    for key, values in S1.one_hot(arch).items():
+        assert np.array_equal(run.architecture_parameters[key][0], values)
+
+
+def test_report_and_compare_take_a_record(tmp_path):
+    own = recorded(tmp_path / "own")
+    make.search(tmp_path / "darts", (2, 1, 0))
+    said = command("compare", str(own.folder), str(tmp_path / "darts"), "--out", str(tmp_path / "both"))
+    assert said.returncode == 0, said.stderr
+    assert "mine" in said.stdout and "darts" in said.stdout
+    report = command("report", str(own.folder), "--out", str(tmp_path / "report"))
+    assert report.returncode == 0, report.stderr
+    scored = [json.loads(line) for line in (tmp_path / "report" / "metrics.jsonl").read_text().splitlines()]
+    assert scored == own.lines
+    ranking = command("correlate", str(own.folder))
+    assert ranking.returncode == 2 and "is a recorded search, not a search" in ranking.stderr
+
+
+def test_a_table_with_several_data_sets_gives_all_of_them(tmp_path):
+    space = nb.search_space("nb201")
+    with nb.Recorder(tmp_path / "own", "nb201", dataset="cifar100") as recorder:
+        line = recorder.record(space.sample(np.random.default_rng(0)))
+    assert set(line["other_datasets"]) == {"cifar10", "ImageNet16-120"}
+    assert nb.load_run(tmp_path / "own").config["dataset"] == "cifar100"
+
+
+def test_after_an_error_the_record_goes_on_where_it_ended(tmp_path):
+    def interrupted():
+        with nb.Recorder(tmp_path / "own", "s1") as recorder:
+            recorder.record(parameters(0), seconds=1)
+            recorder.record(parameters(1), seconds=1)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as stop:
+        interrupted()
+    assert type(stop.value) is KeyboardInterrupt  # no command can resume somebody else's loop
+    with pytest.raises(nb.UserError, match=r"is not finished: go on with nb\.Recorder\.resume"):
+        _ = nb.load_run(tmp_path / "own").summary
+    with nb.Recorder.resume(tmp_path / "own", after_epoch=0) as recorder:
+        assert recorder.epoch == 0
+        recorder.record(parameters(2), seconds=1)
+    run = nb.load_run(tmp_path / "own")
+    assert run.architectures == [S1.discretise(parameters(seed)) for seed in (0, 2)]
+    assert run.metrics["search_seconds"].tolist() == [1.0, 2.0]
+    with nb.Recorder.resume(run.folder) as recorder:  # a finished record can become longer
+        recorder.record(parameters(3))
+    assert len(nb.load_run(run.folder).lines) == 3
+
+
+KILLED = """
+import os, signal, sys
+import numpy as np
+import nasbench1shot1 as nb
+from nasbench1shot1.one_shot_search.record import SearchWriter
+space = nb.search_space("s1")
+rng = np.random.default_rng(0)
+recorder = nb.Recorder(sys.argv[1], space)
+recorder.record(space.sample(rng))
+recorder.record(space.sample(rng))
+SearchWriter._write_history = lambda self: os.kill(os.getpid(), signal.SIGKILL)
+recorder.record(space.sample(rng))
+"""
+
+
+def test_a_process_killed_between_line_and_parameters_loses_that_epoch_only(tmp_path):
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "own")], env=os.environ, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    with nb.Recorder.resume(tmp_path / "own") as recorder:
+        assert recorder.epoch == 1
+        recorder.record(parameters(0))
+    assert len(nb.load_run(tmp_path / "own").lines) == 3
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda r: r.record("s1:0"), "takes an architecture or a mapping"),
+        (lambda r: r.record({"operations": np.zeros(3)}), "s1"),
+        (lambda r: r.record(nb.search_space("s2").sample(np.random.default_rng(0))), "not of s1"),
+        (lambda r: r.record(parameters(0), train_loss=float("nan")), "the loop has diverged"),
+        (lambda r: r.record(parameters(0), train_error=40), "must be a fraction between 0 and 1, not 40"),
+        (lambda r: r.record(parameters(0), test_regret=0.1), "test_regret is a field that the recorder fills in"),
+        (lambda r: r.record(parameters(0), entropy="high"), "entropy must be a number, not 'high'"),
+        (lambda r: r.finish(), "has no epoch: call record"),
+    ],
+)
+def test_bad_input_is_refused_and_nothing_is_recorded(tmp_path, call, message):
+    recorder = nb.Recorder(tmp_path / "own", "s1")
+    with pytest.raises(nb.InvalidInputError, match=message):
+        call(recorder)
+    recorder.record(parameters(0))
+    assert len(recorder.finish().lines) == 1
+    with pytest.raises(nb.InvalidInputError, match="is closed"):
+        recorder.record(parameters(0))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"space": "nb101"}, "nb101"),
+        ({"seed": -1}, "seed"),
+        ({"reference": "some"}, "unknown reference 'some'"),
+        ({"dataset": "cifar100", "space": "nb201", "notes": {"a": [1]}}, "the note 'a' must be"),
+        ({"table": "nowhere"}, "nowhere"),
+    ],
+)
+def test_a_recorder_refuses_bad_options_and_leaves_no_folder(tmp_path, options, message):
+    with pytest.raises(nb.UserError, match=message):
+        nb.Recorder(tmp_path / "own", **{"space": "s1", **options})
+    assert not (tmp_path / "own").exists()
+
+
+def test_a_folder_is_not_overwritten_and_an_unknown_epoch_not_resumed(tmp_path):
+    own = recorded(tmp_path / "own").folder
+    with pytest.raises(nb.InvalidInputError, match="already exists"):
+        nb.Recorder(own, "s1")
+    with pytest.raises(nb.InvalidInputError, match="has no epoch 7: it ends at epoch 2"):
+        nb.Recorder.resume(own, after_epoch=7)
+    assert nb.load_run(own).is_finished
