@@ -44,7 +44,7 @@ def compare(groups, clock, unit):
     for tuner, studies in groups.items():
         found = pandas.DataFrame([incumbents(study, clock, end) for study in studies])
         searches = [int((np.cumsum(clock(study.observations)) <= end).sum()) for study in studies]
-        regrets = "; ".join(f"{name} {spread(found[name])}" for name in ("valid_regret", "test_regret"))
+        regrets = "; ".join(f"{name} {spread(found[name])}" for name in ("validation_regret", "test_regret"))
         each = ", ".join(f"{100 * value:.2f}" for value in found["test_regret"])
         print(
             f"  {TUNERS[tuner]}: {regrets} % (test, each: {each}); searches {searches}; budgets {list(found['budget'])}"
@@ -65,8 +65,8 @@ def sampling(space, table, seconds):
         trained = order[np.cumsum(times[order]) <= seconds]
         best = trained[np.argmax(valid[trained])]
         found.append((valid.max() - valid[best], test.max() - test[best], len(trained)))
-    valid_regrets, test_regrets, counts = np.array(found).T
-    print(f"  sampling: valid_regret {spread(valid_regrets)}; test_regret {spread(test_regrets)} %", end="; ")
+    validation_regrets, test_regrets, counts = np.array(found).T
+    print(f"  sampling: validation_regret {spread(validation_regrets)}; test_regret {spread(test_regrets)} %", end="; ")
     print(f"{counts.mean():.0f} architectures; mean of the space {100 * (test.max() - test.mean()):.2f} %")
 
 
@@ -79,7 +79,7 @@ def describe(groups):
         )
         for (budget, model), own in frame.groupby(["budget", "model_based"]):
             kind = "model-based" if model else "random or default"
-            print(f"  {budget} epochs, {kind}: n {len(own)}, validation regret {spread(own['valid_regret'])} %")
+            print(f"  {budget} epochs, {kind}: n {len(own)}, validation regret {spread(own['validation_regret'])} %")
         wide = frame.pivot_table(index=["study", "configuration_id"], columns="budget", values="loss")
         for low, high in zip(wide.columns, wide.columns[1:], strict=False):
             both = wide[[low, high]].dropna()
@@ -98,7 +98,7 @@ def describe_each(studies):
         frame, config = study.observations, study.config
         best = frame.loc[frame["loss"].idxmin()]
         how = f"search {best['number'] + 1}, {best['budget']} epochs, model-based: {best['model_based']}"
-        share = (frame["valid_regret"] < GOOD).mean()
+        share = (frame["validation_regret"] < GOOD).mean()
         print(f"{TUNERS[config['tuner']]}, seed {config['seed']}: {how}; validation regret below {GOOD}: {share:.2f}")
 
 

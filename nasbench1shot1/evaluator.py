@@ -9,7 +9,7 @@ from nasbench1shot1.errors import OutOfDomainError
 from nasbench1shot1.tables.description import Objective
 from nasbench1shot1.tables.table import Table
 
-ELSEWHERE = ("table_valid_error", "table_test_error", "valid_regret", "test_regret")
+ELSEWHERE = ("table_validation_error", "table_test_error", "validation_regret", "test_regret")
 """Fields that are recorded for the data sets that a search does not train on."""
 
 
@@ -23,11 +23,11 @@ class Score:
     """
 
     cell_hash: str
-    table_valid_error: float | None
+    table_validation_error: float | None
     table_test_error: float | None
-    valid_regret: float | None
+    validation_regret: float | None
     test_regret: float | None
-    valid_measured: bool
+    validation_measured: bool
     test_measured: bool
     training_seconds: float | None
 
@@ -75,11 +75,11 @@ def _scored(arch: Architecture, table: Table, objective: Objective) -> Score:
     tested = validated if is_same else table.query(arch, dataset=objective.test)
     return Score(
         cell_hash=validated.hash,
-        table_valid_error=_none_if_nan(1 - validated.validation_accuracy),
+        table_validation_error=_none_if_nan(1 - validated.validation_accuracy),
         table_test_error=_none_if_nan(1 - tested.test_accuracy),
-        valid_regret=_regret(table, arch, "validation", objective.validation),
+        validation_regret=_regret(table, arch, "validation", objective.validation),
         test_regret=_regret(table, arch, "test", objective.test),
-        valid_measured=bool(validated.is_measured("validation_accuracy")),
+        validation_measured=bool(validated.is_measured("validation_accuracy")),
         test_measured=bool(tested.is_measured("test_accuracy")),
         training_seconds=_none_if_nan(validated.training_time),
     )

@@ -20,7 +20,7 @@ def repetitions(study: BlackBoxStudy, table: Table) -> list[pandas.DataFrame]:
         table: the table of the study.
 
     Returns:
-        One data frame per search with the columns seconds, test_regret and valid_regret (fractions). Each incumbent has
+        One data frame per search with the columns seconds, test_regret and validation_regret (fractions). Each incumbent has
         a row, and a last row repeats the final incumbent at the end of the search.
 
     Raises:
@@ -41,5 +41,5 @@ def _rows(line: dict[str, Any], table: Table, dataset: str, scored: dict[str, Sc
     for entry in [*entries, end]:
         if (text := entry["architecture"]) not in scored:
             scored[text] = score(Architecture.parse(text), table, dataset)
-        regrets = {"test_regret": scored[text].test_regret, "valid_regret": scored[text].valid_regret}
+        regrets = {"test_regret": scored[text].test_regret, "validation_regret": scored[text].validation_regret}
         yield {"seconds": entry["simulated_seconds"], **regrets}

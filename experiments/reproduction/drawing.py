@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00")  # told apart by the colour-blind, too
-REGRET, ERROR = "test_regret", "one_shot_valid_error"
+REGRET, ERROR = "test_regret", "one_shot_validation_error"
 
 
 @dataclass(frozen=True, eq=False)

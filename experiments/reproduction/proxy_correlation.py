@@ -88,7 +88,7 @@ def studied(trainings: Sequence[ProxyTrainings], table: Table) -> ProxyResult:
     measured = {split: [getattr(s, f"{field}_measured") for s in scores] for split, field in SPLITS.items()}
     return ProxyResult(
         trainings,
-        np.concatenate([each.valid_errors for each in trainings]),
+        np.concatenate([each.validation_errors for each in trainings]),
         {split: np.array(values, np.float64) for split, values in true.items()},
         {split: np.array(values, bool) for split, values in measured.items()},
         np.unique([s.cell_hash for s in scores], return_inverse=True)[1].astype(np.int64),

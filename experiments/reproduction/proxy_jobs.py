@@ -70,7 +70,7 @@ class ProxyJob(FigureJob):
     def outcome(self) -> str:
         """Return in words the mean validation error and the total seconds of all trainings."""
         summary = self.record().summary
-        return f"mean validation error {percent(summary['mean_valid_error'], 1)}, {summary['seconds']:.0f} s"
+        return f"mean validation error {percent(summary['mean_validation_error'], 1)}, {summary['seconds']:.0f} s"
 
 
 def keys(cells: int, channels: int) -> tuple[str, str]:

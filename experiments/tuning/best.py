@@ -8,7 +8,7 @@ from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
 
 DEFAULT_ID = "0-0-0"
 """Id of the first configuration of a study: the optimizer's default."""
-SHOWN = ("configuration_id", "budget", "loss", "valid_regret", "test_regret", "architecture")
+SHOWN = ("configuration_id", "budget", "loss", "validation_regret", "test_regret", "architecture")
 
 
 def best_configurations(

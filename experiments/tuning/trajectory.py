@@ -17,7 +17,7 @@ from nasbench1shot1.tuning.record import simulated_cost
 
 Floats = NDArray[np.float64]
 
-REGRETS = ("test_regret", "valid_regret")
+REGRETS = ("test_regret", "validation_regret")
 COLUMNS = ("seconds", "number", "configuration_id", "budget", "loss", *REGRETS)
 
 

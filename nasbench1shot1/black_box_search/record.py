@@ -18,7 +18,7 @@ FIELDS: dict[str, Any] = {
     "validation_error": float,
     "test_error": float | None,
     "test_regret": float | None,
-    "valid_regret": float | None,
+    "validation_regret": float | None,
     "test_measured": bool,
     "evaluations": int,
     "simulated_seconds": float,
@@ -35,7 +35,15 @@ INCUMBENT: dict[str, Any] = {
     "test_regret": float | None,
 }
 """Fields of each entry of `incumbents`, in order, with their types."""
-FINAL = ("repeat", "architecture", "validation_error", "test_error", "test_regret", "valid_regret", "test_measured")
+FINAL = (
+    "repeat",
+    "architecture",
+    "validation_error",
+    "test_error",
+    "test_regret",
+    "validation_regret",
+    "test_measured",
+)
 FINAL_COUNTS = ("evaluations", "simulated_seconds")
 FIGURE = "regret.png"
 PART_FACTS: dict[str, type] = {**FACTS, "first": int, "count": int}
@@ -78,7 +86,7 @@ class BlackBoxStudy(RunRecord):
         """Return a data frame with one row per search: the final incumbent and the length of the search.
 
         Columns: repeat, architecture, validation_error (of the training that made it the incumbent), test_error,
-        test_regret and valid_regret (after full training, mean over repeats), test_measured, evaluations,
+        test_regret and validation_regret (after full training, mean over repeats), test_measured, evaluations,
         simulated_seconds. Each other data set NAME of the table adds `test_error/NAME` and `test_regret/NAME`.
         """
         frame = self.metrics[[*FINAL, *FINAL_COUNTS]].copy()

@@ -64,7 +64,7 @@ class Repeats:
             "validation_error": best.validation_error,
             "test_error": scored.table_test_error,
             "test_regret": scored.test_regret,
-            "valid_regret": scored.valid_regret,
+            "validation_regret": scored.validation_regret,
             "test_measured": scored.test_measured,
             "evaluations": found.evaluations,
             "simulated_seconds": found.seconds,

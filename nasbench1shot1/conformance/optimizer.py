@@ -53,7 +53,7 @@ class OptimizerConformance(OptimizerStepsConformance):
         space = registry.one_shot(registry.search_space(unbroken.config["space"]))
         assert [line["epoch"] for line in unbroken.lines] == [0, 1, 2]
         assert [line["train_loss"] is None for line in unbroken.lines] == [True, False, False]
-        assert all(0 <= line["one_shot_valid_error"] <= 1 and line["test_regret"] >= 0 for line in unbroken.lines)
+        assert all(0 <= line["one_shot_validation_error"] <= 1 and line["test_regret"] >= 0 for line in unbroken.lines)
         assert all(space[space.index(arch)] == arch for arch in unbroken.architectures)
         shapes = {key: history.shape for key, history in unbroken.architecture_parameters.items()}
         assert shapes == {key: (3, *shape) for key, shape in space.mixing_shapes().items()}

@@ -178,7 +178,7 @@ def epoch_line(state: SearchState, table: Table, training: Training, outcome: Ou
         "epoch": state.epoch,
         "train_loss": training.loss,
         "train_error": training.error,
-        "one_shot_valid_error": outcome.one_shot_error,
+        "one_shot_validation_error": outcome.one_shot_error,
         "architecture": str(outcome.architecture),
         **score(outcome.architecture, table, state.images.dataset).fields(state.search_seconds),
         "hessian_eigenvalue": state.eigenvalues[-1],

@@ -69,9 +69,9 @@ class SearchProgress:
             ROW.format(
                 epoch=line["epoch"],
                 loss="–" if loss is None else f"{loss:.3f}",
-                error=percent(line["one_shot_valid_error"], 1),
+                error=percent(line["one_shot_validation_error"], 1),
                 test=self._regret,
-                valid=percent(line["valid_regret"]),
+                valid=percent(line["validation_regret"]),
                 seconds=f"{line['search_seconds']:.0f}",
             )
         )

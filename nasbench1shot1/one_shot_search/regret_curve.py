@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LINE = 100  # characters that fit a title's width
-CURVES = ("test_regret", "valid_regret", "one_shot_valid_error")
+CURVES = ("test_regret", "validation_regret", "one_shot_validation_error")
 _STYLE = {
     "test_regret": ("test regret", "#1b6ca8", "-", 3.2),  # wide: validation regret often runs along it
-    "valid_regret": ("validation regret", "#e07b39", "-", 1.3),
-    "one_shot_valid_error": ("one-shot validation error", "#6b6b6b", "--", 1.5),
+    "validation_regret": ("validation regret", "#e07b39", "-", 1.3),
+    "one_shot_validation_error": ("one-shot validation error", "#6b6b6b", "--", 1.5),
 }
 ELSEWHERE = "_test_regret"
 """Suffix of the columns with test regrets on other data sets (`Run.as_frame`)."""
@@ -71,7 +71,7 @@ def draw_anytime_regret(frame: pandas.DataFrame, axes: "Axes", runs: int = 1) ->
     from matplotlib.ticker import MaxNLocator
 
     right = axes.twinx()
-    drawn = [_draw(frame, curve, right if curve == "one_shot_valid_error" else axes, runs) for curve in CURVES]
+    drawn = [_draw(frame, curve, right if curve == "one_shot_validation_error" else axes, runs) for curve in CURVES]
     for name, colour in zip(_others(frame), _ELSEWHERE_COLOURS, strict=False):
         label = f"test regret on {name.removesuffix(f'{ELSEWHERE}_mean')}"
         drawn += axes.plot(frame.index, 100 * frame[name], color=colour, linewidth=1.3, label=label)
@@ -80,7 +80,7 @@ def draw_anytime_regret(frame: pandas.DataFrame, axes: "Axes", runs: int = 1) ->
     axes.set_ylim(bottom=0)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.grid(alpha=0.25)
-    right.set_ylabel("one-shot validation error [%]", color=_STYLE["one_shot_valid_error"][1])
+    right.set_ylabel("one-shot validation error [%]", color=_STYLE["one_shot_validation_error"][1])
     axes.legend(handles=drawn, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, frameon=False, fontsize=8)
     return axes
 
@@ -126,12 +126,12 @@ def regret_figure(
 def _draw(frame: pandas.DataFrame, curve: str, axes: "Axes", runs: int) -> Any:
     name, colour, line, width = _STYLE[curve]
     mean, spread = 100 * frame[f"{curve}_mean"], 100 * frame[f"{curve}_std"]
-    if runs > 1 and curve == "valid_regret":  # a second area over the test regret's would be unreadable
+    if runs > 1 and curve == "validation_regret":  # a second area over the test regret's would be unreadable
         for bound in (mean - spread, mean + spread):
             axes.plot(frame.index, bound, ":", color=colour, linewidth=1)
     elif runs > 1:
         axes.fill_between(frame.index, mean - spread, mean + spread, color=colour, alpha=0.18, linewidth=0)
-    label = name if curve == "one_shot_valid_error" else f"{name} ({provenance(frame[f'{curve}_measured'])})"
+    label = name if curve == "one_shot_validation_error" else f"{name} ({provenance(frame[f'{curve}_measured'])})"
     return axes.plot(frame.index, mean, line, color=colour, label=label, linewidth=width)[0]
 
 
@@ -175,5 +175,5 @@ def table_text(frames: Sequence[pandas.DataFrame], table_id: str, fidelity: str 
 
 def _in_table(frame: pandas.DataFrame) -> pandas.DataFrame:
     """Return the epochs whose architecture the table has: it knows one of its errors."""
-    errors = frame.columns.intersection(["table_valid_error", "table_test_error"])
+    errors = frame.columns.intersection(["table_validation_error", "table_test_error"])
     return frame[frame[errors].notna().any(axis=1)] if len(errors) else frame

@@ -7,7 +7,7 @@ from itertools import islice
 import torch
 
 from nasbench1shot1.proxy_training.config import ProxyConfig
-from nasbench1shot1.proxy_training.loop import training_steps, valid_error, weight_optimizer
+from nasbench1shot1.proxy_training.loop import training_steps, validation_error, weight_optimizer
 from nasbench1shot1.proxy_training.state import ProxyState, begin
 from nasbench1shot1.runs.compute import cpu_threads
 
@@ -36,7 +36,7 @@ def _seconds(state: ProxyState, number: int) -> float:
     per_step = (times[-1] - times[0]) / max(len(times) - 1, 1)
     some = replace(state, split=replace(state.split, architecture=state.split.architecture[:TIMED_IMAGES]))
     started = _now(state)
-    valid_error(some, number, net)
+    validation_error(some, number, net)
     per_image = (_now(state) - started) / len(some.split.architecture)
     return state.config.epochs * (steps * per_step + len(state.split.architecture) * per_image)
 

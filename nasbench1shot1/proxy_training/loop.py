@@ -31,7 +31,7 @@ class Epoch(NamedTuple):
     """The results of an epoch: the mean loss on augmented training images, and the validation error afterwards."""
 
     train_loss: float
-    valid_error: float
+    validation_error: float
 
 
 def train_all(state: ProxyState, writer: RunWriter[ProxyTrainings], reporter: Reporter) -> None:
@@ -48,7 +48,7 @@ def train_all(state: ProxyState, writer: RunWriter[ProxyTrainings], reporter: Re
             "architecture": str(state.architectures[number]),
             "cell_hash": state.architectures[number].network_id,
             "train_losses": [epoch.train_loss for epoch in epochs],
-            "valid_errors": [epoch.valid_error for epoch in epochs],
+            "validation_errors": [epoch.validation_error for epoch in epochs],
             "seconds": time.perf_counter() - started,
         }
         writer.append_line(line)
@@ -75,7 +75,7 @@ def train_one(state: ProxyState, number: int) -> Iterator[Epoch]:
             seen += images
         train_loss = finite(loss_sum, "the training loss", _advice(number, epoch)) / seen
         check_network(net, _advice(number, epoch))
-        yield Epoch(train_loss, valid_error(state, number, net))
+        yield Epoch(train_loss, validation_error(state, number, net))
 
 
 def weight_optimizer(state: ProxyState, net: Supernet) -> torch.optim.SGD:
@@ -101,7 +101,7 @@ def training_steps(
 
 
 @torch.no_grad()
-def valid_error(state: ProxyState, number: int, net: Supernet) -> float:
+def validation_error(state: ProxyState, number: int, net: Supernet) -> float:
     """Return the error on the whole architecture half, without augmentation, with running batch-norm statistics."""
     net.eval()
     rows, wrong = torch.from_numpy(state.split.architecture), torch.zeros((), dtype=torch.int64)

@@ -20,7 +20,7 @@ FIELDS: dict[str, Any] = {
     "architecture": str,
     "cell_hash": str,
     "train_losses": list,
-    "valid_errors": list,
+    "validation_errors": list,
     "seconds": float,
 }
 """Fields of a line of metrics.jsonl and their types; lists have one value per epoch (docs/reproduce.md)."""
@@ -53,12 +53,12 @@ class ProxyTrainings(RunRecord):
         for number, line in enumerate(lines):
             if line["number"] != number:
                 return "the numbers of its lines are not 0, 1, … in order"
-            lists = line["train_losses"], line["valid_errors"]
-            if len({len(each) for each in (*lists, lines[0]["valid_errors"])}) != 1:
+            lists = line["train_losses"], line["validation_errors"]
+            if len({len(each) for each in (*lists, lines[0]["validation_errors"])}) != 1:
                 return f"line {number + 1} has a different number of epochs"
             if not all(type(value) in (int, float) for each in lists for value in each):
                 return f"line {number + 1} has an impossible loss or error"
-            if not all(0 <= error <= 1 for error in line["valid_errors"]):
+            if not all(0 <= error <= 1 for error in line["validation_errors"]):
                 return f"line {number + 1} has an impossible error"
         return None
 
@@ -75,11 +75,11 @@ class ProxyTrainings(RunRecord):
             raise damaged(self.folder / METRICS, str(error)) from error
 
     @cached_property
-    def valid_errors(self) -> "NDArray[np.float64]":
+    def validation_errors(self) -> "NDArray[np.float64]":
         """Return the validation error after every epoch, a fraction, (architectures, epochs)."""
         import numpy as np
 
-        errors = np.array([line["valid_errors"] for line in self.lines], np.float64)
+        errors = np.array([line["validation_errors"] for line in self.lines], np.float64)
         if errors.shape[1:] != (self.config["epochs"],):
             raise DamagedFileError(
                 f"{self.folder / METRICS} has a different number of epochs than its config.json: restore it"
@@ -93,11 +93,11 @@ class ProxyTrainings(RunRecord):
 
 def summarise(config: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the summary of finished trainings; its errors are measured after the last epoch."""
-    final = sorted(line["valid_errors"][-1] for line in lines)
+    final = sorted(line["validation_errors"][-1] for line in lines)
     described = ("space", "architectures", "cells", "channels", "epochs", "seed", "scale", "images")
     return {
         **{name: config[name] for name in described},
-        "best_valid_error": final[0],
-        "mean_valid_error": sum(final) / len(final),
+        "best_validation_error": final[0],
+        "mean_validation_error": sum(final) / len(final),
         "seconds": sum(line["seconds"] for line in lines),
     }

@@ -97,7 +97,7 @@ class _Lines:
 
     def recorded(self, line: dict[str, Any]) -> None:
         """Print the number, the architecture, the final error and the seconds."""
-        error = f"validation error {percent(line['valid_errors'][-1], 1)}, {line['seconds']:.0f} s"
+        error = f"validation error {percent(line['validation_errors'][-1], 1)}, {line['seconds']:.0f} s"
         self._say(f"{line['number'] + 1:>4}/{self._architectures}  {line['architecture']}: {error}")
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
 ATTRIBUTES = (
-    "configuration_id", "budget", "model_based", "folder", "architecture", "valid_regret", "search_seconds",
+    "configuration_id", "budget", "model_based", "folder", "architecture", "validation_regret", "search_seconds",
     "simulated_seconds", "attempts", "worker", "failure",
 )  # fmt: skip
 """Fields of an observation that become user attributes of the trial, under their own names."""
@@ -144,7 +144,7 @@ def _learning_curve(folder: Path) -> dict[int, float]:
     """Return the table's validation error after every recorded epoch; empty if the folder holds no search."""
     if not (folder / CONFIG).is_file():
         return {}
-    errors = {line["epoch"]: line["table_valid_error"] for line in open_search(folder).lines}
+    errors = {line["epoch"]: line["table_validation_error"] for line in open_search(folder).lines}
     return {epoch: error for epoch, error in errors.items() if error is not None}
 
 

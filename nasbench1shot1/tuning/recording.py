@@ -14,7 +14,7 @@ from nasbench1shot1.tuning.hpbandster_files import write_hpbandster_files
 from nasbench1shot1.tuning.record import Study, StudyWriter, folder_of
 from nasbench1shot1.tuning.screen import StudyScreen
 
-SCORED = ("table_valid_error", "table_test_error", "valid_regret", "test_regret")
+SCORED = ("table_validation_error", "table_test_error", "validation_regret", "test_regret")
 
 
 class StudyRecorder:

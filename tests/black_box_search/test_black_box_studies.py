@@ -146,7 +146,7 @@ def test_a_table_without_test_values_gives_a_study_without_a_picture(tmp_path: P
     s1_table(accuracies, np.ones((2685, 4, 1)), np.full((2685, 4, 1), np.nan)).save(tmp_path / "table")
     made = study(tmp_path / "made", table=str(tmp_path / "table"))
     assert made.is_finished and made.summary["test_regret"] is None
-    assert made.final["test_regret"].isna().all() and made.final["valid_regret"].notna().all()
+    assert made.final["test_regret"].isna().all() and made.final["validation_regret"].notna().all()
     assert not (made.folder / "regret.png").exists()
 
 

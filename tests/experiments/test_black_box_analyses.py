@@ -78,7 +78,7 @@ def test_a_study_is_repetitions_of_a_curve_over_time(tmp_path):
     for frame, line in zip(frames, study.lines, strict=True):
         assert frame["seconds"].iloc[-1] == line["simulated_seconds"]
         assert frame["test_regret"].iloc[-1] == pytest.approx(line["test_regret"])
-        assert frame["valid_regret"].iloc[-1] == pytest.approx(line["valid_regret"])
+        assert frame["validation_regret"].iloc[-1] == pytest.approx(line["validation_regret"])
     mean = average(frames)
     assert mean["test_regret_mean"].iloc[0] == pytest.approx(
         np.mean([frame.loc[frame["seconds"] <= mean["seconds"][0], "test_regret"].iloc[-1] for frame in frames])

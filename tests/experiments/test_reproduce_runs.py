@@ -99,7 +99,7 @@ def test_the_csv_has_mean_and_spread_of_the_runs_for_every_epoch(finished):
     for name in ONLY:
         runs = [nb.load_run(finished / name / f"seed-{seed}").metrics for seed in (0, 1)]
         own = frame[frame["curve"] == name.partition("/")[2]]
-        for column in ("test_regret", "one_shot_valid_error"):
+        for column in ("test_regret", "one_shot_validation_error"):
             values = np.array([run[column] for run in runs])
             assert np.allclose(own[f"{column}_mean"], values.mean(axis=0), rtol=0, atol=1e-12)
             assert np.allclose(own[f"{column}_std"], values.std(axis=0, ddof=1), rtol=0, atol=1e-12)
@@ -113,7 +113,7 @@ def test_the_picture_shows_the_means_and_says_what_they_are_worth(finished, tiny
     drawn = draw("figure12", figure, found, 2, table)
     assert (finished / f"{STEM}.png").read_bytes()[:4] == b"\x89PNG"
     left, right = drawn.findobj(lambda item: type(item).__name__ == "Axes")
-    for axes, curve, line in ((left, "test_regret", "-"), (right, "one_shot_valid_error", "--")):
+    for axes, curve, line in ((left, "test_regret", "-"), (right, "one_shot_validation_error", "--")):
         for result, artist in zip(found, axes.get_lines(), strict=True):
             assert artist.get_ydata() == pytest.approx(100 * result.by_epoch[f"{curve}_mean"].to_numpy())
             assert artist.get_linestyle() == line

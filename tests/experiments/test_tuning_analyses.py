@@ -61,7 +61,7 @@ def test_equal_losses_keep_the_first_incumbent_and_its_time():
             "configuration_id": ["0-0-0", "0-0-1", "0-0-2", "0-0-3"],
             "budget": 25,
             "loss": [np.nan, 0.1, 0.1, 0.2],
-            "valid_regret": [np.nan, 0.01, 0.01, 0.02],
+            "validation_regret": [np.nan, 0.01, 0.01, 0.02],
             "test_regret": [np.nan, 0.03, 0.02, 0.01],
             "search_seconds": [np.nan, 1.0, 2.0, 3.0],
             "simulated_seconds": [np.nan, 10.0, np.nan, 30.0],
@@ -92,17 +92,17 @@ def test_the_average_is_that_of_the_incumbents_at_every_time(studies):
     assert frame["seconds"].iloc[-1] == min(of["seconds"].iloc[-1] for of in repetitions)
     assert frame["seconds"].is_monotonic_increasing and len(frame) > 5
     for _, row in frame.iterrows():
-        for name in ("test_regret", "valid_regret"):
+        for name in ("test_regret", "validation_regret"):
             values = [held(of, row["seconds"], name) for of in repetitions]
             mean = sum(values) / 3
             assert row[f"{name}_mean"] == pytest.approx(mean)
             assert row[f"{name}_std"] == pytest.approx(math.sqrt(sum((v - mean) ** 2 for v in values) / 2))
-    assert frame["valid_regret_mean"].is_monotonic_decreasing  # incumbents are chosen on validation
+    assert frame["validation_regret_mean"].is_monotonic_decreasing  # incumbents are chosen on validation
 
 
 def test_black_box_runs_can_be_averaged_at_chosen_times(studies):
     runs = [
-        pandas.DataFrame({"seconds": [1.0, 10.0, 100.0], "test_regret": [3.0, x, x], "valid_regret": [3.0, x, x]})
+        pandas.DataFrame({"seconds": [1.0, 10.0, 100.0], "test_regret": [3.0, x, x], "validation_regret": [3.0, x, x]})
         for x in (1.0, 2.0)
     ]
     frame = average(runs, at=np.array([0.5, 5.0, 50.0, 500.0]))
@@ -120,7 +120,7 @@ def test_an_average_needs_incumbents(repetitions):
 def test_the_picture_shows_zero_regret_and_the_default(studies):
     repetitions = [trajectory(study.observations) for study in studies]
     repetitions[0].loc[len(repetitions[0]) - 1, "test_regret"] = 0.0
-    black_box = pandas.DataFrame({"seconds": [500.0, 5e4], "test_regret": [0.04, 0.02], "valid_regret": 0.03})
+    black_box = pandas.DataFrame({"seconds": [500.0, 5e4], "test_regret": [0.04, 0.02], "validation_regret": 0.03})
     curves = [Curve("darts", "DARTS", repetitions), Curve("random", "random search", [black_box])]
     figure = draw_trajectories({"search space 1": curves}, "title", "caption", "predicted")
     axes = next(axes for axes in figure.axes if axes.lines)

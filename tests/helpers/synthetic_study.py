@@ -146,7 +146,7 @@ def _line(
     arch = ranked[round(min(max(quality(configuration), 0.0), 1.0) * (len(ranked) - 1))]
     found = score(arch, table()).fields(10.0 * common["budget"])
     values |= {name: value for name, value in found.items() if name in values}
-    return {**values, "loss": values["table_valid_error"], "architecture": str(arch)}
+    return {**values, "loss": values["table_validation_error"], "architecture": str(arch)}
 
 
 @cache
@@ -159,7 +159,7 @@ def architectures(space: str, number: int = 60) -> list[Architecture]:
     """Some architectures of a space, in ascending order of the table's validation error."""
     rng, of = np.random.default_rng(0), nb.search_space(space)
     drawn = [of.sample(rng) for _ in range(number)]
-    return sorted(drawn, key=lambda arch: score(arch, table()).table_valid_error or 1.0)
+    return sorted(drawn, key=lambda arch: score(arch, table()).table_validation_error or 1.0)
 
 
 def _write_run(folder: Path, tuning: TuningOptions, line: Mapping[str, Any]) -> None:
@@ -175,7 +175,7 @@ def _write_run(folder: Path, tuning: TuningOptions, line: Mapping[str, Any]) -> 
 def write_run(folder: Path, found: list[Architecture], options: Mapping[str, Any]) -> nb.Run:
     """A finished search that preferred these architectures after epochs 0, 1, …."""
     write_json(folder / "config.json", {KIND: "search", **search_options(options).as_dict(), **FACTS})
-    empty = {**dict.fromkeys(nb.Run.FIELDS), "one_shot_valid_error": 0.5, "other_datasets": {}}
+    empty = {**dict.fromkeys(nb.Run.FIELDS), "one_shot_validation_error": 0.5, "other_datasets": {}}
     _write_lines(
         folder / METRICS,
         [

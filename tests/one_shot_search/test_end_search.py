@@ -65,7 +65,7 @@ def test_the_last_epochs_record_has_the_architecture_finally_chosen_and_its_erro
     run, plain = ended.run, ended.plain
     [(before, after, error)] = ended.calls
     assert run.lines[-1]["architecture"] == run.summary["architecture"] == after != before
-    assert run.lines[-1]["one_shot_valid_error"] == error
+    assert run.lines[-1]["one_shot_validation_error"] == error
     seconds = {"search_seconds": 0, "simulated_seconds": 0}
     assert [{**line, **seconds} for line in plain.lines[:-1]] == [{**line, **seconds} for line in run.lines[:-1]]
     assert plain.lines[-1]["architecture"] == before
@@ -97,7 +97,7 @@ def test_a_finished_search_is_continued_from_what_was_searched(ended, tmp_path):
         plain = nb.search(resume=folders[1], epochs=4, console=Console(quiet=True))
     assert grown.lines[2]["architecture"] == run.lines[2]["architecture"]
     assert grown.lines[3]["architecture"] == plain.lines[3]["architecture"]
-    assert grown.lines[3]["one_shot_valid_error"] == plain.lines[3]["one_shot_valid_error"]
+    assert grown.lines[3]["one_shot_validation_error"] == plain.lines[3]["one_shot_validation_error"]
     ours, theirs = (load_checkpoint(of.folder / "checkpoint.pt") for of in (grown, plain))
     assert same(ours["supernet"], theirs["supernet"])
     assert same(ours["method"], theirs["method"])

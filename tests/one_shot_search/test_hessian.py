@@ -95,7 +95,7 @@ def test_a_search_records_it_after_every_epoch_and_is_otherwise_the_same(tmp_pat
     assert all(isinstance(line["hessian_eigenvalue"], float) for line in measured.lines[1:])
     for key, values in measured.architecture_parameters.items():
         assert np.array_equal(values, plain.architecture_parameters[key])
-    same = ("train_loss", "train_error", "one_shot_valid_error", "architecture", "test_regret")
+    same = ("train_loss", "train_error", "one_shot_validation_error", "architecture", "test_regret")
     assert [[line[name] for name in same] for line in measured.lines] == [
         [line[name] for name in same] for line in plain.lines
     ]

@@ -79,12 +79,12 @@ def test_every_line_is_what_the_space_and_the_table_say_of_that_epochs_parameter
         assert line["architecture"] == str(arch) == str(unbroken.architectures[epoch])
         assert line["cell_hash"] == arch.cell.hash
         assert line["table_test_error"] == 1 - metrics.test_accuracy
-        assert line["table_valid_error"] == 1 - metrics.validation_accuracy
+        assert line["table_validation_error"] == 1 - metrics.validation_accuracy
         assert line["test_regret"] == table.regret(arch) >= 0
-        assert line["valid_regret"] == table.regret(arch, split="validation") >= 0
+        assert line["validation_regret"] == table.regret(arch, split="validation") >= 0
         assert line["test_measured"] is metrics.is_measured("test_accuracy")
         assert line["simulated_seconds"] == line["search_seconds"] + metrics.training_time
-        assert 0 <= line["one_shot_valid_error"] <= 1
+        assert 0 <= line["one_shot_validation_error"] <= 1
 
 
 def test_same_seed_same_bits_and_another_seed_another_run(unbroken, tmp_path):

@@ -52,9 +52,9 @@ def test_every_line_belongs_to_its_architecture(unbroken):
     assert [line["number"] for line in unbroken.lines] == list(range(5))
     assert unbroken.architectures == state_of().architectures
     assert [line["cell_hash"] for line in unbroken.lines] == [arch.cell.hash for arch in unbroken.architectures]
-    assert unbroken.valid_errors.shape == (5, 2)
-    assert unbroken.summary["mean_valid_error"] == pytest.approx(unbroken.valid_errors[:, -1].mean())
-    assert unbroken.summary["best_valid_error"] == unbroken.valid_errors[:, -1].min()
+    assert unbroken.validation_errors.shape == (5, 2)
+    assert unbroken.summary["mean_validation_error"] == pytest.approx(unbroken.validation_errors[:, -1].mean())
+    assert unbroken.summary["best_validation_error"] == unbroken.validation_errors[:, -1].min()
 
 
 def test_an_epoch_is_that_of_a_plain_loop_over_the_same_batches():
@@ -89,7 +89,7 @@ def test_an_epoch_is_that_of_a_plain_loop_over_the_same_batches():
     assert config.momentum == 0.9
     epochs = list(loop.train_one(state, number))
     assert [epoch.train_loss for epoch in epochs] == pytest.approx(losses, rel=1e-4)
-    assert [epoch.valid_error for epoch in epochs] == pytest.approx(errors, abs=1.5 / 40)  # an image may tie
+    assert [epoch.validation_error for epoch in epochs] == pytest.approx(errors, abs=1.5 / 40)  # an image may tie
     assert losses[1] != losses[0]
 
 
@@ -112,7 +112,7 @@ def test_validation_uses_the_networks_own_running_statistics():
         with torch.no_grad():
             scores = net.eval()(state.augmentation.normalise(pixels), state.architectures[0])
         wrong = (scores.argmax(1) != labels).float().mean().item()
-        assert loop.valid_error(state, 0, net.train()) == pytest.approx(wrong)
+        assert loop.validation_error(state, 0, net.train()) == pytest.approx(wrong)
         logits.append(scores)
     assert not torch.allclose(*logits)
 
@@ -131,7 +131,7 @@ def test_only_the_parts_of_the_architecture_are_trained():
 
 def test_an_architectures_training_depends_on_its_number_and_the_seed_alone(unbroken):
     epochs = list(loop.train_one(state_of(architectures=7), 3))
-    assert [epoch.valid_error for epoch in epochs] == unbroken.lines[3]["valid_errors"]
+    assert [epoch.validation_error for epoch in epochs] == unbroken.lines[3]["validation_errors"]
     assert [epoch.train_loss for epoch in epochs] == unbroken.lines[3]["train_losses"]
     other = list(loop.train_one(state_of(architectures=7), 4))
     assert [epoch.train_loss for epoch in other] != unbroken.lines[3]["train_losses"]
@@ -149,13 +149,13 @@ def die(): os.kill(os.getpid(), signal.SIGKILL)
 
 moment, out, options = sys.argv[1], sys.argv[2], eval(sys.argv[3])
 if moment == "training":
-    def kill_in_training(state, number, net, real=loop.valid_error):
+    def kill_in_training(state, number, net, real=loop.validation_error):
         if number == 2:
             die()
         return real(state, number, net)
-    loop.valid_error = kill_in_training
+    loop.validation_error = kill_in_training
 elif moment == "first training":
-    loop.valid_error = lambda *_: die()
+    loop.validation_error = lambda *_: die()
 elif moment == "half a line":
     def kill_in_a_line(self, line, real=writer.RunWriter.append_line):
         if line["number"] == 2:
@@ -196,7 +196,7 @@ def test_a_finished_folder_is_only_summarised_again(unbroken, tmp_path, monkeypa
 
 
 def test_an_interruption_says_how_to_continue(tmp_path, monkeypatch):
-    real = loop.valid_error
+    real = loop.validation_error
 
     def interrupted(state, number, net):
         if number == 1:
@@ -207,7 +207,7 @@ def test_an_interruption_says_how_to_continue(tmp_path, monkeypatch):
         monkeypatch.context() as patch,
         pytest.raises(KeyboardInterrupt, match="repeat the reproduce command, or call"),
     ):
-        patch.setattr(loop, "valid_error", interrupted)
+        patch.setattr(loop, "validation_error", interrupted)
         train(tmp_path / "run")
     with pytest.raises(nb.UserError, match="is not finished: repeat the reproduce command"):
         _ = ProxyTrainings.open(tmp_path / "run").summary
@@ -218,8 +218,8 @@ def test_an_interruption_says_how_to_continue(tmp_path, monkeypatch):
     ("change", "sentence"),
     [
         (('"number": 1', '"number": 7'), "the numbers of its lines are not 0, 1, … in order"),
-        (('"valid_errors": [', '"valid_errors": [0.5, '), "has a different number of epochs"),
-        (('"valid_errors": [', '"valid_errors": [7, '), "has a different number of epochs"),
+        (('"validation_errors": [', '"validation_errors": [0.5, '), "has a different number of epochs"),
+        (('"validation_errors": [', '"validation_errors": [7, '), "has a different number of epochs"),
         (('"train_losses": [', '"train_losses": ["x", '), "has a different number of epochs"),
         (('"cell_hash": "', '"cell_hash": "0'), "not those that summary.json summarises"),
     ],
@@ -237,8 +237,10 @@ def test_a_damaged_record_is_refused(unbroken, tmp_path, change, sentence):
 def test_an_impossible_error_is_refused(unbroken, tmp_path, value):
     folder = Path(shutil.copytree(unbroken.folder, tmp_path / "run"))
     text = (folder / "metrics.jsonl").read_text()
-    first = repr(unbroken.lines[0]["valid_errors"][0])
-    (folder / "metrics.jsonl").write_text(text.replace(f'"valid_errors": [{first}', f'"valid_errors": [{value}', 1))
+    first = repr(unbroken.lines[0]["validation_errors"][0])
+    (folder / "metrics.jsonl").write_text(
+        text.replace(f'"validation_errors": [{first}', f'"validation_errors": [{value}', 1)
+    )
     with pytest.raises(nb.UserError, match="has an impossible"):
         _ = ProxyTrainings.open(folder).lines
 

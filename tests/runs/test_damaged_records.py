@@ -48,7 +48,7 @@ LINES = {
     "empty": lambda text: "",
     "null seconds": changed(search_seconds=None),
     "seconds as text": changed(search_seconds="2"),
-    "an error that is NaN": changed(one_shot_valid_error=float("nan")),
+    "an error that is NaN": changed(one_shot_validation_error=float("nan")),
     "an infinite error": changed(train_loss=float("inf")),
     "empty architecture": changed(architecture=""),
     "another architecture": changed(architecture="s1:0|0,1|0,1|1,2|0,2:conv1x1,conv1x1,conv1x1,conv1x1"),

@@ -112,8 +112,8 @@ def test_of_a_partial_table_the_best_present_is_the_reference(table: nb.Table) -
     assert partial.regret(present) == pytest.approx(best - partial.query(present).test_accuracy)
     empty = nb.score(missing[0], partial)
     assert empty.cell_hash == missing[0].cell.hash
-    values = (empty.table_valid_error, empty.table_test_error, empty.valid_regret, empty.test_regret)
-    assert values == (None, None, None, None) and not (empty.test_measured or empty.valid_measured)
+    values = (empty.table_validation_error, empty.table_test_error, empty.validation_regret, empty.test_regret)
+    assert values == (None, None, None, None) and not (empty.test_measured or empty.validation_measured)
     assert empty.fields(3.0)["simulated_seconds"] is None
     with pytest.raises(nb.OutOfDomainError, match="has no cell"):
         nb.score(missing[0], table)

@@ -143,7 +143,7 @@ def test_a_diverged_search_is_not_repeated(study, monkeypatch):
 
 def test_the_tuner_cannot_see_test_values(study, monkeypatch):
     """Every test value raises here, and the outcome still has all that the tuner gets."""
-    summary = {"architecture": str(ARCH), "table_valid_error": 0.5, "one_shot_valid_error": 0.4}
+    summary = {"architecture": str(ARCH), "table_validation_error": 0.5, "one_shot_validation_error": 0.4}
     run = SimpleNamespace(summary=summary, lines=[{"search_seconds": 2.0}], config={"grown": []})
     answers = SimpleNamespace(validation_accuracy=0.9)  # any other attribute raises
     table = SimpleNamespace(

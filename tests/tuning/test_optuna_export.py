@@ -69,7 +69,7 @@ def test_the_best_trial_is_the_best_observation(study, exported):
 def test_learning_curves_are_those_of_the_searches(study, exported):
     for trial, line in zip(exported.trials, study.lines, strict=True):
         metrics = study.run(line["number"]).metrics
-        assert trial.intermediate_values == dict(zip(metrics["epoch"], metrics["table_valid_error"], strict=True))
+        assert trial.intermediate_values == dict(zip(metrics["epoch"], metrics["table_validation_error"], strict=True))
         if line["loss"] is not None:
             assert trial.intermediate_values[line["budget"]] == trial.value
 

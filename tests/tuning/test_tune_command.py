@@ -102,9 +102,9 @@ def test_the_objective_is_the_tables_validation_error_of_the_last_epochs_archite
             last = run.lines[-1]
             assert last["epoch"] == line["budget"] and line["architecture"] == last["architecture"]
             metrics = table.query(nb.Architecture.parse(line["architecture"]), epochs=108)
-            assert line["loss"] == line["table_valid_error"] == 1 - metrics.validation_accuracy
+            assert line["loss"] == line["table_validation_error"] == 1 - metrics.validation_accuracy
             assert line["table_test_error"] == 1 - metrics.test_accuracy
-            assert line["loss"] != last["one_shot_valid_error"]
+            assert line["loss"] != last["one_shot_validation_error"]
             assert run.config["learning_rate"] == 0.025
 
 
