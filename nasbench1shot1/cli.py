@@ -1,17 +1,13 @@
 """The command line `nb1shot1`. Each command is a typed dataclass in a module that is imported when the command runs."""
 
 import contextlib
-import inspect
 import io
 import re
-import shutil
 import sys
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import partial
 from importlib import import_module
-from typing import Any, get_origin
+from typing import Any
 
 from nasbench1shot1.errors import InvalidInputError, UserError, shortened, unknown_name
 from nasbench1shot1.ground.paths import with_usable_paths
@@ -99,13 +95,26 @@ def _run(arguments: list[str]) -> None:
     module, _, attribute = COMMANDS[name].target.partition(":")
     options = getattr(import_module(f"nasbench1shot1.commands.{module}"), attribute)
     flags, default = _flags(rest), None
+    wants_help = "help" in flags or "-h" in rest
+    flags.pop("help", None)
     if hasattr(options, "for_flags"):  # which options there are depends on one of them
         options, default = options.for_flags(flags)
     elif hasattr(options, "for_words"):  # or on a word that is not an option
         options, default = options.for_words(rest, flags)
+    if wants_help:
+        _show_help(name, options, default)
+        return
     named = _known(options if default is None else default, flags)
     command = with_usable_paths(_parse(options, name, rest, default))
     (replace(command, named=named) if hasattr(command, "named") else command).run()
+
+
+def _show_help(name: str, options: Any, default: Any) -> None:
+    """Print the help of a command. A command's method `variants` returns the defaults in other settings."""
+    from nasbench1shot1.commands.help_screen import help_screen
+
+    variants = default.variants() if hasattr(default, "variants") else {}
+    print(help_screen(name, options, default, variants), end="")
 
 
 def _split(arguments: list[str]) -> tuple[str, list[str]]:
@@ -140,7 +149,7 @@ def _flags(arguments: list[str]) -> dict[str, str]:
     for word, after in zip(arguments, [*arguments[1:], ""], strict=False):  # one longer where there is none
         flag, equals, value = word.partition("=")
         if flag.startswith("--") and flag != "--":
-            found[flag.removeprefix("--").replace("-", "_")] = value if equals else after
+            found[flag.removeprefix("--").replace("-", "_")] = value if equals else after * (not after.startswith("--"))
     return found
 
 
@@ -173,28 +182,17 @@ def _parse(options: Any, name: str, arguments: list[str], default: Any = None) -
 
     from nasbench1shot1.commands.optional_values import with_optional_values
 
-    wants_help = any(argument in ("-h", "--help") for argument in arguments)
     told = io.StringIO()
-    with contextlib.nullcontext() if wants_help else contextlib.redirect_stderr(told):
+    with contextlib.redirect_stderr(told):
         try:
-            description = _wrapped(inspect.getdoc(get_origin(options) or options) or "")
             defaults = {} if default is None else {"default": default}
-            shown: dict[str, Any] = {
-                "prog": f"nb1shot1 {name}",
-                "description": description,
-                "registry": with_optional_values(),
-            }
-            return tyro.cli(options, args=arguments, **shown, **defaults)
+            return tyro.cli(
+                options, args=arguments, prog=f"nb1shot1 {name}", registry=with_optional_values(), **defaults
+            )
         except SystemExit as stop:
-            if wants_help or not stop.code:
+            if not stop.code:
                 raise
     raise InvalidInputError(f"{_sentence(told.getvalue())} (see nb1shot1 {name} --help)")
-
-
-def _wrapped(text: str) -> str:
-    """Return a docstring as paragraphs that fit the terminal; tyro keeps the lines that begin with a blank."""
-    fill = partial(textwrap.fill, width=shutil.get_terminal_size().columns, initial_indent=" ", subsequent_indent=" ")
-    return "\n".join(fill(" ".join(part.split())) for part in text.split("\n\n"))
 
 
 def _sentence(box: str) -> str:
@@ -204,13 +202,14 @@ def _sentence(box: str) -> str:
         return f"{bad[1]} cannot be '{shortened(bad[2])}'"
     if bad := re.search(r"Error parsing (--[\w-]+): .*?'(.*?)' ", text):
         return f"{bad[1]} cannot be '{shortened(bad[2])}'"
-    if bad := re.search(r"invalid choice '(.*?)' for argument '--([\w-]+)'. Expected one of \((.*?)\)", text):
+    if bad := re.search(r"invalid choice '(.*?)' for argument '(?:--)?([\w-]+)'. Expected one of \((.*?)\)", text):
         choices = set(re.findall(r"'(.*?)'", bad[3])) - {"None"}
         return str(unknown_name(bad[2].replace("-", " "), bad[1], choices))
     if bad := re.search(r"Missing value for argument '(--[\w-]+)'", text):
         return f"{bad[1]} needs a value"
     if missing := re.search(r"Missing from nb1shot1 [\w ]+: (.*?) \(required\)", text):
-        return f"missing: {missing[1].partition(' ')[2]}"
+        name, _, text = missing[1].partition(" ")
+        return f"missing: {name if name.startswith('--') else text.partition('. ')[0].removesuffix('.')}"
     text = re.sub(r"-{5,}.*$|For full helptext.*$", "", text).strip()
     return text.removeprefix("Unrecognized options ")
 

@@ -57,6 +57,23 @@ def names(group: str) -> list[str]:
     return list(_references(group))
 
 
+def listed_names(group: str) -> list[str]:
+    """Return the names that help lists for an option, without importing objects of other packages.
+
+    Args:
+        group: a group of the registry, "one_shot_spaces", or "module:attribute", an object that contains the names.
+    """
+    from nasbench1shot1.space import OneShotSpace
+
+    module, colon, attribute = group.partition(":")
+    if colon:
+        return list(getattr(import_module(module), attribute))
+    if group != "one_shot_spaces":
+        return names(group)
+    known, built_in = names("search_spaces"), BUILT_IN["search_spaces"]
+    return [name for name in known if name not in built_in or isinstance(search_space(name), OneShotSpace)]
+
+
 def _is_built_in(group: str, name: object) -> bool:
     """Return whether a name of a group is built in, without asking which packages are installed: that takes 10 ms."""
     return name in list(BUILT_IN[group])  # a list, as what is asked for may not be hashable

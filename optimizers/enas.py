@@ -36,11 +36,11 @@ class ENASHyperparameters(SamplingHyperparameters):
     candidates: Annotated[int, Range(1)] = 100
     """Number of architectures that the controller draws and the shared weights score after every epoch."""
     controller_steps: Annotated[int, Range(0)] = 300
-    """Number of controller steps after every epoch; each uses one sampled architecture (quick scale: 30)."""
+    """Number of controller steps after every epoch; each uses one sampled architecture."""
     controller_learning_rate: Annotated[float, Range(0)] = 3.5e-4
     """Learning rate of the controller (Adam)."""
     controller_entropy_weight: Annotated[float, Range(0)] = 1e-4
-    """Weight of the controller's entropy (nats) relative to the accuracy (a fraction) (preset original: 1e-6)."""
+    """Weight of the controller's entropy (nats) relative to the accuracy (a fraction)."""
     controller_baseline_decay: Annotated[float, Range(0, 1)] = 0.99
     """Decay of the baseline, an exponential moving average of rewards."""
     controller_baseline_from_zero: bool = False
@@ -58,7 +58,7 @@ class ENASHyperparameters(SamplingHyperparameters):
     controller_average_parents: bool = False
     """Average the log-probabilities of a node's parents, as in the published code, instead of using their joint one."""
     controller_operation_bias: Annotated[float, Range(0)] = 0.0
-    """Bias added to the scores of conv3x3 and maxpool3x3, and subtracted from conv1x1's (preset original: 0.25)."""
+    """Bias added to the scores of conv3x3 and maxpool3x3, and subtracted from conv1x1's."""
 
 
 class ENAS(SamplingOptimizer):

@@ -26,9 +26,9 @@ class SamplingHyperparameters(Hyperparameters):
     """Options for selecting the architecture of an epoch."""
 
     candidates: Annotated[int, Range(1)] = 1000
-    """Number of architectures drawn and scored with the shared weights after every epoch (quick scale: 100)."""
+    """Number of architectures drawn and scored with the shared weights after every epoch."""
     candidate_batches: Annotated[int, Range(1)] = 10
-    """Number of batches of the architecture half that score each candidate (quick scale: 2)."""
+    """Number of batches of the architecture half that score each candidate."""
     finalists: Annotated[int, Range(1)] = 5
     """Number of best candidates scored again on the whole architecture half; 1 disables the second round."""
 

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.ground.paths import as_path
-from nasbench1shot1.runs.compute import MOST_THREADS, default_threads, resolve_device
-from nasbench1shot1.runs.options import Range, check_ranges, filled
+from nasbench1shot1.runs.compute import MOST_THREADS, Device, default_threads, resolve_device
+from nasbench1shot1.runs.options import Form, Range, TableName, check_ranges, filled
 from nasbench1shot1.supernets.presets import PRESETS, BatchNormMode
 from nasbench1shot1.tables.names import as_recorded
 
@@ -22,19 +22,19 @@ PRECISION = 0.95
 class RankingOptions:
     """The options of `nb.correlate`. `resolved` replaces None by a value that depends on the machine or the preset."""
 
-    epochs: str = ALL
-    """Search epochs to evaluate: all saved epochs, every:10, or a list such as 5,10."""
-    architectures: str = ALL
-    """Architectures to evaluate: all without loose ends, the size of a random sample, a text file with one per line,
-    or controller (100 samples from ENAS's controller)."""
+    epochs: Annotated[str, Form("all|every:N|LIST")] = ALL
+    """Search epochs to evaluate: all saved epochs, every N-th, or a list such as 5,10."""
+    architectures: Annotated[str, Form("all|N|FILE|controller")] = ALL
+    """Architectures to evaluate: all without loose ends, a random sample of N, a text file with one per line, or 100
+    samples from ENAS's controller."""
     copies: Literal["all", "one", "mean"] = "all"
     """How to count sub-networks with isomorphic cells: all of them, one per distinct cell, or their mean per cell."""
-    images: str = "1000"
-    """Number of images of the architecture half, or all, or auto: the smallest number whose split-half Spearman
-    correlation reaches 0.95 (auto:0.9 sets another threshold)."""
+    images: Annotated[str, Form("N|all|auto|auto:R")] = "1000"
+    """Number of images of the architecture half. auto: the smallest number whose split-half Spearman correlation
+    reaches 0.95, or R."""
     batch_norm: BatchNormMode | None = None
-    """Batch-norm statistics of the sub-networks. Default: recalibrated (preset original: running)."""
-    budgets: str | None = None
+    """Batch-norm statistics of the sub-networks."""
+    budgets: Annotated[str | None, Form("LIST")] = None
     """Budgets of the true errors in epochs, such as 4,12,36,108. Default: all budgets of the table."""
     preset: Literal["corrected", "original"] = "corrected"
     """corrected, or original to evaluate sub-networks as the published script does, including the edge it drops."""
@@ -42,10 +42,10 @@ class RankingOptions:
     """Number of bootstrap resamples for each confidence interval."""
     seed: Annotated[int, Range(0)] = 0
     """Random seed for the images, the sampled architectures and the bootstrap."""
-    table: str | None = None
+    table: TableName | None = None
     """Folder or name of the table with the true errors. Default: $NB1SHOT1_TABLE, or else embedded."""
-    device: str = "auto"
-    """Device: auto, cpu, cuda, cuda:1, …"""
+    device: Device = "auto"
+    """Device; auto selects a GPU if there is one."""
     threads: Annotated[int | None, Range(1, MOST_THREADS)] = None
     """Number of CPU threads; results are reproducible only with an equal number. Default: PyTorch's choice."""
     precision: Literal["float32", "bfloat16"] = "float32"

@@ -19,6 +19,7 @@ from nasbench1shot1.experiments.reproduction.figures import (
     TUNING_FIGURES,
 )
 from nasbench1shot1.experiments.reproduction.importance_figure import ImportanceFigure
+from nasbench1shot1.experiments.reproduction.names import NAMES, PROXY_FIGURE
 from nasbench1shot1.experiments.reproduction.proxy_figure import ProxyFigure
 from nasbench1shot1.experiments.reproduction.ranking_figure import RankingFigure
 from nasbench1shot1.experiments.reproduction.regret import RegretFigure
@@ -30,13 +31,11 @@ _KINDS: dict[str, Callable[[str, Sequence[str]], ReproducedFigure]] = {
     **dict.fromkeys(RANKING_FIGURES, RankingFigure.named),
     **dict.fromkeys(TUNING_FIGURES, TrajectoryFigure.named),
     **dict.fromkeys(IMPORTANCE_FIGURES, ImportanceFigure.named),
-    "figure17": ProxyFigure.named,
-}
-KINDS = {
-    **{name: _KINDS[name] for name in sorted(_KINDS, key=lambda name: int(name.removeprefix("figure")))},
+    PROXY_FIGURE: ProxyFigure.named,
     **dict.fromkeys(TRANSFER_TABLES, TransferTable.named),
     **dict.fromkeys(BLACK_BOX_FIGURES, BlackBoxFigure.named),
 }
+KINDS = {name: _KINDS[name] for name in NAMES}
 """Functions that create a figure or table from its name and the selected parts, by name."""
 
 

@@ -82,11 +82,13 @@ def own_defaults(method: "type[BlackBoxOptimizer]", space: "SearchSpace") -> dic
     return {**method.family_defaults.get(space.family, {}), **method.space_defaults.get(space.name, {})}
 
 
-def help_defaults(method: "type[BlackBoxOptimizer]", name: str) -> "tuple[BlackBoxConfig, Hyperparameters]":
-    """Return an optimizer's defaults on the default space, as shown by --help."""
+def help_defaults(
+    method: "type[BlackBoxOptimizer]", name: str, setting: Mapping[str, str]
+) -> "tuple[BlackBoxConfig, Hyperparameters]":
+    """Return an optimizer's defaults on the default space or another one (`setting`), as shown by --help."""
     check_method(method)
-    options = black_box_options({"optimizer": name})
-    return replace(options.common, table=None, seconds=None), options.own
+    options = black_box_options({"optimizer": name, **setting})
+    return replace(options.common, table=search_space(options.common.space).table), options.own
 
 
 def check_method(method: "type[BlackBoxOptimizer]") -> None:

@@ -6,8 +6,17 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.nasbench101.skeleton import Skeleton
-from nasbench1shot1.runs.compute import MOST_THREADS, default_threads, resolve_device
-from nasbench1shot1.runs.options import MOST_EPOCHS, Range, absolute_file, check_ranges, filled, flag, option_names
+from nasbench1shot1.runs.compute import MOST_THREADS, Device, default_threads, resolve_device
+from nasbench1shot1.runs.options import (
+    MOST_EPOCHS,
+    Images,
+    Range,
+    absolute_file,
+    check_ranges,
+    filled,
+    flag,
+    option_names,
+)
 
 SCALES: dict[str, dict[str, Any]] = {
     "full": {},
@@ -55,18 +64,18 @@ class TrainingOptions:
     """full: the benchmark's protocol on the official CIFAR-10; quick: a small network on bundled images."""
     seed: Annotated[int, Range(0)] = 0
     """Random seed of initial weights, image order, crops and flips."""
-    images: str = "cifar10"
+    images: Images = "cifar10"
     """Image set: cifar10, cifar100, ImageNet16-120, cifar10-sample, the name of an imported set, or an .npz file."""
     batch_size: Annotated[int, Range(2)] = 256
-    """Batch size (quick scale: 50)."""
+    """Batch size."""
     learning_rate: Annotated[float, Range(0)]
     """Initial learning rate."""
     momentum: Annotated[float, Range(0, 1)] = 0.9
     """Momentum of the optimizer."""
     weight_decay: Annotated[float, Range(0)]
     """L2 coefficient λ: adds λ · ½ Σ p² to the loss."""
-    device: str = "auto"
-    """Device: auto, cpu, cuda, cuda:1, …"""
+    device: Device = "auto"
+    """Device; auto selects a GPU if there is one."""
     threads: Annotated[int | None, Range(1, MOST_THREADS)] = None
     """Number of CPU threads; results are reproducible only with an equal number. Default: PyTorch's choice."""
     precision: Literal["float32", "bfloat16"] = "float32"
@@ -125,13 +134,13 @@ class TrainingConfig(TrainingOptions):
     RECIPE = "nasbench1shot1.cell_training.nasbench101:CellRecipe"
 
     epochs: Annotated[int, Range(1, MOST_EPOCHS)] = 108
-    """Budget: number of training epochs (quick scale: 12; NAS-Bench-101 has 4, 12, 36 and 108)."""
+    """Budget: number of training epochs; NAS-Bench-101 has 4, 12, 36 and 108."""
     stem_channels: Annotated[int, Range(1)] = 128
-    """Number of channels of the stem and the first stack; each further stack doubles it (quick scale: 16)."""
+    """Number of channels of the stem and the first stack; each further stack doubles it."""
     stacks: Annotated[int, Range(1, 6)] = 3
     """Number of stacks of cells; the image is halved between stacks."""
     cells_per_stack: Annotated[int, Range(1)] = 3
-    """Number of cells per stack (quick scale: 1)."""
+    """Number of cells per stack."""
     numbering: Literal["given", "nasbench101"] = "given"
     """Order of the vertices: as in the cell (given), or as NAS-Bench-101 trained that cell (nasbench101)."""
     learning_rate: Annotated[float, Range(0)] = 0.2
@@ -143,7 +152,7 @@ class TrainingConfig(TrainingOptions):
     weight_decay: Annotated[float, Range(0)] = 1e-4
     """L2 coefficient λ: adds λ · ½ Σ p² to the loss."""
     batch_norm_momentum: Annotated[float, Range(0, 1)] = 0.003
-    """Weight of a new batch in batch-norm's running statistics; 0.003 is TensorFlow's 0.997 (quick scale: 0.1)."""
+    """Weight of a new batch in batch-norm's running statistics; 0.003 is TensorFlow's 0.997."""
 
     def skeleton(self, classes: int) -> Skeleton:
         """Return the network skeleton around the cells; the configuration must be resolved."""
@@ -166,14 +175,14 @@ class EdgeTrainingConfig(TrainingOptions):
     TABLE = "nb201"
 
     epochs: Annotated[int, Range(1, MOST_EPOCHS)] = 200
-    """Budget: number of training epochs (quick scale: 12; NAS-Bench-201 has 12 and 200)."""
+    """Budget: number of training epochs; NAS-Bench-201 has 12 and 200."""
     dataset: EdgeDataset | None = None
     """cifar10-valid: train on half of CIFAR-10's training images and validate on the rest; cifar10: train on all;
     cifar100, ImageNet16-120: train on all, validate on half of the test images. Default: cifar10-valid, or --images."""
     channels: Annotated[int, Range(1)] = 16
-    """Number of channels of the stem and the first stage; each further stage doubles it (quick scale: 8)."""
+    """Number of channels of the stem and the first stage; each further stage doubles it."""
     cells_per_stage: Annotated[int, Range(1)] = 5
-    """Number of cells in each of the three stages (quick scale: 1)."""
+    """Number of cells in each of the three stages."""
     learning_rate: Annotated[float, Range(0)] = 0.1
     """Initial learning rate; a cosine schedule lowers it after every epoch, and would reach zero after the last."""
     momentum: Annotated[float, Range(0, 1)] = 0.9

@@ -1,13 +1,15 @@
 """`nb1shot1 blackbox`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import tyro
 
 from nasbench1shot1.black_box_search.config import BlackBoxConfig
+from nasbench1shot1.commands.default_variants import default_variants
+from nasbench1shot1.commands.help_screen import OWN
 from nasbench1shot1.commands.recorded_optimizer import optimizer_name
 
 Own = TypeVar("Own")
@@ -20,6 +22,15 @@ class BlackBox(Generic[Own]):
     Each training costs the training time recorded in the table. The result is the test regret of the incumbent over
     simulated time. This help shows the options of the optimizer selected with --optimizer. See docs/black_box.md.
     """
+
+    GROUPS: ClassVar[Mapping[str, Sequence[str]]] = {
+        "What to search": ("optimizer", "space", "dataset", "seed"),
+        "Scale": ("repeats", "seconds", "evaluations", "epochs"),
+        "Simulation": ("deduplicate", "simulated_workers", "decision_seconds"),
+        "This optimizer": (OWN,),
+        "Measuring": ("table", "reference"),
+        "Running": ("out", "resume"),
+    }
 
     common: tyro.conf.OmitArgPrefixes[BlackBoxConfig]
     """Options of every study."""
@@ -51,8 +62,21 @@ class BlackBox(Generic[Own]):
         name = optimizer_name(flags, "black_box_optimizers", BlackBoxConfig.optimizer)
         method = black_box_optimizer(name)
         METHODS.check_options(method, flags)
-        common, own = help_defaults(method, name)
+        common, own = help_defaults(method, name, {})
         return cls[method.Hyperparameters], cls(common=common, own=own)  # type: ignore[index, arg-type]
+
+    def variants(self) -> dict[str, dict[str, Any]]:
+        """Return the defaults that depend on the space, for help."""
+        from nasbench1shot1.black_box_search.options import help_defaults
+        from nasbench1shot1.registry import BUILT_IN, black_box_optimizer
+
+        name = self.common.optimizer
+
+        def defaults(setting: Mapping[str, str]) -> dict[str, Any]:
+            common, own = help_defaults(black_box_optimizer(name), name, setting)
+            return {option: v for option, v in {**vars(common), **vars(own)}.items() if option != "space"}
+
+        return default_variants(defaults, [("space", space) for space in BUILT_IN["search_spaces"]])
 
     def run(self) -> None:
         """Run or resume the study."""

@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 import tyro
 
+from nasbench1shot1.runs.options import TableName
+
 
 @dataclass(frozen=True)
 class Compare:
@@ -26,7 +28,7 @@ class Compare:
     over: Literal["epochs", "search-time", "simulated-time"] | None = None
     """Horizontal axis. Studies support only simulated-time. Default: simulated-time if any run is a study, otherwise
     epochs."""
-    table: str | None = None
+    table: TableName | None = None
     """Folder or name of the table on which all architectures are scored. Default: the recorded regrets."""
     allow_module: str | None = None
     """Module that may be imported because the config.json of a run names it. Importing a module runs its code."""

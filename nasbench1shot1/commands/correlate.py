@@ -1,11 +1,13 @@
 """`nb1shot1 correlate`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Generic, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 
 import tyro
+
+from nasbench1shot1.commands.default_variants import default_variants
 
 Options = TypeVar("Options")
 
@@ -16,6 +18,12 @@ class Correlate(Generic[Options]):
 
     To continue a stopped ranking, run the command again.
     """
+
+    GROUPS: ClassVar[Mapping[str, Sequence[str]]] = {
+        "What to evaluate": ("epochs", "architectures", "copies", "seed"),
+        "Measuring": ("images", "batch_norm", "preset", "budgets", "table", "resamples"),
+        "Running": ("out", "resume"),
+    }
 
     folder: Annotated[
         tyro.conf.Positional[Path | None], tyro.conf.arg(metavar="[RUN]", help_behavior_hint="(required)")
@@ -39,7 +47,13 @@ class Correlate(Generic[Options]):
         """Return the command's type and defaults; the ranking's options are imported only when it is called."""
         from nasbench1shot1.experiments.correlation.options import RankingOptions
 
-        return cls[RankingOptions], cls(ranking=RankingOptions())  # type: ignore[index, arg-type]
+        return cls[RankingOptions], cls(ranking=RankingOptions(**_of_preset("corrected")))  # type: ignore[index, arg-type]
+
+    def variants(self) -> dict[str, dict[str, Any]]:
+        """Return the defaults that depend on the preset, for help."""
+        return default_variants(
+            lambda setting: _of_preset(setting.get("preset", "corrected")), [("preset", "original")]
+        )
 
     def run(self) -> None:
         """Rank the architectures and print the correlations."""
@@ -47,3 +61,10 @@ class Correlate(Generic[Options]):
 
         given = {name: value for name, value in vars(self.ranking).items() if name in self.named}
         correlate(self.folder, out=self.out, resume=self.resume, allow_module=self.allow_module, **given)
+
+
+def _of_preset(name: str) -> dict[str, Any]:
+    """Return the options that a preset sets if they are not given."""
+    from nasbench1shot1.supernets.presets import PRESETS
+
+    return {"batch_norm": PRESETS[name].evaluation_batch_norm}

@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import tyro
+
+from nasbench1shot1.runs.options import Form
 
 
 @dataclass(frozen=True)
@@ -34,8 +36,12 @@ class Info:
 class Download:
     """Download the official CIFAR-10 (170 MB) or CIFAR-100 (169 MB), verify its SHA-256, and import it."""
 
-    dataset: tyro.conf.Positional[Literal["cifar10", "cifar100", "ImageNet16-120"]] = "cifar10"
-    """Data set, and the name of its image set. ImageNet16-120 needs an account: the error says where it is."""
+    dataset: Annotated[
+        tyro.conf.Positional[Literal["cifar10", "cifar100", "ImageNet16-120"]],
+        Form("[{cifar10,cifar100,ImageNet16-120}]"),
+    ] = "cifar10"
+    """Data set, and the name of its image set. ImageNet16-120 cannot be downloaded without an account; the message
+    explains how to get it."""
     mirror: str | None = None
     """URL of an official archive, or of a folder that has the archive of the python version. Default: the official
     URL."""
@@ -59,11 +65,11 @@ class Download:
 class Import:
     """Import CIFAR-10, CIFAR-100 or ImageNet16-120 from a .tar.gz or folder, or any images and labels from an .npz."""
 
-    path: tyro.conf.Positional[Path]
+    path: Annotated[tyro.conf.Positional[Path], Form("FILE|FOLDER")]
     """Path of the archive, the folder or the .npz file."""
     name: str | None = None
-    """Name of the image set, for --images. Default: the data set's name (cifar10, cifar100 or ImageNet16-120), or the
-    file's stem for an .npz."""
+    """Name of the image set, for --images. Default: the data set's name, cifar10, cifar100 or ImageNet16-120; for an
+    .npz, the file's name without .npz."""
 
     def run(self) -> None:
         """Import, and say where it lies."""

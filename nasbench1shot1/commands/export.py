@@ -2,15 +2,18 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import tyro
+
+from nasbench1shot1.runs.options import Form
 
 
 @dataclass(frozen=True)
 class Export:
     """Write a study in the format of another tool. The study is not changed, and may still be running."""
 
-    study: tyro.conf.Positional[Path]
+    study: Annotated[tyro.conf.Positional[Path], Form("STUDY")]
     """Folder of a study (nb1shot1 tune)."""
     optuna: Path
     """New Optuna journal file, with a trial per search; optuna-dashboard FILE shows it."""

@@ -3,10 +3,11 @@
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
+from nasbench1shot1.runs.options import Form, TableName
 from nasbench1shot1.tables.description import METRICS, OTHER_METRICS
 
 if TYPE_CHECKING:
@@ -18,18 +19,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Query:
-    """Look up an architecture or the hash of a cell. The output shows whether each value is measured or predicted."""
+    """Look up an architecture or the hash of a cell. The output shows whether each value is measured or predicted.
 
-    what: tyro.conf.Positional[str]
-    """An architecture such as "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3", or a hash.
-    With --table nb201, also an official index of NAS-Bench-201."""
+    nb1shot1 query "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"
+    """
+
+    what: Annotated[tyro.conf.Positional[str], Form("ARCHITECTURE")]
+    """An architecture, or the hash of a cell. With --table nb201, also an official index of NAS-Bench-201."""
     epochs: int | None = None
-    """Training budget in epochs. Default: the full budget (NAS-Bench-101: 108, NAS-Bench-201: 200)."""
+    """Training budget in epochs. Default: the full budget, 108 for NAS-Bench-101 and 200 for NAS-Bench-201."""
     dataset: str | None = None
-    """Training to look up in tables with several data sets: cifar10-valid, cifar10, cifar100 or ImageNet16-120."""
+    """Data set of the training, in tables with several: cifar10-valid, cifar10, cifar100 or ImageNet16-120.
+    Default: all."""
     space: str | None = None
     """Your own search space, as module:object, for an architecture of it or the regret in it (docs/own_space.md)."""
-    table: str | None = None
+    table: TableName | None = None
     """Folder or name of the table. Default: the table in use; for architectures of nb201, the table nb201."""
     draw: Path | None = None
     """Draw the cell to this file, such as cell.png, cell.svg or cell.pdf."""

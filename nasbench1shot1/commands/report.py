@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import tyro
 
 from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.runs.options import Form, TableName
 from nasbench1shot1.tables.coverage import Reference
 
 
@@ -17,9 +18,9 @@ class Report:
     The recorded results are not changed.
     """
 
-    folder: tyro.conf.Positional[Path]
+    folder: Annotated[tyro.conf.Positional[Path], Form("RUN")]
     """Folder of a search, of the searches of several seeds, of a ranking, or of a study."""
-    table: str | None = None
+    table: TableName | None = None
     """Folder or name of the table to score the run on. Default: the table in use."""
     reference: Reference | None = None
     """present: measure regret from the best networks that the table has. Default: the run's option."""

@@ -1,10 +1,14 @@
 """`nb1shot1 reproduce`."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar, Literal
 
 import tyro
+
+from nasbench1shot1.runs.compute import Device
+from nasbench1shot1.runs.options import Images, Names, Seeds, TableName
 
 GIVEN = (
     *("epochs", "images", "preset", "table", "device", "threads", "precision", "compile"),
@@ -22,22 +26,27 @@ class Reproduce:
     To continue after a stop, run the command again; finished runs are kept.
     """
 
+    GROUPS: ClassVar[Mapping[str, Sequence[str]]] = {
+        "What to reproduce": ("scale", "only", "seeds", "join", "dry_run"),
+        "Searches and trainings": ("epochs", "images", "preset", "space", "seconds", "repeats", "table"),
+        "Running": ("out", "workers", "scheduler"),
+    }
+
     figure: Annotated[
         tyro.conf.Positional[str | None],
-        tyro.conf.arg(metavar="[FIGURE]", help_behavior_hint="(default: list the figures)"),
+        tyro.conf.arg(metavar="[FIGURE]"),
+        Names("nasbench1shot1.experiments.reproduction.names:NAMES"),
     ] = None
-    """Figure of NAS-Bench-1Shot1: figure2 to figure5, figure7 to figure17, or table2. Black-box optimizers:
-    nas101-figure7, nas101-figure8, nas201-figure6 or nats-figure6."""
-    scale: str = "full"
+    """Figure or table. Names without a prefix are of NAS-Bench-1Shot1. Default: list the figures."""
+    scale: Literal["full", "quick"] = "full"
     """full: the paper's setting, for GPUs; quick: minutes on a CPU, but too small to rank methods."""
     out: Path | None = None
     """Folder of the runs, the picture and the CSV file. Default: reproduce/FIGURE-SCALE."""
     only: str | None = None
     """Parts of the figure to draw into separate files: panels, curves or panel/curve, as in s1,s2/gdas or
     cells-3/channels-8; * matches anything. Default: the whole figure."""
-    seeds: str | None = None
-    """Seeds, as 0-5 or 1,3,8. Default: 0-5 at the full scale, 0-1 at the quick scale; 0-2 and 0-1 for figures of
-    studies; 0 for figure17."""
+    seeds: Seeds | None = None
+    """Seeds, as 0-5 or 1,3,8. Default: set by the figure and the scale."""
     workers: int | None = None
     """Number of parallel searches, trainings or studies. Default: one per GPU, or as many as fit on the CPU cores."""
     scheduler: str | None = None
@@ -46,27 +55,27 @@ class Reproduce:
     """List the curves and the estimated time, and stop."""
     epochs: int | None = None
     """Number of epochs of every search or training; maximum budget of every study. Default: set by the figure."""
-    images: str | None = None
+    images: Images | None = None
     """Image set, as in nb1shot1 search. Default: set by the scale."""
-    preset: str = "corrected"
+    preset: Literal["corrected", "original"] = "corrected"
     """corrected, or original to reproduce the published code's bugs."""
-    table: str | None = None
+    table: TableName | None = None
     """Folder or name of the table to score all runs on, including finished ones. Black-box optimizers search it.
     Default: the table in use."""
     space: str | None = None
-    """Search space of nas101-figure7: s1, s2, s3, nb101 or nb101-mini. Default: nb101, at the quick scale s1."""
+    """Search space of nas101-figure7: s1, s2, s3, nb101 or nb101-mini. Default: nb101, or s1 at the quick scale."""
     seconds: float | None = None
     """Simulated seconds of every black-box search. Default: set by the figure."""
     repeats: int | None = None
     """Number of searches of every black-box study. Default: set by the figure."""
     join: tuple[Path, ...] = ()
     """Folders of black-box studies (nb1shot1 blackbox) to draw in figure5, figure14 or figure15."""
-    device: str = "auto"
-    """Device: auto, cpu, cuda (spread over all GPUs), cuda:1, …"""
+    device: Device = "auto"
+    """Device; auto selects GPUs if there are any, and cuda uses all of them."""
     threads: int = 1
     """Number of CPU threads per search or training; results are reproducible only with an equal number."""
-    precision: str = "float32"
-    """Precision of the networks: float32 or bfloat16."""
+    precision: Literal["float32", "bfloat16"] = "float32"
+    """Precision of the networks."""
     compile: bool = False
     """Compile the supernet with torch.compile. Does not apply to figure17."""
 

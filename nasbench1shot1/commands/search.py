@@ -1,27 +1,48 @@
 """`nb1shot1 search`."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import tyro
 
+from nasbench1shot1.commands.default_variants import default_variants
+from nasbench1shot1.commands.help_screen import OWN
 from nasbench1shot1.commands.recorded_optimizer import optimizer_name
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.one_shot_search.config import SearchConfig
+from nasbench1shot1.runs.options import Seeds
 
 Own = TypeVar("Own")
+
+WEIGHTS = (
+    *("learning_rate", "learning_rate_min", "momentum", "nesterov", "weight_decay", "grad_clip", "warm_start_epochs"),
+    *("partial_channels", "perturbation", "perturbation_size"),
+    *("cutout_length", "cutout_probability", "cutout_schedule"),
+)
+MEASURING = ("evaluation_batch_norm", "hessian_eigenvalue", "early_stopping", "table", "reference")
+RUNNING = ("out", "resume", "allow_module")
+SCALE = ("scale", "images", "images_per_half", "image_side", "channels", "cells", "batch_size")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Search(Generic[Own]):
     """Train a supernet; after every epoch, record the preferred architecture and its regret.
 
-    This help shows the options of the optimizer that --optimizer selects, with their defaults at the full scale under
-    the preset "corrected". docs/optimizers.md compares the options of all optimizers.
+    This help shows the options and the defaults of the optimizer that --optimizer selects. docs/optimizers.md compares
+    the options of all optimizers.
     """
+
+    GROUPS: ClassVar[Mapping[str, Sequence[str]]] = {
+        "What to search": ("optimizer", "space", "preset", "seed", "seeds"),
+        "Scale": (*SCALE, "epochs"),
+        "Training of the weights": WEIGHTS,
+        "This optimizer": (OWN,),
+        "Measuring": MEASURING,
+        "Running": RUNNING,
+    }
 
     common: tyro.conf.OmitArgPrefixes[SearchConfig]
     """Options of every search."""
@@ -31,7 +52,7 @@ class Search(Generic[Own]):
     """Folder of the new run; it must not exist. Default: runs/OPTIMIZER-SPACE-SEED."""
     resume: Path | None = None
     """Folder of a stopped run to resume. Given options must equal the recorded ones; only --epochs may increase."""
-    seeds: str | None = None
+    seeds: Seeds | None = None
     """Seeds of several runs, as 0-5 or 1,3,8; the picture shows mean and spread."""
     allow_module: str | None = None
     """Module that --resume may import because the run's config.json names it. Importing a module runs its code."""
@@ -55,8 +76,12 @@ class Search(Generic[Own]):
         name = optimizer_name(flags, "optimizers", SearchConfig.optimizer)
         method = optimizer(name)
         check_options(method, flags)
-        common, own = help_defaults(method, name)
+        common, own = help_defaults(method, name, {})
         return cls[method.Hyperparameters], cls(common=common, own=own)  # type: ignore[index, arg-type]
+
+    def variants(self) -> dict[str, dict[str, Any]]:
+        """Return the defaults that depend on scale, preset and space, for help."""
+        return search_variants(self.common.optimizer)
 
     def run(self) -> None:
         """Search."""
@@ -75,6 +100,19 @@ class Search(Generic[Own]):
             search_seeds([], **where, **given)
         else:
             search(**where, **given)
+
+
+def search_variants(name: str) -> dict[str, dict[str, Any]]:
+    """Return an optimizer's defaults that depend on scale, preset and space (`default_variants`)."""
+    from nasbench1shot1.one_shot_search.options import help_defaults
+    from nasbench1shot1.registry import BUILT_IN, listed_names, optimizer
+
+    def defaults(setting: Mapping[str, str]) -> dict[str, Any]:
+        common, own = help_defaults(optimizer(name), name, setting)
+        return {n: v for n, v in {**vars(common), **vars(own)}.items() if n not in ("scale", "preset", "space")}
+
+    spaces = [space for space in listed_names("one_shot_spaces") if space in BUILT_IN["search_spaces"]]
+    return default_variants(defaults, [("scale", "quick"), ("preset", "original"), *(("space", s) for s in spaces)])
 
 
 MOST_SEEDS = 10_000

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
+from nasbench1shot1.runs.options import TableName
+
 if TYPE_CHECKING:
     from nasbench1shot1.experiments.space_statistics.analysis import Analysis
     from nasbench1shot1.tables.table import Table
@@ -30,7 +32,7 @@ class Statistics:
         tyro.conf.arg(metavar="[ANALYSIS …]", help_behavior_hint="(default: all)"),
     ] = ()
     """Names of the analyses."""
-    table: str | None = None
+    table: TableName | None = None
     """Folder or name of the table ("nb101-sample": a sample, "nb201": NAS-Bench-201). Default: the table in use."""
     out: Path | None = None
     """Folder of the results. Default: statistics/TABLE."""

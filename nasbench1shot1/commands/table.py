@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
+from nasbench1shot1.runs.options import Form, TableName
+
 if TYPE_CHECKING:
     from nasbench1shot1.tables.table import Table
 
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 class Info:
     """Describe a table: rows, columns, which values are measured or predicted, and the accuracy of predictions."""
 
-    table: str | None = None
+    table: TableName | None = None
     """Folder or name of the table. Default: the table in use."""
     json: bool = False
     """Print the whole description as JSON."""
@@ -62,7 +64,7 @@ class List:
 class Verify:
     """Verify the SHA-256 of every column of a table and of its description, meta.json."""
 
-    table: str | None = None
+    table: TableName | None = None
     """Folder or name of the table. Default: the table in use."""
     hashes: bool = False
     """Also recompute the hash of every cell, which takes half a minute for the whole of NAS-Bench-101."""
@@ -91,7 +93,7 @@ class Import:
     archives need the extra [nats]: the package nats_bench unpickles them, so only import archives that you trust.
     """
 
-    file: tyro.conf.Positional[Path]
+    file: Annotated[tyro.conf.Positional[Path], Form("FILE")]
     """A .tfrecord file of NAS-Bench-101's format, a .pth file of NAS-Bench-201, or a topology archive of NATS-Bench."""
     out: Path | None = None
     """Folder of the table. Default: a folder in the data folder, which --table finds by the file's name."""
@@ -122,12 +124,12 @@ class Download:
     only108 (499 MB) has the trainings of 108 epochs, full (1.95 GB) the trainings of 4, 12, 36 and 108 epochs.
     """
 
-    which: tyro.conf.Positional[str]
-    """File to download: only108 or full."""
+    which: Annotated[tyro.conf.Positional[str], Form("{only108,full}")]
+    """File to download."""
     mirror: str | None = None
     """URL of the file, or of a folder that has the file. Default: the official URL."""
     keep: bool = False
-    """Keep the downloaded file. By default, it is removed after the import."""
+    """Keep the downloaded file after the import."""
 
     def run(self) -> None:
         """Download, import, and say where the table lies and how to use it."""

@@ -5,13 +5,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, TypeVar
 
 import tyro
 
 from nasbench1shot1.cell_training.config import TrainingConfig, TrainingOptions, check_options
+from nasbench1shot1.commands.default_variants import default_variants
 from nasbench1shot1.errors import InvalidInputError, OutOfDomainError, UserError
-from nasbench1shot1.runs.options import option_names
+from nasbench1shot1.runs.options import Form, TableName, option_names
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,13 +27,27 @@ Options = TypeVar("Options", bound=TrainingOptions)
 class Train(Generic[Options]):
     """Train the network of one architecture by its benchmark's protocol, and compare the result with the table.
 
+    nb1shot1 train "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"
+
     This help shows the options of NAS-Bench-101's protocol. With an architecture of nb201 before --help, it shows the
     options of NAS-Bench-201's protocol.
     """
 
-    what: tyro.conf.Positional[str | None] = None
-    """An architecture such as "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3", a string of NAS-Bench-201, or
-    a cell's hash."""
+    GROUPS: ClassVar[Mapping[str, Sequence[str]]] = {
+        "Scale": (
+            *("scale", "epochs", "images", "dataset", "batch_size"),
+            *("stem_channels", "stacks", "cells_per_stack", "channels", "cells_per_stage"),
+        ),
+        "Training": (
+            *("learning_rate", "momentum", "weight_decay", "rms_decay", "rms_epsilon", "batch_norm_momentum"),
+            *("numbering", "seed"),
+        ),
+        "Measuring": ("evaluate_every", "table"),
+        "Running": ("out", "resume"),
+    }
+
+    what: Annotated[tyro.conf.Positional[str | None], Form("ARCHITECTURE")] = None
+    """An architecture, a string of NAS-Bench-201, or a cell's hash."""
     options: tyro.conf.OmitArgPrefixes[Options]
     """Options of the protocol."""
     out: Path | None = None
@@ -40,7 +55,7 @@ class Train(Generic[Options]):
     runs/nb201-INDEX-EPOCHS-SEED, with the official index."""
     resume: Path | None = None
     """Folder of a stopped training to resume. Cannot be combined with other options."""
-    table: str | None = None
+    table: TableName | None = None
     """Folder or name of the table to compare with, and to look up a hash. Default: the table in use, or nb201."""
 
     named: tyro.conf.Suppress[frozenset[str]] = frozenset()
@@ -60,6 +75,11 @@ class Train(Generic[Options]):
         options = _options(words, flags.get("resume"))
         check_options(options, flags)
         return cls[options], cls(options=options())  # type: ignore[index, arg-type, call-arg]
+
+    def variants(self) -> dict[str, dict[str, Any]]:
+        """Return the defaults that depend on the scale, for help."""
+        scales = {scale: {**vars(self.options), **values} for scale, values in self.options.SCALES.items()}
+        return default_variants(lambda setting: scales[setting.get("scale", "full")], [("scale", "quick")])
 
     def run(self) -> None:
         """Train."""

@@ -1,14 +1,18 @@
 """`nb1shot1 tune` and `nb1shot1 tune-worker`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Generic, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 
 import tyro
 
+from nasbench1shot1.commands.help_screen import OWN
 from nasbench1shot1.commands.recorded_optimizer import optimizer_name
+from nasbench1shot1.commands.search import MEASURING, RUNNING, SCALE, WEIGHTS, search_variants
 from nasbench1shot1.one_shot_search.config import SearchConfig
+from nasbench1shot1.runs.compute import MOST_THREADS
+from nasbench1shot1.runs.options import Form, Range
 from nasbench1shot1.tuning.options import SET_BY_THE_STUDY, TuningOptions, check_not_set
 
 Own = TypeVar("Own")
@@ -23,6 +27,9 @@ class SharedConfig(SearchConfig):
     seed: tyro.conf.Suppress[tyro.conf.Fixed[int]] = SearchConfig.seed
     epochs: tyro.conf.Suppress[tyro.conf.Fixed[int]] = SearchConfig.epochs
     keep_weights_every: tyro.conf.Suppress[tyro.conf.Fixed[int]] = SearchConfig.keep_weights_every
+    threads: Annotated[int | None, Range(1, MOST_THREADS)] = None
+    """Number of CPU threads of each search; results are reproducible only with an equal number. Default: the CPU cores
+    divided by --workers, or PyTorch's choice on a GPU."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +39,16 @@ class Tune(Generic[Own]):
     Search epochs are the budget, and the objective is the table's validation error of the architecture that a search
     returns. This help shows the options of the optimizer that --optimizer selects. See docs/tuning.md.
     """
+
+    GROUPS: ClassVar[Mapping[str, Sequence[str]]] = {
+        "What to tune": ("optimizer", "space", "preset", "config_space", "seed"),
+        "Tuning": ("tuner", "min_budget", "max_budget", "eta", "iterations", "continuation", "repeat"),
+        "Scale": SCALE,
+        "Training of the weights": WEIGHTS,
+        "This optimizer": (OWN,),
+        "Measuring": MEASURING,
+        "Running": RUNNING,
+    }
 
     tuning: tyro.conf.OmitArgPrefixes[TuningOptions]
     """Options of the study."""
@@ -65,10 +82,14 @@ class Tune(Generic[Own]):
         tuning_names = {field.name for field in fields(TuningOptions)}
         check_not_set(flag for flag in flags if flag not in tuning_names)
         check_options(method, flags)
-        common, own = help_defaults(method, name)
+        common, own = help_defaults(method, name, {})
         shared = SharedConfig(**{n: v for n, v in vars(common).items() if n not in SET_BY_THE_STUDY})
         defaults = cls(tuning=TuningOptions(optimizer=name), common=shared, own=own)  # type: ignore[arg-type]
         return cls[method.Hyperparameters], defaults  # type: ignore[index]
+
+    def variants(self) -> dict[str, dict[str, Any]]:
+        """Return the defaults of searches that depend on scale, preset and space, for help."""
+        return search_variants(self.tuning.optimizer)
 
     def run(self) -> None:
         """Tune."""
@@ -86,7 +107,7 @@ class TuneWorker:
     Start it before or after nb1shot1 tune. If nb1shot1 tune stops, the worker waits for it to be resumed.
     """
 
-    folder: tyro.conf.Positional[Path]
+    folder: Annotated[tyro.conf.Positional[Path], Form("STUDY")]
     """Folder of the study."""
     name: str | None = None
     """Name of this worker, unique on its machine. Default: its process id and a random suffix."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.images.data_sets import SMALLEST_SIDE
 from nasbench1shot1.registry import search_space
-from nasbench1shot1.runs.compute import MOST_THREADS, default_threads, resolve_device
-from nasbench1shot1.runs.options import MOST_EPOCHS, Range, absolute_file, check_ranges
+from nasbench1shot1.runs.compute import MOST_THREADS, Device, default_threads, resolve_device
+from nasbench1shot1.runs.options import MOST_EPOCHS, Images, Names, Range, TableName, absolute_file, check_ranges
 from nasbench1shot1.supernets.presets import PRESETS, BatchNormMode
 from nasbench1shot1.tables.coverage import Reference
 from nasbench1shot1.tables.names import as_recorded
@@ -52,10 +52,10 @@ def data_facts(space: "SearchSpace", table: "Table", images: "ImageSet", halves:
 class SearchConfig:
     """The options of every search. `resolved` replaces None by the value that preset, data or machine decide."""
 
-    optimizer: str = "darts"
-    """One-shot optimizer: darts, darts-second-order, gdas, pc-darts, snas, random-ws, enas, setn, or module:Class."""
-    space: str = "s1"
-    """Search space: s1, s2, s3, nb201, or your own, as module:object or by its registered name (docs/own_space.md)."""
+    optimizer: Annotated[str, Names("optimizers", "your own as module:Class")] = "darts"
+    """One-shot optimizer."""
+    space: Annotated[str, Names("one_shot_spaces", "your own as module:object")] = "s1"
+    """Search space (docs/spaces.md, docs/own_space.md)."""
     scale: Literal["full", "quick"] = "full"
     """full: the paper's setting on the official CIFAR-10; quick: a small proxy on bundled images, for minutes."""
     preset: Literal["corrected", "original"] = "corrected"
@@ -63,21 +63,21 @@ class SearchConfig:
     seed: Annotated[int, Range(0)] = 0
     """Random seed of the run."""
     epochs: Annotated[int, Range(1, MOST_EPOCHS)] = 50
-    """Number of search epochs (quick scale: 15)."""
-    images: str = "cifar10"
+    """Number of search epochs."""
+    images: Images = "cifar10"
     """Image set: cifar10, cifar100, ImageNet16-120, cifar10-sample, the name of an imported set, or an .npz file."""
     images_per_half: Annotated[int | None, Range(2)] = None
     """Number of images in each half (one half trains the weights, the other Λ). Default: all."""
     image_side: Annotated[int | None, Range(SMALLEST_SIDE)] = None
-    """Height and width to which images are shrunk, in pixels (quick scale on nb201: 16). Default: the images' own."""
+    """Height and width to which images are shrunk, in pixels. Default: the images' own."""
     channels: Annotated[int, Range(1)] = 16
-    """Number of channels in the supernet's first stack (quick scale: 8)."""
+    """Number of channels in the supernet's first stack."""
     cells: Annotated[int, Range(1)] = 9
-    """Number of cells in the supernet (quick scale: 3)."""
+    """Number of cells in the supernet."""
     partial_channels: Annotated[int, Range(1)] = 1
     """Apply operations to 1/k of a block's channels (PC-DARTS); 1 means all channels."""
     batch_size: Annotated[int, Range(1)] = 96
-    """Batch size, for each half of the images (quick scale: 32)."""
+    """Batch size, for each half of the images."""
     learning_rate: Annotated[float, Range(0)] = 0.025
     """Initial learning rate of the weights; a cosine schedule lowers it to --learning-rate-min, per epoch."""
     learning_rate_min: Annotated[float, Range(0)] = 0.001
@@ -85,7 +85,7 @@ class SearchConfig:
     momentum: Annotated[float, Range(0, 1)] = 0.9
     """Momentum of the weights' SGD."""
     nesterov: bool | None = None
-    """Use Nesterov momentum. Default: the space's (nb201: yes, other spaces: no)."""
+    """Use Nesterov momentum."""
     weight_decay: Annotated[float, Range(0)] = 3e-4
     """Weight decay (L2) of the weights."""
     grad_clip: Annotated[float, Range(above=0)] = 5.0
@@ -101,19 +101,19 @@ class SearchConfig:
     cutout_probability: Annotated[float, Range(0, 1)] = 0.0
     """Probability of cutout in the last epoch; see --cutout-schedule for earlier epochs."""
     cutout_schedule: Literal["linear", "constant"] | None = None
-    """linear: cutout's probability grows from 0 in the first epoch. Default: linear (preset original: constant)."""
+    """linear: cutout's probability grows from 0 in the first epoch."""
     evaluation_batch_norm: BatchNormMode | None = None
-    """Batch-norm statistics for measuring one-shot errors. Default: recalibrated (preset original: running)."""
+    """Batch-norm statistics for measuring one-shot errors."""
     hessian_eigenvalue: bool = False
     """After each epoch, measure the dominant eigenvalue of the validation loss's Hessian with respect to Λ."""
     early_stopping: bool = False
     """Stop when the Hessian's eigenvalue grows too fast; keep an earlier architecture. Needs --hessian-eigenvalue."""
-    table: str | None = None
-    """Folder or name of the table that gives the regret. Default: $NB1SHOT1_TABLE, or else embedded (nb201: nb201)."""
+    table: TableName | None = None
+    """Folder or name of the table that gives the regret. Default: $NB1SHOT1_TABLE, or else embedded."""
     reference: Reference | None = None
-    """present: measure regret from the best networks that the table has. Default: it must have all of the space."""
-    device: str = "auto"
-    """Device: auto, cpu, cuda, cuda:1, …"""
+    """present: measure regret from the best networks that the table has. Default: require all of the space."""
+    device: Device = "auto"
+    """Device; auto selects a GPU if there is one."""
     threads: Annotated[int | None, Range(1, MOST_THREADS)] = None
     """Number of CPU threads; results are reproducible only with an equal number. Default: PyTorch's choice."""
     precision: Literal["float32", "bfloat16"] = "float32"

@@ -16,6 +16,7 @@ from nasbench1shot1.one_shot_search.config import FACTS, SCALES, SearchConfig
 from nasbench1shot1.registry import is_at_hand, one_shot, optimizer, search_space
 from nasbench1shot1.runs.description import COMMON, OWN
 from nasbench1shot1.runs.options import check_ranges, filled, recorded_options
+from nasbench1shot1.supernets.presets import PRESETS
 
 if TYPE_CHECKING:
     from nasbench1shot1.optimizer import Hyperparameters, OneShotOptimizer
@@ -104,11 +105,26 @@ def defaults(method: "type[OneShotOptimizer]", space: "OneShotSpace", scale: str
     }
 
 
-def help_defaults(method: "type[OneShotOptimizer]", name: str) -> tuple[SearchConfig, "Hyperparameters"]:
-    """Return the defaults of an optimizer at the full scale under the preset "corrected", for help."""
+def help_defaults(
+    method: "type[OneShotOptimizer]", name: str, setting: Mapping[str, str]
+) -> tuple[SearchConfig, "Hyperparameters"]:
+    """Return the defaults of an optimizer, for help; what only the machine or the images decide stays None.
+
+    Args:
+        method: the class of the optimizer.
+        name: its name.
+        setting: scale, preset and space, where they are not the usual ones.
+    """
     check_method(method)
-    options = _filled(method, {"optimizer": name})
-    return options.common, options.own
+    options = _filled(method, {"optimizer": name, **setting})
+    common, preset = options.common, PRESETS[options.common.preset]
+    decided: dict[str, Any] = {
+        "table": search_space(common.space).table,
+        "nesterov": bool(common.nesterov),
+        "cutout_schedule": "linear" if preset.cutout_ramp else "constant",
+        "evaluation_batch_norm": preset.evaluation_batch_norm,
+    }
+    return replace(common, **decided), options.own
 
 
 def check_options(method: "type[OneShotOptimizer]", given: Iterable[str]) -> None:

@@ -4,10 +4,14 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Annotated
 
 from nasbench1shot1.errors import InvalidInputError, unknown_name
+from nasbench1shot1.runs.options import Form
 
 MOST_THREADS = 8 * (os.cpu_count() or 1)
+Device = Annotated[str, Form("{auto,cpu,cuda,cuda:N}")]
+"""The type of the option `device`, for `resolve_device`."""
 
 
 def resolve_device(wanted: str) -> str:

@@ -50,6 +50,38 @@ class Range:
         return f"between {self.least:,} and {self.most:,}"
 
 
+@dataclass(frozen=True)
+class Form:
+    """How help writes the values of an option whose type does not show it.
+
+    Attributes:
+        metavar: the form, such as "{auto,cpu,cuda,cuda:N}".
+    """
+
+    metavar: str
+
+
+TableName = Annotated[str, Form("NAME|FOLDER")]
+"""The type of the option `table`: a bundled or imported table, or the folder of a table."""
+Images = Annotated[str, Form("NAME|FILE")]
+"""The type of the option `images`: an image set by name, or an .npz file."""
+Seeds = Annotated[str, Form("SEEDS")]
+"""The type of the option `seeds` on the command line."""
+
+
+@dataclass(frozen=True)
+class Names:
+    """The names that an option takes; help lists the names that are registered when it is shown.
+
+    Attributes:
+        group: a group of the registry, "one_shot_spaces", or "module:attribute" for the names that an object contains.
+        own: how a user names an object of their own, such as "module:Class"; empty if that is not possible.
+    """
+
+    group: str
+    own: str = ""
+
+
 def option_names(record: Any) -> tuple[str, ...]:
     """Return the names of a record's fields, in order."""
     return tuple(field.name for field in fields(record))

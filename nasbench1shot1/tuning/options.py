@@ -12,6 +12,8 @@ from nasbench1shot1.proposers.brackets import Brackets
 from nasbench1shot1.registry import optimizer
 from nasbench1shot1.runs.options import (
     MOST_EPOCHS,
+    Form,
+    Names,
     Range,
     absolute_file,
     check_ranges,
@@ -38,15 +40,14 @@ PER_SESSION = ("workers", "host", "port", "wait_for_workers")
 class TuningOptions:
     """The options of a study. A resumed study may have more iterations, and other values of `PER_SESSION`."""
 
-    optimizer: str = "darts"
-    """One-shot optimizer to tune: darts, gdas, pc-darts, …, or module:Class."""
-    space: str = "s1"
-    """Search space: s1, s2, s3, nb201, or your own, as module:object or by its registered name (docs/own_space.md)."""
-    config_space: str = "cs2"
-    """Hyperparameters and their ranges: cs1, cs2, cs3, or a ConfigSpace file (.json, .yaml)."""
+    optimizer: Annotated[str, Names("optimizers", "your own as module:Class")] = "darts"
+    """One-shot optimizer to tune."""
+    space: Annotated[str, Names("one_shot_spaces", "your own as module:object")] = "s1"
+    """Search space (docs/spaces.md, docs/own_space.md)."""
+    config_space: Annotated[str, Form("{cs1,cs2,cs3}|FILE")] = "cs2"
+    """Hyperparameters and their ranges. A file is a ConfigSpace in .json or .yaml."""
     tuner: Tuner = "bohb"
-    """Tuning algorithm: bohb, smac (SMAC3's model in BOHB's brackets), or random (random configurations at the
-    maximum budget)."""
+    """Tuning algorithm. smac: SMAC3's model in BOHB's brackets; random: random configurations at the maximum budget."""
     min_budget: Annotated[int, Range(1, MOST_EPOCHS)] = 25
     """Minimum budget: number of search epochs of the shortest searches."""
     max_budget: Annotated[int, Range(1, MOST_EPOCHS)] = 100

@@ -28,9 +28,9 @@ class BOHBHyperparameters(HyperbandHyperparameters):
     min_bandwidth: Annotated[float, Range(above=0)] = 0.3
     """Minimum bandwidth of the kernels: the probability of redrawing a good configuration's category."""
     num_samples: Annotated[int, Range(1, 10**6)] = 64
-    """Number of candidates per proposal; the best one is proposed (nb201: 4)."""
+    """Number of candidates per proposal; the best one is proposed."""
     random_fraction: Annotated[float, Range(0, 1)] = 0.33
-    """Probability of drawing a configuration at random (nb201: 0)."""
+    """Probability of drawing a configuration at random."""
     budgets: Literal["table", "ignored"] = "table"
     """table: train at the table's budgets; ignored: every training has --epochs epochs and is paid again at each
     promotion, as in the published script of NAS-Bench-201."""

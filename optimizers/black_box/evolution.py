@@ -26,7 +26,7 @@ class EvolutionHyperparameters(Hyperparameters):
     """The options of regularized and non-regularized evolution."""
 
     population: Annotated[int, Range(1)] = 100
-    """Number of individuals in the population (nb201: 10)."""
+    """Number of individuals in the population."""
     tournament: Annotated[int, Range(1)] = 10
     """Number of individuals drawn with replacement per tournament; the best becomes the parent."""
     mutation: Literal["published", "neighbour", "rate"] = "published"

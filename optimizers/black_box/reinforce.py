@@ -26,11 +26,11 @@ class REINFORCEHyperparameters(Hyperparameters):
     """The options of REINFORCE."""
 
     learning_rate: Annotated[float, Range(above=0)] = 0.1
-    """Learning rate of the logits (nb201: 0.01)."""
+    """Learning rate of the logits."""
     baseline_momentum: Annotated[float, Range(0, 1)] = 0.9
     """Momentum of the moving average of rewards that is subtracted from each reward."""
     update: Literal["sgd", "adam"] = "sgd"
-    """Update rule of the logits (nb201: adam)."""
+    """Update rule of the logits."""
 
 
 class REINFORCE(BlackBoxOptimizer):

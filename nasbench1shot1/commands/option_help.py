@@ -1,0 +1,170 @@
+"""What help says about every option of a command: its form, its text and its default, from the command's dataclass."""
+
+import ast
+import inspect
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from itertools import pairwise
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import tyro
+
+from nasbench1shot1.registry import listed_names
+from nasbench1shot1.runs.options import Names, flag
+
+POSITIONAL, SUPPRESSED = (get_args(marked[int])[1] for marked in (tyro.conf.Positional, tyro.conf.Suppress))
+FORMS = {int: "INT", float: "FLOAT", str: "TEXT", Path: "PATH", bool: "{True,False}"}
+DEFAULT = " Default: "
+"""In a field's docstring, begins a default in words, for fields whose default value is None."""
+
+
+@dataclass(frozen=True)
+class OptionHelp:
+    """The help of one option.
+
+    Attributes:
+        name: name of the field.
+        record: the dataclass of the field.
+        flags: how the option is given, as ("--compile", "--no-compile"); empty for an argument without a flag.
+        form: how values are written, as "INT"; None if the option does not take a value.
+        text: what the option sets; ends with the default in parentheses.
+        is_required: whether the option has no default.
+    """
+
+    name: str
+    record: type
+    flags: tuple[str, ...]
+    form: str | None
+    text: str
+    is_required: bool
+
+
+def option_helps(command: Any, default: Any, variants: Mapping[str, Mapping[str, Any]]) -> Iterator[OptionHelp]:
+    """Yield the help of every option of a command, including the options of nested records, in order of declaration.
+
+    Args:
+        command: the command's dataclass.
+        default: an instance with the defaults; None: the defaults of the fields.
+        variants: defaults that differ in other settings: for the words for a setting, values by name of the option.
+    """
+    holder = command if default is None else type(default)
+    hints, texts = get_type_hints(holder, include_extras=True), _docstrings(holder)
+    for field in fields(holder):
+        value, hint = _default(field) if default is None else getattr(default, field.name), hints[field.name]
+        if is_dataclass(value) and not isinstance(value, type):
+            yield from option_helps(type(value), value, variants)
+        elif SUPPRESSED not in _extras(hint):
+            others = {words: values[field.name] for words, values in variants.items() if field.name in values}
+            text = _text(texts.get(field.name, ""), _extras(hint), value, others)
+            flags, form = _flags(field.name, hint), _form_unless_flag(hint)
+            yield OptionHelp(field.name, holder, flags, form, text, is_required=value is MISSING)
+
+
+def _flags(name: str, hint: Any) -> tuple[str, ...]:
+    if POSITIONAL in _extras(hint):
+        return ()
+    return (flag(name), flag(f"no_{name}")) if _without_extras(hint) is bool else (flag(name),)
+
+
+def _form_unless_flag(hint: Any) -> str | None:
+    kind = _without_extras(hint)
+    return None if kind is bool else _form(kind, _extras(hint))
+
+
+def _default(field: "Field[Any]") -> Any:
+    return field.default_factory() if field.default_factory is not MISSING else field.default
+
+
+def _docstrings(record: type) -> dict[str, str]:
+    """Return the docstrings of a record's fields, also of its base classes; empty without source code."""
+    found: dict[str, str] = {}
+    for base in reversed(record.__mro__):
+        try:
+            module = ast.parse(inspect.getsource(sys.modules[base.__module__]))
+        except (OSError, TypeError, KeyError):
+            continue
+        for node in ast.walk(module):
+            if isinstance(node, ast.ClassDef) and node.name == base.__name__:
+                found |= dict(_documented(node.body))
+    return found
+
+
+def _documented(body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
+    for statement, after in pairwise(body):
+        match statement, after:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                yield name, " ".join(text.split())
+
+
+def _extras(hint: Any) -> tuple[Any, ...]:
+    """Return the annotations of a type, also in `Annotated[X, ...] | None`."""
+    if get_origin(hint) in (Union, UnionType):
+        return tuple(extra for kind in get_args(hint) for extra in _extras(kind))
+    return hint.__metadata__ if get_origin(hint) is Annotated else ()
+
+
+def _without_extras(hint: Any) -> Any:
+    """Return a type without annotations, and without None."""
+    if get_origin(hint) is Annotated:
+        return _without_extras(get_args(hint)[0])
+    if get_origin(hint) in (Union, UnionType):
+        kinds = [_without_extras(kind) for kind in get_args(hint) if kind is not NoneType]
+        if kinds == [bool]:
+            return Literal["True", "False"]
+        return kinds[0] if len(kinds) == 1 else hint
+    return hint
+
+
+def _form(kind: Any, extras: tuple[Any, ...]) -> str:
+    for extra in extras:
+        if form := getattr(extra, "metavar", None):
+            return str(form)
+    if any(isinstance(extra, Names) for extra in extras):
+        return "NAME"
+    if get_origin(kind) is Literal:
+        return f"{{{','.join(map(str, get_args(kind)))}}}"
+    if get_origin(kind) is tuple:
+        return f"{_form(get_args(kind)[0], ())} …"
+    return FORMS.get(kind, "TEXT")
+
+
+def _text(docstring: str, extras: tuple[Any, ...], value: Any, others: Mapping[str, Any]) -> str:
+    """Return what an option sets, and its default: in other settings, too, if it differs there."""
+    text, _, words = f" {docstring}".partition(DEFAULT)
+    differing = {where: other for where, other in others.items() if other != value}
+    return f"{_with_names(text, extras)} {_hint(extras) or _default_in_words(value, words, differing)}".strip()
+
+
+def _with_names(text: str, extras: tuple[Any, ...]) -> str:
+    """Insert the known names after the first sentence of a text."""
+    for extra in extras:
+        if isinstance(extra, Names):
+            first, _, rest = text.partition(". ")
+            own = f", or {extra.own}" if extra.own else ""
+            text = f"{first.removesuffix('.')}: {', '.join(listed_names(extra.group))}{own}. {rest}"
+    return text.strip()
+
+
+def _hint(extras: tuple[Any, ...]) -> str:
+    return next((hint for extra in extras if (hint := getattr(extra, "help_behavior_hint", None))), "")
+
+
+def _default_in_words(value: Any, words: str, others: Mapping[str, Any]) -> str:
+    if value is MISSING:
+        return "(required)"
+    usual = words.removesuffix(".") if value is None else _written(value)
+    parts = [usual or ("none" if others else ""), *(f"{where}: {_written(other)}" for where, other in others.items())]
+    shown = "; ".join(filter(None, parts))
+    return f"(default: {shown})" if shown else ""
+
+
+def _written(value: Any) -> str:
+    """Return a default as a user writes it: 1e-6 instead of 1e-06."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:g}".replace("e+0", "e").replace("e-0", "e-")
+    return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
