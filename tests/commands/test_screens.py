@@ -103,7 +103,7 @@ def test_the_bar_of_a_search_says_when_it_evaluates_and_counts_that_too(monkeypa
     """Three epochs of four steps: an epoch trains for 2 seconds and is evaluated for 6."""
     now = [0.0]
     monkeypatch.setattr("nasbench1shot1.one_shot_search.progress.time.monotonic", lambda: now[0])
-    line = {"train_loss": None, "one_shot_valid_error": 0.9, "test_regret": 0.01, "valid_regret": 0.01}
+    line = {"train_loss": None, "one_shot_validation_error": 0.9, "test_regret": 0.01, "validation_regret": 0.01}
     console = Console(file=StringIO(), force_terminal=True, width=100)
     with SearchProgress(3, 4, 0, console) as progress:
         task = progress._bar.tasks[0]
