@@ -1,16 +1,19 @@
 """How long a user waits before anything happens: help, import, opening the table, enumerating a space.
 
-    python benchmarks/start_up.py
+    python benchmarks/start_up.py [--help-of CHECKOUT]
 
 Every figure is the median of fresh processes; seconds, so compare them with the limits in the issue, not with another
 machine's. `python -c pass` is there as the floor. What is enumerated is enumerated once, in its own process: wall-clock
-seconds, seconds of one processor (less where others are at work too), and the highest memory of that process.
+seconds, seconds of one processor (less where others are at work too), and the highest memory of that process. The help
+of every command is measured in seconds of one processor. --help-of measures only that, in another checkout.
 """
 
+import argparse
 import datetime
 import json
 import os
 import platform
+import resource
 import statistics
 import subprocess
 import sys
@@ -48,6 +51,26 @@ def whole_process(code, environment):
     return time.perf_counter() - started
 
 
+def processor_seconds(code, environment):
+    def used():
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return usage.ru_utime + usage.ru_stime
+
+    before = used()
+    whole_process(code, environment)
+    return used() - before
+
+
+def help_seconds(environment):
+    """The median processor seconds of every command's help; SystemExit is how some versions end it."""
+    listed = "from nasbench1shot1.cli import COMMANDS; print(*COMMANDS, sep=chr(10))"
+    done = subprocess.run([sys.executable, "-c", listed], check=True, capture_output=True, text=True, env=environment)
+    return {
+        name: median(processor_seconds, HELP.replace("'--help'", repr([*name.split(), "--help"])[1:-1]), environment)
+        for name in done.stdout.splitlines()
+    }
+
+
 def printed(code, environment):
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, env=environment)
     return float(done.stdout)
@@ -64,6 +87,12 @@ def median(measure, code, environment, repeats=REPEATS):
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--help-of", metavar="CHECKOUT", help="measure only the help, in another checkout")
+    checkout = parser.parse_args().help_of
+    if checkout:
+        print(json.dumps(help_seconds({**os.environ, "PYTHONPATH": checkout}), indent=2))
+        return
     with tempfile.TemporaryDirectory() as data:
         environment = {**os.environ, "NB1SHOT1_DATA": data}
         figures = {
@@ -74,6 +103,7 @@ def main():
             "enumerate_s3_first_time": printed(SPACE, environment),
             "enumerate_s3_from_cache": median(printed, SPACE, environment),
         }
+        helps = help_seconds(environment)
         nb101 = {what: enumerated(code, environment) for what, code in NB101.items()}
         nb101["the_same_from_cache"] = enumerated(NB101["distinct_cells_with_hashes"], environment)
     about = {
@@ -82,7 +112,7 @@ def main():
         "machine": f"{platform.machine()}, {os.cpu_count()} CPUs, Python {platform.python_version()}",
         "load_average": os.getloadavg(),
     }
-    text = json.dumps({**about, "seconds": figures, "nb101": nb101}, indent=2)
+    text = json.dumps({**about, "seconds": figures, "help_processor_seconds": helps, "nb101": nb101}, indent=2)
     RESULT.write_text(text + "\n")
     print(text)
 

@@ -81,7 +81,7 @@ def _default(field: "Field[Any]") -> Any:
 def _docstrings(record: type) -> dict[str, str]:
     """Return the docstrings of a record's fields, also of its base classes; empty without source code."""
     found: dict[str, str] = {}
-    for base in reversed(record.__mro__):
+    for base in filter(is_dataclass, reversed(record.__mro__)):
         try:
             module = ast.parse(inspect.getsource(sys.modules[base.__module__]))
         except (OSError, TypeError, KeyError):

@@ -155,17 +155,12 @@ def test_an_architecture_that_the_shell_has_cut_is_explained(capsys: pytest.Capt
     assert "write it in quotes, because the shell interprets |" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "words", [[], ["table"], ["compare"], ["statistics"], ["correlate"], ["blackbox"]], ids=" ".join
-)
-def test_help_fits_a_terminal_of_80_columns(
+@pytest.mark.parametrize("words", [[], ["table"], ["data"]], ids=" ".join)
+def test_an_overview_fits_a_terminal_of_80_columns(
     words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    try:
-        main([*words, "--help"])
-    except SystemExit as stop:
-        assert not stop.code
-    shown = [line for line in capsys.readouterr().out.splitlines() if not line.startswith("usage")]
+    main([*words, "--help"])
+    shown = capsys.readouterr().out.splitlines()
     assert len(shown) > 5
     assert max(map(len, shown)) <= 80

@@ -1,7 +1,6 @@
 """docs/own_optimizer.md: a method in one file outside the package, installed, searched with, and told off."""
 
 import os
-import re
 import shlex
 import shutil
 import subprocess
@@ -140,9 +139,8 @@ def test_its_options_are_checked_like_any(installed, tmp_path, monkeypatch, caps
 
 def test_its_options_are_in_the_help(installed, monkeypatch, capsys):
     monkeypatch.syspath_prepend(str(installed))
-    with pytest.raises(SystemExit):
-        cli.main(["search", "--optimizer", "population", "--help"])
-    screen = " ".join(re.sub("[^\x20-\x7e]", " ", capsys.readouterr().out).split())
+    cli.main(["search", "--optimizer", "population", "--help"])
+    screen = " ".join(capsys.readouterr().out.split())
     assert "--population INT" in screen
     assert "Architectures that are alive at a time. (default: 50)" in screen
 
