@@ -31,10 +31,14 @@ INTERACTIONS = ["hypershap>=0.0.6"]
 NATS = ["nats-bench>=1.8"]
 # Only for a test that TensorFlow's reader of the official files and this package's yield the same records.
 TENSORFLOW = ["tensorflow-cpu>=2.16"]
+# Builds the site of docs/ (mkdocs.yml).
+DOCS = ["mkdocs-material>=9.5", "mkdocstrings[python]>=0.26"]
 DEV = [
     "hypothesis>=6.100",
     "import-linter>=2.6",
+    "ipykernel>=6.29",
     "mypy>=1.11",
+    "nbclient>=0.10",
     "pandas-stubs",
     "pytest>=8",
     "pytest-xdist>=3.5",
@@ -102,7 +106,8 @@ setup(
         "interactions": INTERACTIONS,
         "nats": NATS,
         "tensorflow": TENSORFLOW,
-        "dev": [*DEV, *TABLE, *CLUSTER, *TUNE, *NATS],
+        "docs": DOCS,
+        "dev": [*DEV, *DOCS, *TABLE, *CLUSTER, *TUNE, *NATS],
         "all": [*TABLE, *CLUSTER, *TUNE, *INTERACTIONS, *NATS, *TENSORFLOW],
     },
     entry_points={"console_scripts": ["nb1shot1 = nasbench1shot1.cli:main"]},

@@ -51,6 +51,7 @@ LONGEST_FIRST = (
     "test_tune_command",
     "test_population",
     "test_rankings_on_nasbench201",
+    "test_examples",
 )
 """Modules of 15 s and more. The processes of xdist take one after another; a long one at the end would keep one of them
 busy alone."""

@@ -113,7 +113,7 @@ def folders_with(suffix: str, parent: Path) -> set[str]:
 
 def test_contributing_lists_every_folder_and_no_other():
     hidden = {path.name for path in CHECKOUT.iterdir() if path.name.startswith((".", "build")) or ".egg" in path.name}
-    top = (folders_with(".py", CHECKOUT) | folders_with(".md", CHECKOUT)) - hidden - {"runs"}
+    top = set.union(*(folders_with(suffix, CHECKOUT) for suffix in (".py", ".md", ".ipynb"))) - hidden - {"runs"}
     assert set(documented_folders("| folder | contents |")) == top
     listed = documented_folders("| sub-package | contents |")
     assert listed == sorted(listed)

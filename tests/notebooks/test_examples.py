@@ -1,0 +1,115 @@
+"""The notebooks of examples/ run from the first cell to the last, in a kernel."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from conftest import CHECKOUT
+from jupyter_client.manager import KernelManager, start_new_kernel
+from nbclient import NotebookClient
+from official_files import made_up, write_file
+from small_official import graph_of
+
+import nasbench1shot1 as nb
+
+EXAMPLES = sorted((CHECKOUT / "examples").glob("*.ipynb"))
+OFFICIAL = "official.tfrecord"
+TINY = {
+    "space": "s1",
+    "scale": "quick",
+    "epochs": 1,
+    "channels": 2,
+    "cells": 1,
+    "batch_size": 20,
+    "images_per_half": 40,
+    "device": "cpu",
+    "threads": 1,
+}
+CELL = nb.Cell(
+    [[0, 1, 1, 0], [0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 0, 0]],
+    ["input", "conv3x3-bn-relu", "conv1x1-bn-relu", "output"],
+)
+
+
+@pytest.fixture(scope="module")
+def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KernelManager]:
+    """One kernel for all notebooks, because it imports torch; it writes into a folder of its own."""
+    folder = tmp_path_factory.mktemp("notebooks")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("NB1SHOT1_DATA", "IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR"):
+            patch.setenv(name, str(folder / name.lower()))
+        patch.setenv("NASBENCH101_FILE", str(folder / OFFICIAL))
+        manager, client = start_new_kernel(cwd=str(folder))
+        client.stop_channels()
+        yield manager
+        manager.shutdown_kernel(now=True)
+
+
+def executed(name: str, kernel: KernelManager) -> list[Any]:
+    """Run a notebook with tiny searches and without the names of the last one; return its cells of code."""
+    notebook = nbformat.read(CHECKOUT / "examples" / f"{name}.ipynb", as_version=4)
+    parameters = next(cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", ()))
+    parameters.source = f"%reset -f\n{parameters.source}\noptions = {TINY}"
+    client = NotebookClient(notebook, km=kernel, timeout=300)
+    try:
+        client.execute()
+    finally:
+        client.kc.stop_channels()
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def kinds(cell: Any) -> list[set[str]]:
+    """The media types of every output of a cell."""
+    return [set(output.get("data", [output.output_type])) for output in cell.outputs]
+
+
+def test_the_first_search_has_one_progress_area_and_shows_its_picture(kernel):
+    _, search, metrics, drawing, query, again = executed("first_search", kernel)
+    progress, record = search.outputs
+    rows = progress.data["text/plain"].splitlines()
+    assert kinds(search) == [{"text/plain"}, {"text/plain", "text/html"}]
+    assert rows[0].startswith("darts on nb101-s1-v1") and rows[-1] == "Picture: runs/first-search/regret.png"
+    assert sum(row.split()[:1] in (["0"], ["1"]) for row in rows) == 2
+    assert record.data["text/plain"].startswith("Run('runs/first-search': darts on s1, seed 0, epoch 1 of 1, test regr")
+    assert '<img src="data:image/png;base64,' in record.data["text/html"]
+    assert kinds(metrics) == [{"text/plain", "text/html"}]
+    assert kinds(drawing) == [{"text/plain", "image/png"}]
+    assert query.outputs[0].data["text/plain"].startswith("Metrics(validation_accuracy=0.")
+    assert again.outputs[0].data == record.data
+
+
+def test_an_own_optimizer_is_compared_with_darts(kernel):
+    *_, own, darts, comparison = executed("own_optimizer", kernel)
+    assert [kinds(cell) for cell in (own, darts)] == [[{"text/plain"}]] * 2
+    assert "__main__:NoLooseEnds on nb101-s1-v1" in own.outputs[0].data["text/plain"]
+    assert kinds(comparison) == [{"text/plain", "image/png"}]
+
+
+def test_official_data_are_imported_and_searched_with(kernel):
+    graphs = [graph_of(cell, 1_000_000) for cell in {CELL: None, **_cells_of("s1")}]
+    write_file(Path(kernel.provisioner.cwd) / OFFICIAL, made_up(graphs, epochs=(108,)))
+    _, opened, query, best, search = executed("official_data", kernel)
+    assert f"{len(graphs):,} rows, epochs (108,), 3 repeats" in opened.outputs[-1].data["text/plain"]
+    assert "array([" in query.outputs[0].data["text/plain"]
+    assert kinds(best)[-1] == {"text/plain", "image/png"}
+    assert "predicted" not in search.outputs[-1].data["text/plain"]
+
+
+def _cells_of(space: str) -> dict[nb.Cell, None]:
+    return dict.fromkeys(arch.cell for arch in nb.search_space(space).architectures("unique"))  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_notebooks_are_short_and_without_outputs(path):
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert len(notebook.cells) <= 12
+    assert [cell for cell in code if cell.outputs or cell.execution_count] == []
+    assert [cell.metadata.get("tags") for cell in code].count(["parameters"]) == 1
+
+
+def test_every_notebook_is_executed():
+    assert [path.stem for path in EXAMPLES] == ["first_search", "official_data", "own_optimizer"]
