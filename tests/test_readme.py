@@ -33,6 +33,7 @@ PAGES = (
     "docs/gdas.md",
     "docs/jobs.md",
     "docs/nasbench201_search.md",
+    "docs/notebooks.md",
     "docs/nasbench201_space.md",
     "docs/nasbench201_statistics.md",
     "docs/nasbench201_table.md",
