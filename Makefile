@@ -24,6 +24,7 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	cd docs && $(abspath $(BIN))/mypy --config-file ../pyproject.toml  # elsewhere, so that it reads the installed package
 	cd docs && $(abspath $(BIN))/lint-imports --no-logo --no-cache --config ../pyproject.toml
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict  # the site of docs/, into build/site
 
 bench: $(VENV)/.dev  ## the benchmarks that need nothing but this machine
 	$(BIN)/python benchmarks/supernet_speed.py

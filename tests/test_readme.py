@@ -34,6 +34,7 @@ PAGES = (
     "docs/jobs.md",
     "docs/own_loop.md",
     "docs/nasbench201_search.md",
+    "docs/notebooks.md",
     "docs/nasbench201_space.md",
     "docs/nasbench201_statistics.md",
     "docs/nasbench201_table.md",

@@ -1,0 +1,39 @@
+"""Adds the files outside docs/ that its pages link to to the site, and makes links between the two lead there."""
+
+import posixpath
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).parent
+HOME = "README.md"
+PAGES = (HOME, "CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/README.md")
+FILES = ("CITATION.cff", "LICENSE", "NOTICE")
+EXAMPLES = tuple(path.relative_to(ROOT).as_posix() for path in sorted(ROOT.glob("examples/*.ipynb")))
+OUTSIDE = {path: path for path in (*PAGES, *FILES, *EXAMPLES)} | {HOME: "index.md"}
+"""Places in the site of files outside docs/, by their paths in the repository."""
+LINK = re.compile(r"\]\((?!\w+:|#)([^)#]+)(#[^)]*)?\)")
+
+
+def on_files(files: Files, config: MkDocsConfig, **_: Any) -> Files:
+    """Add the files outside docs/."""
+    for path, place in OUTSIDE.items():
+        files.append(File.generated(config, place, abs_src_path=str(ROOT / path)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
+    """Return a page with its relative links, which fit the repository, made to fit the site."""
+    here = page.file.src_uri
+    source = next((path for path, place in OUTSIDE.items() if place == here), f"docs/{here}")
+
+    def in_site(link: re.Match[str]) -> str:
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(source), link[1]))
+        place = OUTSIDE.get(target) or target.removeprefix("docs/")
+        return f"]({posixpath.relpath(place, posixpath.dirname(here) or '.')}{link[2] or ''})"
+
+    return LINK.sub(in_site, markdown)
