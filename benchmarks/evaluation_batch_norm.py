@@ -79,6 +79,7 @@ def of_search(options, table, space, seed, architectures):
             {
                 "optimizer": "random-ws", "space": space, "seed": seed, "scale": "quick", "epochs": last,
                 "channels": options.channels, "cells": options.cells, "threads": options.threads,
+                "image_side": 32, "batch_size": 32,
             }
         ).resolved()
     )  # fmt: skip

@@ -198,8 +198,9 @@ def parsed():
     options = parser.parse_args()
     options.shapes = [(96, 16, 32, 32), (96, 64, 16, 16), (96, 64, 8, 8)]
     full = {"scale": "full", "epochs": 50}
+    small = {"scale": "quick", "image_side": 32, "batch_size": 32}
     options.settings = [{"space": space, "seed": seed, **full} for space in ("s1", "s3") for seed in (0, 1)]
-    options.sizes = [{"name": "s1, 16 × 9, batch 96", **full}, {"name": "s1, 8 × 3, batch 32", "scale": "quick"}]
+    options.sizes = [{"name": "s1, 16 × 9, batch 96", **full}, {"name": "s1, 8 × 3, batch 32", **small}]
     if options.quick:
         tiny = {"scale": "quick", "channels": 2, "cells": 1}
         options.shapes = [(8, 2, 16, 16)]

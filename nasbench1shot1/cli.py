@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,6 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from nasbench1shot1.errors import InvalidInputError, UserError, shortened, unknown_name
+from nasbench1shot1.ground.openmp import limit_spinning
 from nasbench1shot1.ground.paths import with_usable_paths
 from nasbench1shot1.ground.standard_output import tell, usable_output
 
@@ -54,6 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; exits with 2 on bad input, 130 on Ctrl-C."""
     if "" not in sys.path:
         sys.path.append("")  # "module:Class" also finds a module in the current folder, as with python -m
+    limit_spinning(os.environ)  # before anything imports torch
     with usable_output():
         _main(list(sys.argv[1:] if arguments is None else arguments))
 

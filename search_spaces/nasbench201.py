@@ -50,7 +50,7 @@ class NASBench201Space(OneShotSpace):
         "nesterov": True,
         "grad_clip": 5.0,
     }
-    quick_defaults: Mapping[str, Any] = {"image_side": 16}  # its cells compute more than the cells of s1
+    quick_defaults: Mapping[str, Any] = {"batch_size": 32}
 
     def __repr__(self) -> str:
         return "NASBench201Space()"

@@ -49,7 +49,7 @@ def announce(state: SearchState, table: Table, folder: Path, console: Console | 
     size = f"{counted(config.channels, 'channel')} × {counted(config.cells, 'cell')}"
     say(f"{config.scale} scale: {size}, on {where}; preset {config.preset}")
     note = f" (bundled; CIFAR-10 has {CIFAR10.training_images:,})" if config.images == "cifar10-sample" else ""
-    note += f", shrunk to {side} × {side} pixels" if (side := config.image_side) else ""
+    note += f", at {side} × {side} pixels" if (side := config.image_side) else ""
     say(f"Images: {len(halves.weights):,} + {len(halves.architecture):,} of {state.images.name}{note}")
     is_nasbench101 = state.net.space.family == "nasbench101"
     if (seen := halves.nasbench101_validation_images) and is_nasbench101:

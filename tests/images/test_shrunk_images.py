@@ -49,9 +49,12 @@ def test_other_sides_are_refused(imported: ImageSet, side: int) -> None:
         imported.shrunk(side)
 
 
-def test_quick_searches_on_nb201_shrink_and_others_do_not() -> None:
-    sides = {space: search_options({"space": space, "scale": "quick"}).common.image_side for space in ("s1", "nb201")}
-    assert sides == {"s1": None, "nb201": 16}
+def test_quick_searches_shrink_and_full_ones_do_not() -> None:
+    quick = {space: search_options({"space": space, "scale": "quick"}).common for space in ("s1", "nb201")}
+    assert {space: (common.image_side, common.batch_size) for space, common in quick.items()} == {
+        "s1": (16, 64),
+        "nb201": (16, 32),
+    }
     assert search_options({"space": "nb201"}).common.image_side is SearchConfig.image_side is None
 
 

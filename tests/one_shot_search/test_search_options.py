@@ -47,7 +47,7 @@ GRADIENT = {
 }
 HARD = {"relaxation": "gumbel-operations", "temperature_max": 10.0, "architecture_grad_clip": 5.0}
 SAMPLING = {"batch_size": 64, "grad_clip": 0.25, "candidates": 1000, "candidate_batches": 10, "finalists": 5}
-QUICK = {"epochs": 15, "batch_size": 32, "channels": 8, "cells": 3, "images": "cifar10-sample"}
+QUICK = {"epochs": 15, "batch_size": 64, "channels": 8, "cells": 3, "images": "cifar10-sample", "image_side": 16}
 FEW = {"candidates": 100, "candidate_batches": 2}
 
 CORRECTED = {

@@ -68,7 +68,7 @@ def test_threads_are_shared_among_workers_unless_given():
 def test_what_a_search_gets_leaves_out_what_is_tuned_or_set_by_the_study():
     shared = study_options({**QUICK, "optimizer": "gdas"}).shared({"learning_rate", "temperature_max"})
     assert not {"learning_rate", "temperature_max", "optimizer", "space", "seed", "epochs"} & set(shared)
-    assert shared["batch_size"] == 32 and shared["temperature_min"] == 0.1 and shared["table"] == "embedded"
+    assert shared["batch_size"] == 64 and shared["temperature_min"] == 0.1 and shared["table"] == "embedded"
 
 
 def test_the_command_passes_only_given_options(parsed):
