@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 MOST_BANDS = 3
 """Maximum number of bands on an axis; more would hide the curves."""
-REGRET, ERROR = "test_regret", "one_shot_valid_error"
+REGRET, ERROR = "test_regret", "one_shot_validation_error"
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,11 +21,11 @@ def texts(*operations):
 
 def frame(space, epochs, seed=0):
     rng = np.random.default_rng(seed)
-    made = pandas.DataFrame({"epoch": range(epochs), "one_shot_valid_error": rng.random(epochs)})
-    for name in ("valid_regret", "test_regret", "cifar100_test_regret", "ImageNet16-120_test_regret"):
+    made = pandas.DataFrame({"epoch": range(epochs), "one_shot_validation_error": rng.random(epochs)})
+    for name in ("validation_regret", "test_regret", "cifar100_test_regret", "ImageNet16-120_test_regret"):
         made[name] = rng.random(epochs)
     made["architecture"] = [str(space.sample(rng)) for _ in range(epochs)]
-    return made.assign(valid_measured=True, test_measured=True)
+    return made.assign(validation_measured=True, test_measured=True)
 
 
 def test_edges_are_counted_by_operation_and_averaged_over_the_runs():
