@@ -71,7 +71,7 @@ def write_group_report(runs: Sequence[SearchRecord], table: Table, out: Path) ->
     with _new_report(out) as folder:
         summaries = [_write(run, table, folder / run.folder.name) for run in runs]
         frames = [rescore(run, table) for run in runs]
-        save_figure(regret_figure(runs, frames, table.id, table.fidelity()), folder / FIGURE)
+        save_figure(regret_figure(runs, frames, table), folder / FIGURE)
         return summaries
 
 
@@ -124,7 +124,7 @@ def _write(run: SearchRecord, table: Table, folder: Path) -> dict[str, Any]:
     lines = _lines(run, table)
     summary = summarise(run.config, lines, table.id)
     _write_lines(lines, summary, folder)
-    figure = regret_figure([run], [run.as_frame(lines)], table.id, table.fidelity())
+    figure = regret_figure([run], [run.as_frame(lines)], table)
     save_figure(figure, folder / FIGURE)
     return summary
 

@@ -1,24 +1,38 @@
 """What the searches of a figure gave: mean and spread per epoch as a frame, and the picture."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas
 
+from nasbench1shot1.experiments.reproduction.curve_styles import Style, curve_styles, legend_styles
 from nasbench1shot1.experiments.reproduction.figure import FigureJob
-from nasbench1shot1.experiments.reproduction.figures import SCALES, Curve, Panel, PaperFigure
+from nasbench1shot1.experiments.reproduction.figures import FIGURES, SCALES, Curve, Panel, PaperFigure
+from nasbench1shot1.experiments.reproduction.tuning_text import after
 from nasbench1shot1.experiments.rescoring import rescore
 from nasbench1shot1.one_shot_search.record import Run, open_search
-from nasbench1shot1.one_shot_search.regret_curve import CURVES, anytime_regret, provenance, scale_text, table_text
+from nasbench1shot1.one_shot_search.regret_curve import (
+    CURVES,
+    MEAN_LABEL,
+    WIDTH,
+    anytime_regret,
+    draw_mean_regret,
+    mean_regret_of,
+    provenance,
+    scale_text,
+    table_text,
+)
 from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00")  # told apart by the colour-blind, too
+MOST_BANDS = 3
+"""Maximum number of bands on an axis; more would hide the curves."""
 REGRET, ERROR = "test_regret", "one_shot_validation_error"
 
 
@@ -69,82 +83,78 @@ def as_table(found: Sequence[Result]) -> pandas.DataFrame:
 
 
 def draw(name: str, figure: PaperFigure, found: Sequence[Result], seeds: int, table: Table) -> "Figure":
-    """The picture: a panel beside the other, test regret solid, one-shot validation error dashed, spread shaded.
+    """Return the picture: a column per panel, test regret in the upper row, one-shot validation error in the lower row.
+
+    Panels share their axes. The spread over the seeds is shaded where at most `MOST_BANDS` curves share an axis; more
+    bands would hide the curves. A dotted line shows the mean regret of the space.
 
     Args:
         name: "figure2", …
-        figure: its panels and titles.
-        found: what `results` gave; at least one.
-        seeds: searches of every curve, were all of them finished.
+        figure: the figure, or the selected part of it.
+        found: the return value of `results`; at least one.
+        seeds: the number of searches of a complete curve.
         table: the table behind `found`.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     panels = [panel for panel in figure.panels if any(result.panel.key == panel.key for result in found)]
-    canvas = Figure(figsize=(max(1.6 + 3.6 * len(panels), 8.0), 5.4), layout="constrained", dpi=100)
+    canvas = Figure(figsize=(max(1.6 + 3.6 * len(panels), 8.0), 6.6), layout="constrained", dpi=100)
     FigureCanvasAgg(canvas)
-    rows = canvas.add_gridspec(2, 1, height_ratios=(8, 1))  # the layout keeps a legend apart only in its own row
+    rows = canvas.add_gridspec(2, 1, height_ratios=(10, 1))  # the layout keeps a legend apart only in its own row
     above, below = canvas.add_subfigure(rows[0]), canvas.add_subfigure(rows[1])
-    lefts = above.subplots(1, len(panels), sharey=True, squeeze=False)[0]
-    rights = [axes.twinx() for axes in lefts]
-    styles = _styles(found)
-    for panel, left, right in zip(panels, lefts, rights, strict=True):
-        right.sharey(rights[0])
-        left.set_title(panel.title, fontsize=10)
-        for result in found:
-            if result.panel.key == panel.key:
-                _draw_curve(result, left, right, *styles[result.curve.key])
-    _label(lefts, rights)
-    measured = provenance(pandas.concat([result.by_epoch[f"{REGRET}_measured"] for result in found]))
-    _legend(below, found, styles, measured)
+    grid = above.subplots(2, len(panels), sharex=True, sharey="row", squeeze=False, height_ratios=(3, 2))
+    styles = curve_styles(FIGURES.get(name, figure).pairs())
+    for panel, column in zip(panels, grid.T, strict=True):
+        column[0].set_title(panel.title, fontsize=10)
+        _draw_panel([result for result in found if result.panel.key == panel.key], column, styles, table)
+    _label(grid, provenance(pandas.concat([result.by_epoch[f"{REGRET}_measured"] for result in found])))
+    _legend(below, grid, legend_styles([(result.panel, result.curve) for result in found], styles))
     above.suptitle(_title(name, figure, found, seeds), fontsize=10)
     canvas.supxlabel(_caption(found, seeds, table), fontsize=7, color="#444444")
     return canvas
 
 
-def _styles(found: Sequence[Result]) -> dict[str, tuple[str, float]]:
-    """Colour and line width of every curve: each narrower than those under it, as curves often coincide."""
-    keys = dict.fromkeys(result.curve.key for result in found)
-    return {key: (COLOURS[i % len(COLOURS)], 3.0 - 0.4 * (i % len(COLOURS))) for i, key in enumerate(keys)}
+def _draw_panel(
+    found: Sequence[Result], column: "Sequence[Axes]", styles: Mapping[tuple[str, str], Style], table: Table
+) -> None:
+    """Draw the curves of a panel on its two axes, and the mean regret of its space on the upper one."""
+    for result in found:
+        frame, style = result.by_epoch, styles[result.panel.key, result.curve.key]
+        for axes, values in zip(column, (REGRET, ERROR), strict=True):
+            mean, spread = 100 * frame[f"{values}_mean"], 100 * frame[f"{values}_std"]
+            axes.plot(frame.index, mean, linewidth=WIDTH, **style)
+            if len(result.runs) > 1 and len(found) <= MOST_BANDS:
+                axes.fill_between(frame.index, mean - spread, mean + spread, color=style["color"], alpha=0.1, lw=0)
+    config = found[0].runs[0].config
+    if (mean_regret := mean_regret_of(config["space"], config.get("dataset"), table)) is not None:
+        draw_mean_regret(mean_regret, column[0])
 
 
-def _draw_curve(result: Result, left: "Axes", right: "Axes", colour: str, width: float) -> None:
-    frame = result.by_epoch
-    for curve, axes, line, alpha, shade in ((REGRET, left, "-", 1.0, 0.14), (ERROR, right, "--", 0.7, 0.05)):
-        mean, spread = 100 * frame[f"{curve}_mean"], 100 * frame[f"{curve}_std"]
-        axes.plot(frame.index, mean, line, color=colour, linewidth=alpha**2 * width, alpha=alpha)
-        if len(result.runs) > 1:
-            axes.fill_between(frame.index, mean - spread, mean + spread, color=colour, alpha=shade, linewidth=0)
-
-
-def _label(lefts: "Sequence[Axes]", rights: "Sequence[Axes]") -> None:
+def _label(grid: Any, measured: str) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    for left in lefts:
-        left.set_xlabel("search epoch")
-        left.xaxis.set_major_locator(MaxNLocator(integer=True))
-        left.grid(alpha=0.25)
-    for right in rights[:-1]:
-        right.tick_params(right=False, labelright=False)
-    lefts[0].set_ylim(bottom=0)
-    lefts[0].set_ylabel("test regret [%]")
-    rights[-1].set_ylabel("one-shot validation error [%]")
+    for axes in grid.flat:
+        axes.grid(alpha=0.25)
+    for axes in grid[-1]:
+        axes.set_xlabel("search epoch (0: before training)")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    grid[0, 0].set_ylim(bottom=0)
+    grid[0, 0].set_ylabel(f"test regret [%]\n({measured})")
+    grid[1, 0].set_ylabel("one-shot validation\nerror [%]")
 
 
-def _legend(below: "SubFigure", found: Sequence[Result], styles: dict[str, tuple[str, float]], measured: str) -> None:
+def _legend(below: "SubFigure", grid: Any, styles: Mapping[str, Style]) -> None:
     from matplotlib.lines import Line2D
 
-    labels = {result.curve.key: result.curve.label for result in found}
-    lines = [Line2D([], [], color=styles[key][0], linewidth=styles[key][1], label=labels[key]) for key in styles]
-    lines.append(Line2D([], [], color="black", linewidth=1.5, label=f"test regret ({measured})"))
-    lines.append(Line2D([], [], color="black", linewidth=1.0, linestyle="--", label="one-shot validation error"))
-    below.legend(handles=lines, loc="center", ncols=min(len(lines), 4), frameon=False, fontsize=8)
+    lines = [Line2D([], [], linewidth=WIDTH, label=label, **style) for label, style in styles.items()]
+    lines += [line for line in grid[0, 0].get_lines() if line.get_label() == MEAN_LABEL]
+    below.legend(handles=lines, loc="center", ncols=min(len(lines), 6), frameon=False, fontsize=8, handlelength=3.2)
 
 
 def _title(name: str, figure: PaperFigure, found: Sequence[Result], seeds: int) -> str:
     configs = [run.config for result in found for run in result.runs]
-    lines = [f"After figure {name.removeprefix('figure')} of NAS-Bench-1Shot1: {figure.title}", scale_text(configs)]
+    lines = [after(name, _content(FIGURES.get(name, figure), found)), scale_text(configs)]
     size, paper = f"{configs[0]['epochs']} epochs, {_seeds_text(seeds)}", SCALES["full"]
     if configs[0]["scale"] == "full":
         return "\n".join([*lines, size])
@@ -152,14 +162,29 @@ def _title(name: str, figure: PaperFigure, found: Sequence[Result], seeds: int) 
     return "\n".join([*lines, f"{size}; the paper's setting is {full}"])
 
 
+def _content(whole: PaperFigure, found: Sequence[Result]) -> str:
+    """Return what is drawn: the title of the whole figure, or the labels of the curves if some are not drawn."""
+    drawn = {result.curve.key: result.curve.label for result in found}
+    return whole.title if len(drawn) == len({curve.key for _, curve in whole.pairs()}) else ", ".join(drawn.values())
+
+
 def _caption(found: Sequence[Result], seeds: int, table: Table) -> str:
-    lines = [f"mean ± standard deviation over {seeds} seeds"] if seeds > 1 else []
+    lines = [_spread_text(found, seeds)] if seeds > 1 else []
     if short := [f"{r.panel.key}/{r.curve.key} {len(r.runs)}" for r in found if len(r.runs) < seeds]:
         lines.append(f"searches finished so far: {', '.join(short)}")
     if found[0].runs[0].config["scale"] == "quick":
         lines.append("searches this small show that the methods run and how they begin, not how they rank")
     frames = [frame for result in found for frame in result.frames]
     return "\n".join([*lines, table_text(frames, table.id, table.fidelity())])
+
+
+def _spread_text(found: Sequence[Result], seeds: int) -> str:
+    """Return what lines and bands are; a figure with and without bands has bands on some of its panels."""
+    counts = Counter(result.panel.key for result in found).values()
+    if min(counts) > MOST_BANDS:
+        return f"lines: mean over {seeds} seeds; the CSV file has the standard deviations"
+    some = "" if max(counts) <= MOST_BANDS else f" (panels with at most {MOST_BANDS} curves)"
+    return f"lines: mean over {seeds} seeds; bands: ± standard deviation{some}"
 
 
 def _seeds_text(seeds: int) -> str:

@@ -8,9 +8,9 @@ import pandas
 from nasbench1shot1.experiments.correlation.drawing import shifts
 from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.correlation.truth import source_text
-from nasbench1shot1.experiments.reproduction.drawing import COLOURS
 from nasbench1shot1.experiments.reproduction.figures import METHODS, PaperFigure
 from nasbench1shot1.experiments.reproduction.ranking_jobs import search_folder
+from nasbench1shot1.method_colours import METHODS as COLOUR_OF
 from nasbench1shot1.one_shot_search.record import open_search
 from nasbench1shot1.one_shot_search.regret_curve import scale_text
 from nasbench1shot1.tables.table import Table
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 LABELS = {"error": "ρ of one-shot error", "loss": "ρ of one-shot loss"}
-_COLOUR = dict(zip(METHODS, COLOURS, strict=True))
 
 
 def draw(
@@ -67,7 +66,7 @@ def _draw_panel(axes: "Axes", rows: pandas.DataFrame, predictor: str) -> None:
     curves = rows.groupby("curve", sort=False)
     for (curve, line), shift in zip(curves, shifts(rows["epoch"], len(curves)), strict=True):
         mean, spread = line[f"spearman_{predictor}_mean"], line[f"spearman_{predictor}_std"]
-        colour, epochs = _COLOUR[str(curve)], line["epoch"] + shift
+        colour, epochs = COLOUR_OF[str(curve)], line["epoch"] + shift
         axes.plot(epochs, mean, "o-", markersize=4, color=colour, linewidth=1.2)
         axes.vlines(epochs, mean - spread, mean + spread, color=colour, alpha=0.5, linewidth=1.6)
     axes.axhline(0, color="black", linewidth=0.6)
@@ -78,7 +77,7 @@ def _handles(rows: pandas.DataFrame) -> "list[Line2D]":
     from matplotlib.lines import Line2D
 
     curves = [str(curve) for curve in dict.fromkeys(rows["curve"])]
-    return [Line2D([], [], color=_COLOUR[curve], marker="o", markersize=4, label=METHODS[curve]) for curve in curves]
+    return [Line2D([], [], color=COLOUR_OF[curve], marker="o", markersize=4, label=METHODS[curve]) for curve in curves]
 
 
 def _title(name: str, figure: PaperFigure, rankings: Sequence[Ranking], seeds: int) -> str:

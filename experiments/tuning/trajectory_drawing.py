@@ -8,7 +8,7 @@ import pandas
 
 from nasbench1shot1.experiments.tuning.best import DEFAULT_ID
 from nasbench1shot1.experiments.tuning.trajectory import Curve, average
-from nasbench1shot1.method_colours import COLOURS
+from nasbench1shot1.method_colours import colours as method_colours
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,7 +38,7 @@ def draw_trajectories(panels: Mapping[str, Sequence[Curve]], title: str, caption
     above, below = canvas.add_subfigure(rows[0]), canvas.add_subfigure(rows[1])
     axes = above.subplots(1, len(panels), sharex=True, sharey=True, squeeze=False)[0]
     labels = {curve.key: curve.label for curves in panels.values() for curve in curves}
-    colours = {key: COLOURS[number % len(COLOURS)] for number, key in enumerate(labels)}
+    colours = dict(zip(labels, method_colours(list(labels)), strict=True))
     floor = _floor(panels)
     for (name, curves), ax in zip(panels.items(), axes, strict=True):
         for curve in curves:

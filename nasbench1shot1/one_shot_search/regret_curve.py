@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pandas
 
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.errors import InvalidInputError, UserError
+from nasbench1shot1.method_colours import BLACK, COLOURS, colours
 from nasbench1shot1.one_shot_search.operation_counts import draw_operation_counts, operation_counts
 from nasbench1shot1.one_shot_search.options import non_default_options
 from nasbench1shot1.one_shot_search.search_record import SearchRecord
@@ -21,16 +23,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from nasbench1shot1.tables.table import Table
+
 LINE = 100  # characters that fit a title's width
 CURVES = ("test_regret", "validation_regret", "one_shot_validation_error")
-_STYLE = {
-    "test_regret": ("test regret", "#1b6ca8", "-", 3.2),  # wide: validation regret often runs along it
-    "validation_regret": ("validation regret", "#e07b39", "-", 1.3),
-    "one_shot_validation_error": ("one-shot validation error", "#6b6b6b", "--", 1.5),
-}
+WIDTH = 1.6
+"""Width of all curves, in points."""
+MEAN_LABEL, MEAN_COLOUR = "mean over the space", "#555555"
 ELSEWHERE = "_test_regret"
 """Suffix of the columns with test regrets on other data sets (`Run.as_frame`)."""
-_ELSEWHERE_COLOURS = ("#2a9d6f", "#8e5ea2", "#b8860b")
 
 
 def anytime_regret(frames: Sequence[pandas.DataFrame]) -> pandas.DataFrame:
@@ -66,23 +67,57 @@ def other_regrets(frame: pandas.DataFrame) -> list[str]:
     return [name for name in frame.columns if name.endswith(ELSEWHERE)]
 
 
-def draw_anytime_regret(frame: pandas.DataFrame, axes: "Axes", runs: int = 1) -> "Axes":
-    """Draw what `anytime_regret` gave: regrets in percent on the left axis, one-shot error dashed on the right."""
-    from matplotlib.ticker import MaxNLocator
+def draw_anytime_regret(frame: pandas.DataFrame, axes: "Axes", method: str, runs: int = 1) -> "Axes":
+    """Draw the regrets that `anytime_regret` returned, in percent.
 
-    right = axes.twinx()
-    drawn = [_draw(frame, curve, right if curve == "one_shot_validation_error" else axes, runs) for curve in CURVES]
-    for name, colour in zip(_others(frame), _ELSEWHERE_COLOURS, strict=False):
+    The test regret has the method's colour. The validation regret is dashed and black, because the two often coincide.
+
+    Args:
+        frame: the return value of `anytime_regret`.
+        axes: the axes to draw on.
+        method: name of the optimizer.
+        runs: number of runs; the standard deviation of the test regret is shaded if there are several.
+
+    Returns:
+        The axes.
+    """
+    colour = colours([method])[0]
+    _draw(frame, "test_regret", axes, _label(frame, "test_regret"), colour, has_band=runs > 1)
+    free = [each for each in COLOURS if each not in (colour, BLACK)]
+    for name, other in zip(_others(frame), free, strict=False):
         label = f"test regret on {name.removesuffix(f'{ELSEWHERE}_mean')}"
-        drawn += axes.plot(frame.index, 100 * frame[name], color=colour, linewidth=1.3, label=label)
-    axes.set_xlabel("search epoch (0: before training)")
+        _draw(frame, name.removesuffix("_mean"), axes, label, other)
+    _draw(frame, "validation_regret", axes, _label(frame, "validation_regret"), BLACK, linestyle="--")
     axes.set_ylabel("regret [%]")
     axes.set_ylim(bottom=0)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.grid(alpha=0.25)
-    right.set_ylabel("one-shot validation error [%]", color=_STYLE["one_shot_validation_error"][1])
-    axes.legend(handles=drawn, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, frameon=False, fontsize=8)
+    return _on_epochs(axes)
+
+
+def draw_one_shot_error(frame: pandas.DataFrame, axes: "Axes", method: str, runs: int = 1) -> "Axes":
+    """Draw the one-shot validation error that `anytime_regret` returned, in percent; as in `draw_anytime_regret`."""
+    _draw(frame, "one_shot_validation_error", axes, "", colours([method])[0], has_band=runs > 1)
+    axes.set_ylabel("one-shot validation\nerror [%]")
+    return _on_epochs(axes)
+
+
+def draw_mean_regret(mean: float, axes: "Axes") -> "Axes":
+    """Draw the mean regret of a space, a fraction, as a dotted horizontal line; return the axes."""
+    axes.axhline(100 * mean, color=MEAN_COLOUR, linestyle=":", linewidth=WIDTH, label=MEAN_LABEL, zorder=1)
     return axes
+
+
+def mean_regret_of(space: str, dataset: str | None, table: "Table") -> float | None:
+    """Return the mean test regret of the networks of a space, a fraction; None if the table does not have it.
+
+    Args:
+        space: the name of the space, as in the text of its architectures.
+        dataset: the data set of the search. Default: the table's only one.
+        table: the table that scores the search.
+    """
+    try:
+        return table.mean_regret(space, dataset=table.objective(dataset).test)
+    except UserError:  # a table without test accuracy, or of another space
+        return None
 
 
 def _others(by_epoch: pandas.DataFrame) -> list[str]:
@@ -91,48 +126,81 @@ def _others(by_epoch: pandas.DataFrame) -> list[str]:
 
 
 def regret_figure(
-    runs: Sequence[SearchRecord], frames: Sequence[pandas.DataFrame], table_id: str, fidelity: str = ""
+    runs: Sequence[SearchRecord],
+    frames: Sequence[pandas.DataFrame],
+    table: "Table",
 ) -> "Figure":
-    """The figure of one run or of several seeds of one configuration, with its scale and its table in words.
+    """Return the figure of one run or of several seeds of one configuration, with its scale and its table in words.
+
+    The rows of axes share the epochs. They show the regrets and the mean regret of the space, the one-shot validation
+    error if it is recorded, and, in spaces with operations on edges, the operations of the preferred architecture.
 
     Args:
         runs: the runs, for their configurations.
         frames: their metrics, perhaps scored on another table than they were searched with.
-        table_id: the table behind `frames`.
-        fidelity: what `Table.fidelity` says of it, for the caption.
+        table: the table behind `frames`.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     by_epoch, config = anytime_regret(frames), runs[0].config
     counts = operation_counts([frame["architecture"] for frame in frames])
-    figure = Figure(figsize=(7.2, 4.8 if counts is None else 6.6), layout="constrained", dpi=150)
+    has_error = by_epoch["one_shot_validation_error_mean"].notna().any()
+    heights = [3.0, *([2.0] if has_error else []), *([] if counts is None else [1.4])]
+    figure = Figure(figsize=(7.2, 2.0 + 0.9 * sum(heights)), layout="constrained", dpi=150)
     FigureCanvasAgg(figure)
-    grid = figure.subplots(1 if counts is None else 2, squeeze=False, height_ratios=None if counts is None else [3, 1])
-    axes = draw_anytime_regret(by_epoch, grid[0, 0], len(runs))
+    rows = figure.subplots(len(heights), sharex=True, squeeze=False, height_ratios=heights)[:, 0]
+    method = config["optimizer"]
+    draw_anytime_regret(by_epoch, rows[0], method, len(runs))
+    space = Architecture.parse(frames[0]["architecture"].iloc[0]).space
+    if (mean_regret := mean_regret_of(space, config.get("dataset"), table)) is not None:
+        draw_mean_regret(mean_regret, rows[0])
+    if has_error:
+        draw_one_shot_error(by_epoch, rows[1], method, len(runs))
     if counts is not None:
-        lower = draw_operation_counts(counts.loc[by_epoch.index], grid[1, 0])
-        axes.set_xlim(lower.get_xlim())
-    seeds = f"seed {config['seed']}"
-    if len(runs) > 1:
-        seeds = f"{len(runs)} seeds, mean ± standard deviation (validation: dotted)"
-    if any(len(frame) > len(by_epoch) for frame in frames):
-        seeds += f"\nonly up to epoch {by_epoch.index[-1]}, where the first of them ended"
-    axes.set_title(f"{config['optimizer']} on {config['space']}, {seeds}\n{scale_text([config])}", fontsize=9)
-    figure.supxlabel(table_text(frames, table_id, fidelity), fontsize=7, color="#444444")
+        draw_operation_counts(counts.loc[by_epoch.index], rows[-1])
+    rows[0].legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False, fontsize=8, handlelength=3)
+    rows[-1].set_xlabel("search epoch (0: before training)")
+    figure.suptitle(_title(runs, frames, by_epoch), fontsize=9)
+    figure.supxlabel(table_text(frames, table.id, table.fidelity()), fontsize=7, color="#444444")
     return figure
 
 
-def _draw(frame: pandas.DataFrame, curve: str, axes: "Axes", runs: int) -> Any:
-    name, colour, line, width = _STYLE[curve]
-    mean, spread = 100 * frame[f"{curve}_mean"], 100 * frame[f"{curve}_std"]
-    if runs > 1 and curve == "validation_regret":  # a second area over the test regret's would be unreadable
-        for bound in (mean - spread, mean + spread):
-            axes.plot(frame.index, bound, ":", color=colour, linewidth=1)
-    elif runs > 1:
-        axes.fill_between(frame.index, mean - spread, mean + spread, color=colour, alpha=0.18, linewidth=0)
-    label = name if curve == "one_shot_validation_error" else f"{name} ({provenance(frame[f'{curve}_measured'])})"
-    return axes.plot(frame.index, mean, line, color=colour, label=label, linewidth=width)[0]
+def _title(runs: Sequence[SearchRecord], frames: Sequence[pandas.DataFrame], by_epoch: pandas.DataFrame) -> str:
+    config = runs[0].config
+    seeds = f"seed {config['seed']}" if len(runs) == 1 else f"{len(runs)} seeds, mean ± standard deviation"
+    if any(len(frame) > len(by_epoch) for frame in frames):
+        seeds += f"\nonly up to epoch {by_epoch.index[-1]}, where the first of them ended"
+    return f"{config['optimizer']} on {config['space']}, {seeds}\n{scale_text([config])}"
+
+
+def _draw(
+    frame: pandas.DataFrame,
+    curve: str,
+    axes: "Axes",
+    label: str,
+    color: str,
+    linestyle: str = "-",
+    has_band: bool = False,
+) -> None:
+    mean = 100 * frame[f"{curve}_mean"]
+    axes.plot(frame.index, mean, linestyle, color=color, label=label, linewidth=WIDTH)
+    if has_band:
+        spread = 100 * frame[f"{curve}_std"]
+        axes.fill_between(frame.index, mean - spread, mean + spread, color=color, alpha=0.15, linewidth=0)
+
+
+def _label(frame: pandas.DataFrame, regret: str) -> str:
+    name = {"test_regret": "test regret", "validation_regret": "validation regret"}[regret]
+    return f"{name} ({provenance(frame[f'{regret}_measured'])})"
+
+
+def _on_epochs(axes: "Axes") -> "Axes":
+    from matplotlib.ticker import MaxNLocator
+
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.grid(alpha=0.25)
+    return axes
 
 
 def provenance(measured: "pandas.Series[float]") -> str:
@@ -175,7 +243,13 @@ def _notes_text(configs: Sequence[Mapping[str, Any]]) -> str:
 
 
 def table_text(frames: Sequence[pandas.DataFrame], table_id: str, fidelity: str = "") -> str:
-    """What the values are worth, for captions; arguments as in `regret_figure`."""
+    """What the values are worth, for captions.
+
+    Args:
+        frames: metrics of runs.
+        table_id: the table behind `frames`.
+        fidelity: what `Table.fidelity` says of it.
+    """
     known = list(map(_in_table, frames))
     measured = all(frame["test_measured"].all() for frame in known)
     said = f"table {table_id}" + ("" if measured else "; values called predicted are estimates, not measurements")

@@ -9,7 +9,6 @@ from typing import Any, Literal
 from rich.console import Console
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.errors import UserError
 from nasbench1shot1.images.data_sets import CIFAR10
 from nasbench1shot1.named_data import SCRIPT
 from nasbench1shot1.notebooks.console import console_or_new
@@ -20,6 +19,7 @@ from nasbench1shot1.one_shot_search.kept_weights import kept_epochs
 from nasbench1shot1.one_shot_search.options import non_default_options
 from nasbench1shot1.one_shot_search.progress import SearchProgress
 from nasbench1shot1.one_shot_search.record import FIGURE, Run
+from nasbench1shot1.one_shot_search.regret_curve import mean_regret_of
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.runs.options import flag, given
 from nasbench1shot1.tables.table import Table
@@ -116,9 +116,7 @@ def regret_text(result: Mapping[str, Any], split: Literal["test", "validation"])
 
 
 def _mean_regret(table: Table, space: str, dataset: str | None) -> str:
-    try:
-        mean = table.mean_regret(space, dataset=table.objective(dataset).test)
-    except UserError:  # a table without test accuracy, or of another space
+    if (mean := mean_regret_of(space, dataset, table)) is None:
         return ""
     which = "the" if table.is_partial else "all"
     where = " in the table" if table.is_partial else ""

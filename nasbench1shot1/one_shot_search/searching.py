@@ -197,7 +197,7 @@ def _finish(
         run_search(state, table, writer, CallingReporter(bar, state, writer.folder, callbacks))
     run = open_search(writer.folder)
     writer.finish(summarise(run.config, Run.read_lines(writer.folder), table.id))
-    save_figure(regret_figure([run], [run.metrics], table.id, table.fidelity()), writer.folder / FIGURE)
+    save_figure(regret_figure([run], [run.metrics], table), writer.folder / FIGURE)
     if (cells := cells_figure(run)) is not None:
         save_figure(cells, writer.folder / CELLS)
     conclude(run, table, console)

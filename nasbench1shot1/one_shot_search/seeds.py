@@ -79,7 +79,7 @@ def _conclude(runs: list[Run], folder: Path, options: SearchOptions, console: "C
     from nasbench1shot1.tables.table import load_table
 
     table = load_table(options.common.table)  # only for its caption
-    save_figure(regret_figure(runs, [run.metrics for run in runs], table.id, table.fidelity()), folder / FIGURE)
+    save_figure(regret_figure(runs, [run.metrics for run in runs], table), folder / FIGURE)
     conclude_group(runs, folder, console)
     return runs
 

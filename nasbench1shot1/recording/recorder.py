@@ -181,7 +181,7 @@ class Recorder:
         run = RecordedSearch.open(self.folder)
         lines = RecordedSearch.read_lines(self.folder)
         self._writer.finish(summarise(run.config, lines, self.table.id))
-        save_figure(regret_figure([run], [run.metrics], self.table.id, self.table.fidelity()), self.folder / FIGURE)
+        save_figure(regret_figure([run], [run.metrics], self.table), self.folder / FIGURE)
         if (cells := cells_figure(run)) is not None:
             save_figure(cells, self.folder / CELLS)
         self.close()

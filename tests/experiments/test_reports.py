@@ -8,7 +8,14 @@ from rich.console import Console
 
 import nasbench1shot1 as nb
 from nasbench1shot1.experiments.rescoring import rescore, write_report
-from nasbench1shot1.one_shot_search.regret_curve import anytime_regret, draw_anytime_regret, regret_figure
+from nasbench1shot1.method_colours import METHODS
+from nasbench1shot1.one_shot_search.regret_curve import (
+    WIDTH,
+    anytime_regret,
+    draw_anytime_regret,
+    draw_one_shot_error,
+    regret_figure,
+)
 from nasbench1shot1.one_shot_search.seeds import search_seeds
 
 TINY = {"scale": "quick", "epochs": 2, "channels": 2, "cells": 1, "images_per_half": 40, "batch_size": 20, "threads": 1}
@@ -52,31 +59,43 @@ def test_a_group_of_seeds_that_was_stopped_goes_on(runs, tmp_path):
 
 def test_the_drawn_curves_are_the_recorded_numbers(runs):
     frame = anytime_regret([runs[0].metrics])
-    axes = draw_anytime_regret(frame, Figure().add_subplot())
-    test, valid = axes.get_lines()
+    upper, lower = Figure().subplots(2)
+    assert draw_anytime_regret(frame, upper, "darts") is upper
+    assert draw_one_shot_error(frame, lower, "darts") is lower
+    test, valid = upper.get_lines()
     assert np.allclose(test.get_ydata(), 100 * runs[0].metrics["test_regret"])
     assert np.allclose(valid.get_ydata(), 100 * runs[0].metrics["validation_regret"])
-    dashed = axes.figure.axes[1].get_lines()[0]
-    assert np.allclose(dashed.get_ydata(), 100 * runs[0].metrics["one_shot_validation_error"])
-    assert dashed.get_linestyle() == "--"
+    (error,) = lower.get_lines()
+    assert np.allclose(error.get_ydata(), 100 * runs[0].metrics["one_shot_validation_error"])
+    assert {line.get_linewidth() for line in (test, valid, error)} == {WIDTH}
+    assert test.get_color() == error.get_color() == METHODS["darts"]
+
+
+def test_the_mean_regret_of_the_space_is_a_line_in_the_row_of_the_regrets(runs):
+    table = nb.load_table()
+    upper, lower = regret_figure(runs[:1], [runs[0].metrics], table).axes
+    (mean,) = [line for line in upper.get_lines() if line.get_label() == "mean over the space"]
+    assert list(mean.get_ydata()) == pytest.approx([100 * table.mean_regret("s1")] * 2)
+    assert len(lower.get_lines()) == 1
+    assert lower.get_ylabel().startswith("one-shot")
 
 
 def test_a_figure_says_its_scale_its_table_and_what_is_predicted(runs):
-    table_id = runs[0].config["table_id"]
-    said = texts(regret_figure(runs[:1], [runs[0].metrics], table_id))
+    table, table_id = nb.load_table(), runs[0].config["table_id"]
+    said = texts(regret_figure(runs[:1], [runs[0].metrics], table))
     for words in ("quick scale: 2 channels × 1 cell,", "40 + 40 images of cifar10-sample", table_id, "seed 0"):
         assert words in said
     assert "test regret (predicted)" in said
     assert "measured)" not in said.replace("not measurements", "").split("validation regret")[0]
-    assert "3 seeds, mean ± standard deviation" in texts(regret_figure(runs, [run.metrics for run in runs], table_id))
+    assert "3 seeds, mean ± standard deviation" in texts(regret_figure(runs, [run.metrics for run in runs], table))
 
 
 def test_a_figure_of_searches_that_stopped_early_says_where_it_ends(runs):
     frames = [run.metrics for run in runs]
     last = frames[0]["epoch"].max()
-    assert "only up to epoch" not in texts(regret_figure(runs, frames, "a table"))
+    assert "only up to epoch" not in texts(regret_figure(runs, frames, nb.load_table()))
     frames[1] = frames[1][:-1]
-    assert f"only up to epoch {last - 1}, where the first" in texts(regret_figure(runs, frames, "a table"))
+    assert f"only up to epoch {last - 1}, where the first" in texts(regret_figure(runs, frames, nb.load_table()))
 
 
 def test_a_run_is_scored_again_on_another_table_without_touching_it(runs, measured_table, tmp_path):
@@ -92,7 +111,7 @@ def test_a_run_is_scored_again_on_another_table_without_touching_it(runs, measur
     written = pandas.read_json(tmp_path / "report" / "metrics.jsonl", lines=True)
     assert np.allclose(written["test_regret"], frame["test_regret"], rtol=0, atol=1e-15)
     assert {path.name: path.read_bytes() for path in run.folder.iterdir() if path.is_file()} == before
-    assert "test regret (measured)" in texts(regret_figure([run], [frame], measured_table.id))
+    assert "test regret (measured)" in texts(regret_figure([run], [frame], measured_table))
 
 
 def test_a_report_never_overwrites_a_run(runs, measured_table):

@@ -112,19 +112,24 @@ def test_the_picture_shows_the_means_and_says_what_they_are_worth(finished, tiny
     found = results(figure, jobs, table)
     drawn = draw("figure12", figure, found, 2, table)
     assert (finished / f"{STEM}.png").read_bytes()[:4] == b"\x89PNG"
-    left, right = drawn.findobj(lambda item: type(item).__name__ == "Axes")
-    for axes, curve, line in ((left, "test_regret", "-"), (right, "one_shot_validation_error", "--")):
-        for result, artist in zip(found, axes.get_lines(), strict=True):
-            assert artist.get_ydata() == pytest.approx(100 * result.by_epoch[f"{curve}_mean"].to_numpy())
-            assert artist.get_linestyle() == line
+    upper, lower = drawn.findobj(lambda item: type(item).__name__ == "Axes")
+    assert upper.get_position().y0 > lower.get_position().y1
+    *curves, mean = upper.get_lines()
+    assert list(mean.get_ydata()) == pytest.approx([100 * table.mean_regret("s1")] * 2)
+    for artists, values in ((curves, "test_regret"), (lower.get_lines(), "one_shot_validation_error")):
+        for result, artist in zip(found, artists, strict=True):
+            assert artist.get_ydata() == pytest.approx(100 * result.by_epoch[f"{values}_mean"].to_numpy())
+    assert len({artist.get_linewidth() for axes in (upper, lower) for artist in axes.get_lines()}) == 1
+    assert len(upper.collections) == len(lower.collections) == 2  # bands
     said = "\n".join(text.get_text() for text in drawn.findobj(Text))
     for words in (
-        "After figure 12 of NAS-Bench-1Shot1",
+        "After figure 12 of NAS-Bench-1Shot1: weight decay 1e-4, weight decay 81e-4",
         "quick scale: 2 channels × 1 cell, 40 + 40 images of cifar10-sample",
         "3 epochs, 2 seeds; the paper's setting is 16 channels × 9 cells, 25,000 + 25,000 images, 50 epochs, 6 seeds",
         "not how they rank",
-        "test regret (predicted)",
-        "mean ± standard deviation over 2 seeds",
+        "test regret [%]\n(predicted)",
+        "lines: mean over 2 seeds; bands: ± standard deviation",
+        "mean over the space",
         table.id,
         table.fidelity(),
     ):

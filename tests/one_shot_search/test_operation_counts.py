@@ -12,7 +12,7 @@ from nasbench1shot1.one_shot_search.operation_counts import operation_counts
 from nasbench1shot1.one_shot_search.regret_curve import regret_figure
 
 CONFIG = {"optimizer": "darts", "space": "nb201", "seed": 0, "scale": "quick", "preset": "corrected", "channels": 8}
-CONFIG |= {"cells": 3, "images": "cifar10-sample", "weight_images": 40, "architecture_images": 40}
+CONFIG |= {"dataset": "cifar10", "cells": 3, "images": "cifar10-sample", "weight_images": 40, "architecture_images": 40}
 
 
 def texts(*operations):
@@ -40,18 +40,20 @@ def test_cells_with_operations_in_blocks_have_no_edges_to_count():
 
 
 @pytest.mark.parametrize("seeds", [1, 3])
-def test_the_figure_of_a_search_on_nasbench201_has_five_curves_above_the_operations(seeds):
+def test_the_figure_of_a_search_on_nasbench201_has_its_curves_above_the_operations(seeds):
     frames = [frame(nb.search_space("nb201"), 4, seed) for seed in range(seeds)]
-    figure = regret_figure([SimpleNamespace(config=CONFIG)] * seeds, frames, "table-v1")
-    above, below, _ = figure.axes
+    figure = regret_figure([SimpleNamespace(config=CONFIG)] * seeds, frames, nb.load_table("nb201"))
+    above, error, below = figure.axes
     assert [text.get_text() for text in above.get_legend().get_texts()] == [
         "test regret (measured)",
-        "validation regret (measured)",
-        "one-shot validation error",
         "test regret on cifar100",
         "test regret on ImageNet16-120",
+        "validation regret (measured)",
+        "mean over the space",
     ]
-    assert above.get_xlim() == below.get_xlim() == (-0.5, 3.5)
+    assert len(above.get_lines()) == 5
+    assert len(error.get_lines()) == 1
+    assert above.get_xlim() == error.get_xlim() == below.get_xlim() == (-0.5, 3.5)
     assert below.get_ylim() == (0, 6)
     assert all(tick == round(tick) for axis in (below.get_xticks(), below.get_yticks()) for tick in axis)
     bars = [sum(bar.get_height() for bar in bars) for bars in zip(*below.containers, strict=True)]
@@ -60,16 +62,18 @@ def test_the_figure_of_a_search_on_nasbench201_has_five_curves_above_the_operati
 
 
 def test_the_legends_and_labels_of_both_panels_do_not_overlap():
-    figure = regret_figure([SimpleNamespace(config=CONFIG)], [frame(nb.search_space("nb201"), 4)], "table-v1")
+    figure = regret_figure(
+        [SimpleNamespace(config=CONFIG)], [frame(nb.search_space("nb201"), 4)], nb.load_table("nb201")
+    )
     figure.canvas.draw()
-    above, below, _ = figure.axes
-    boxes = [part.get_window_extent() for axes in (above, below) for part in (axes.xaxis.label, axes.get_legend())]
-    boxes.append(figure._supxlabel.get_window_extent())
+    above, error, below = figure.axes
+    parts = (above.get_legend(), above, error, below, below.xaxis.label, below.get_legend(), figure._supxlabel)
+    boxes = [part.get_window_extent() for part in (figure._suptitle, *parts)]
     tops, bottoms = [box.y1 for box in boxes], [box.y0 for box in boxes]
     assert all(bottom >= top for bottom, top in zip(bottoms, tops[1:], strict=False))
 
 
-def test_a_search_on_cells_has_one_panel():
+def test_a_search_on_cells_has_no_row_of_operations():
     frames = [frame(nb.search_space("s1"), 3)]
-    figure = regret_figure([SimpleNamespace(config={**CONFIG, "space": "s1"})], frames, "table-v1")
-    assert len(figure.axes) == 2  # left and right
+    figure = regret_figure([SimpleNamespace(config={**CONFIG, "space": "s1"})], frames, nb.load_table())
+    assert len(figure.axes) == 2

@@ -27,7 +27,12 @@ def parameters(seed: int) -> dict[str, torch.Tensor]:
 def recorded(folder: Path, epochs: int = 3, **options: object) -> SearchRecord:
     with nb.Recorder(folder, "s1", optimizer="mine", **options) as recorder:
         for epoch in range(epochs):
-            recorder.record(parameters(epoch), seconds=10.0, train_loss=2.0 - epoch, entropy=torch.tensor(epoch / 2, requires_grad=True))
+            recorder.record(
+                parameters(epoch),
+                seconds=10.0,
+                train_loss=2.0 - epoch,
+                entropy=torch.tensor(epoch / 2, requires_grad=True),
+            )
     run = nb.load_run(folder)
     assert isinstance(run, SearchRecord)
     return run

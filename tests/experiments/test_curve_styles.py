@@ -1,0 +1,41 @@
+"""Colours and lines of the curves in regret figures."""
+
+import pytest
+
+from nasbench1shot1.experiments.reproduction.curve_styles import NEUTRAL, curve_styles, legend_styles
+from nasbench1shot1.experiments.reproduction.figures import FIGURES
+from nasbench1shot1.method_colours import METHODS
+
+
+@pytest.mark.parametrize("name", ["figure2", "figure7", "figure8"])
+def test_a_method_has_its_colour_in_every_figure(name):
+    pairs = FIGURES[name].pairs()
+    styles = curve_styles(pairs)
+    for panel, curve in pairs:
+        assert styles[panel.key, curve.key]["color"] == METHODS[curve.options["optimizer"]]
+    assert {style["linestyle"] for style in styles.values()} == {"-"}
+
+
+@pytest.mark.parametrize("name", ["figure9", "figure10", "figure11"])
+def test_two_variants_of_a_method_share_its_colour_and_differ_in_their_lines(name):
+    pairs = FIGURES[name].pairs()
+    styles = curve_styles(pairs)
+    for panel, curve in pairs:
+        assert styles[panel.key, curve.key]["color"] == METHODS[panel.options["optimizer"]]
+        assert (styles[panel.key, curve.key]["linestyle"] == "-") == (curve.key == "no-cutout")
+    colours = {style["color"] for style in legend_styles(pairs, styles).values()}
+    assert colours == {NEUTRAL if name == "figure9" else METHODS[pairs[0][0].options["optimizer"]]}
+
+
+@pytest.mark.parametrize("name", ["figure4", "figure12", "figure13"])
+def test_more_variants_have_the_same_ordered_colours_in_every_panel(name):
+    pairs = FIGURES[name].pairs()
+    styles = curve_styles(pairs)
+    legend = legend_styles(pairs, styles)
+    assert len(legend) == len({style["color"] for style in legend.values()}) == 5
+    assert len({str(style["linestyle"]) for style in legend.values()}) == 5
+    assert all(styles[panel.key, curve.key] == legend[curve.label] for panel, curve in pairs)
+
+
+def test_no_regret_figure_has_more_than_five_curves_on_an_axis():
+    assert max(len(panel.curves) for figure in FIGURES.values() for panel in figure.panels) == 5
