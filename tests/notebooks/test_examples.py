@@ -47,12 +47,21 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KernelManager]:
         manager.shutdown_kernel(now=True)
 
 
+class WatchedClient(NotebookClient):
+    """Keeps in each cell's metadata what its progress area showed in the meantime."""
+
+    def process_message(self, message: dict[str, Any], cell: Any, cell_index: int) -> Any:
+        if message["msg_type"] == "update_display_data":
+            cell.metadata.setdefault("meantime", []).append(message["content"]["data"]["text/plain"])
+        return super().process_message(message, cell, cell_index)
+
+
 def executed(name: str, kernel: KernelManager) -> list[Any]:
     """Run a notebook with tiny searches and without the names of the last one; return its cells of code."""
     notebook = nbformat.read(CHECKOUT / "examples" / f"{name}.ipynb", as_version=4)
     parameters = next(cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", ()))
     parameters.source = f"%reset -f\n{parameters.source}\noptions = {TINY}"
-    client = NotebookClient(notebook, km=kernel, timeout=300)
+    client = WatchedClient(notebook, km=kernel, timeout=300)
     try:
         client.execute()
     finally:
@@ -72,6 +81,7 @@ def test_the_first_search_has_one_progress_area_and_shows_its_picture(kernel):
     assert kinds(search) == [{"text/plain"}, {"text/plain", "text/html"}]
     assert rows[0].startswith("darts on nb101-s1-v1") and rows[-1] == "Picture: runs/first-search/regret.png"
     assert sum(row.split()[:1] in (["0"], ["1"]) for row in rows) == 2
+    assert any(text.splitlines()[-1].startswith("epoch 0/1") for text in search.metadata.meantime)  # the bar
     assert record.data["text/plain"].startswith("Run('runs/first-search': darts on s1, seed 0, epoch 1 of 1, test regr")
     assert '<img src="data:image/png;base64,' in record.data["text/html"]
     assert kinds(metrics) == [{"text/plain", "text/html"}]
