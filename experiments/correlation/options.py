@@ -45,7 +45,7 @@ class RankingOptions:
     table: TableName | None = None
     """Folder or name of the table with the true errors. Default: $NB1SHOT1_TABLE, or else embedded."""
     device: Device = "auto"
-    """Device; auto selects a GPU if there is one."""
+    """Device to compute on; auto selects a GPU if there is one."""
     threads: Annotated[int | None, Range(1, MOST_THREADS)] = None
     """Number of CPU threads; results are reproducible only with an equal number. Default: PyTorch's choice."""
     precision: Literal["float32", "bfloat16"] = "float32"

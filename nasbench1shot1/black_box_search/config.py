@@ -46,4 +46,5 @@ class BlackBoxConfig:
     table: TableName | None = None
     """Folder or name of the table. Default: $NB1SHOT1_TABLE, or else embedded."""
     reference: Reference | None = None
-    """present: measure regret from the best networks that the table has. Default: require all of the space."""
+    """Reference of the regret. present: the best network in the table, even if the table lacks part of the space.
+    Default: the best network of the space, all of which the table must have."""

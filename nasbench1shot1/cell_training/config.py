@@ -75,7 +75,7 @@ class TrainingOptions:
     weight_decay: Annotated[float, Range(0)]
     """L2 coefficient λ: adds λ · ½ Σ p² to the loss."""
     device: Device = "auto"
-    """Device; auto selects a GPU if there is one."""
+    """Device to compute on; auto selects a GPU if there is one."""
     threads: Annotated[int | None, Range(1, MOST_THREADS)] = None
     """Number of CPU threads; results are reproducible only with an equal number. Default: PyTorch's choice."""
     precision: Literal["float32", "bfloat16"] = "float32"

@@ -26,7 +26,7 @@ class Correlate(Generic[Options]):
     }
 
     folder: Annotated[
-        tyro.conf.Positional[Path | None], tyro.conf.arg(metavar="[RUN]", help_behavior_hint="(required)")
+        tyro.conf.Positional[Path | None], tyro.conf.arg(metavar="RUN", help_behavior_hint="(required)")
     ] = None
     """Folder of a search that saved the supernet's weights (--keep-weights-every)."""
     ranking: tyro.conf.OmitArgPrefixes[Options]

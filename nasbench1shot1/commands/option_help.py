@@ -53,7 +53,9 @@ def option_helps(command: Any, default: Any, variants: Mapping[str, Mapping[str,
     holder = command if default is None else type(default)
     hints, texts = get_type_hints(holder, include_extras=True), _docstrings(holder)
     for field in fields(holder):
-        value, hint = _default(field) if default is None else getattr(default, field.name), hints[field.name]
+        hint = hints[field.name]
+        is_selected = bool(_names(_extras(hint)))  # in `default`, by the command line
+        value = _default(field) if default is None or is_selected else getattr(default, field.name)
         if is_dataclass(value) and not isinstance(value, type):
             yield from option_helps(type(value), value, variants)
         elif SUPPRESSED not in _extras(hint):
@@ -122,7 +124,7 @@ def _form(kind: Any, extras: tuple[Any, ...]) -> str:
     for extra in extras:
         if form := getattr(extra, "metavar", None):
             return str(form)
-    if any(isinstance(extra, Names) for extra in extras):
+    if _names(extras):
         return "NAME"
     if get_origin(kind) is Literal:
         return f"{{{','.join(map(str, get_args(kind)))}}}"
@@ -140,12 +142,15 @@ def _text(docstring: str, extras: tuple[Any, ...], value: Any, others: Mapping[s
 
 def _with_names(text: str, extras: tuple[Any, ...]) -> str:
     """Insert the known names after the first sentence of a text."""
-    for extra in extras:
-        if isinstance(extra, Names):
-            first, _, rest = text.partition(". ")
-            own = f", or {extra.own}" if extra.own else ""
-            text = f"{first.removesuffix('.')}: {', '.join(listed_names(extra.group))}{own}. {rest}"
-    return text.strip()
+    if not (known := _names(extras)):
+        return text.strip()
+    first, _, rest = text.strip().partition(". ")
+    own = f", or {known.own}" if known.own else ""
+    return f"{first.removesuffix('.')}: {', '.join(listed_names(known.group))}{own}. {rest}".strip()
+
+
+def _names(extras: tuple[Any, ...]) -> Names | None:
+    return next((extra for extra in extras if isinstance(extra, Names)), None)
 
 
 def _hint(extras: tuple[Any, ...]) -> str:

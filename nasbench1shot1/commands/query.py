@@ -31,12 +31,12 @@ class Query:
     dataset: str | None = None
     """Data set of the training, in tables with several: cifar10-valid, cifar10, cifar100 or ImageNet16-120.
     Default: all."""
-    space: str | None = None
-    """Your own search space, as module:object, for an architecture of it or the regret in it (docs/own_space.md)."""
+    space: Annotated[str | None, Form("MODULE:OBJECT")] = None
+    """Your own search space (docs/own_space.md), to look up its architectures and the regret in it."""
     table: TableName | None = None
     """Folder or name of the table. Default: the table in use; for architectures of nb201, the table nb201."""
     draw: Path | None = None
-    """Draw the cell to this file, such as cell.png, cell.svg or cell.pdf."""
+    """Draw the cell into this file; the format follows from the name, as in cell.png, cell.svg or cell.pdf."""
 
     def run(self) -> None:
         """Print the values of the table, and draw the cell if requested."""

@@ -23,7 +23,8 @@ class Report:
     table: TableName | None = None
     """Folder or name of the table to score the run on. Default: the table in use."""
     reference: Reference | None = None
-    """present: measure regret from the best networks that the table has. Default: the run's option."""
+    """Reference of the regret. present: the best network in the table, even if the table lacks part of the space.
+    Default: the run's option."""
     allow_module: str | None = None
     """Module that may be imported because the run's config.json names it. Importing a module runs its code."""
     out: Path | None = None

@@ -37,7 +37,7 @@ class Reproduce:
         tyro.conf.arg(metavar="[FIGURE]"),
         Names("nasbench1shot1.experiments.reproduction.names:NAMES"),
     ] = None
-    """Figure or table. Names without a prefix are of NAS-Bench-1Shot1. Default: list the figures."""
+    """Figure or table. Names without a prefix refer to NAS-Bench-1Shot1. Default: list the figures."""
     scale: Literal["full", "quick"] = "full"
     """full: the paper's setting, for GPUs; quick: minutes on a CPU, but too small to rank methods."""
     out: Path | None = None

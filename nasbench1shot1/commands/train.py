@@ -56,7 +56,8 @@ class Train(Generic[Options]):
     resume: Path | None = None
     """Folder of a stopped training to resume. Cannot be combined with other options."""
     table: TableName | None = None
-    """Folder or name of the table to compare with, and to look up a hash. Default: the table in use, or nb201."""
+    """Folder or name of the table to compare with, and to look up a hash. Default: the table in use; for
+    architectures of nb201, the table nb201."""
 
     named: tyro.conf.Suppress[frozenset[str]] = frozenset()
     """Names of the given options, set by `cli`; on resuming, their values are compared with the recorded ones."""

@@ -118,9 +118,10 @@ class SearchConfig:
     table: TableName | None = None
     """Folder or name of the table that gives the regret. Default: $NB1SHOT1_TABLE, or else embedded."""
     reference: Reference | None = None
-    """present: measure regret from the best networks that the table has. Default: require all of the space."""
+    """Reference of the regret. present: the best network in the table, even if the table lacks part of the space.
+    Default: the best network of the space, all of which the table must have."""
     device: Device = "auto"
-    """Device; auto selects a GPU if there is one."""
+    """Device to compute on; auto selects a GPU if there is one."""
     threads: Annotated[int | None, Range(1, MOST_THREADS)] = None
     """Number of CPU threads; results are reproducible only with an equal number. Default: PyTorch's choice."""
     precision: Literal["float32", "bfloat16"] = "float32"

@@ -45,7 +45,7 @@ class TuningOptions:
     space: Annotated[str, Names("one_shot_spaces", "your own as module:object")] = "s1"
     """Search space (docs/spaces.md, docs/own_space.md)."""
     config_space: Annotated[str, Form("{cs1,cs2,cs3}|FILE")] = "cs2"
-    """Hyperparameters and their ranges. A file is a ConfigSpace in .json or .yaml."""
+    """Hyperparameters and their ranges: a predefined space, or a ConfigSpace file (.json, .yaml)."""
     tuner: Tuner = "bohb"
     """Tuning algorithm. smac: SMAC3's model in BOHB's brackets; random: random configurations at the maximum budget."""
     min_budget: Annotated[int, Range(1, MOST_EPOCHS)] = 25
@@ -55,7 +55,8 @@ class TuningOptions:
     eta: Annotated[int, Range(2, 100)] = 2
     """Ratio of successive budgets; one in eta configurations advances to the next budget."""
     iterations: Annotated[int, Range(1, 10**6)] = 64
-    """Number of successive-halving brackets. With tuner random, each has as many configurations as budgets."""
+    """Number of successive-halving brackets. With --tuner random, a bracket has as many configurations as there are
+    budgets."""
     seed: Annotated[int, Range(0, 2**32 - 1)] = 0
     """Random seed of the tuner and of every search."""
     continuation: Literal["restart", "continue"] = "restart"
@@ -65,7 +66,7 @@ class TuningOptions:
     workers: Annotated[int, Range(0, 1000)] = 1
     """Number of parallel searches on this machine; 0 only uses workers that join with nb1shot1 tune-worker."""
     host: str = "localhost"
-    """Address or name under which workers reach this machine; the default is for workers on this machine only."""
+    """Address or name under which workers reach this machine; localhost only allows workers on this machine."""
     port: Annotated[int, Range(0, 65535)] = 0
     """Port of the name server; 0 selects a free port."""
     wait_for_workers: Annotated[float, Range(above=0)] = 600.0

@@ -90,6 +90,7 @@ def test_the_options_of_the_optimizer_are_a_group(shown: Shown) -> None:
     assert "--finalists" in own
     assert "--relaxation" not in text
     assert text.count("--controller-steps INT") == 1
+    assert "module:Class. (default: darts)" in in_one_line(text), "not the selected one"
 
 
 def test_defaults_by_scale_come_from_the_table_of_the_scale(shown: Shown) -> None:
