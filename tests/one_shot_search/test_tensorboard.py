@@ -11,7 +11,7 @@ from tiny_search import TINY, search
 import nasbench1shot1 as nb
 
 QUIET = Console(quiet=True)
-FIELDS = ["train_loss", "train_error", "one_shot_valid_error", "test_regret"]
+FIELDS = ["train_loss", "train_error", "one_shot_validation_error", "test_regret"]
 
 
 @pytest.fixture(scope="module")
