@@ -29,6 +29,8 @@ TUNE = ["hpbandster==0.7.4", "optuna>=5", "PyYAML>=6", "scikit-learn>=1.4", "sma
 INTERACTIONS = ["hypershap>=0.0.6"]
 # Reads, and so unpickles, the archives of NATS-Bench that `nb1shot1 table import` takes.
 NATS = ["nats-bench>=1.8"]
+# Event files of searches for TensorBoard (docs/callbacks.md).
+TENSORBOARD = ["tensorboard>=2.15"]
 # Only for a test that TensorFlow's reader of the official files and this package's yield the same records.
 TENSORFLOW = ["tensorflow-cpu>=2.16"]
 # Builds the site of docs/ (mkdocs.yml).
@@ -105,10 +107,11 @@ setup(
         "tune": TUNE,
         "interactions": INTERACTIONS,
         "nats": NATS,
+        "tensorboard": TENSORBOARD,
         "tensorflow": TENSORFLOW,
         "docs": DOCS,
-        "dev": [*DEV, *DOCS, *TABLE, *CLUSTER, *TUNE, *NATS],
-        "all": [*TABLE, *CLUSTER, *TUNE, *INTERACTIONS, *NATS, *TENSORFLOW],
+        "dev": [*DEV, *DOCS, *TABLE, *CLUSTER, *TUNE, *NATS, *TENSORBOARD],
+        "all": [*TABLE, *CLUSTER, *TUNE, *INTERACTIONS, *NATS, *TENSORBOARD, *TENSORFLOW],
     },
     entry_points={"console_scripts": ["nb1shot1 = nasbench1shot1.cli:main"]},
 )

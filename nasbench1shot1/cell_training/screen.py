@@ -28,6 +28,8 @@ def announce(state: TrainingState, folder: Path, console: Console | None) -> Con
     if state.recorded == len(state.stops):
         say(f"{folder} is already finished; its summary is written again.")
         return console
+    if state.recorded:
+        say(f"Resuming {folder} after epoch {state.stops[state.recorded - 1].epochs:g} of {config.epochs}.")
     say(f"{state.recipe.title}, {counted(config.epochs, 'epoch')}, seed {config.seed}, into {folder}")
     where = config.device
     if where == "cpu":

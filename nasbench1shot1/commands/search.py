@@ -52,8 +52,15 @@ class Search(Generic[Own]):
     """Folder of the new run; it must not exist. Default: runs/OPTIMIZER-SPACE-SEED."""
     resume: Path | None = None
     """Folder of a stopped run to resume. Given options must equal the recorded ones; only --epochs may increase."""
+    overwrite: bool = False
+    """Replace the search in --out. It is deleted once the new search has recorded an epoch."""
     seeds: Seeds | None = None
     """Seeds of several runs, as 0-5 or 1,3,8; the picture shows mean and spread."""
+    workers: int | None = None
+    """With --seeds: number of parallel worker processes. On a CPU, --threads is then the cores divided by it.
+    Default: 1."""
+    tensorboard: bool = False
+    """Write event files for TensorBoard into the run's folder; needs pip install 'nasbench1shot1[tensorboard]'."""
     allow_module: str | None = None
     """Module that --resume may import because the run's config.json names it. Importing a module runs its code."""
 
@@ -92,12 +99,15 @@ class Search(Generic[Own]):
         options = {**vars(self.common), **vars(self.own)}
         given = {name: value for name, value in options.items() if name in self.named}
         where: dict[str, Any] = {"out": self.out, "resume": self.resume, "allow_module": self.allow_module}
+        where |= {"overwrite": self.overwrite, "tensorboard": self.tensorboard}
+        is_group = self.seeds is not None or (self.resume is not None and (self.resume / SEEDS).exists())
+        if self.workers is not None and not is_group:
+            raise InvalidInputError("--workers runs several seeds at the same time: add --seeds, such as --seeds 0-5")
         if self.seeds is not None and self.resume is not None:
             raise InvalidInputError("--resume continues with the seeds of the group: remove --seeds")
-        if self.seeds is not None:
-            search_seeds(parse_seeds(self.seeds), **where, **given)
-        elif self.resume is not None and (self.resume / SEEDS).exists():
-            search_seeds([], **where, **given)
+        if is_group:
+            seeds = [] if self.seeds is None else parse_seeds(self.seeds)
+            search_seeds(seeds, workers=self.workers, **where, **given)
         else:
             search(**where, **given)
 

@@ -4,3 +4,5 @@ from nasbench1shot1.runs.folder import SEEDS as SEEDS
 
 PARAMETERS, FIGURE, WEIGHTS = "architecture_parameters.npz", "regret.png", "weights"
 CELLS = "cells.png"
+EVENTS = "tensorboard"
+"""A folder with the event files that `search --tensorboard` writes."""

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from nasbench1shot1.space import OneShotSpace
 
 RESERVED = frozenset(
-    {"out", "resume", "seeds", "allow_module", "console", "help", "named", "kind", "grown", COMMON, OWN, *FACTS}
+    {"out", "resume", "overwrite", "seeds", "workers", "tensorboard", "callbacks", "allow_module", "console", "help"}
+    | {"named", "kind", "grown", COMMON, OWN, *FACTS}
 )
 """Names that no option of an optimizer can have: `nb.search`, the command line or config.json use them otherwise."""
 METHODS = Methods("optimizers", optimizer, SearchConfig, RESERVED)

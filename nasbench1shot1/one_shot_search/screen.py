@@ -2,7 +2,7 @@
 
 import statistics
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -35,6 +35,8 @@ def announce(state: SearchState, table: Table, folder: Path, console: Console | 
     if not left:
         say(f"{folder} is searched to its last epoch already; its summary and picture are written anew.")
         return console
+    if state.recorded:
+        say(f"Resuming {folder} after epoch {state.epoch} of {config.epochs}.")
     epochs = counted(config.epochs, "epoch")
     say(f"{config.optimizer} on {state.net.space.id}, seed {config.seed}, {epochs}, into {folder}")
     if changed := non_default_options(state.options.as_dict()):
@@ -58,14 +60,19 @@ def announce(state: SearchState, table: Table, folder: Path, console: Console | 
         say(f"Of {halves.unknown_images:,} images nobody knows whether NAS-Bench-101 validates on them.")
     if config.space.startswith(SCRIPT):
         say("Its space is an object of this script or notebook: only from there can the search be resumed.")
+    announce_table(table, say)
+    if config.scale == "full" and config.device == "cpu":
+        say(f"Without a GPU this takes {duration(expected_seconds(state, left))}.")
+    return console
+
+
+def announce_table(table: Table, say: Callable[[str], None]) -> None:
+    """Print which table gives the regrets, and what its values are."""
     say(f"Table {table.id}")
     if table.partial_note:
         say(table.partial_note)
     if table.name == "nb101-embedded":
         say("Its values are estimates, test accuracy predicted; papers need official data.")
-    if config.scale == "full" and config.device == "cpu":
-        say(f"Without a GPU this takes {duration(expected_seconds(state, left))}.")
-    return console
 
 
 def progress(state: SearchState, console: Console) -> SearchProgress:

@@ -99,7 +99,7 @@ class SearchRecord(RunRecord):
         import pandas
 
         frame = super().as_frame(lines).drop(columns="other_datasets")
-        elsewhere = [_flat(line.get("other_datasets", {})) for line in lines]
+        elsewhere = [by_data_set(line.get("other_datasets", {})) for line in lines]
         return pandas.concat([frame, pandas.DataFrame(elsewhere, index=frame.index, dtype="float64")], axis=1)
 
     def are_complete(self, lines: Sequence[Mapping[str, Any]]) -> bool:
@@ -133,7 +133,8 @@ def regret_in_words(name: str, regrets: Sequence[float | None], is_measured: boo
     return f"{name} {percent(sum(known) / len(known))}{'' if is_measured else ' (predicted)'}"
 
 
-def _flat(of_datasets: Mapping[str, Mapping[str, float | None]]) -> dict[str, float | None]:
+def by_data_set(of_datasets: Mapping[str, Mapping[str, float | None]]) -> dict[str, float | None]:
+    """Return the field `other_datasets` of a line, flat, with keys such as cifar100_test_regret."""
     return {f"{dataset}_{name}": value for dataset, found in of_datasets.items() for name, value in found.items()}
 
 

@@ -1,6 +1,7 @@
 """Searching, from named options to a finished run: a new one, or one that is resumed."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,9 @@ from nasbench1shot1.one_shot_search.callbacks import Callback, CallingReporter, 
 from nasbench1shot1.one_shot_search.config import SearchConfig, data_facts
 from nasbench1shot1.one_shot_search.folder import CELLS
 from nasbench1shot1.one_shot_search.options import SearchOptions, recorded_search, search_options
+from nasbench1shot1.one_shot_search.overwriting import REPLACE, overwritten
 from nasbench1shot1.one_shot_search.record import FIGURE, Run, SearchWriter, open_search
+from nasbench1shot1.one_shot_search.tensorboard import tensorboard_callbacks
 from nasbench1shot1.registry import check_at_hand, one_shot, search_space
 from nasbench1shot1.runs.compute import cpu_threads
 from nasbench1shot1.runs.description import description, updated
@@ -33,6 +36,8 @@ def search(
     *,
     out: str | Path | None = None,
     resume: str | Path | None = None,
+    overwrite: bool = False,
+    tensorboard: bool = False,
     allow_module: str | None = None,
     console: "Console | None" = None,
     callbacks: Sequence[Callback] = (),
@@ -45,6 +50,10 @@ def search(
         out: the run's folder, which must not exist; `runs/<optimizer>-<space>-<seed>` if not given.
         resume: the folder of a run to resume. Cannot be combined with other options, except `epochs`, which may only
             increase.
+        overwrite: replace the search, or group of searches, that `out` holds. It is deleted once the new search has
+            recorded an epoch; if the new search fails before, it is put back.
+        tensorboard: write event files for TensorBoard into the run's folder (needs the extra `tensorboard`). It is not
+            recorded: give it again on resuming.
         allow_module: on resuming, a module that may be imported because the run's config.json names it. Not needed for
             registered optimizers, for a module that is imported already, or where `optimizer` is given.
         console: a rich console for the progress; a new one if not given. `Console(quiet=True)` is silent.
@@ -67,13 +76,22 @@ def search(
         optimizer = f"{optimizer.__module__}:{optimizer.__qualname__}"
     options = by_name(options)
     given = options if optimizer is None else {"optimizer": optimizer, **options}
-    if resume is not None:
-        if out is not None:
-            raise InvalidInputError("--resume continues in the run's own folder: remove --out")
-        return resume_search(as_path(resume, "--resume"), given, console, allow_module, callbacks)
-    wanted = search_options(given)
-    folder = as_path(out, "--out") if out is not None else default_folder(wanted, wanted.common.seed)
-    return start_search(wanted, folder, console, callbacks)
+    check_callbacks(callbacks)
+    with tensorboard_callbacks(tensorboard) as events:
+        if resume is not None:
+            check_resumed(out, overwrite)
+            return resume_search(as_path(resume, "--resume"), given, console, allow_module, [*callbacks, *events])
+        wanted = search_options(given)
+        folder = as_path(out, "--out") if out is not None else default_folder(wanted, wanted.common.seed)
+        return start_search(wanted, folder, console, [*callbacks, *events], overwrite)
+
+
+def check_resumed(out: str | Path | None, overwrite: bool) -> None:
+    """Raise InvalidInputError for arguments of a new run that are given together with `resume`."""
+    if out is not None:
+        raise InvalidInputError("--resume continues in the run's own folder: remove --out")
+    if overwrite:
+        raise InvalidInputError("--resume continues the run: remove --overwrite")
 
 
 def default_folder(options: SearchOptions, last: int | str) -> Path:
@@ -83,23 +101,36 @@ def default_folder(options: SearchOptions, last: int | str) -> Path:
 
 
 def start_search(
-    options: SearchOptions, folder: Path, console: "Console | None", callbacks: Sequence[Callback] = ()
+    options: SearchOptions,
+    folder: Path,
+    console: "Console | None",
+    callbacks: Sequence[Callback] = (),
+    overwrite: bool = False,
 ) -> Run:
     """Search in a new folder; raises as `search`."""
     from nasbench1shot1.one_shot_search.state import begin
     from nasbench1shot1.runs.environment import environment
 
-    check_callbacks(callbacks)
     table = table_of_search(options.common)
     with cpu_threads(options.common.threads):
         state = begin(options)  # first, because errors in options come before errors about the folder
         table.objective(state.images.dataset)
-        _check_is_no_other(folder, options)
-        check_is_new(folder)
-        with new_run(folder, SearchWriter, Run) as writer:
-            facts = {**_facts(state, table), "grown": []}
-            writer.describe(description(Run.KIND, options.sections(), facts), environment(options.common.device))
-            return _finish(state, table, writer, console, callbacks)
+        with overwritten(folder, overwrite) as discards:
+            _check_is_no_other(folder, options)
+            check_is_new(folder, REPLACE)
+            with new_run(folder, SearchWriter, Run) as writer:
+                facts = {**_facts(state, table), "grown": []}
+                writer.describe(description(Run.KIND, options.sections(), facts), environment(options.common.device))
+                return _finish(state, table, writer, console, [*callbacks, *discards])
+
+
+def check_data(options: SearchOptions) -> None:
+    """Raise the UserError that a search would raise before it writes anything, such as for missing images."""
+    from nasbench1shot1.one_shot_search.state import begin
+
+    table = table_of_search(options.common)
+    state = begin(replace(options, common=replace(options.common, device="cpu")))
+    table.objective(state.images.dataset)
 
 
 def resume_search(
@@ -112,7 +143,6 @@ def resume_search(
     """Continue the search in a folder; arguments and errors as for `search`."""
     from nasbench1shot1.one_shot_search.state import begin
 
-    check_callbacks(callbacks)
     open_search(folder)
     given = {name: value for name, value in given.items() if value is not None}
     with existing_run(folder, SearchWriter, Run) as writer:
@@ -136,7 +166,8 @@ def _check_is_no_other(folder: Path, options: SearchOptions) -> None:
     for name, ours in options.as_dict().items():
         if name in recorded and recorded[name] != ours:
             raise InvalidInputError(
-                f"'{folder}' holds another search ({flag(name)} {recorded[name]}, not {ours}): choose another --out"
+                f"'{folder}' holds another search ({flag(name)} {recorded[name]}, not {ours}): {REPLACE}choose another "
+                "--out"
             )
 
 

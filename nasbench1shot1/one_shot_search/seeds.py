@@ -1,7 +1,7 @@
 """One search for each of several seeds: a group of runs in one folder, with a picture of mean and spread."""
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,14 +9,24 @@ from nasbench1shot1.errors import DamagedFileError, InvalidInputError, RunStoppe
 from nasbench1shot1.files import save_figure, write_json
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.named_data import by_name
-from nasbench1shot1.one_shot_search.callbacks import Callback
+from nasbench1shot1.one_shot_search.callbacks import Callback, check_callbacks
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.options import SearchOptions, search_options
-from nasbench1shot1.one_shot_search.record import FIGURE, SEEDS, Run
-from nasbench1shot1.one_shot_search.searching import default_folder, resume_search, start_search
+from nasbench1shot1.one_shot_search.overwriting import REPLACE, overwritten
+from nasbench1shot1.one_shot_search.parallel_seeds import check_parallel, search_in_workers, with_threads
+from nasbench1shot1.one_shot_search.record import FIGURE, SEEDS, Run, open_search
+from nasbench1shot1.one_shot_search.searching import (
+    check_data,
+    check_resumed,
+    default_folder,
+    resume_search,
+    start_search,
+)
+from nasbench1shot1.one_shot_search.tensorboard import check_tensorboard, tensorboard_callbacks
 from nasbench1shot1.registry import check_at_hand
 from nasbench1shot1.runs.folder import CONFIG, read_object
 from nasbench1shot1.runs.lifecycle import locked_folder, names_in
+from nasbench1shot1.runs.options import check_range
 from nasbench1shot1.wording import counted
 
 if TYPE_CHECKING:
@@ -28,6 +38,9 @@ def search_seeds(
     *,
     out: str | Path | None = None,
     resume: str | Path | None = None,
+    workers: int | None = None,
+    overwrite: bool = False,
+    tensorboard: bool = False,
     allow_module: str | None = None,
     console: "Console | None" = None,
     callbacks: Sequence[Callback] = (),
@@ -36,41 +49,85 @@ def search_seeds(
     """Run one search for each seed, in `out/seed-<seed>`, and draw `out/regret.png` with their mean and spread.
 
     With `resume` (the folder of such a group) finished seeds are kept, a stopped one is resumed, and the others are
-    run; no seeds are given then, and of the options only `epochs`. Other arguments and errors as in `search`.
+    run; no seeds are given then, and of the options only `epochs`.
+
+    Args:
+        seeds: the seeds of the searches.
+        out: as in `search`; default: `runs/<optimizer>-<space>-seeds`.
+        resume: the folder of a group to resume.
+        workers: number of searches at the same time, each in a process of its own, without `callbacks`. Default: 1,
+            which searches in this process. Results depend on `threads`, not on the number of workers; but on a CPU, the
+            default of `threads` is the number of cores divided by `workers`.
+        overwrite, tensorboard, allow_module, console, callbacks, options: as in `search`.
+
+    Returns:
+        The finished runs, in the order of the seeds.
+
+    Raises:
+        UserError: as in `search`; with several workers, after the searches that did not fail are finished.
+        RunStoppedError: Ctrl-C; it names the folder to resume.
     """
     from nasbench1shot1.notebooks.console import console_or_new
 
-    options, console = by_name(options), console_or_new(console)  # one for all searches
+    check_range("workers", workers, 1)
+    check_callbacks(callbacks)
+    if tensorboard:
+        check_tensorboard()
+    options, workers, console = by_name(options), workers or 1, console_or_new(console)
     if resume is not None:
-        folder, wanted = _group_to_resume(as_path(resume, "--resume"), seeds, out, options, allow_module)
+        check_resumed(out, overwrite)
+        folder, wanted = _group_to_resume(as_path(resume, "--resume"), seeds, options, allow_module)
     else:
-        folder, wanted = _new_group(seeds, out, options)
-    with locked_folder(folder):
+        folder, wanted = _new_group(seeds, out, options, workers)
+        if not overwrite:
+            _check_is_free(folder)
+    if workers > 1:
+        check_parallel(wanted[0], callbacks)
+    if workers > 1 or overwrite:
+        check_data(wanted[0])
+    with overwritten(folder, overwrite) as discards, locked_folder(folder), _resumable(folder):
         if resume is None:
             _check_is_free(folder)  # again, now that nobody else writes there
         _write_group(folder, wanted)
-        runs = _run_group(folder, wanted, console, callbacks)
+        if workers > 1:
+            search_in_workers(folder, wanted, workers, console, discards, tensorboard)
+        else:
+            with tensorboard_callbacks(tensorboard) as events:
+                _search_here(folder, wanted, console, [*callbacks, *events, *discards])
+    runs = [open_search(folder / f"seed-{options.common.seed}") for options in wanted]
     return _conclude(runs, folder, wanted[0], console)
 
 
-def _run_group(
-    folder: Path, wanted: Sequence[SearchOptions], console: "Console | None", callbacks: Sequence[Callback]
-) -> list[Run]:
+@contextmanager
+def _resumable(folder: Path) -> Iterator[None]:
+    """Let Ctrl-C name the command to resume a group, and an error remove a group without runs."""
     try:
-        return [_seed_run(folder / f"seed-{options.common.seed}", options, console, callbacks) for options in wanted]
+        yield
     except KeyboardInterrupt as stop:
         raise RunStoppedError(folder, Run.COMMAND) from stop
     except UserError:
-        with suppress(OSError):  # nothing was begun: the folder must not be in the way of a better try
-            if not any(folder.glob("seed-*")):
-                (folder / SEEDS).unlink()
+        _remove_if_nothing_is_begun(folder)
         raise
 
 
-def _seed_run(folder: Path, options: SearchOptions, console: "Console | None", callbacks: Sequence[Callback]) -> Run:
-    if (folder / CONFIG).exists():  # it must have been started with the group's options
-        return resume_search(folder, options.as_dict(), console, callbacks=callbacks)
-    return start_search(options, folder, console, callbacks)
+def _remove_if_nothing_is_begun(folder: Path) -> None:
+    """Remove the files of a group without runs, which must not be in the way of a better try."""
+    with suppress(OSError):
+        if not any(folder.glob(f"seed-*/{CONFIG}")):
+            for path in (folder / SEEDS, *folder.glob("seed-*.log")):
+                path.unlink()
+
+
+def _search_here(
+    group: Path, wanted: Sequence[SearchOptions], console: "Console | None", callbacks: Sequence[Callback]
+) -> None:
+    """Run the searches of a group one after the other."""
+    for options in wanted:
+        folder = group / f"seed-{options.common.seed}"
+        if (folder / CONFIG).exists():  # it must have been started with the group's options
+            resume_search(folder, options.as_dict(), console, callbacks=callbacks)
+        else:
+            start_search(options, folder, console, callbacks)
 
 
 def _conclude(runs: list[Run], folder: Path, options: SearchOptions, console: "Console") -> list[Run]:
@@ -85,16 +142,16 @@ def _conclude(runs: list[Run], folder: Path, options: SearchOptions, console: "C
 
 
 def _new_group(
-    seeds: Sequence[int], out: str | Path | None, options: dict[str, Any]
+    seeds: Sequence[int], out: str | Path | None, options: dict[str, Any], workers: int
 ) -> tuple[Path, list[SearchOptions]]:
     """Check the options of every seed; nothing is written."""
     if not seeds or "seed" in options:
         raise InvalidInputError("give several seeds, such as --seeds 0-5, and remove --seed")
     if len(set(seeds)) < len(seeds):
         raise InvalidInputError(f"seeds {list(seeds)} repeat one: give each seed once")
-    wanted = [search_options({**options, "seed": seed}) for seed in seeds]
+    shared = with_threads(options, workers)
+    wanted = [search_options({**shared, "seed": seed}) for seed in seeds]
     folder = as_path(out, "--out") if out is not None else default_folder(wanted[0], "seeds")
-    _check_is_free(folder)
     return folder, wanted
 
 
@@ -102,7 +159,7 @@ def _check_is_free(folder: Path) -> None:
     """Refuse a folder that holds anything: a group to resume, or what is not a group."""
     names = names_in(folder)
     if names or (folder.exists() and not folder.is_dir()):
-        resume = f"continue with --resume {folder}, or " if SEEDS in names or CONFIG in names else ""
+        resume = f"continue with --resume {folder}, {REPLACE}" if SEEDS in names or CONFIG in names else ""
         raise InvalidInputError(f"'{folder}' already exists: {resume}choose another --out")
 
 
@@ -116,11 +173,10 @@ def _write_group(folder: Path, wanted: Sequence[SearchOptions]) -> None:
 def _group_to_resume(
     folder: Path,
     seeds: Sequence[int],
-    out: str | Path | None,
     given: dict[str, Any],
     allow_module: str | None,
 ) -> tuple[Path, list[SearchOptions]]:
-    if seeds or out is not None or set(given) - {"epochs"}:
+    if seeds or set(given) - {"epochs"}:
         raise InvalidInputError("--resume of several seeds cannot be combined with other options, except --epochs")
     group = SearchGroup.open(folder)
     recorded_seeds, recorded = group.seeds, group.options

@@ -68,13 +68,18 @@ def _make(folder: Path) -> None:
         raise write_error(folder, error) from error
 
 
-def check_is_new(folder: Path) -> None:
-    """Raise InvalidInputError if a folder has other content than files that a killed process left."""
+def check_is_new(folder: Path, replace: str = "") -> None:
+    """Raise InvalidInputError if a folder has other content than files that a killed process left.
+
+    Args:
+        folder: the folder of a new run.
+        replace: beginning of the advice for a folder that holds a run.
+    """
     if folder.exists() and not folder.is_dir():
         raise InvalidInputError(f"'{folder}' is a file: choose another --out")
     names = names_in(folder)
     if not all(map(_is_torso, names)):
-        resume = f"continue with --resume {folder}, or " if CONFIG in names else ""
+        resume = f"continue with --resume {folder}, {replace or 'or '}" if CONFIG in names else ""
         raise InvalidInputError(f"'{folder}' already exists: {resume}choose another --out")
 
 

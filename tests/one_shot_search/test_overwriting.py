@@ -1,0 +1,124 @@
+"""--overwrite: a new search takes the folder of an old one, which is lost only once the new one has begun."""
+
+import json
+
+import pytest
+from rich.console import Console
+from tiny_search import TINY, search
+
+import nasbench1shot1 as nb
+from nasbench1shot1 import cli
+from nasbench1shot1.one_shot_search import loop
+from nasbench1shot1.runs.lock import locked
+
+QUIET = Console(quiet=True)
+SMALL = {**TINY, "epochs": 1}
+
+
+@pytest.fixture
+def old(tmp_path):
+    """The folder of a finished search."""
+    return search(tmp_path / "run", epochs=1, seed=7).folder
+
+
+def contents(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_search_and_a_group_replace_each_other(old):
+    (old / "notes.txt").write_text("of the old run")
+    assert search(old, epochs=1, seed=8, overwrite=True).config["seed"] == 8
+    assert not (old / "notes.txt").exists()
+    group = nb.search_seeds([0], out=old, overwrite=True, console=QUIET, **SMALL)
+    assert not (old / "config.json").exists()
+    assert nb.load_run(old).seeds == (0,)
+    assert group[0].folder == old / "seed-0"
+    assert search(old, epochs=1, seed=9, overwrite=True).is_finished
+    assert not (old / "seeds.json").exists()
+    assert [path.name for path in old.parent.iterdir()] == ["run"]
+
+
+def test_a_new_folder_needs_nothing_to_overwrite(tmp_path):
+    assert search(tmp_path / "new", epochs=1, overwrite=True).is_finished
+
+
+BAD = {
+    "unknown option": ({"epoch": 1}, "unknown option"),
+    "missing images": ({"images": "cifar100"}, "not installed"),
+    "missing table": ({"table": "nowhere"}, "nowhere"),
+}
+
+
+@pytest.mark.parametrize("seeds", [None, [0, 1]], ids=["one search", "seeds"])
+@pytest.mark.parametrize(("given", "sentence"), BAD.values(), ids=BAD.keys())
+def test_bad_input_leaves_the_old_run(old, seeds, given, sentence):
+    before = contents(old)
+    with pytest.raises(nb.UserError, match=sentence):
+        if seeds:
+            nb.search_seeds(seeds, out=old, overwrite=True, console=QUIET, **{**SMALL, **given})
+        else:
+            search(old, overwrite=True, **{**SMALL, **given})
+    assert contents(old) == before
+
+
+@pytest.mark.parametrize("error", [nb.UserError("the disk is full"), KeyboardInterrupt()])
+def test_a_failure_before_the_first_epoch_puts_the_old_run_back(old, monkeypatch, error):
+    before = contents(old)
+
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(loop, "evaluate", fail)
+    with pytest.raises(type(error)) as caught:
+        search(old, epochs=1, overwrite=True)
+    assert "disk is full" in str(caught.value) or f"{old} is unchanged" in str(caught.value)
+    assert contents(old) == before
+    assert [path.name for path in old.parent.iterdir()] == ["run"]
+
+
+def test_a_failure_after_the_first_epoch_leaves_the_new_run(old, monkeypatch):
+    def stop(epoch):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt, match="continue with"):
+        search(old, epochs=1, seed=3, overwrite=True, callbacks=[stop])
+    assert nb.load_run(old).config["seed"] == 3
+    assert [path.name for path in old.parent.iterdir()] == ["run"]
+    assert nb.search(resume=old, console=QUIET).is_finished
+
+
+def test_a_run_that_is_written_is_not_replaced(old):
+    before = contents(old)
+    with locked(old), pytest.raises(nb.InvalidInputError, match="another process is writing"):
+        search(old, epochs=1, overwrite=True)
+    assert contents(old) == before
+
+
+@pytest.mark.parametrize("kind", ["files", "file", "training", "damaged"])
+def test_only_searches_are_replaced(tmp_path, kind):
+    folder = tmp_path / "run"
+    if kind == "file":
+        folder.write_text("mine")
+    else:
+        folder.mkdir()
+        content = {"files": None, "training": json.dumps({"kind": "training"}), "damaged": "{"}[kind]
+        (folder / ("notes.txt" if content is None else "config.json")).write_text(content or "mine")
+    before = contents(tmp_path)
+    with pytest.raises(nb.UserError, match="run"):
+        search(folder, epochs=1, overwrite=True)
+    assert contents(tmp_path) == before
+
+
+def test_the_current_folder_is_not_replaced(old, monkeypatch):
+    monkeypatch.chdir(old)
+    with pytest.raises(nb.InvalidInputError, match="current folder"):
+        search(".", epochs=1, overwrite=True)
+
+
+def test_resuming_does_not_overwrite(old, capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["search", "--resume", str(old), "--overwrite"])
+    assert "remove --overwrite" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        cli.main(["search", "--scale", "quick", "--seed", "7", "--out", str(old)])
+    assert "replace it with --overwrite" in capsys.readouterr().err

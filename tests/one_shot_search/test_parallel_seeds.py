@@ -1,0 +1,140 @@
+"""Seeds in worker processes: the same bits as one after the other, whatever is killed, interrupted or resumed."""
+
+import time
+from dataclasses import replace
+
+import pytest
+import stalling_search
+from forked_jobs import fork_jobs
+from rich.console import Console
+from same_search import assert_same_search
+from tiny_search import TINY
+
+import nasbench1shot1 as nb
+from nasbench1shot1 import cli
+from nasbench1shot1.jobs import process
+from nasbench1shot1.one_shot_search import parallel_seeds
+from nasbench1shot1.runs.folder import METRICS, read_lines
+from nasbench1shot1.runs.lock import locked
+
+QUIET = Console(quiet=True)
+SMALL = {**TINY, "epochs": 2}
+
+
+@pytest.fixture(scope="module")
+def serial(tmp_path_factory):
+    return nb.search_seeds([0, 1], out=tmp_path_factory.mktemp("serial") / "group", console=QUIET, **SMALL)
+
+
+@pytest.fixture
+def forked(monkeypatch):
+    fork_jobs(monkeypatch)
+
+
+def assert_same_runs(runs, others):
+    assert len(runs) == len(others)
+    for run, other in zip(runs, others, strict=True):
+        assert_same_search(run, other)
+
+
+def test_seeds_in_parallel_have_the_same_bits_as_one_after_the_other(serial, forked, tmp_path, capsys):
+    folder = tmp_path / "group"
+    runs = nb.search_seeds([0, 1], out=folder, workers=2, tensorboard=True, **SMALL)
+    assert_same_runs(runs, serial)
+    assert all(len(list(run.folder.glob("tensorboard/events.*"))) == 1 for run in runs)
+    said = capsys.readouterr().out
+    assert "2 at the same time, each with 1 thread" in said
+    assert "papers need official data" in said
+    assert [line[:5] for line in said.splitlines() if "seed " in line] == ["  1/2", "  2/2"]
+    assert (folder / "regret.png").stat().st_size > 0
+    more = nb.search_seeds([], resume=folder, workers=2, epochs=3, console=QUIET)
+    assert [len(run.lines) for run in more] == [4, 4]
+    assert [run.is_finished for run in more] == [True, True]
+
+
+def test_a_killed_worker_leaves_the_others_and_its_seed_can_be_resumed(serial, forked, tmp_path, monkeypatch):
+    folder, real = tmp_path / "group", process.start
+
+    def kill_the_first(job, *arguments):
+        if job.name != "seed 0":
+            return real(job, *arguments)
+        running = real(replace(job, command=stalling_search.COMMAND), *arguments)
+        while len(read_lines(job.folder / METRICS)) < 2:
+            time.sleep(0.01)
+        running.kill()
+        return running
+
+    with (
+        monkeypatch.context() as patch,
+        pytest.raises(nb.UserError, match=r"seed 0 failed .*killed by signal 9") as stop,
+    ):
+        patch.setattr(process, "start", kill_the_first)
+        nb.search_seeds([0, 1], out=folder, workers=2, console=QUIET, **SMALL)
+    assert f"continue with --resume {folder}" in str(stop.value)
+    assert [run.is_finished for run in nb.load_run(folder).runs] == [False, True]
+    assert_same_runs(nb.search_seeds([], resume=folder, console=QUIET), serial)
+
+
+def test_ctrl_c_stops_all_workers_and_the_group_is_resumed(serial, forked, tmp_path, monkeypatch):
+    folder = tmp_path / "group"
+
+    def interrupt(self, waiting):
+        if any(len(read_lines(job.folder / METRICS)) > 1 for job in waiting):
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt, match=f"search --resume {folder}"):
+        patch.setattr(parallel_seeds.SeedsProgress, "tick", interrupt)
+        patch.setattr(parallel_seeds, "SEARCH", stalling_search.COMMAND)
+        nb.search_seeds([0, 1], out=folder, workers=2, console=QUIET, **SMALL)
+    cli.main(["search", "--resume", str(folder), "--workers", "2"])
+    assert_same_runs(nb.load_run(folder).runs, serial)
+
+
+def test_a_seed_that_another_process_writes_fails_alone(serial, forked, tmp_path):
+    folder = tmp_path / "group"
+    (folder / "seed-1").mkdir(parents=True)
+    with pytest.raises(nb.InvalidInputError, match="already exists"):
+        nb.search_seeds([0, 1], out=folder, workers=2, console=QUIET, **SMALL)
+    (folder / "seed-1").rmdir()
+
+    def meanwhile(*_):
+        raise AssertionError("no process may start")
+
+    with pytest.raises(nb.InvalidInputError, match="remove workers or callbacks"):
+        nb.search_seeds([0, 1], out=folder, workers=2, console=QUIET, callbacks=[meanwhile], **SMALL)
+    with locked(folder), pytest.raises(nb.InvalidInputError, match="another process is writing"):
+        nb.search_seeds([0, 1], out=folder, workers=2, console=QUIET, **SMALL)
+
+
+@pytest.mark.parametrize(("cores", "workers", "threads"), [(8, 2, 4), (2, 6, 1), (5, 2, 2)])
+def test_the_cores_are_divided_among_the_workers(monkeypatch, cores, workers, threads):
+    monkeypatch.setattr(parallel_seeds, "usable_cores", lambda: cores)
+    options = {name: value for name, value in TINY.items() if name != "threads"}
+    assert parallel_seeds.with_threads(options, workers)["threads"] == threads
+    assert parallel_seeds.with_threads(TINY, workers) == TINY
+    assert parallel_seeds.with_threads(options, 1) == options
+
+
+BAD = {
+    "no workers": ({"workers": 0}, "--workers must be at least 1"),
+    "workers in words": ({"workers": "two"}, "--workers must be a number, not 'two'"),
+    "missing images": ({"workers": 2, "images": "cifar100"}, "CIFAR-100 is not installed"),
+    "an optimizer of a script": ({"workers": 2, "optimizer": "__main__:Mine"}, "is part of this script"),
+}
+
+
+@pytest.mark.parametrize(("given", "sentence"), BAD.values(), ids=BAD.keys())
+def test_bad_input_is_refused_before_anything_is_written(tmp_path, monkeypatch, given, sentence):
+    import __main__
+    from nasbench1shot1.optimizers.darts import DARTS
+
+    monkeypatch.setattr(__main__, "Mine", DARTS, raising=False)
+    with pytest.raises(nb.UserError, match=sentence):
+        nb.search_seeds([0, 1], out=tmp_path / "group", console=QUIET, **{**SMALL, **given})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_workers_without_seeds_are_refused(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["search", "--out", str(tmp_path / "run"), "--workers", "2"])
+    assert "add --seeds" in capsys.readouterr().err

@@ -1,0 +1,79 @@
+"""--tensorboard: event files that TensorBoard reads, whether or not the search was resumed, and the same search."""
+
+import sys
+
+import pytest
+from rich.console import Console
+from same_search import assert_same_search
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tiny_search import TINY, search
+
+import nasbench1shot1 as nb
+
+QUIET = Console(quiet=True)
+FIELDS = ["train_loss", "train_error", "one_shot_validation_error", "test_regret"]
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    return search(tmp_path_factory.mktemp("plain") / "run", epochs=2)
+
+
+def read(run):
+    events = EventAccumulator(str(run.folder / "tensorboard"))
+    events.Reload()
+    return events
+
+
+def assert_shows(run):
+    """Every epoch of these fields is there once, at its own step, with the recorded value."""
+    events = read(run)
+    for name in FIELDS:
+        tag = f"{name.rpartition('_')[2]}/{name}"
+        expected = [(line["epoch"], line[name]) for line in run.lines if line[name] is not None]
+        shown = [(event.step, event.value) for event in events.Scalars(tag)]
+        assert [step for step, _ in shown] == [epoch for epoch, _ in expected]
+        assert [value for _, value in shown] == pytest.approx([value for _, value in expected], rel=1e-6)
+    (text,) = events.Tensors("options/text_summary")
+    assert '"learning_rate": 0.025' in text.tensor_proto.string_val[0].decode()
+
+
+def test_the_events_are_the_record_and_do_not_change_the_search(plain, tmp_path):
+    run = search(tmp_path / "run", epochs=2, tensorboard=True)
+    assert_shows(run)
+    assert_same_search(run, plain)
+    assert not (plain.folder / "tensorboard").exists()
+
+
+def test_a_resumed_search_shows_every_epoch_once(tmp_path, capsys):
+    def stop(epoch):
+        if epoch.line["epoch"] == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt, match="continue with"):
+        search(tmp_path / "run", epochs=2, tensorboard=True, callbacks=[stop])
+    run = nb.search(resume=tmp_path / "run", tensorboard=True)
+    assert f"Resuming {run.folder} after epoch 1 of 2." in capsys.readouterr().out.splitlines()
+    assert_shows(run)
+    run = nb.search(resume=tmp_path / "run", epochs=3, tensorboard=True, console=QUIET)
+    assert_shows(run)
+
+
+def test_events_can_begin_when_a_search_is_resumed(tmp_path):
+    search(tmp_path / "run", epochs=1)
+    assert_shows(nb.search(resume=tmp_path / "run", epochs=2, tensorboard=True, console=QUIET))
+
+
+def test_every_seed_has_its_own_events(tmp_path):
+    runs = nb.search_seeds([0, 1], out=tmp_path / "group", tensorboard=True, console=QUIET, **{**TINY, "epochs": 1})
+    for run in runs:
+        assert_shows(run)
+
+
+@pytest.mark.parametrize("seeds", [None, [0, 1]])
+def test_without_the_extra_the_sentence_names_it(tmp_path, monkeypatch, seeds):
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    call = nb.search if seeds is None else lambda **options: nb.search_seeds(seeds, **options)
+    with pytest.raises(nb.UserError, match=r"pip install 'nasbench1shot1\[tensorboard\]'"):
+        call(out=tmp_path / "run", tensorboard=True, **TINY)
+    assert list(tmp_path.iterdir()) == []
