@@ -23,7 +23,7 @@ WEIGHTS = (
     *("cutout_length", "cutout_probability", "cutout_schedule"),
 )
 MEASURING = ("evaluation_batch_norm", "hessian_eigenvalue", "early_stopping", "table", "reference")
-RUNNING = ("out", "resume", "allow_module")
+RUNNING = ("out", "overwrite", "resume", "workers", "tensorboard", "allow_module")
 SCALE = ("scale", "images", "images_per_half", "image_side", "channels", "cells", "batch_size")
 
 

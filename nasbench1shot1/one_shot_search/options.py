@@ -50,6 +50,13 @@ class SearchOptions(RunOptions):
         self.own.check()
         return replace(self, common=self.common.resolved())
 
+    def with_epochs(self, epochs: int) -> "SearchOptions":
+        """Return the options with another number of epochs and everything else as recorded, whatever defaults are now.
+
+        Raises InvalidInputError for an impossible number.
+        """
+        return replace(self, common=replace(self.common, epochs=epochs)).resolved()
+
 
 def search_options(given: Mapping[str, Any]) -> SearchOptions:
     """Return the two records for named options; options that are missing or None take the values of `defaults`.

@@ -184,7 +184,7 @@ def _grown(
     kept = recorded_search(recorded, folder / CONFIG)
     wanted = search_options({**kept.as_dict(), **given})
     check_kept(folder, recorded, {name: wanted.as_dict()[name] for name in given}, ("epochs",))
-    return wanted
+    return kept.with_epochs(wanted.common.epochs)
 
 
 def _record_growth(folder: Path, recorded: Mapping[str, Any], epochs: int, epoch: int) -> None:
