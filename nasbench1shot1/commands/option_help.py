@@ -60,15 +60,17 @@ def option_helps(command: Any, default: Any, variants: Mapping[str, Mapping[str,
             yield from option_helps(type(value), value, variants)
         elif SUPPRESSED not in _extras(hint):
             others = {words: values[field.name] for words, values in variants.items() if field.name in values}
-            text = _text(texts.get(field.name, ""), _extras(hint), value, others)
-            flags, form = _flags(field.name, hint), _form_unless_flag(hint)
-            yield OptionHelp(field.name, holder, flags, form, text, is_required=value is MISSING)
+            differing = {where: other for where, other in others.items() if other != value}
+            text = _text(texts.get(field.name, ""), _extras(hint), value, differing)
+            flags = _flags(field.name, hint, can_be_on=value is True or bool(differing))
+            yield OptionHelp(field.name, holder, flags, _form_unless_flag(hint), text, value is MISSING)
 
 
-def _flags(name: str, hint: Any) -> tuple[str, ...]:
+def _flags(name: str, hint: Any, can_be_on: bool) -> tuple[str, ...]:
+    """Return the flags of an option; "--no-compile" only if "--compile" may be the default."""
     if POSITIONAL in _extras(hint):
         return ()
-    return (flag(name), flag(f"no_{name}")) if _without_extras(hint) is bool else (flag(name),)
+    return (flag(name), flag(f"no_{name}")) if _without_extras(hint) is bool and can_be_on else (flag(name),)
 
 
 def _form_unless_flag(hint: Any) -> str | None:
@@ -134,10 +136,9 @@ def _form(kind: Any, extras: tuple[Any, ...]) -> str:
 
 
 def _text(docstring: str, extras: tuple[Any, ...], value: Any, others: Mapping[str, Any]) -> str:
-    """Return what an option sets, and its default: in other settings, too, if it differs there."""
+    """Return what an option sets, and its default, also in other settings."""
     text, _, words = f" {docstring}".partition(DEFAULT)
-    differing = {where: other for where, other in others.items() if other != value}
-    return f"{_with_names(text, extras)} {_hint(extras) or _default_in_words(value, words, differing)}".strip()
+    return f"{_with_names(text, extras)} {_hint(extras) or _default_in_words(value, words, others)}".strip()
 
 
 def _with_names(text: str, extras: tuple[Any, ...]) -> str:
@@ -160,6 +161,8 @@ def _hint(extras: tuple[Any, ...]) -> str:
 def _default_in_words(value: Any, words: str, others: Mapping[str, Any]) -> str:
     if value is MISSING:
         return "(required)"
+    if value is False and not others:
+        return ""  # as everyone expects of a flag
     usual = words.removesuffix(".") if value is None else _written(value)
     parts = [usual or ("none" if others else ""), *(f"{where}: {_written(other)}" for where, other in others.items())]
     shown = "; ".join(filter(None, parts))
