@@ -59,23 +59,20 @@ def option_helps(command: Any, default: Any, variants: Mapping[str, Mapping[str,
         if is_dataclass(value) and not isinstance(value, type):
             yield from option_helps(type(value), value, variants)
         elif SUPPRESSED not in _extras(hint):
-            others = {words: values[field.name] for words, values in variants.items() if field.name in values}
-            differing = {where: other for where, other in others.items() if other != value}
-            text = _text(texts.get(field.name, ""), _extras(hint), value, differing)
-            flags = _flags(field.name, hint, can_be_on=value is True or bool(differing))
-            yield OptionHelp(field.name, holder, flags, _form_unless_flag(hint), text, value is MISSING)
+            others = {words: values.get(field.name, value) for words, values in variants.items()}
+            differing = {words: other for words, other in others.items() if other != value}
+            yield _option_help(field.name, holder, hint, texts.get(field.name, ""), value, differing)
 
 
-def _flags(name: str, hint: Any, can_be_on: bool) -> tuple[str, ...]:
-    """Return the flags of an option; "--no-compile" only if "--compile" may be the default."""
-    if POSITIONAL in _extras(hint):
-        return ()
-    return (flag(name), flag(f"no_{name}")) if _without_extras(hint) is bool and can_be_on else (flag(name),)
-
-
-def _form_unless_flag(hint: Any) -> str | None:
-    kind = _without_extras(hint)
-    return None if kind is bool else _form(kind, _extras(hint))
+def _option_help(
+    name: str, record: type, hint: Any, docstring: str, value: Any, others: Mapping[str, Any]
+) -> OptionHelp:
+    extras, kind = _extras(hint), _without_extras(hint)
+    flags = () if POSITIONAL in extras else (flag(name),)
+    if kind is bool and (value is True or others):
+        flags = (*flags, flag(f"no_{name}"))  # the flag itself may be the default
+    form = None if kind is bool else _form(kind, extras)
+    return OptionHelp(name, record, flags, form, _text(docstring, extras, value, others), value is MISSING)
 
 
 def _default(field: "Field[Any]") -> Any:
