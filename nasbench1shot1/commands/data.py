@@ -11,7 +11,7 @@ from nasbench1shot1.runs.options import Form
 
 @dataclass(frozen=True)
 class Info:
-    """List the image sets that `search --images` finds."""
+    """List the image sets that --images accepts by name."""
 
     verify: bool = False
     """Read every image and verify the recorded SHA-256."""
@@ -42,9 +42,9 @@ class Download:
     ] = "cifar10"
     """Data set, and the name of its image set. ImageNet16-120 cannot be downloaded without an account; the message
     explains how to get it."""
-    mirror: str | None = None
-    """URL of an official archive, or of a folder that has the archive of the python version. Default: the official
-    URL."""
+    mirror: Annotated[str | None, Form("URL")] = None
+    """Address of an official archive, or of a folder that has the archive of the Python version. Default: the official
+    address."""
 
     def run(self) -> None:
         """Download and import the data set, and print its folder."""

@@ -59,21 +59,20 @@ def option_helps(command: Any, default: Any, variants: Mapping[str, Mapping[str,
         if is_dataclass(value) and not isinstance(value, type):
             yield from option_helps(type(value), value, variants)
         elif SUPPRESSED not in _extras(hint):
-            others = {words: values[field.name] for words, values in variants.items() if field.name in values}
-            text = _text(texts.get(field.name, ""), _extras(hint), value, others)
-            flags, form = _flags(field.name, hint), _form_unless_flag(hint)
-            yield OptionHelp(field.name, holder, flags, form, text, is_required=value is MISSING)
+            others = {words: values.get(field.name, value) for words, values in variants.items()}
+            differing = {words: other for words, other in others.items() if other != value}
+            yield _option_help(field.name, holder, hint, texts.get(field.name, ""), value, differing)
 
 
-def _flags(name: str, hint: Any) -> tuple[str, ...]:
-    if POSITIONAL in _extras(hint):
-        return ()
-    return (flag(name), flag(f"no_{name}")) if _without_extras(hint) is bool else (flag(name),)
-
-
-def _form_unless_flag(hint: Any) -> str | None:
-    kind = _without_extras(hint)
-    return None if kind is bool else _form(kind, _extras(hint))
+def _option_help(
+    name: str, record: type, hint: Any, docstring: str, value: Any, others: Mapping[str, Any]
+) -> OptionHelp:
+    extras, kind = _extras(hint), _without_extras(hint)
+    flags = () if POSITIONAL in extras else (flag(name),)
+    if kind is bool and (value is True or others):
+        flags = (*flags, flag(f"no_{name}"))  # the flag itself may be the default
+    form = None if kind is bool else _form(kind, extras)
+    return OptionHelp(name, record, flags, form, _text(docstring, extras, value, others), value is MISSING)
 
 
 def _default(field: "Field[Any]") -> Any:
@@ -134,10 +133,9 @@ def _form(kind: Any, extras: tuple[Any, ...]) -> str:
 
 
 def _text(docstring: str, extras: tuple[Any, ...], value: Any, others: Mapping[str, Any]) -> str:
-    """Return what an option sets, and its default: in other settings, too, if it differs there."""
+    """Return what an option sets, and its default, also in other settings."""
     text, _, words = f" {docstring}".partition(DEFAULT)
-    differing = {where: other for where, other in others.items() if other != value}
-    return f"{_with_names(text, extras)} {_hint(extras) or _default_in_words(value, words, differing)}".strip()
+    return f"{_with_names(text, extras)} {_hint(extras) or _default_in_words(value, words, others)}".strip()
 
 
 def _with_names(text: str, extras: tuple[Any, ...]) -> str:
@@ -160,6 +158,8 @@ def _hint(extras: tuple[Any, ...]) -> str:
 def _default_in_words(value: Any, words: str, others: Mapping[str, Any]) -> str:
     if value is MISSING:
         return "(required)"
+    if value is False and not others:
+        return ""  # as everyone expects of a flag
     usual = words.removesuffix(".") if value is None else _written(value)
     parts = [usual or ("none" if others else ""), *(f"{where}: {_written(other)}" for where, other in others.items())]
     shown = "; ".join(filter(None, parts))

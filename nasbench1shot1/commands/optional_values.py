@@ -1,4 +1,4 @@
-"""How options without a default value appear in help: "--out PATH" instead of "--out {None}|PATH"."""
+"""How options without a default value are parsed: `X | None` has the metavar and the choices of X in messages."""
 
 from dataclasses import replace
 from types import NoneType, UnionType

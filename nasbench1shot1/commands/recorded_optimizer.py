@@ -30,12 +30,12 @@ def optimizer_name(flags: Mapping[str, str], group: str, default: str) -> str:
 
 def _recorded_optimizer(resume: str | None) -> str | None:
     """Return the optimizer of the run or group of runs that --resume names; None if it cannot be read."""
+    if not resume:
+        return None
     from nasbench1shot1.one_shot_search.record import SEEDS
     from nasbench1shot1.runs.description import read_description
     from nasbench1shot1.runs.folder import read_object
 
-    if not resume:
-        return None
     folder = as_path(resume, "--resume")
     with suppress(UserError, OSError, KeyError, TypeError):
         if (folder / SEEDS).is_file():

@@ -33,13 +33,13 @@ class Statistics:
     ] = ()
     """Names of the analyses."""
     table: TableName | None = None
-    """Folder or name of the table ("nb101-sample": a sample, "nb201": NAS-Bench-201). Default: the table in use."""
+    """Folder or name of the table, such as nb101-sample (measured cells) or nb201. Default: the table in use."""
     out: Path | None = None
     """Folder of the results. Default: statistics/TABLE."""
     split: Literal["test", "validation"] | None = None
     """Accuracy to analyse (NAS-Bench-101). Default: the paper's choice if it is measured, else validation."""
     space: str | None = None
-    """Choice-block space of the random walk of autocorrelation. Default: all encodings."""
+    """Choice-block space in which autocorrelation walks at random, such as s1. Default: all encodings."""
     kind: Literal["all", "unique_skip_connect", "unique"] | None = None
     """Architectures that count (NAS-Bench-201): all, or one for each topology. Default: all."""
     predicted: bool = False

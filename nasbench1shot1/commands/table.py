@@ -126,8 +126,8 @@ class Download:
 
     which: Annotated[tyro.conf.Positional[str], Form("{only108,full}")]
     """File to download."""
-    mirror: str | None = None
-    """URL of the file, or of a folder that has the file. Default: the official URL."""
+    mirror: Annotated[str | None, Form("URL")] = None
+    """Address of the file, or of a folder that has the file. Default: the official address."""
     keep: bool = False
     """Keep the downloaded file after the import."""
 

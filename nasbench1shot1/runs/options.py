@@ -11,8 +11,6 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-import numpy as np
-
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, unknown_name
 from nasbench1shot1.ground.paths import as_path
 
@@ -224,6 +222,8 @@ def _check_size(name: str, value: Any) -> None:
 
 
 def _typed(name: str, value: Any, hint: Any) -> Any:
+    import numpy as np  # help does not need it
+
     allowed = _alternatives(hint)
     value = value.item() if isinstance(value, np.generic) else value
     value = str(value) if isinstance(value, Path) else value

@@ -98,6 +98,7 @@ def test_defaults_by_scale_come_from_the_table_of_the_scale(shown: Shown) -> Non
     for value in SCALES["quick"].values():
         assert f"--scale quick: {value}" in text
     assert "--channels INT Number of channels in the supernet's first stack. (default: 16; --scale quick: 8)" in text
+    assert "--compile Compile the supernet" in text, "a flag that is not the default has no --no-compile"
     assert "(default: recalibrated; --preset original: running)" in text
     assert "(default: the images' own; --scale quick --space nb201: 16)" in text
 
@@ -150,6 +151,8 @@ class Bare:
     """Whether to be wise."""
     space: Annotated[str, Names("search_spaces")] = "s1"
     """Space. Some are large."""
+    loud: bool = True
+    """Whether to shout."""
     hidden: tyro.conf.Suppress[int] = 3
 
 
@@ -164,5 +167,6 @@ def test_the_help_of_a_dataclass(monkeypatch: pytest.MonkeyPatch) -> None:
         "  --wise {True,False}  Whether to be wise.",
         "  --space NAME         Space: s1, s2, s3, nb101, nb101-mini, nb201. Some are",
         "                       large. (default: s1)",
+        "  --loud, --no-loud    Whether to shout. (default: yes)",
     ]
     assert help_screen("bare", Bare, None, {"--scale quick": {"mode": "b"}}).splitlines() == expected

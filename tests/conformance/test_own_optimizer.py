@@ -141,7 +141,8 @@ def test_its_options_are_in_the_help(installed, monkeypatch, capsys):
     monkeypatch.syspath_prepend(str(installed))
     cli.main(["search", "--optimizer", "population", "--help"])
     screen = " ".join(capsys.readouterr().out.split())
-    assert "--population INT" in screen
+    assert "setn, population, or your own as module:Class." in screen
+    assert "--population INT" in screen.partition(" This optimizer: ")[2].partition(" Measuring: ")[0]
     assert "Architectures that are alive at a time. (default: 50)" in screen
 
 
