@@ -100,7 +100,7 @@ def test_defaults_by_scale_come_from_the_table_of_the_scale(shown: Shown) -> Non
     assert "--channels INT Number of channels in the supernet's first stack. (default: 16; --scale quick: 8)" in text
     assert "--compile Compile the supernet" in text, "a flag that is not the default has no --no-compile"
     assert "(default: recalibrated; --preset original: running)" in text
-    assert "(default: the images' own; --scale quick --space nb201: 16)" in text
+    assert "--scale quick: 64; --space nb201: 64; --scale quick --space nb201: 32)" in text
 
 
 def test_defaults_of_a_black_box_optimizer_on_a_space(shown: Shown) -> None:
