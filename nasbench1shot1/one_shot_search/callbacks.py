@@ -25,7 +25,7 @@ class Epoch:
 
     Attributes:
         folder: the run's folder; metrics.jsonl already has the epoch.
-        line: the recorded fields of the epoch, such as `epoch`, `train_loss`, `one_shot_valid_error` and `test_regret`
+        line: the recorded fields of the epoch, such as `epoch`, `train_loss`, `one_shot_validation_error` and `test_regret`
             (docs/run_folder.md); errors and regrets are fractions.
         architecture: the preferred architecture.
         architecture_parameters: copies of raw Λ for every key of the space's `mixing_shapes()`.

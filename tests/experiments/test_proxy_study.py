@@ -178,7 +178,7 @@ def test_the_csv_is_scipys_spearman_of_the_recorded_errors_and_the_table(finishe
             rows = frame[(frame["channels"] == channels) & (frame["split"] == split)]
             assert rows["epoch"].tolist() == [1, 2]
             for epoch, found in zip((0, 1), rows["spearman"], strict=True):
-                errors = [line["valid_errors"][epoch] for line in lines]
+                errors = [line["validation_errors"][epoch] for line in lines]
                 assert len(set(errors)) > 1
                 assert found == pytest.approx(spearmanr(errors, 1 - accuracies).statistic, abs=1e-12)
             assert (rows["n"] == 5).all()
@@ -282,7 +282,7 @@ def test_more_seeds_add_architectures(finished, tiny, here, tmp_path, capsys):
     assert (out / "figure17.csv").read_bytes() == (finished / "figure17.csv").read_bytes()
     runs = [nb.open_run(out / f"cells-3/channels-2/seed-{seed}") for seed in (0, 1)]
     pooled = studied(runs, nb.load_table())
-    assert np.array_equal(pooled.errors, np.concatenate([run.valid_errors for run in runs]))
+    assert np.array_equal(pooled.errors, np.concatenate([run.validation_errors for run in runs]))
     assert not set(runs[0].architectures) & set(runs[1].architectures)
     assert "the architectures of 2 seeds are pooled" in words_of(pooled, seeds=2)
     assert "sizes with unfinished seeds (cells × channels): 3 × 2" in words_of(pooled, seeds=3)
@@ -299,16 +299,16 @@ def test_trainings_are_scored_on_another_table(finished, tiny, no_process, tmp_p
     )
 
     class Score:
-        valid_measured, test_measured = True, True
+        validation_measured, test_measured = True, True
 
         def __init__(self, rank):
-            self.table_valid_error, self.table_test_error, self.cell_hash = rank / 100, None, str(rank)
+            self.table_validation_error, self.table_test_error, self.cell_hash = rank / 100, None, str(rank)
 
     run = nb.open_run(finished / JOBS[0])
     result = studied([run], Other())
     rows = result.by_epoch
     valid, test = (rows[rows["split"] == split] for split in ("validation", "test"))
-    wanted = [spearmanr(run.valid_errors[:, epoch], range(5)).statistic for epoch in (0, 1)]
+    wanted = [spearmanr(run.validation_errors[:, epoch], range(5)).statistic for epoch in (0, 1)]
     assert valid["spearman"].tolist() == pytest.approx(wanted)
     assert (valid["measured"] == 1).all()
     assert test["spearman"].isna().all()  # a table without test accuracies
