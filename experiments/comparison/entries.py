@@ -1,6 +1,6 @@
 """Opening the runs of a comparison from folders or records, and checking them before any computation."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,6 @@ from nasbench1shot1.experiments.comparison.studies import BlackBoxEntry, TuningE
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.search_record import SearchRecord
 from nasbench1shot1.runs.opening import open_run
-from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.tuning.record import Study
 from nasbench1shot1.wording import counted
 
@@ -32,7 +31,7 @@ def open_entries(runs: Any) -> list[Entry]:
             given twice.
         DamagedFileError: a run's config.json is damaged.
     """
-    given = [runs] if isinstance(runs, str | Path | RunRecord | SearchGroup) else list(runs)
+    given = list(runs) if isinstance(runs, Iterable) and not isinstance(runs, str) else [runs]
     if not given:
         raise InvalidInputError(f"no run is given: give at least one folder of {KINDS}")
     if len(given) > MOST:

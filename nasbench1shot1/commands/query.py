@@ -60,7 +60,8 @@ class Query:
         for dataset in [self.dataset] if self.dataset else table.datasets:
             metrics = table.query(item, self.epochs, dataset=dataset)
             trained = f" on {dataset}" if len(table.datasets) > 1 else ""
-            title = f"{metrics.hash} after {counted(metrics.epochs, 'epoch')}{trained}\ntable {table.id}"
+            name = f"'{metrics.hash}'" if "|" in metrics.hash else metrics.hash  # to be copied into a shell
+            title = f"{name} after {counted(metrics.epochs, 'epoch')}{trained}\ntable {table.id}"
             screen = Screen(title=title, title_justify="left")
             for heading in ("column", "value", "source"):
                 screen.add_column(heading)

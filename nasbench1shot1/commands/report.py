@@ -91,7 +91,7 @@ class Report:
 def _show(summary: dict[str, Any]) -> None:
     from nasbench1shot1.one_shot_search.screen import regret_text
 
-    print(f"Seed {summary['seed']}, final architecture: {summary['architecture']}")
+    print(f"Seed {summary['seed']}, final architecture: '{summary['architecture']}'")
     splits: tuple[tuple[str, Literal["test", "validation"]], ...] = (("Test", "test"), ("Validation", "validation"))
     for name, split in splits:
         is_measured = summary[f"{split}_measured"]

@@ -152,7 +152,11 @@ def load_images(name_or_path: str | Path, verify: bool = True) -> ImageSet:
     if name in DATA_SETS:
         raise UserError(f"{DATA_SETS[name].title} is not installed: {how_to_install(name)}")
     path = as_path(name, "images")
-    if path.suffix == ".npz" and path.is_file():
+    if path.suffix == ".npz" or path.name != name:  # a name has neither an ending nor folders
+        if not path.is_file():
+            raise InvalidInputError(f"the file of images '{name}' is missing: check its path")
+        if path.suffix != ".npz":
+            raise InvalidInputError(f"'{name}' is not an .npz file: import images with nb1shot1 data import")
         columns, of = read_images(path)
         return _image_set(path.stem, columns, of, content_sha256(columns))
     raise unknown_name("image set", name, {SAMPLE_NAME, *DATA_SETS, *imported_names()})

@@ -39,10 +39,11 @@ class Cell:
         ops: V labels: "input", one of `OPERATIONS` for every inner vertex, "output".
 
     Raises:
-        InvalidInputError: the matrix or the labels have another form.
+        InvalidInputError: the matrix or the labels have another form, or an operation is unknown.
     """
 
     def __init__(self, matrix: ArrayLike, ops: Sequence[str]) -> None:
+        _check_operations(ops)
         rows: Any = matrix.tolist() if isinstance(matrix, np.ndarray) else matrix
         if not _is_plain(rows, len(ops)):
             given = adjacency.square(matrix, len(ops))
@@ -97,12 +98,11 @@ class Cell:
 
     @cached_property
     def is_valid(self) -> bool:
-        """Whether the cell is in NAS-Bench-101: a path, at most 7 vertices and 9 edges, known labels."""
+        """Whether the cell is in NAS-Bench-101: a path, at most 7 vertices and 9 edges, input and output."""
         return bool(
             2 <= len(self.ops) <= MAX_VERTICES
             and self.matrix.sum() <= MAX_EDGES
             and (self.ops[0], self.ops[-1]) == (INPUT, OUTPUT)
-            and all(op in OPERATIONS for op in self.ops[1:-1])
         )
 
     @cached_property
@@ -124,9 +124,6 @@ class Cell:
         return graph
 
     def _labels(self) -> list[int]:
-        unknown = [op for op in self.ops[1:-1] if op not in OPERATIONS]
-        if unknown:
-            raise InvalidInputError(f"unknown operation '{unknown[0]}': NAS-Bench-101 has {', '.join(OPERATIONS)}")
         return [_INPUT_LABEL, *(OPERATIONS.index(op) for op in self.ops[1:-1]), _OUTPUT_LABEL]
 
     @cached_property
@@ -221,6 +218,15 @@ def _hash(before: list[list[int]], after: list[list[int]], labels: Sequence[int]
 
 def _md5(text: str) -> str:
     return md5(text.encode(), usedforsecurity=False).hexdigest()
+
+
+def _check_operations(ops: Any) -> None:
+    """Raise InvalidInputError unless these are labels whose inner ones are operations of NAS-Bench-101."""
+    if isinstance(ops, str) or not isinstance(ops, Sequence | np.ndarray):
+        raise InvalidInputError(f"{ops!r} is not a list of labels: give '{INPUT}', operations, '{OUTPUT}'")
+    for op in ops[1:-1]:
+        if op not in OPERATIONS:
+            raise InvalidInputError(f"unknown operation '{op}': NAS-Bench-101 has {', '.join(OPERATIONS)}")
 
 
 def _is_plain(rows: Any, n_labels: int) -> bool:

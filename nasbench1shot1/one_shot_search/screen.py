@@ -90,7 +90,7 @@ def conclude(run: Run, table: Table, console: Console) -> None:
             f"Stopped after epoch {summary['searched_epochs']}, as the Hessian's eigenvalue grew; back to the "
             f"architecture of epoch {summary['final_epoch']}."
         )
-    say(f"Final architecture: {summary['architecture']}")
+    say(f"Final architecture: '{summary['architecture']}'")
     space = Architecture.parse(summary["architecture"]).space
     say(f"Test regret: {regret_text(summary, 'test')}{_mean_regret(table, space, run.config.get('dataset'))}")
     for dataset, found in summary.get("other_datasets", {}).items():

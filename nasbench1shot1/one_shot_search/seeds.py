@@ -1,6 +1,6 @@
 """One search for each of several seeds: a group of runs in one folder, with a picture of mean and spread."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -145,6 +145,9 @@ def _new_group(
     seeds: Sequence[int], out: str | Path | None, options: dict[str, Any], workers: int
 ) -> tuple[Path, list[SearchOptions]]:
     """Check the options of every seed; nothing is written."""
+    if isinstance(seeds, str) or not isinstance(seeds, Iterable):
+        raise InvalidInputError(f"seeds must be a list of whole numbers, not {seeds!r}")
+    seeds = list(seeds)  # perhaps a generator, or an array
     if not seeds or "seed" in options:
         raise InvalidInputError("give several seeds, such as --seeds 0-5, and remove --seed")
     if len(set(seeds)) < len(seeds):

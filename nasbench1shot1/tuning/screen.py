@@ -180,7 +180,7 @@ def conclude(summary: Mapping[str, Any], folder: Path, console: Console) -> None
         values = ", ".join(f"{name} {_short(value)}" for name, value in best_found["configuration"].items())
         ties = f" (the first of {summary['equally_good']} searches)" if summary["equally_good"] > 1 else ""
         say(f"Best configuration{ties}: {values}")
-        say(f"Its architecture after {counted(best_found['budget'], 'epoch')}: {best_found['architecture']}")
+        say(f"Its architecture after {counted(best_found['budget'], 'epoch')}: '{best_found['architecture']}'")
         error, regret = percent(best_found["table_validation_error"]), percent(best_found["test_regret"])
         say(f"Validation error {error}, test regret {regret}")
     say(f"Record: {folder}; picture: {folder / TRAJECTORY}")

@@ -52,7 +52,7 @@ def test_search_says_its_scale_what_it_found_and_where(searched):
     assert "the mean over all cells of s1 is" in screen
     widths = {len(line) for line in screen.splitlines() if not line.startswith(("darts", "Final", "Picture"))}
     assert max(widths) <= 90
-    assert f"Final architecture: {run.architectures[-1]}" in screen
+    assert f"Final architecture: '{run.architectures[-1]}'" in screen
     assert "% (predicted)" in screen
     assert "regret.png" in screen.splitlines()[-1]
     assert (folder / "regret.png").stat().st_size > 10_000

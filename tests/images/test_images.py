@@ -106,8 +106,12 @@ def test_missing_cifar10_names_both_ways_out() -> None:
 def test_unknown_names_suggest_a_known_one(imported: Path) -> None:
     with pytest.raises(InvalidInputError, match=r"did you mean 'mine'.*cifar10, cifar10-sample, cifar100, mine"):
         load_images("min")
-    with pytest.raises(InvalidInputError, match="unknown image set"):
-        load_images("no/such/file.npz")
+
+
+@pytest.mark.parametrize("path", ["no/such/file.npz", "missing.npz", "no/such/file"])
+def test_a_missing_file_is_called_missing(path: str) -> None:
+    with pytest.raises(InvalidInputError, match=f"the file of images '{path}' is missing"):
+        load_images(path)
 
 
 def test_batches_and_devices(imported: Path) -> None:

@@ -105,14 +105,12 @@ def test_edges_are_counted_after_pruning() -> None:
     assert cell([*dead, (0, 5)], *[POOL] * 4).is_valid
 
 
-def test_a_foreign_operation_is_not_in_nasbench101() -> None:
-    foreign = cell([(0, 1), (1, 2)], "conv5x5")
-    assert not foreign.is_valid
-    with pytest.raises(InvalidInputError, match="unknown operation 'conv5x5': NAS-Bench-101 has conv3x3-bn-relu"):
-        _ = foreign.hash
-    assert foreign == cell([(0, 1), (1, 2)], "conv5x5")
-    assert foreign != cell([(0, 1), (1, 2)], "conv7x7")
-    assert foreign != "conv5x5"
+@pytest.mark.parametrize("foreign", ["conv5x5", 3, None])
+def test_unknown_operations_are_refused(foreign) -> None:
+    known = "conv3x3-bn-relu, conv1x1-bn-relu, maxpool3x3"
+    with pytest.raises(InvalidInputError, match=f"unknown operation '{foreign}': NAS-Bench-101 has {known}"):
+        cell([(0, 1), (1, 2)], foreign)
+    assert cell([(0, 1), (1, 2)], CONV3) != "conv5x5"
 
 
 def test_input_and_output_must_be_labelled_so() -> None:

@@ -264,6 +264,9 @@ def test_anything_with_matrix_and_ops_is_a_cell():
     assert parameter_count(loose) == parameter_count(cell)
 
 
+CHAIN = [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
+
+
 @pytest.mark.parametrize(
     ("x", "options", "sentence"),
     [
@@ -272,7 +275,7 @@ def test_anything_with_matrix_and_ops_is_a_cell():
         (str(nb.search_space("s1")[0]), {}, r"is text: give nb.Architecture.parse\(text\)"),
         (SimpleNamespace(matrix=None, ops=None), {}, "no path from input to output"),
         (SimpleNamespace(matrix=[[0, 0], [0, 0]], ops=["input", "output"]), {}, "no path from input to output"),
-        (cell_of([(0, 1), (1, 2)], "conv7x7"), {}, "no network is built from 'conv7x7'"),
+        (SimpleNamespace(matrix=CHAIN, ops=["input", "conv7x7", "output"]), {}, "unknown operation 'conv7x7'"),
         (SimpleNamespace(matrix=[[0, 2], [0, 0]], ops=["input", "output"]), {}, "may only hold 0 and 1"),
         (cell_of([(0, 1)]), {"stem_channels": 0}, "stem_channels must be a whole number of at least 1, not 0"),
         (cell_of([(0, 1)]), {"stacks": 2.5}, r"stacks must be a whole number of at least 1, not 2\.5"),

@@ -1,0 +1,57 @@
+"""Values of a wrong type in public calls: a sentence that names the argument or the value, and nothing is written."""
+
+import numpy as np
+import pytest
+
+import nasbench1shot1 as nb
+
+MATRIX = [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
+CALLS = {
+    "search: optimizer": (lambda out: nb.search(3, out=out), "unknown optimizer '3'"),
+    "search: space": (lambda out: nb.search(space=3, out=out), "space must be a string, not 3"),
+    "search: spaces": (lambda out: nb.search(space=["s1"], out=out), r"space must be a string, not \['s1'\]"),
+    "search: table": (lambda out: nb.search(table=3, out=out), "table must be a string, not 3"),
+    "search: images": (lambda out: nb.search(images=3, out=out), "images must be a string, not 3"),
+    "search: epochs": (lambda out: nb.search(epochs="ten", out=out), "epochs must be a whole number, not 'ten'"),
+    "search: out": (lambda out: nb.search(out=3), "out '3' is not a usable path"),
+    "search: resume": (lambda out: nb.search(resume=3), "resume '3' is not a usable path"),
+    "search: callbacks": (lambda out: nb.search(callbacks=3, out=out), "callbacks must be a list of functions"),
+    "seeds": (lambda out: nb.search_seeds(3, out=out), "seeds must be a list of whole numbers, not 3"),
+    "seeds: text": (lambda out: nb.search_seeds("0-5", out=out), "seeds must be a list of whole numbers, not '0-5'"),
+    "seeds: workers": (lambda out: nb.search_seeds([0], workers="2", out=out), "workers must be a number, not '2'"),
+    "search_space": (lambda out: nb.search_space(3), "unknown search space '3'"),
+    "load_table": (lambda out: nb.load_table(3), "there is no table in 3"),
+    "query": (lambda out: nb.load_table().query(3.5), "3.5 cannot be looked up"),
+    "query: several": (lambda out: nb.load_table().query([None]), "None cannot be looked up"),
+    "query: epochs": (lambda out: nb.load_table().query(nb.search_space("s1")[0], epochs="x"), "epochs cannot be 'x'"),
+    "regret": (lambda out: nb.load_table().regret(3.5), "3.5 cannot be looked up"),
+    "best": (lambda out: nb.load_table().best(3), "unknown reference '3'"),
+    "parse": (lambda out: nb.Architecture.parse(None), "'None' is not an architecture"),
+    "Cell: ops": (lambda out: nb.Cell(MATRIX, 3), "3 is not a list of labels"),
+    "Cell: matrix": (lambda out: nb.Cell(None, ["input", "output"]), "the adjacency matrix"),
+    "Supernet: space": (lambda out: nb.Supernet("s1", 16, 9), "'s1' has no mixing weights"),
+    "Supernet: channels": (lambda out: nb.Supernet(nb.search_space("s1"), "x", 9), "at least 1 channel"),
+    "Supernet: preset": (lambda out: nb.Supernet(nb.search_space("s1"), 2, 3, 3), "unknown preset '3'"),
+    "compare": (lambda out: nb.compare("x"), "'x' is not a run folder"),
+    "compare: a number": (lambda out: nb.compare(3), "3 is not a run"),
+    "correlate": (lambda out: nb.correlate(3), "'3' is not a usable path"),
+    "tune": (lambda out: nb.tune(3, out=out), "optimizer must be a string, not 3"),
+    "tune: iterations": (lambda out: nb.tune("gdas", iterations="x", out=out), "iterations must be a whole number"),
+    "black_box": (lambda out: nb.black_box(3, out=out), "unknown black-box optimizer '3'"),
+    "black_box: space": (lambda out: nb.black_box(space=3, out=out), "unknown search space '3'"),
+    "black_box: workers": (lambda out: nb.black_box(workers="x", out=out), "workers must be a number, not 'x'"),
+    "load_run": (lambda out: nb.load_run(3), "folder '3' is not a usable path"),
+    "open_run": (lambda out: nb.open_run(None), "folder 'None' is not a usable path"),
+    "draw_cell": (lambda out: nb.draw_cell(3), "3 cannot be drawn"),
+    "train_cell": (lambda out: nb.train_cell(3, out=out), "3 is not a cell"),
+    "index": (lambda out: nb.search_space("s1").index("x"), "'x' is not an Architecture"),
+    "mutate": (lambda out: nb.search_space("s1").mutate(3, np.random.default_rng(0)), "3 is not an Architecture"),
+}
+
+
+@pytest.mark.parametrize(("call", "sentence"), CALLS.values(), ids=CALLS.keys())
+def test_a_wrong_type_is_one_sentence(tmp_path, monkeypatch, call, sentence):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(nb.UserError, match=sentence):
+        call(tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
