@@ -113,13 +113,22 @@ def studies_of(
     if scale not in TUNING_SCALES:
         raise unknown_name("scale", scale, TUNING_SCALES)
     size = TUNING_SCALES[scale]
-    common = {**size.options, **_budgets(figure, scale, given), "tuner": "bohb", "workers": 1, "threads": 1}
+    common = {**_budgets(figure, scale, given), "tuner": "bohb", "workers": 1, "threads": 1}
     own = {name: value for name, value in given.items() if name != "epochs" and value is not None}
     seeds = size.seeds if seeds is None else seeds
     places = [(*pair, seed) for seed in seeds for pair in figure.pairs()]
-    wanted = [{**common, **panel.options, **curve.options, **own, "seed": seed} for panel, curve, seed in places]
+    wanted = [
+        {**_not_tuned(size.options, panel.options), **common, **panel.options, **curve.options, **own, "seed": seed}
+        for panel, curve, seed in places
+    ]
     of = zip(places, call(resolved_studies, wanted), strict=True)
     return [_job(panel.key, curve.key, out, options) for (panel, curve, _), options in of]
+
+
+def _not_tuned(options: Options, panel: Options) -> Options:
+    """Return the options of a scale without the batch size where the configuration space of a panel tunes it."""
+    tuned = {"batch_size"} if panel["config_space"] == "cs3" else set()
+    return {name: value for name, value in options.items() if name not in tuned}
 
 
 def resolved_studies(options: Sequence[Options]) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 from collections.abc import MutableMapping
 
 SPIN_COUNT = "GOMP_SPINCOUNT"
-SPINS = 1000  # tens of microseconds: about as long as a small layer computes
+SPINS = 100  # microseconds; libgomp itself takes 100 where it has more threads than cores
 CHOICES = (SPIN_COUNT, "OMP_WAIT_POLICY")
 """Environment variables that set how long a waiting thread spins before it sleeps."""
 

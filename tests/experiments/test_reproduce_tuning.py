@@ -60,6 +60,13 @@ def test_studies_are_the_papers(name, space, optimizers, tmp_path):
     assert amount(jobs) == f"{len(jobs)} studies of 17,100 epochs"
 
 
+@pytest.mark.parametrize(("name", "batch_size"), [("figure2", 32), ("figure5", 32), ("figure15", None), ("table2", 32)])
+def test_the_quick_scale_has_the_sizes_of_the_shown_results(name, batch_size, tmp_path):
+    for job in planned(name, tmp_path):
+        assert job.options["image_side"] == 32
+        assert job.options.get("batch_size") == batch_size  # cs3 tunes it
+
+
 def test_epochs_set_the_budgets(tmp_path):
     (job,) = planned("figure5", tmp_path, only=["s1/gdas"], epochs=8, seeds=[3])
     assert job.tuning.brackets.budgets == (2, 4, 8) and job.options["seed"] == 3

@@ -19,6 +19,7 @@ TINY: dict[str, Any] = {
     "channels": 2,
     "cells": 1,
     "images_per_half": 40,
+    "batch_size": 32,
     "threads": 1,
     "device": "cpu",
 }
@@ -26,9 +27,10 @@ BUDGETS: dict[str, Any] = {"min_budget": 1, "max_budget": 2}
 
 
 def tiny_study(folder: Path, **options: Any) -> Study:
-    """Write the folder of a study, and evaluate nothing."""
+    """Write the folder of a study, and evaluate nothing; an option that is None is not given."""
+    given = {name: value for name, value in {**TINY, **BUDGETS, **options}.items() if value is not None}
     with patch("nasbench1shot1.tuning.tuning.run_session", lambda folder, console: Study.open(folder)):
-        return nb.tune(out=folder, console=Console(quiet=True), **{**TINY, **BUDGETS, **options})
+        return nb.tune(out=folder, console=Console(quiet=True), **given)
 
 
 def trial(configuration: Mapping[str, Any], epochs: int = 1, number: int = 0, **fields: Any) -> Trial:

@@ -45,7 +45,7 @@ State = dict[str, torch.Tensor]
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
     folder = tmp_path_factory.mktemp("studies") / "cs3"
-    return tiny_study(folder, optimizer="darts", config_space="cs3", images_per_half=128, cells=3)
+    return tiny_study(folder, optimizer="darts", config_space="cs3", images_per_half=128, batch_size=None, cells=3)
 
 
 @pytest.fixture(scope="module")

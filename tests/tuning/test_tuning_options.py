@@ -116,8 +116,8 @@ def test_without_the_extra_one_sentence_names_it(package, arguments, tmp_path, m
 
 
 def test_batches_must_fit_the_images_before_anything_is_written(tmp_path):
-    with pytest.raises(nb.InvalidInputError, match=r"'cs3' contains batch_size 128: .* more than the 40 images"):
-        tiny_study(tmp_path / "study", config_space="cs3")
+    with pytest.raises(nb.InvalidInputError, match=r"'cs3' contains batch_size 128: .* more than the 100 images"):
+        tiny_study(tmp_path / "study", config_space="cs3", images_per_half=100, batch_size=None)
     assert not (tmp_path / "study").exists()
 
 
