@@ -12,7 +12,16 @@ from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.evaluator import score, scores_elsewhere
 from nasbench1shot1.experiments.correlation.outcome import FILES, write_outcome
 from nasbench1shot1.experiments.correlation.record import Ranking
-from nasbench1shot1.files import check_writable, replacing, replacing_folder, save_figure, write_json
+from nasbench1shot1.files import (
+    FORMATS,
+    PictureFormat,
+    check_writable,
+    picture_name,
+    replacing,
+    replacing_folder,
+    save_figure,
+    write_json,
+)
 from nasbench1shot1.one_shot_search.record import FIGURE, Run
 from nasbench1shot1.one_shot_search.regret_curve import regret_figure
 from nasbench1shot1.one_shot_search.summary import summarise
@@ -24,7 +33,10 @@ from nasbench1shot1.tuning.result import summarise as summarise_study
 from nasbench1shot1.tuning.result import trajectory_figure
 
 MEASURED = ["valid_measured", "test_measured"]
-OF_A_REPORT = {METRICS, SUMMARY, FIGURE, TRAJECTORY, *FILES}
+OF_A_REPORT = {
+    *(METRICS, SUMMARY, *FILES),
+    *(picture_name(name, suffix) for name in (FIGURE, TRAJECTORY) for suffix in FORMATS),
+}
 
 
 def rescore(run: Run, table: Table) -> pandas.DataFrame:
@@ -51,7 +63,7 @@ def rescore_study(study: Study, table: Table) -> pandas.DataFrame:
     )
 
 
-def write_report(run: Run, table: Table, out: Path) -> dict[str, Any]:
+def write_report(run: Run, table: Table, out: Path, format: PictureFormat = "png") -> dict[str, Any]:
     """Write metrics.jsonl, summary.json and regret.png of a run scored on `table` into a folder; return the summary.
 
     The folder is written whole or not at all, and replaces an earlier report.
@@ -62,19 +74,21 @@ def write_report(run: Run, table: Table, out: Path) -> dict[str, Any]:
         UserError: the folder cannot be written, or the disk is full.
     """
     with _new_report(out) as folder:
-        return _write(run, table, folder)
+        return _write(run, table, folder, format)
 
 
-def write_group_report(runs: Sequence[Run], table: Table, out: Path) -> list[dict[str, Any]]:
+def write_group_report(
+    runs: Sequence[Run], table: Table, out: Path, format: PictureFormat = "png"
+) -> list[dict[str, Any]]:
     """Write `write_report` of the runs of several seeds, each into `out/<run>`, and one regret.png of all of them."""
     with _new_report(out) as folder:
-        summaries = [_write(run, table, folder / run.folder.name) for run in runs]
+        summaries = [_write(run, table, folder / run.folder.name, format) for run in runs]
         frames = [rescore(run, table) for run in runs]
-        save_figure(regret_figure(runs, frames, table), folder / FIGURE)
+        save_figure(regret_figure(runs, frames, table), folder / picture_name(FIGURE, format))
         return summaries
 
 
-def write_ranking_report(ranking: Ranking, table: Table, out: Path) -> dict[str, Any]:
+def write_ranking_report(ranking: Ranking, table: Table, out: Path, format: PictureFormat = "png") -> dict[str, Any]:
     """Write the correlations of a finished ranking with another table into a folder; return the summary.
 
     The call writes summary.json and the files named in `correlation.outcome.FILES`. It raises the errors that
@@ -82,12 +96,12 @@ def write_ranking_report(ranking: Ranking, table: Table, out: Path) -> dict[str,
     """
     _ = ranking.summary  # a ranking that is not finished says so here
     with _new_report(out) as folder:
-        summary = write_outcome(ranking, table, folder)
+        summary = write_outcome(ranking, table, folder, format=format)
         write_json(folder / SUMMARY, summary)
         return summary
 
 
-def write_study_report(study: Study, table: Table, out: Path) -> dict[str, Any]:
+def write_study_report(study: Study, table: Table, out: Path, format: PictureFormat = "png") -> dict[str, Any]:
     """Write metrics.jsonl, summary.json and trajectory.png of a finished study scored on `table`; return the summary.
 
     The best observations are still those with the lowest loss during tuning. The call raises the errors that
@@ -98,7 +112,7 @@ def write_study_report(study: Study, table: Table, out: Path) -> dict[str, Any]:
     with _new_report(out) as folder:
         summary = summarise_study(study, lines, table.id)
         _write_lines(lines, summary, folder)
-        save_figure(trajectory_figure(study, lines, table), folder / TRAJECTORY)
+        save_figure(trajectory_figure(study, lines, table), folder / picture_name(TRAJECTORY, format))
         return summary
 
 
@@ -119,12 +133,12 @@ def _is_report(folder: Path) -> bool:
     return all(path.name in OF_A_REPORT or (path.is_dir() and _is_report(path)) for path in folder.iterdir())
 
 
-def _write(run: Run, table: Table, folder: Path) -> dict[str, Any]:
+def _write(run: Run, table: Table, folder: Path, format: PictureFormat) -> dict[str, Any]:
     lines = _lines(run, table)
     summary = summarise(run.config, lines, table.id)
     _write_lines(lines, summary, folder)
     figure = regret_figure([run], [Run.as_frame(lines)], table)
-    save_figure(figure, folder / FIGURE)
+    save_figure(figure, folder / picture_name(FIGURE, format))
     return summary
 
 

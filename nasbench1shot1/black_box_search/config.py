@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+from nasbench1shot1.files import PictureFormat
 from nasbench1shot1.runs.options import Range
 from nasbench1shot1.tables.coverage import Reference
 
@@ -49,3 +50,5 @@ class BlackBoxConfig:
     """Folder or name of the table. Default: $NB1SHOT1_TABLE, or else embedded (nb201: nb201)."""
     reference: Reference | None = None
     """present: measure regret from the best networks that the table has. Default: it must have all of the space."""
+    format: PictureFormat | None = None
+    """File format of the picture. Default: png."""

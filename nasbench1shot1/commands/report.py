@@ -7,6 +7,7 @@ from typing import Any, Literal
 import tyro
 
 from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.files import PictureFormat, picture_name
 from nasbench1shot1.tables.coverage import Reference
 
 
@@ -27,6 +28,8 @@ class Report:
     """Module that may be imported because the run's config.json names it. Importing a module runs its code."""
     out: Path | None = None
     """Folder for the summary, the values and the pictures. Default: FOLDER/report-TABLE."""
+    format: PictureFormat = "png"
+    """File format of the pictures."""
 
     def run(self) -> None:
         """Write the report and print its summary."""
@@ -49,11 +52,14 @@ class Report:
         table = table_of_run(runs[0].config, folders[0] / CONFIG, self.table, self.reference)
         _ = [run.summary for run in runs]  # a run that is not finished says so here
         out = self.out or self.folder / f"report-{table.id}"
-        summaries = write_group_report(runs, table, out) if several else [write_report(runs[0], table, out)]
+        if several:
+            summaries = write_group_report(runs, table, out, self.format)
+        else:
+            summaries = [write_report(runs[0], table, out, self.format)]
         print(f"Table {table.id}")
         for summary in summaries:
             _show(summary)
-        print(f"Picture: {out / FIGURE}")
+        print(f"Picture: {out / picture_name(FIGURE, self.format)}")
 
     def _report_other(self) -> None:
         """Write and print the report of a ranking or a study."""
@@ -76,14 +82,14 @@ class Report:
         if isinstance(run, Ranking):
             table = table_of_ranking(run.run, run.space, self.table or run.space.table)
             out = self.out or self.folder / f"report-{table.id}"
-            summary, tell = write_ranking_report(run, table, out), show
+            summary, tell = write_ranking_report(run, table, out, self.format), show
         else:
             recorded = {"space": run.config["space"], "reference": run.shared_options.get("reference")}
             table = table_of_run(recorded, self.folder / CONFIG, self.table, self.reference)
             out = self.out or self.folder / f"report-{table.id}"
-            summary, tell = write_study_report(run, table, out), conclude
+            summary, tell = write_study_report(run, table, out, self.format), conclude
         print(f"Table {table.id}")
-        tell(summary, out, literal_console())
+        tell(summary, out, literal_console(), self.format)
 
 
 def _show(summary: dict[str, Any]) -> None:

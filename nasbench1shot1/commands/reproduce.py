@@ -6,6 +6,8 @@ from typing import Annotated
 
 import tyro
 
+from nasbench1shot1.files import PictureFormat
+
 GIVEN = (
     *("epochs", "images", "preset", "table", "device", "threads", "precision", "compile"),
     *("space", "seconds", "repeats"),
@@ -44,6 +46,8 @@ class Reproduce:
     """Address of a dask scheduler, such as tcp://host:8786, whose workers run all jobs. Default: this machine."""
     dry_run: bool = False
     """List the curves and the estimated time, and stop."""
+    format: PictureFormat = "png"
+    """File format of the picture."""
     epochs: int | None = None
     """Number of epochs of every search or training; maximum budget of every study. Default: set by the figure."""
     images: str | None = None
@@ -91,6 +95,7 @@ class Reproduce:
             workers=self.workers,
             scheduler=self.scheduler,
             dry_run=self.dry_run,
+            format=self.format,
             **{name: getattr(self, name) for name in GIVEN if name in self.named},
         )
 

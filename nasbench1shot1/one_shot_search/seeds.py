@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, RunStoppedError, UserError
-from nasbench1shot1.files import save_figure, write_json
+from nasbench1shot1.files import picture_name, save_figure, write_json
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.named_data import by_name
 from nasbench1shot1.one_shot_search.callbacks import Callback
@@ -77,7 +77,8 @@ def _conclude(runs: list[Run], folder: Path, options: SearchOptions, console: "C
     from nasbench1shot1.tables.table import load_table
 
     table = load_table(options.common.table)  # only for its caption
-    save_figure(regret_figure(runs, [run.metrics for run in runs], table), folder / FIGURE)
+    figure = regret_figure(runs, [run.metrics for run in runs], table)
+    save_figure(figure, folder / picture_name(FIGURE, options.common.format))
     conclude_group(runs, folder, console)
     return runs
 
