@@ -1,4 +1,4 @@
-"""Scores of finished runs on any table, without searching again; `nb1shot1 report` writes them."""
+"""Scores of runs on any table, as far as they are recorded, without searching again; `nb1shot1 report` writes them."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -31,6 +31,7 @@ from nasbench1shot1.tables.table import Table
 from nasbench1shot1.tuning.record import TRAJECTORY, Study
 from nasbench1shot1.tuning.result import summarise as summarise_study
 from nasbench1shot1.tuning.result import trajectory_figure
+from nasbench1shot1.wording import counted
 
 MEASURED = ["valid_measured", "test_measured"]
 OF_A_REPORT = {
@@ -63,10 +64,27 @@ def rescore_study(study: Study, table: Table) -> pandas.DataFrame:
     )
 
 
+def unfinished_text(run: Run | Ranking | Study) -> str:
+    """Return how far an unfinished run has come, as a sentence; empty if it is finished.
+
+    Raises UserError if the run has no result yet.
+    """
+    if not run.lines:
+        raise run.unfinished()
+    if run.is_finished:
+        return ""
+    if isinstance(run, Run):
+        return f"Not finished: epoch {len(run.lines) - 1} of {run.config['epochs']}."
+    if isinstance(run, Ranking):
+        return f"Not finished: {len(run.scored_epochs)} of {len(run.config['evaluated_epochs'])} epochs are evaluated."
+    return f"Not finished: {counted(len(run.lines), 'search')} so far."
+
+
 def write_report(run: Run, table: Table, out: Path, format: PictureFormat = "png") -> dict[str, Any]:
     """Write metrics.jsonl, summary.json and regret.png of a run scored on `table` into a folder; return the summary.
 
-    The folder is written whole or not at all, and replaces an earlier report.
+    The folder is written whole or not at all, and replaces an earlier report. The summary of an unfinished run has the
+    field `unfinished`.
 
     Raises:
         InvalidInputError: the folder holds something else.
@@ -89,28 +107,28 @@ def write_group_report(
 
 
 def write_ranking_report(ranking: Ranking, table: Table, out: Path, format: PictureFormat = "png") -> dict[str, Any]:
-    """Write the correlations of a finished ranking with another table into a folder; return the summary.
+    """Write the correlations of a ranking with another table into a folder; return the summary.
 
     The call writes summary.json and the files named in `correlation.outcome.FILES`. It raises the errors that
     `write_report` raises.
     """
-    _ = ranking.summary  # a ranking that is not finished says so here
+    unfinished = unfinished_text(ranking)
     with _new_report(out) as folder:
         summary = write_outcome(ranking, table, folder, format=format)
-        write_json(folder / SUMMARY, summary)
+        write_json(folder / SUMMARY, _with_progress(summary, unfinished))
         return summary
 
 
 def write_study_report(study: Study, table: Table, out: Path, format: PictureFormat = "png") -> dict[str, Any]:
-    """Write metrics.jsonl, summary.json and trajectory.png of a finished study scored on `table`; return the summary.
+    """Write metrics.jsonl, summary.json and trajectory.png of a study scored on `table`; return the summary.
 
     The best observations are still those with the lowest loss during tuning. The call raises the errors that
     `write_report` raises.
     """
-    _ = study.summary  # raises an error if the study is not finished
+    unfinished = unfinished_text(study)
     lines, _flags = _study_lines(study, table)
     with _new_report(out) as folder:
-        summary = summarise_study(study, lines, table.id)
+        summary = _with_progress(summarise_study(study, lines, table.id), unfinished)
         _write_lines(lines, summary, folder)
         save_figure(trajectory_figure(study, lines, table), folder / picture_name(TRAJECTORY, format))
         return summary
@@ -135,11 +153,18 @@ def _is_report(folder: Path) -> bool:
 
 def _write(run: Run, table: Table, folder: Path, format: PictureFormat) -> dict[str, Any]:
     lines = _lines(run, table)
-    summary = summarise(run.config, lines, table.id)
+    unfinished = unfinished_text(run)
+    config = {**run.config, "early_stopping": False} if unfinished else run.config  # not stopped yet
+    summary = _with_progress(summarise(config, lines, table.id), unfinished)
     _write_lines(lines, summary, folder)
     figure = regret_figure([run], [Run.as_frame(lines)], table)
     save_figure(figure, folder / picture_name(FIGURE, format))
     return summary
+
+
+def _with_progress(summary: dict[str, Any], unfinished: str) -> dict[str, Any]:
+    """Return the summary, with the field `unfinished` if the run is not finished."""
+    return {**summary, "unfinished": unfinished} if unfinished else summary
 
 
 def _write_lines(lines: list[dict[str, Any]], summary: dict[str, Any], folder: Path) -> None:

@@ -50,7 +50,7 @@ def write_outcome(
     """Compute the results from the scores, write `FILES`, and return the summary.
 
     Args:
-        ranking: the record of the ranking, with every epoch evaluated.
+        ranking: the record of the ranking, with at least one epoch evaluated.
         table: the table with the true errors.
         folder: the folder for the files.
         advance: function to call after each part of an epoch, with its share of the epoch's work.
@@ -58,7 +58,7 @@ def write_outcome(
 
     Raises OutOfDomainError if the table lacks an architecture, UserError if a file cannot be written.
     """
-    options, epochs = ranking.options, ranking.config["evaluated_epochs"]
+    options, epochs = ranking.options, ranking.scored_epochs
     frames, undefined = list[pandas.DataFrame](), list[Undefined]()
     for epoch in epochs:
         predictions, found = _compared(ranking, table, ranking.scores(epoch), epoch)
@@ -105,7 +105,7 @@ def _subsets(ranking: Ranking, table: Table, scores: EpochScores, epoch: int) ->
 def _reliability(ranking: Ranking) -> pandas.DataFrame:
     """Return the split-half reliability of every epoch's ranking, for increasing numbers of images."""
     frames, config = [], ranking.config
-    for epoch in config["evaluated_epochs"]:
+    for epoch in ranking.scored_epochs:
         blocks = ranking.blocks(epoch)
         for name, values in (("error", blocks["errors"]), ("loss", blocks["losses"])):
             rng = np.random.default_rng([ranking.options.seed, epoch])
@@ -137,7 +137,7 @@ def _summary(
         "budget": truth.budget,
         "split": truth.split,
         **provenance(truth, table),
-        "epochs": {str(epoch): _of_epoch(frame, truth, epoch) for epoch in config["evaluated_epochs"]},
+        "epochs": {str(epoch): _of_epoch(frame, truth, epoch) for epoch in ranking.scored_epochs},
         "reliability": _last_reliability(reliability),
         "undefined": [{"where": list(of.place), "cause": of.cause} for of in undefined],
     }

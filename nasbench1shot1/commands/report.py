@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import tyro
 
@@ -10,12 +10,16 @@ from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.files import PictureFormat, picture_name
 from nasbench1shot1.tables.coverage import Reference
 
+if TYPE_CHECKING:
+    from nasbench1shot1.one_shot_search.group import SearchGroup
+    from nasbench1shot1.one_shot_search.record import Run
+
 
 @dataclass(frozen=True)
 class Report:
-    """Score a finished search, the searches of several seeds, a ranking or a study on a table, without searching again.
+    """Score a search, the searches of several seeds, a ranking or a study on a table, without searching again.
 
-    The recorded results are not changed.
+    The recorded results are not changed. Of an unfinished run, the report shows what is recorded so far.
     """
 
     folder: tyro.conf.Positional[Path]
@@ -33,7 +37,7 @@ class Report:
 
     def run(self) -> None:
         """Write the report and print its summary."""
-        from nasbench1shot1.experiments.rescoring import write_group_report, write_report
+        from nasbench1shot1.experiments.rescoring import unfinished_text, write_group_report, write_report
         from nasbench1shot1.named_data import table_of_run
         from nasbench1shot1.one_shot_search.group import SearchGroup
         from nasbench1shot1.one_shot_search.record import FIGURE, SEEDS, Run, open_search
@@ -46,19 +50,19 @@ class Report:
             self._report_other()
             return
         several = (self.folder / SEEDS).is_file()
-        seeds = SearchGroup.open(self.folder).seeds if several else ()
-        folders = [self.folder / f"seed-{seed}" for seed in seeds] or [self.folder]
-        runs = [open_search(folder) for folder in folders]
-        table = table_of_run(runs[0].config, folders[0] / CONFIG, self.table, self.reference)
-        _ = [run.summary for run in runs]  # a run that is not finished says so here
+        runs = _begun(SearchGroup.open(self.folder)) if several else [open_search(self.folder)]
+        progress = [unfinished_text(run) for run in runs]  # raises for a run without a result
+        table = table_of_run(runs[0].config, runs[0].folder / CONFIG, self.table, self.reference)
         out = self.out or self.folder / f"report-{table.id}"
         if several:
             summaries = write_group_report(runs, table, out, self.format)
         else:
             summaries = [write_report(runs[0], table, out, self.format)]
         print(f"Table {table.id}")
-        for summary in summaries:
+        for summary, text in zip(summaries, progress, strict=True):
             _show(summary)
+            if text:
+                print(text)
         print(f"Picture: {out / picture_name(FIGURE, self.format)}")
 
     def _report_other(self) -> None:
@@ -66,7 +70,7 @@ class Report:
         from nasbench1shot1.experiments.correlation.record import Ranking
         from nasbench1shot1.experiments.correlation.screen import show
         from nasbench1shot1.experiments.correlation.truth import table_of_ranking
-        from nasbench1shot1.experiments.rescoring import write_ranking_report, write_study_report
+        from nasbench1shot1.experiments.rescoring import unfinished_text, write_ranking_report, write_study_report
         from nasbench1shot1.named_data import table_of_run
         from nasbench1shot1.runs.folder import CONFIG
         from nasbench1shot1.runs.opening import open_run
@@ -90,6 +94,15 @@ class Report:
             summary, tell = write_study_report(run, table, out, self.format), conclude
         print(f"Table {table.id}")
         tell(summary, out, literal_console(), self.format)
+        if text := unfinished_text(run):
+            print(text)
+
+
+def _begun(group: "SearchGroup") -> "list[Run]":
+    """Return the searches of a group that have a result; raises InvalidInputError if there are none."""
+    if found := [run for run in group.runs if run.lines]:
+        return found
+    raise InvalidInputError(f"'{group.folder}' does not contain a result yet: resume it with search --resume")
 
 
 def _show(summary: dict[str, Any]) -> None:
