@@ -33,7 +33,7 @@ from nasbench1shot1.tuning.result import summarise as summarise_study
 from nasbench1shot1.tuning.result import trajectory_figure
 from nasbench1shot1.wording import counted
 
-MEASURED = ["valid_measured", "test_measured"]
+MEASURED = ["validation_measured", "test_measured"]
 OF_A_REPORT = {
     *(METRICS, SUMMARY, *FILES),
     *(picture_name(name, suffix) for name in (FIGURE, TRAJECTORY) for suffix in FORMATS),
@@ -53,7 +53,7 @@ def rescore_study(study: Study, table: Table) -> pandas.DataFrame:
 
     Returns:
         `Study.observations` with table errors, regrets and simulated seconds from `table`, and the columns
-        `valid_measured` and `test_measured`. Diverged searches keep their empty values and are not measured.
+        `validation_measured` and `test_measured`. Diverged searches keep their empty values and are not measured.
 
     Raises OutOfDomainError if the table lacks an architecture of the study.
     """

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from nasbench1shot1.tables.table import Table
 
 LINE = 100  # characters that fit a title's width
-CURVES = ("test_regret", "valid_regret", "one_shot_valid_error")
+CURVES = ("test_regret", "validation_regret", "one_shot_validation_error")
 WIDTH = 1.6
 """Width of all curves, in points."""
 MEAN_LABEL, MEAN_COLOUR = "mean over the space", "#555555"
@@ -87,7 +87,7 @@ def draw_anytime_regret(frame: pandas.DataFrame, axes: "Axes", method: str, runs
     for name, other in zip(_others(frame), free, strict=False):
         label = f"test regret on {name.removesuffix(f'{ELSEWHERE}_mean')}"
         _draw(frame, name.removesuffix("_mean"), axes, label, other)
-    _draw(frame, "valid_regret", axes, _label(frame, "valid_regret"), BLACK, linestyle="--")
+    _draw(frame, "validation_regret", axes, _label(frame, "validation_regret"), BLACK, linestyle="--")
     axes.set_ylabel("regret [%]")
     axes.set_ylim(bottom=0)
     return _on_epochs(axes)
@@ -95,7 +95,7 @@ def draw_anytime_regret(frame: pandas.DataFrame, axes: "Axes", method: str, runs
 
 def draw_one_shot_error(frame: pandas.DataFrame, axes: "Axes", method: str, runs: int = 1) -> "Axes":
     """Draw the one-shot validation error that `anytime_regret` returned, in percent; as in `draw_anytime_regret`."""
-    _draw(frame, "one_shot_valid_error", axes, "", colours([method])[0], has_band=runs > 1)
+    _draw(frame, "one_shot_validation_error", axes, "", colours([method])[0], has_band=runs > 1)
     axes.set_ylabel("one-shot validation\nerror [%]")
     return _on_epochs(axes)
 
@@ -191,7 +191,7 @@ def _draw(
 
 
 def _label(frame: pandas.DataFrame, regret: str) -> str:
-    name = {"test_regret": "test regret", "valid_regret": "validation regret"}[regret]
+    name = {"test_regret": "test regret", "validation_regret": "validation regret"}[regret]
     return f"{name} ({provenance(frame[f'{regret}_measured'])})"
 
 
@@ -249,5 +249,5 @@ def table_text(frames: Sequence[pandas.DataFrame], table_id: str, fidelity: str 
 
 def _in_table(frame: pandas.DataFrame) -> pandas.DataFrame:
     """Return the epochs whose architecture the table has: it knows one of its errors."""
-    errors = frame.columns.intersection(["table_valid_error", "table_test_error"])
+    errors = frame.columns.intersection(["table_validation_error", "table_test_error"])
     return frame[frame[errors].notna().any(axis=1)] if len(errors) else frame

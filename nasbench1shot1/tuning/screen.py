@@ -182,7 +182,7 @@ def conclude(summary: Mapping[str, Any], folder: Path, console: Console, format:
         ties = f" (the first of {summary['equally_good']} searches)" if summary["equally_good"] > 1 else ""
         say(f"Best configuration{ties}: {values}")
         say(f"Its architecture after {counted(best_found['budget'], 'epoch')}: {best_found['architecture']}")
-        error, regret = percent(best_found["table_valid_error"]), percent(best_found["test_regret"])
+        error, regret = percent(best_found["table_validation_error"]), percent(best_found["test_regret"])
         say(f"Validation error {error}, test regret {regret}")
     say(f"Record: {folder}; picture: {folder / picture_name(TRAJECTORY, format)}")
 

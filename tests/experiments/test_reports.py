@@ -67,9 +67,9 @@ def test_the_drawn_curves_are_the_recorded_numbers(runs):
     assert draw_one_shot_error(frame, lower, "darts") is lower
     test, valid = upper.get_lines()
     assert np.allclose(test.get_ydata(), 100 * runs[0].metrics["test_regret"])
-    assert np.allclose(valid.get_ydata(), 100 * runs[0].metrics["valid_regret"])
+    assert np.allclose(valid.get_ydata(), 100 * runs[0].metrics["validation_regret"])
     (error,) = lower.get_lines()
-    assert np.allclose(error.get_ydata(), 100 * runs[0].metrics["one_shot_valid_error"])
+    assert np.allclose(error.get_ydata(), 100 * runs[0].metrics["one_shot_validation_error"])
     assert {line.get_linewidth() for line in (test, valid, error)} == {WIDTH}
     assert test.get_color() == error.get_color() == METHODS["darts"]
 
@@ -106,7 +106,7 @@ def test_a_run_is_scored_again_on_another_table_without_touching_it(runs, measur
     before = {path.name: path.read_bytes() for path in run.folder.iterdir() if path.is_file()}
     frame = rescore(run, measured_table)
     assert frame["architecture"].tolist() == run.metrics["architecture"].tolist()
-    assert frame["one_shot_valid_error"].tolist() == run.metrics["one_shot_valid_error"].tolist()
+    assert frame["one_shot_validation_error"].tolist() == run.metrics["one_shot_validation_error"].tolist()
     assert frame["test_measured"].all()
     assert frame["test_regret"].tolist() == [measured_table.regret(arch) for arch in run.architectures]
     summary = write_report(run, measured_table, tmp_path / "report")

@@ -99,7 +99,7 @@ def test_the_csv_has_mean_and_spread_of_the_runs_for_every_epoch(finished):
     for name in ONLY:
         runs = [nb.load_run(finished / name / f"seed-{seed}").metrics for seed in (0, 1)]
         own = frame[frame["curve"] == name.partition("/")[2]]
-        for column in ("test_regret", "one_shot_valid_error"):
+        for column in ("test_regret", "one_shot_validation_error"):
             values = np.array([run[column] for run in runs])
             assert np.allclose(own[f"{column}_mean"], values.mean(axis=0), rtol=0, atol=1e-12)
             assert np.allclose(own[f"{column}_std"], values.std(axis=0, ddof=1), rtol=0, atol=1e-12)
@@ -116,7 +116,7 @@ def test_the_picture_shows_the_means_and_says_what_they_are_worth(finished, tiny
     assert upper.get_position().y0 > lower.get_position().y1
     *curves, mean = upper.get_lines()
     assert list(mean.get_ydata()) == pytest.approx([100 * table.mean_regret("s1")] * 2)
-    for artists, values in ((curves, "test_regret"), (lower.get_lines(), "one_shot_valid_error")):
+    for artists, values in ((curves, "test_regret"), (lower.get_lines(), "one_shot_validation_error")):
         for result, artist in zip(found, artists, strict=True):
             assert artist.get_ydata() == pytest.approx(100 * result.by_epoch[f"{values}_mean"].to_numpy())
     assert len({artist.get_linewidth() for axes in (upper, lower) for artist in axes.get_lines()}) == 1
