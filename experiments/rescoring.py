@@ -1,4 +1,4 @@
-"""Scores of finished runs on any table, without searching again; `nb1shot1 report` writes them."""
+"""Scores of runs on any table, as far as they are recorded, without searching again; `nb1shot1 report` writes them."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +12,16 @@ from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.evaluator import score, scores_elsewhere
 from nasbench1shot1.experiments.correlation.outcome import FILES, write_outcome
 from nasbench1shot1.experiments.correlation.record import Ranking
-from nasbench1shot1.files import check_writable, replacing, replacing_folder, save_figure, write_json
+from nasbench1shot1.files import (
+    FORMATS,
+    PictureFormat,
+    check_writable,
+    picture_name,
+    replacing,
+    replacing_folder,
+    save_figure,
+    write_json,
+)
 from nasbench1shot1.one_shot_search.folder import FIGURE
 from nasbench1shot1.one_shot_search.regret_curve import regret_figure
 from nasbench1shot1.one_shot_search.search_record import SearchRecord
@@ -23,9 +32,13 @@ from nasbench1shot1.tables.table import Table
 from nasbench1shot1.tuning.record import TRAJECTORY, Study
 from nasbench1shot1.tuning.result import summarise as summarise_study
 from nasbench1shot1.tuning.result import trajectory_figure
+from nasbench1shot1.wording import counted
 
 MEASURED = ["validation_measured", "test_measured"]
-OF_A_REPORT = {METRICS, SUMMARY, FIGURE, TRAJECTORY, *FILES}
+OF_A_REPORT = {
+    *(METRICS, SUMMARY, *FILES),
+    *(picture_name(name, suffix) for name in (FIGURE, TRAJECTORY) for suffix in FORMATS),
+}
 
 
 def rescore(run: SearchRecord, table: Table) -> pandas.DataFrame:
@@ -52,10 +65,27 @@ def rescore_study(study: Study, table: Table) -> pandas.DataFrame:
     )
 
 
-def write_report(run: SearchRecord, table: Table, out: Path) -> dict[str, Any]:
+def unfinished_text(run: SearchRecord | Ranking | Study) -> str:
+    """Return how far an unfinished run has come, as a sentence; empty if it is finished.
+
+    Raises UserError if the run has no result yet.
+    """
+    if not run.lines:
+        raise run.unfinished()
+    if run.is_finished:
+        return ""
+    if isinstance(run, SearchRecord):
+        return f"Not finished: {run.progress}."
+    if isinstance(run, Ranking):
+        return f"Not finished: {len(run.scored_epochs)} of {len(run.config['evaluated_epochs'])} epochs are evaluated."
+    return f"Not finished: {counted(len(run.lines), 'search')} so far."
+
+
+def write_report(run: SearchRecord, table: Table, out: Path, format: PictureFormat = "png") -> dict[str, Any]:
     """Write metrics.jsonl, summary.json and regret.png of a run scored on `table` into a folder; return the summary.
 
-    The folder is written whole or not at all, and replaces an earlier report.
+    The folder is written whole or not at all, and replaces an earlier report. The summary of an unfinished run has the
+    field `unfinished`.
 
     Raises:
         InvalidInputError: the folder holds something else.
@@ -63,43 +93,45 @@ def write_report(run: SearchRecord, table: Table, out: Path) -> dict[str, Any]:
         UserError: the folder cannot be written, or the disk is full.
     """
     with _new_report(out) as folder:
-        return _write(run, table, folder)
+        return _write(run, table, folder, format)
 
 
-def write_group_report(runs: Sequence[SearchRecord], table: Table, out: Path) -> list[dict[str, Any]]:
+def write_group_report(
+    runs: Sequence[SearchRecord], table: Table, out: Path, format: PictureFormat = "png"
+) -> list[dict[str, Any]]:
     """Write `write_report` of the runs of several seeds, each into `out/<run>`, and one regret.png of all of them."""
     with _new_report(out) as folder:
-        summaries = [_write(run, table, folder / run.folder.name) for run in runs]
+        summaries = [_write(run, table, folder / run.folder.name, format) for run in runs]
         frames = [rescore(run, table) for run in runs]
-        save_figure(regret_figure(runs, frames, table), folder / FIGURE)
+        save_figure(regret_figure(runs, frames, table), folder / picture_name(FIGURE, format))
         return summaries
 
 
-def write_ranking_report(ranking: Ranking, table: Table, out: Path) -> dict[str, Any]:
-    """Write the correlations of a finished ranking with another table into a folder; return the summary.
+def write_ranking_report(ranking: Ranking, table: Table, out: Path, format: PictureFormat = "png") -> dict[str, Any]:
+    """Write the correlations of a ranking with another table into a folder; return the summary.
 
     The call writes summary.json and the files named in `correlation.outcome.FILES`. It raises the errors that
     `write_report` raises.
     """
-    _ = ranking.summary  # a ranking that is not finished says so here
+    unfinished = unfinished_text(ranking)
     with _new_report(out) as folder:
-        summary = write_outcome(ranking, table, folder)
-        write_json(folder / SUMMARY, summary)
+        summary = write_outcome(ranking, table, folder, format=format)
+        write_json(folder / SUMMARY, _with_progress(summary, unfinished))
         return summary
 
 
-def write_study_report(study: Study, table: Table, out: Path) -> dict[str, Any]:
-    """Write metrics.jsonl, summary.json and trajectory.png of a finished study scored on `table`; return the summary.
+def write_study_report(study: Study, table: Table, out: Path, format: PictureFormat = "png") -> dict[str, Any]:
+    """Write metrics.jsonl, summary.json and trajectory.png of a study scored on `table`; return the summary.
 
     The best observations are still those with the lowest loss during tuning. The call raises the errors that
     `write_report` raises.
     """
-    _ = study.summary  # raises an error if the study is not finished
+    unfinished = unfinished_text(study)
     lines, _flags = _study_lines(study, table)
     with _new_report(out) as folder:
-        summary = summarise_study(study, lines, table.id)
+        summary = _with_progress(summarise_study(study, lines, table.id), unfinished)
         _write_lines(lines, summary, folder)
-        save_figure(trajectory_figure(study, lines, table), folder / TRAJECTORY)
+        save_figure(trajectory_figure(study, lines, table), folder / picture_name(TRAJECTORY, format))
         return summary
 
 
@@ -120,13 +152,20 @@ def _is_report(folder: Path) -> bool:
     return all(path.name in OF_A_REPORT or (path.is_dir() and _is_report(path)) for path in folder.iterdir())
 
 
-def _write(run: SearchRecord, table: Table, folder: Path) -> dict[str, Any]:
+def _write(run: SearchRecord, table: Table, folder: Path, format: PictureFormat) -> dict[str, Any]:
     lines = _lines(run, table)
-    summary = summarise(run.config, lines, table.id)
+    unfinished = unfinished_text(run)
+    config = {**run.config, "early_stopping": False} if unfinished else run.config  # not stopped yet
+    summary = _with_progress(summarise(config, lines, table.id), unfinished)
     _write_lines(lines, summary, folder)
     figure = regret_figure([run], [run.as_frame(lines)], table)
-    save_figure(figure, folder / FIGURE)
+    save_figure(figure, folder / picture_name(FIGURE, format))
     return summary
+
+
+def _with_progress(summary: dict[str, Any], unfinished: str) -> dict[str, Any]:
+    """Return the summary, with the field `unfinished` if the run is not finished."""
+    return {**summary, "unfinished": unfinished} if unfinished else summary
 
 
 def _write_lines(lines: list[dict[str, Any]], summary: dict[str, Any], folder: Path) -> None:

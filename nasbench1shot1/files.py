@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Literal, get_args
 
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError
 from nasbench1shot1.ground.folder_swap import NEW, name_aside, put_in_place, remove_leftovers
@@ -122,7 +122,16 @@ def write_json(path: Path, content: Any) -> None:
         file.write((json.dumps(content, indent=2, allow_nan=False) + "\n").encode())
 
 
-PICTURES = (".png", ".svg", ".pdf")
+PictureFormat = Literal["png", "svg", "pdf"]
+"""File formats of pictures."""
+FORMATS: tuple[PictureFormat, ...] = get_args(PictureFormat)
+PICTURES = tuple(f".{name}" for name in FORMATS)
+_UNDATED: dict[str, dict[str, Any]] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+
+
+def picture_name(name: str, format: PictureFormat | None) -> str:
+    """Return a picture's file name such as "regret.png" with the suffix of a format. Default: png."""
+    return f"{name.rpartition('.')[0]}.{format or 'png'}"
 
 
 def check_picture(path: Path | None) -> None:
@@ -132,9 +141,14 @@ def check_picture(path: Path | None) -> None:
 
 
 def save_figure(figure: "Figure", path: Path) -> None:
-    """Write a figure in the format that the file's suffix names, such as ".png" or ".svg", whole or not at all."""
-    with replacing(path) as file:
-        figure.savefig(file, format=path.suffix.removeprefix("."))
+    """Write a figure in the format that the file's suffix names, such as ".png" or ".svg", whole or not at all.
+
+    Equal figures give equal files: they record no date, and identifiers in SVG files are not random.
+    """
+    import matplotlib
+
+    with replacing(path) as file, matplotlib.rc_context({"svg.hashsalt": "nb1shot1"}):
+        figure.savefig(file, format=path.suffix.removeprefix("."), metadata=_UNDATED.get(path.suffix))
 
 
 def read_json(path: Path) -> Any:

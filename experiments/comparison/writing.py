@@ -1,15 +1,12 @@
 """Writing the files of a comparison: figure, table and rank tests, all in one folder or none."""
 
 from pathlib import Path
-from typing import Literal
 
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.experiments.comparison.comparison import Comparison
 from nasbench1shot1.experiments.comparison.drawing import comparison_figure
-from nasbench1shot1.files import check_writable, replacing_folder, save_figure
+from nasbench1shot1.files import FORMATS, PictureFormat, check_writable, replacing_folder, save_figure
 
-Format = Literal["png", "svg", "pdf"]
-FORMATS: tuple[Format, ...] = ("png", "svg", "pdf")
 FIGURE, RESULTS, RANK_TESTS = "comparison", "comparison.csv", "rank_tests.csv"
 FILES = {RESULTS, RANK_TESTS, *(f"{FIGURE}.{suffix}" for suffix in FORMATS)}
 
@@ -21,7 +18,7 @@ def check_out(out: Path) -> None:
         raise InvalidInputError(f"'{out}' contains files other than a comparison: choose another --out")
 
 
-def write_comparison(comparison: Comparison, out: Path, suffix: Format = "png") -> list[Path]:
+def write_comparison(comparison: Comparison, out: Path, suffix: PictureFormat = "png") -> list[Path]:
     """Write comparison.png (or .svg, .pdf), comparison.csv and rank_tests.csv into a folder; return their paths.
 
     Either all files are written or none. An earlier comparison in the folder is replaced.

@@ -235,7 +235,7 @@ def _finish(state: RankingState, table: Table, writer: RunWriter[Ranking], conso
         summary = write_outcome(Ranking.open(writer.folder), table, writer.folder, progress.step)
     writer.finish(summary)
     ranking = Ranking.open(writer.folder)
-    show(ranking.summary, ranking.folder, console)
+    show(ranking.summary, ranking.folder, console, ranking.options.format)
     return ranking
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.files import PictureFormat
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.runs.compute import MOST_THREADS, Device, default_threads, resolve_device
 from nasbench1shot1.runs.options import Form, Range, TableName, check_ranges, filled
@@ -50,6 +51,8 @@ class RankingOptions:
     """Number of CPU threads; results are reproducible only with an equal number. Default: PyTorch's choice."""
     precision: Literal["float32", "bfloat16"] = "float32"
     """float32, or bfloat16 to evaluate under autocast."""
+    format: PictureFormat | None = None
+    """File format of the pictures. Default: png."""
 
     def resolved(self) -> "RankingOptions":
         """Fill in every None and check every value; raises InvalidInputError for an invalid value."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas
@@ -25,32 +25,40 @@ from nasbench1shot1.experiments.correlation.record import (
 from nasbench1shot1.experiments.correlation.reliability import growing
 from nasbench1shot1.experiments.correlation.selection import controller_draws
 from nasbench1shot1.experiments.correlation.truth import Truth, headline, in_table, provenance, source_text, truths
-from nasbench1shot1.files import replacing, save_figure
+from nasbench1shot1.files import FORMATS, PictureFormat, picture_name, replacing, save_figure
 from nasbench1shot1.one_shot_search.kept_weights import untrained_method
 from nasbench1shot1.tables.table import Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Scopes = dict[str, np.ndarray]
 SHOWN = ("spearman", "kendall", "p@10", "regret")
 """Criteria in the summary, for one-shot errors and losses."""
 
-FILES = {CORRELATIONS, RELIABILITY, BY_EPOCH, SCATTER}
-"""Names of the files that `write_outcome` writes."""
+FILES = {CORRELATIONS, RELIABILITY, *(picture_name(name, suffix) for name in (BY_EPOCH, SCATTER) for suffix in FORMATS)}
+"""Names of the files that `write_outcome` may write."""
 
 
 def write_outcome(
-    ranking: Ranking, table: Table, folder: Path, advance: Callable[[float], None] = lambda share: None
+    ranking: Ranking,
+    table: Table,
+    folder: Path,
+    advance: Callable[[float], None] = lambda share: None,
+    format: PictureFormat | None = None,
 ) -> dict[str, Any]:
     """Compute the results from the scores, write `FILES`, and return the summary.
 
     Args:
-        ranking: the record of the ranking, with every epoch evaluated.
+        ranking: the record of the ranking, with at least one epoch evaluated.
         table: the table with the true errors.
         folder: the folder for the files.
         advance: function to call after each part of an epoch, with its share of the epoch's work.
+        format: file format of the pictures. Default: the ranking's option.
 
     Raises OutOfDomainError if the table lacks an architecture, UserError if a file cannot be written.
     """
-    options, epochs = ranking.options, ranking.config["evaluated_epochs"]
+    options, epochs = ranking.options, ranking.scored_epochs
     frames, undefined = list[pandas.DataFrame](), list[Undefined]()
     for epoch in epochs:
         predictions, found = _compared(ranking, table, ranking.scores(epoch), epoch)
@@ -62,7 +70,9 @@ def write_outcome(
     for name, content in ((CORRELATIONS, frame), (RELIABILITY, reliability)):
         with replacing(folder / name) as file:
             file.write(content.to_csv(index=False).encode())
-    _draw(ranking, frame, predictions, truth, table, folder)
+    pictures = _figures(ranking, frame, predictions, truth, table)
+    for name, figure in pictures.items():
+        save_figure(figure, folder / picture_name(name, format or ranking.options.format))
     return _summary(table, ranking, frame, reliability, undefined, truth)
 
 
@@ -95,7 +105,7 @@ def _subsets(ranking: Ranking, table: Table, scores: EpochScores, epoch: int) ->
 def _reliability(ranking: Ranking) -> pandas.DataFrame:
     """Return the split-half reliability of every epoch's ranking, for increasing numbers of images."""
     frames, config = [], ranking.config
-    for epoch in config["evaluated_epochs"]:
+    for epoch in ranking.scored_epochs:
         blocks = ranking.blocks(epoch)
         for name, values in (("error", blocks["errors"]), ("loss", blocks["losses"])):
             rng = np.random.default_rng([ranking.options.seed, epoch])
@@ -127,7 +137,7 @@ def _summary(
         "budget": truth.budget,
         "split": truth.split,
         **provenance(truth, table),
-        "epochs": {str(epoch): _of_epoch(frame, truth, epoch) for epoch in config["evaluated_epochs"]},
+        "epochs": {str(epoch): _of_epoch(frame, truth, epoch) for epoch in ranking.scored_epochs},
         "reliability": _last_reliability(reliability),
         "undefined": [{"where": list(of.place), "cause": of.cause} for of in undefined],
     }
@@ -157,9 +167,10 @@ def _last_reliability(reliability: pandas.DataFrame) -> dict[str, Any]:
     return found
 
 
-def _draw(
-    ranking: Ranking, frame: pandas.DataFrame, predictions: Predictions, truth: Truth, table: Table, folder: Path
-) -> None:
+def _figures(
+    ranking: Ranking, frame: pandas.DataFrame, predictions: Predictions, truth: Truth, table: Table
+) -> dict[str, "Figure"]:
+    """Return the figures by the names of their PNG files."""
     config = ranking.config
     source = source_text(float(truth.measured.mean()))
     title = f"{config['optimizer']} on {config['space']}, seed {config['run_seed']}; n = {len(truth.errors):,}"
@@ -168,12 +179,12 @@ def _draw(
         f"{config['image_count']:,} images of the architecture half, batch-norm {config['batch_norm']}, preset "
         f"{config['preset']}. True errors: {source}, table {table.id}{fidelity and f' ({fidelity})'}."
     )
-    save_figure(by_epoch_figure(frame, f"Rank correlation by search epoch: {title}", note), folder / BY_EPOCH)
+    by_epoch = by_epoch_figure(frame, f"Rank correlation by search epoch: {title}", note)
     scores = {name: predictions.values[name] for name in ("error", "loss")}
     last = frame[frame["epoch"] == predictions.epoch]
     rows: dict[str, Mapping[str, Any] | None] = {}
     for name in scores:
         found = at_place(headline_rows(last, f"spearman_{name}"), truth.place)
         rows[name] = dict(found.iloc[0]) if len(found) else None
-    figure = scatter_figure(scores, truth, rows, f"{title}, epoch {predictions.epoch}", note)
-    save_figure(figure, folder / SCATTER)
+    scatter = scatter_figure(scores, truth, rows, f"{title}, epoch {predictions.epoch}", note)
+    return {BY_EPOCH: by_epoch, SCATTER: scatter}

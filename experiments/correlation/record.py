@@ -132,6 +132,12 @@ class Ranking(RunRecord):
         check_at_hand("search_spaces", "space", self.config["space"], self.folder / CONFIG)
         return one_shot(search_space(self.config["space"]))
 
+    @property
+    def scored_epochs(self) -> list[int]:
+        """Return the epochs evaluated so far: all of `evaluated_epochs` if the ranking is finished."""
+        done = {line["epoch"] for line in self.lines}
+        return [epoch for epoch in self.config["evaluated_epochs"] if epoch in done]
+
     def scores(self, epoch: int) -> EpochScores:
         """Read the errors and losses of an evaluated epoch; raises DamagedFileError if its file is damaged."""
         arrays = self._arrays(scores_path(self.folder, epoch), epoch, "scores_sha256", COLUMNS)

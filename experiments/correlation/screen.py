@@ -13,6 +13,7 @@ from rich.table import Table as Screen
 from nasbench1shot1.experiments.correlation.options import ALL
 from nasbench1shot1.experiments.correlation.record import BY_EPOCH, CORRELATIONS, SCATTER
 from nasbench1shot1.experiments.correlation.truth import source_text
+from nasbench1shot1.files import PictureFormat, picture_name
 from nasbench1shot1.one_shot_search.kept_weights import kept_epochs
 from nasbench1shot1.wording import counted, duration, percent, sayer
 
@@ -114,7 +115,7 @@ class RankingProgress:
         self._bar.advance(self._task, share)
 
 
-def show(summary: Mapping[str, Any], folder: Path, console: Console) -> None:
+def show(summary: Mapping[str, Any], folder: Path, console: Console, format: PictureFormat | None = None) -> None:
     """Print the correlations of every epoch in a ranking's summary, and the paths of the files."""
     say = sayer(console)
     source = source_text(summary["measured"])
@@ -132,8 +133,9 @@ def show(summary: Mapping[str, Any], folder: Path, console: Console) -> None:
         say(f"Split-half Spearman correlation ({what}): {of['spearman']:.3f}")
     for line in _undefined(summary["undefined"]):
         say(line)
-    for label, name in (("Correlations", CORRELATIONS), ("Correlation by epoch", BY_EPOCH), ("Scatter plot", SCATTER)):
-        say(f"{label}: {folder / name}")
+    say(f"Correlations: {folder / CORRELATIONS}")
+    for label, name in (("Correlation by epoch", BY_EPOCH), ("Scatter plot", SCATTER)):
+        say(f"{label}: {folder / picture_name(name, format)}")
 
 
 def _cells(of: dict[str, dict[str, float]]) -> list[str]:

@@ -18,7 +18,7 @@ from nasbench1shot1.experiments.reproduction.figure import (
 )
 from nasbench1shot1.experiments.reproduction.outputs import check_is_of, mark, stem
 from nasbench1shot1.experiments.reproduction.screen import FigureProgress, amount, list_jobs
-from nasbench1shot1.files import check_writable, replacing, save_figure
+from nasbench1shot1.files import PictureFormat, check_writable, replacing, save_figure
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.jobs.job import Workers
 from nasbench1shot1.jobs.running import run_jobs
@@ -44,6 +44,7 @@ def reproduce(
     workers: int | None = None,
     scheduler: str | None = None,
     dry_run: bool = False,
+    format: PictureFormat = "png",
     console: "Console | None" = None,
     **options: Any,
 ) -> Path | None:
@@ -59,6 +60,7 @@ def reproduce(
         workers: number of parallel jobs. Default: one per GPU or per free core.
         scheduler: address of a dask scheduler, whose workers run the jobs.
         dry_run: only list the jobs and the estimated time.
+        format: file format of the picture.
         console: a rich console for the output. Default: a new console.
         options: options of every job, which override the figure's own options.
 
@@ -96,7 +98,8 @@ def reproduce(
         except KeyboardInterrupt as stop:
             kept = f"finished {nouns(jobs)[1]} stay in {folder}"
             raise KeyboardInterrupt(f"stopped; {kept}: run the same command to continue") from stop
-    picture = _draw(stem(name, only), figure, jobs, table, folder, console)
+    picture = folder / f"{stem(name, only)}.{format}"
+    _draw(picture, figure, jobs, table, console)
     if failures:
         told = "; ".join(f"{job}: {sentence}" for job, sentence in failures.items())
         failed = f"{len(failures)} of {counted_jobs(jobs)}"
@@ -168,12 +171,13 @@ def _announce(
 
 
 def _draw(
-    stem: str, figure: ReproducedFigure, jobs: Sequence[FigureJob], table: "Table", folder: Path, console: "Console"
-) -> Path:
-    results, picture, values = figure.results(jobs, table), folder / f"{stem}.png", folder / f"{stem}.csv"
+    picture: Path, figure: ReproducedFigure, jobs: Sequence[FigureJob], table: "Table", console: "Console"
+) -> None:
+    """Write the picture, and the values beside it, and print the results."""
+    results, values, stem = figure.results(jobs, table), picture.with_suffix(".csv"), picture.stem
     if results is None:
-        return picture  # all jobs failed; the error lists the causes
-    further = {folder / f"{stem}-{suffix}.csv": frame for suffix, frame in results.further_tables().items()}
+        return  # all jobs failed; the error lists the causes
+    further = {picture.with_name(f"{stem}-{suffix}.csv"): frame for suffix, frame in results.further_tables().items()}
     for path, frame in {values: results.as_table(), **further}.items():
         with replacing(path) as file:
             file.write(frame.to_csv(index=False).encode())
@@ -183,4 +187,3 @@ def _draw(
     say(f"Table {table.id}")
     say(f"Values: {', '.join(map(str, [values, *further]))}")
     say(f"Picture: {picture}")
-    return picture

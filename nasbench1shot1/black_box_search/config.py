@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+from nasbench1shot1.files import PictureFormat
 from nasbench1shot1.runs.options import Names, Range, TableName
 from nasbench1shot1.tables.coverage import Reference
 
@@ -48,3 +49,5 @@ class BlackBoxConfig:
     reference: Reference | None = None
     """Reference of the regret. present: the best network in the table, even if the table lacks part of the space.
     Default: the best network of the space, all of which the table must have."""
+    format: PictureFormat | None = None
+    """File format of the picture. Default: png."""

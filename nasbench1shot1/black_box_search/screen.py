@@ -8,6 +8,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from nasbench1shot1.black_box_search.record import FIGURE, BlackBoxStudy
 from nasbench1shot1.black_box_search.repeats import Repeats
 from nasbench1shot1.black_box_search.summary import statistics_of
+from nasbench1shot1.files import picture_name
 from nasbench1shot1.notebooks.console import console_or_new
 from nasbench1shot1.runs.writer import RunWriter
 from nasbench1shot1.wording import counted, percent, sayer
@@ -63,4 +64,4 @@ def conclude(study: BlackBoxStudy, console: Console) -> None:
     predicted = "" if all(line["test_measured"] for line in study.lines) else " (predicted)"
     spread = f"{percent(regrets['mean'])} ± {percent(regrets['std'])}, median {percent(regrets['median'])}"
     say(f"Test regret of the final incumbents: {spread}{predicted}")
-    say(f"Picture: {study.folder / FIGURE}")
+    say(f"Picture: {study.folder / picture_name(FIGURE, study.config.get('format'))}")

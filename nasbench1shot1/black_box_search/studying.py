@@ -13,7 +13,7 @@ from nasbench1shot1.black_box_search.repeats import Repeats, for_table, table_of
 from nasbench1shot1.black_box_search.screen import StudyProgress, announce, conclude
 from nasbench1shot1.black_box_search.summary import summarise
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.files import save_figure
+from nasbench1shot1.files import picture_name, save_figure
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.named_data import by_name, check_importable
 from nasbench1shot1.registry import check_at_hand, search_space
@@ -169,6 +169,6 @@ def _finish(
     summary = summarise(study.config, BlackBoxStudy.read_lines(writer.folder))
     writer.finish(summary)
     if summary["test_regret"] is not None:
-        save_figure(regret_over_time([study]), writer.folder / FIGURE)
+        save_figure(regret_over_time([study]), writer.folder / picture_name(FIGURE, study.config.get("format")))
     conclude(study, console)
     return study

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import tyro
 
+from nasbench1shot1.files import PictureFormat
 from nasbench1shot1.runs.options import TableName
 
 
@@ -32,7 +33,7 @@ class Compare:
     """Folder or name of the table on which all architectures are scored. Default: the recorded regrets."""
     allow_module: str | None = None
     """Module that may be imported because the config.json of a run names it. Importing a module runs its code."""
-    format: Literal["png", "svg", "pdf"] = "png"
+    format: PictureFormat = "png"
     """File format of the figure."""
 
     def run(self) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
+from nasbench1shot1.files import PictureFormat
 from nasbench1shot1.runs.options import Form, TableName
 from nasbench1shot1.tables.description import METRICS, OTHER_METRICS
 
@@ -37,6 +38,8 @@ class Query:
     """Folder or name of the table. Default: the table in use; for architectures of nb201, the table nb201."""
     draw: Path | None = None
     """Draw the cell into this file; the format follows from the name, as in cell.png, cell.svg or cell.pdf."""
+    format: PictureFormat | None = None
+    """File format of the drawing, which replaces the suffix of --draw. Default: the suffix of --draw."""
 
     def run(self) -> None:
         """Print the values of the table, and draw the cell if requested."""
@@ -48,7 +51,8 @@ class Query:
         from nasbench1shot1.tables.table import load_table
         from nasbench1shot1.wording import counted, literal_console
 
-        check_picture(self.draw)
+        picture = self._picture()
+        check_picture(picture)
         item: Any = _architecture(self.what) if {":", "|"} & set(self.what) else self.what
         space = self._space(item)
         if space is not None and isinstance(item, Architecture):
@@ -72,9 +76,19 @@ class Query:
                 console.print(metrics.fidelity, soft_wrap=True)
         if note and space and space.name not in BUILT_IN["search_spaces"]:
             console.print(note, soft_wrap=True)
-        if self.draw is not None:
-            _draw(item if isinstance(item, Architecture) else table.network(table.row_of(item)), self.draw)
-            console.print(f"Picture: {self.draw}", soft_wrap=True)
+        if picture is not None:
+            _draw(item if isinstance(item, Architecture) else table.network(table.row_of(item)), picture)
+            console.print(f"Picture: {picture}", soft_wrap=True)
+
+    def _picture(self) -> Path | None:
+        """Return the path of the drawing; raises InvalidInputError for a format without a drawing."""
+        from nasbench1shot1.errors import InvalidInputError
+
+        if self.format is None:
+            return self.draw
+        if self.draw is None:
+            raise InvalidInputError("--format applies only to a drawing: add --draw, or remove --format")
+        return self.draw.with_suffix(f".{self.format}")
 
     def _space(self, item: Any) -> "SearchSpace | None":
         """Return the space of an architecture, or the given one; None for a hash without --space."""

@@ -2,20 +2,25 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
 from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.files import PictureFormat, picture_name
 from nasbench1shot1.runs.options import Form, TableName
 from nasbench1shot1.tables.coverage import Reference
+
+if TYPE_CHECKING:
+    from nasbench1shot1.one_shot_search.group import SearchGroup
+    from nasbench1shot1.one_shot_search.record import Run
 
 
 @dataclass(frozen=True)
 class Report:
-    """Score a finished search, the searches of several seeds, a ranking or a study on a table, without searching again.
+    """Score a search, the searches of several seeds, a ranking or a study on a table, without searching again.
 
-    The recorded results are not changed.
+    The recorded results are not changed. Of an unfinished run, the report shows what is recorded so far.
     """
 
     folder: Annotated[tyro.conf.Positional[Path], Form("RUN")]
@@ -29,10 +34,12 @@ class Report:
     """Module that may be imported because the run's config.json names it. Importing a module runs its code."""
     out: Path | None = None
     """Folder for the summary, the values and the pictures. Default: FOLDER/report-TABLE."""
+    format: PictureFormat = "png"
+    """File format of the pictures."""
 
     def run(self) -> None:
         """Write the report and print its summary."""
-        from nasbench1shot1.experiments.rescoring import write_group_report, write_report
+        from nasbench1shot1.experiments.rescoring import unfinished_text, write_group_report, write_report
         from nasbench1shot1.named_data import table_of_run
         from nasbench1shot1.one_shot_search.folder import FIGURE
         from nasbench1shot1.one_shot_search.group import SearchGroup
@@ -47,22 +54,27 @@ class Report:
             self._report_other()
             return
         several = isinstance(record, SearchGroup)
-        runs = [record.run(seed) for seed in record.seeds] if isinstance(record, SearchGroup) else [record]
+        runs = _begun(record) if isinstance(record, SearchGroup) else [record]
+        progress = [unfinished_text(run) for run in runs]  # raises for a run without a result
         table = table_of_run(runs[0].config, runs[0].folder / CONFIG, self.table, self.reference)
-        _ = [run.summary for run in runs]  # a run that is not finished says so here
         out = self.out or self.folder / f"report-{table.id}"
-        summaries = write_group_report(runs, table, out) if several else [write_report(runs[0], table, out)]
+        if several:
+            summaries = write_group_report(runs, table, out, self.format)
+        else:
+            summaries = [write_report(runs[0], table, out, self.format)]
         print(f"Table {table.id}")
-        for summary in summaries:
+        for summary, text in zip(summaries, progress, strict=True):
             _show(summary)
-        print(f"Picture: {out / FIGURE}")
+            if text:
+                print(text)
+        print(f"Picture: {out / picture_name(FIGURE, self.format)}")
 
     def _report_other(self) -> None:
         """Write and print the report of a ranking or a study."""
         from nasbench1shot1.experiments.correlation.record import Ranking
         from nasbench1shot1.experiments.correlation.screen import show
         from nasbench1shot1.experiments.correlation.truth import table_of_ranking
-        from nasbench1shot1.experiments.rescoring import write_ranking_report, write_study_report
+        from nasbench1shot1.experiments.rescoring import unfinished_text, write_ranking_report, write_study_report
         from nasbench1shot1.named_data import table_of_run
         from nasbench1shot1.runs.folder import CONFIG
         from nasbench1shot1.runs.opening import open_run
@@ -78,14 +90,23 @@ class Report:
         if isinstance(run, Ranking):
             table = table_of_ranking(run.run, run.space, self.table or run.space.table)
             out = self.out or self.folder / f"report-{table.id}"
-            summary, tell = write_ranking_report(run, table, out), show
+            summary, tell = write_ranking_report(run, table, out, self.format), show
         else:
             recorded = {"space": run.config["space"], "reference": run.shared_options.get("reference")}
             table = table_of_run(recorded, self.folder / CONFIG, self.table, self.reference)
             out = self.out or self.folder / f"report-{table.id}"
-            summary, tell = write_study_report(run, table, out), conclude
+            summary, tell = write_study_report(run, table, out, self.format), conclude
         print(f"Table {table.id}")
-        tell(summary, out, literal_console())
+        tell(summary, out, literal_console(), self.format)
+        if text := unfinished_text(run):
+            print(text)
+
+
+def _begun(group: "SearchGroup") -> "list[Run]":
+    """Return the searches of a group that have a result; raises InvalidInputError if there are none."""
+    if found := [run for run in group.runs if run.lines]:
+        return found
+    raise InvalidInputError(f"'{group.folder}' does not contain a result yet: resume it with search --resume")
 
 
 def _show(summary: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 import tyro
 
+from nasbench1shot1.files import PictureFormat
 from nasbench1shot1.runs.compute import Device
 from nasbench1shot1.runs.options import Images, Names, Seeds, TableName
 
@@ -53,6 +54,8 @@ class Reproduce:
     """Address of a dask scheduler, such as tcp://host:8786, whose workers run all jobs. Default: this machine."""
     dry_run: bool = False
     """List the curves and the estimated time, and stop."""
+    format: PictureFormat = "png"
+    """File format of the picture."""
     epochs: int | None = None
     """Number of epochs of every search or training; maximum budget of every study. Default: set by the figure."""
     images: Images | None = None
@@ -100,6 +103,7 @@ class Reproduce:
             workers=self.workers,
             scheduler=self.scheduler,
             dry_run=self.dry_run,
+            format=self.format,
             **{name: getattr(self, name) for name in GIVEN if name in self.named},
         )
 

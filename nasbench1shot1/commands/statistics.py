@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
+from nasbench1shot1.files import PictureFormat
 from nasbench1shot1.runs.options import TableName
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class Statistics:
     """Use the table's estimates where measurements are missing; every figure then states this."""
     seed: int = 0
     """Random seed of autocorrelation and top-volume."""
+    format: PictureFormat = "png"
+    """File format of the pictures."""
 
     def run(self) -> None:
         """Run the analyses, write and print; raises UserError where none could be answered."""
@@ -77,7 +80,7 @@ class Statistics:
         return {"split": self.split, "space": self.space, "kind": self.kind, "predicted": self.predicted}
 
     def _answer(self, name: str, analysis: "Analysis", table: "Table", out: Path) -> dict[str, Any]:
-        """Ask, write CSV and PNG, and return what is to be said of it."""
+        """Ask, write the CSV file and the picture, and return what is to be said of it."""
         import numpy as np
 
         from nasbench1shot1.experiments.space_statistics.drawing import figure_of
@@ -94,7 +97,7 @@ class Statistics:
         with replacing(out / f"{name}.csv") as file:
             file.write(frame.to_csv(index=False).encode())
         figure = figure_of(analysis.panels, frame, analysis.columns, analysis.panel_inches)
-        save_figure(figure, out / f"{name}.png")
+        save_figure(figure, out / f"{name}.{self.format}")
         return {"headline": analysis.headline(frame), **{str(name): value for name, value in frame.attrs.items()}}
 
     def _split(self, analysis: "Analysis", table: "Table") -> str | None:

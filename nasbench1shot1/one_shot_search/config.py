@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.files import PictureFormat
 from nasbench1shot1.images.data_sets import SMALLEST_SIDE
 from nasbench1shot1.registry import search_space
 from nasbench1shot1.runs.compute import MOST_THREADS, Device, default_threads, resolve_device
@@ -130,6 +131,8 @@ class SearchConfig:
     """Compile the supernet with torch.compile (needs a C++ compiler on a CPU)."""
     keep_weights_every: Annotated[int, Range(0)] = 0
     """Save the supernet's weights every N epochs in weights/; 0 disables this."""
+    format: PictureFormat | None = None
+    """File format of the pictures. Default: png."""
 
     def resolved(self) -> "SearchConfig":
         """Fill in every None and check every value.

@@ -90,10 +90,6 @@ class SearchGroup:
         folders = [self.folder / f"seed-{seed}" for seed in self.seeds]
         return [Run.open(folder) for folder in folders if (folder / CONFIG).is_file()]
 
-    def run(self, seed: int) -> Run:
-        """Return the search with a seed; raises InvalidInputError if it has not begun."""
-        return Run.open(self.folder / f"seed-{seed}")
-
     @property
     def is_finished(self) -> bool:
         """Return whether the searches of all seeds are finished."""

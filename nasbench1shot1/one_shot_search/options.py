@@ -149,7 +149,7 @@ def check_method(method: "type[OneShotOptimizer]") -> None:
 
 _OF_A_RUN = {
     "seed", "space", "epochs", "images", "images_per_half", "image_side", "channels", "cells", "batch_size", "table",
-    "device", "threads", "precision", "compile", "keep_weights_every", "hessian_eigenvalue",
+    "device", "threads", "precision", "compile", "keep_weights_every", "hessian_eigenvalue", "format",
 }  # fmt: skip
 
 

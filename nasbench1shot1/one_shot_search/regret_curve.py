@@ -171,6 +171,8 @@ def _title(runs: Sequence[SearchRecord], frames: Sequence[pandas.DataFrame], by_
     seeds = f"seed {config['seed']}" if len(runs) == 1 else f"{len(runs)} seeds, mean ± standard deviation"
     if any(len(frame) > len(by_epoch) for frame in frames):
         seeds += f"\nonly up to epoch {by_epoch.index[-1]}, where the first of them ended"
+    elif not config.get("early_stopping") and by_epoch.index[-1] < config.get("epochs", 0):
+        seeds += f", unfinished: epoch {by_epoch.index[-1]} of {config['epochs']}"
     return f"{config['optimizer']} on {config['space']}, {seeds}\n{scale_text([config])}"
 
 

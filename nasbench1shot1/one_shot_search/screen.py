@@ -9,6 +9,7 @@ from typing import Any, Literal
 from rich.console import Console
 
 from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.files import picture_name
 from nasbench1shot1.images.data_sets import CIFAR10
 from nasbench1shot1.named_data import SCRIPT
 from nasbench1shot1.notebooks.console import console_or_new
@@ -96,9 +97,10 @@ def conclude(run: Run, table: Table, console: Console) -> None:
     for dataset, found in summary.get("other_datasets", {}).items():
         if found["test_regret"] is not None:
             say(f"Test regret on {dataset}: {percent(found['test_regret'])}")
-    if (run.folder / CELLS).is_file():
-        say(f"Cells by epoch: {run.folder / CELLS}")
-    say(f"Picture: {run.folder / FIGURE}")
+    cells, regret = (run.folder / picture_name(name, run.config.get("format")) for name in (CELLS, FIGURE))
+    if cells.is_file():
+        say(f"Cells by epoch: {cells}")
+    say(f"Picture: {regret}")
     if kept := kept_epochs(run):
         say(f"Supernet weights of {counted(len(kept), 'epoch')}: {run.folder / WEIGHTS}")
         say(f"To rank architectures by these weights: nb1shot1 correlate {run.folder}")
@@ -112,7 +114,7 @@ def conclude_group(runs: list[Run], folder: Path, console: Console) -> None:
         predicted = "" if all(run.summary["test_measured"] for run in runs) else " (predicted)"
         mean, spread = statistics.mean(regrets), statistics.stdev(regrets)
         say(f"Test regret of {len(runs)} seeds: {percent(mean)} ± {percent(spread)}{predicted}")
-    say(f"Picture of all: {folder / FIGURE}")
+    say(f"Picture of all: {folder / picture_name(FIGURE, runs[0].config.get('format'))}")
 
 
 def regret_text(result: Mapping[str, Any], split: Literal["test", "validation"]) -> str:

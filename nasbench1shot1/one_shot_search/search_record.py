@@ -66,6 +66,11 @@ class SearchRecord(RunRecord):
         """Number of epochs that the search is to have; None if it is not known."""
         return self.config.get("epochs")
 
+    @property
+    def progress(self) -> str:
+        """How far the search is recorded, such as "epoch 12 of 50"."""
+        return self._progress(len(self.lines))
+
     def _subject(self) -> str:
         return f"{self.config['optimizer']} on {self.config['space']}, seed {self.config['seed']}"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.files import save_figure, write_json
+from nasbench1shot1.files import picture_name, save_figure, write_json
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.named_data import by_name
 from nasbench1shot1.one_shot_search.callbacks import Callback, CallingReporter, check_callbacks
@@ -228,8 +228,9 @@ def _finish(
         run_search(state, table, writer, CallingReporter(bar, state, writer.folder, callbacks))
     run = open_search(writer.folder)
     writer.finish(summarise(run.config, Run.read_lines(writer.folder), table.id))
-    save_figure(regret_figure([run], [run.metrics], table), writer.folder / FIGURE)
+    suffix = state.config.format
+    save_figure(regret_figure([run], [run.metrics], table), writer.folder / picture_name(FIGURE, suffix))
     if (cells := cells_figure(run)) is not None:
-        save_figure(cells, writer.folder / CELLS)
+        save_figure(cells, writer.folder / picture_name(CELLS, suffix))
     conclude(run, table, console)
     return run

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, RunStoppedError, UserError
-from nasbench1shot1.files import save_figure, write_json
+from nasbench1shot1.files import picture_name, save_figure, write_json
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.named_data import by_name
 from nasbench1shot1.one_shot_search.callbacks import Callback, check_callbacks
@@ -136,7 +136,8 @@ def _conclude(runs: list[Run], folder: Path, options: SearchOptions, console: "C
     from nasbench1shot1.tables.table import load_table
 
     table = load_table(options.common.table)  # only for its caption
-    save_figure(regret_figure(runs, [run.metrics for run in runs], table), folder / FIGURE)
+    figure = regret_figure(runs, [run.metrics for run in runs], table)
+    save_figure(figure, folder / picture_name(FIGURE, options.common.format))
     conclude_group(runs, folder, console)
     return runs
 
@@ -145,7 +146,7 @@ def _new_group(
     seeds: Sequence[int], out: str | Path | None, options: dict[str, Any], workers: int
 ) -> tuple[Path, list[SearchOptions]]:
     """Check the options of every seed; nothing is written."""
-    if isinstance(seeds, str) or not isinstance(seeds, Iterable):
+    if isinstance(seeds, str) or not isinstance(seeds, Iterable):  # type: ignore[unreachable]
         raise InvalidInputError(f"seeds must be a list of whole numbers, not {seeds!r}")
     seeds = list(seeds)  # perhaps a generator, or an array
     if not seeds or "seed" in options:

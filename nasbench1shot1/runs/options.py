@@ -7,6 +7,7 @@ range of a number, as in `epochs: Annotated[int, Range(1)] = 50`.
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
+from numbers import Real
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -181,9 +182,9 @@ def flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def check_range(name: str, value: float | None, least: float, most: float = math.inf) -> None:
+def check_range(name: str, value: Any, least: float, most: float = math.inf) -> None:
     """Raise InvalidInputError for a number that is out of range, infinite or NaN, or not a number; None passes."""
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float | np.number)):
+    if value is not None and (isinstance(value, bool) or not isinstance(value, Real)):
         raise InvalidInputError(f"{flag(name)} must be a number, not {value!r}")
     if value is not None:
         Range(least, most).check(name, value)

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.files import save_figure
+from nasbench1shot1.files import picture_name, save_figure
 from nasbench1shot1.jobs.folders import LOOK_EVERY
 from nasbench1shot1.jobs.workers import places
 from nasbench1shot1.registry import search_space
@@ -45,9 +45,11 @@ def run_session(folder: Path, console: "Console | None") -> Study:
         study = Study.open(folder)
         write_hpbandster_files(study)  # a kill may have come between the last observation and its files
         writer.finish(summarise(study, study.lines, table.id))
-        save_figure(trajectory_figure(study, study.lines, table), folder / TRAJECTORY)
+        save_figure(
+            trajectory_figure(study, study.lines, table), folder / picture_name(TRAJECTORY, shared.get("format"))
+        )
     study = Study.open(folder)
-    conclude(study.summary, study.folder, console)
+    conclude(study.summary, study.folder, console, shared.get("format"))
     return study
 
 

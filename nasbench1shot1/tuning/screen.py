@@ -12,6 +12,7 @@ from rich.live import Live
 from rich.table import Table as Screen
 from rich.text import Text
 
+from nasbench1shot1.files import PictureFormat, picture_name
 from nasbench1shot1.images.data_sets import CIFAR10
 from nasbench1shot1.proposers.brackets import Brackets, BracketState
 from nasbench1shot1.tuning.config_spaces import as_content
@@ -171,7 +172,7 @@ def announce(study: Study, table: "Table", brackets: Brackets, done: int, consol
         say("Its values are estimates; papers need official data.")
 
 
-def conclude(summary: Mapping[str, Any], folder: Path, console: Console) -> None:
+def conclude(summary: Mapping[str, Any], folder: Path, console: Console, format: PictureFormat | None = None) -> None:
     """Print the summary of a study, and the folder that holds it."""
     say = sayer(console)
     ended, by_model = _searches(summary["observations"]), summary["model_based"]
@@ -183,7 +184,7 @@ def conclude(summary: Mapping[str, Any], folder: Path, console: Console) -> None
         say(f"Its architecture after {counted(best_found['budget'], 'epoch')}: '{best_found['architecture']}'")
         error, regret = percent(best_found["table_validation_error"]), percent(best_found["test_regret"])
         say(f"Validation error {error}, test regret {regret}")
-    say(f"Record: {folder}; picture: {folder / TRAJECTORY}")
+    say(f"Record: {folder}; picture: {folder / picture_name(TRAJECTORY, format)}")
 
 
 def _short(value: Any) -> str:

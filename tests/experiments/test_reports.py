@@ -1,5 +1,9 @@
 """Figures and reports: what is drawn is what was recorded, and predictions are called predictions."""
 
+import json
+import shutil
+from pathlib import Path
+
 import numpy as np
 import pandas
 import pytest
@@ -7,6 +11,7 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 import nasbench1shot1 as nb
+from nasbench1shot1 import cli
 from nasbench1shot1.experiments.rescoring import rescore, write_report
 from nasbench1shot1.method_colours import METHODS
 from nasbench1shot1.one_shot_search.regret_curve import (
@@ -46,8 +51,6 @@ def test_several_seeds_are_runs_of_their_own_with_mean_and_spread_drawn(runs):
 
 
 def test_a_group_of_seeds_that_was_stopped_goes_on(runs, tmp_path):
-    import shutil
-
     group = shutil.copytree(runs[0].folder.parent, tmp_path / "group")
     shutil.rmtree(group / "seed-2")
     (group / "seed-1" / "summary.json").unlink()
@@ -119,9 +122,47 @@ def test_a_report_never_overwrites_a_run(runs, measured_table):
         write_report(runs[0], measured_table, runs[0].folder)
 
 
-def test_a_report_keeps_every_digit(runs, tmp_path):
-    import json
+def unfinished_copy(run: nb.Run, out: Path, lines: int) -> Path:
+    """A copy of a search that has recorded only some lines."""
+    shutil.copytree(run.folder, out)
+    (out / "summary.json").unlink()
+    recorded = (out / "metrics.jsonl").read_text().splitlines(keepends=True)
+    (out / "metrics.jsonl").write_text("".join(recorded[:lines]))
+    return out
 
+
+def test_an_unfinished_search_is_reported_as_far_as_it_is_recorded(runs, tmp_path, capsys):
+    folder = unfinished_copy(runs[0], tmp_path / "run", 2)
+    cli.main(["report", str(folder), "--out", str(tmp_path / "report")])
+    assert "Not finished: epoch 1 of 2." in capsys.readouterr().out
+    summary = json.loads((tmp_path / "report" / "summary.json").read_text())
+    assert (summary["searched_epochs"], summary["unfinished"]) == (1, "Not finished: epoch 1 of 2.")
+    assert (tmp_path / "report" / "regret.png").read_bytes()[:4] == b"\x89PNG"
+    run = nb.load_run(folder)
+    assert "seed 0, unfinished: epoch 1 of 2" in texts(regret_figure([run], [run.metrics], nb.load_table()))
+
+
+def test_a_search_without_an_epoch_is_not_reported(runs, tmp_path, capsys):
+    folder = unfinished_copy(runs[0], tmp_path / "run", 0)
+    with pytest.raises(SystemExit):
+        cli.main(["report", str(folder), "--out", str(tmp_path / "report")])
+    assert "is not finished: continue with nb1shot1 search --resume" in capsys.readouterr().err
+    assert not (tmp_path / "report").exists()
+
+
+def test_an_unfinished_group_is_reported_without_the_seeds_that_have_not_begun(runs, tmp_path, capsys):
+    group = shutil.copytree(runs[0].folder.parent, tmp_path / "group")
+    for seed in (1, 2):
+        shutil.rmtree(group / f"seed-{seed}")
+    unfinished_copy(runs[1], group / "seed-1", 2)
+    cli.main(["report", str(group), "--out", str(tmp_path / "report")])
+    said = capsys.readouterr().out
+    assert said.count("final architecture") == 2
+    assert said.count("Not finished: epoch 1 of 2.") == 1
+    assert {path.name for path in (tmp_path / "report").iterdir()} == {"seed-0", "seed-1", "regret.png"}
+
+
+def test_a_report_keeps_every_digit(runs, tmp_path):
     write_report(runs[0], nb.load_table(), tmp_path / "report")
     lines = [json.loads(line) for line in (tmp_path / "report" / "metrics.jsonl").read_text().splitlines()]
     assert lines == runs[0].lines
@@ -143,8 +184,6 @@ def test_a_mistake_with_several_seeds_leaves_nothing_in_the_way(tmp_path, argume
 
 
 def test_a_group_of_seeds_grows(runs, tmp_path):
-    import shutil
-
     group = shutil.copytree(runs[0].folder.parent, tmp_path / "group")
     grown = search_seeds([], resume=group, epochs=3, console=Console(quiet=True))
     assert [run.config["epochs"] for run in grown] == [3, 3, 3]

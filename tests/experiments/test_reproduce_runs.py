@@ -145,6 +145,13 @@ def test_the_same_command_again_searches_nothing_and_draws_the_same(finished, ti
     assert all_files(finished) == before
 
 
+def test_the_picture_has_the_given_format(finished, tiny, no_process, tmp_path):
+    out = shutil.copytree(finished, tmp_path / "figure")
+    reproduce(out, *EPOCHS, "--format", "svg")
+    assert (out / f"{STEM}.svg").read_bytes().startswith(b"<?xml")
+    assert (out / f"{STEM}.csv").read_bytes() == (finished / f"{STEM}.csv").read_bytes()
+
+
 def test_finished_searches_are_scored_on_another_table(finished, tiny, no_process, tmp_path, measured_table, capsys):
     out = shutil.copytree(finished, tmp_path / "figure")
     measured_table.save(tmp_path / "measured")

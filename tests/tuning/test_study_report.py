@@ -1,5 +1,6 @@
 """`nb1shot1 report STUDY`, and the names of tuners on screens and in pictures."""
 
+import json
 from io import StringIO
 from pathlib import Path
 from typing import get_args
@@ -46,8 +47,19 @@ def test_a_report_scores_a_study_anew_and_leaves_it_alone(study, capsys):
     cli.main(["report", str(study.folder)])  # a report may be written again
 
 
-def test_an_unfinished_study_is_not_reported(tmp_path: Path, capsys):
+def test_an_unfinished_study_is_reported_as_far_as_it_is_recorded(tmp_path: Path, capsys):
     unfinished = write_study(tmp_path / "study", iterations=1, finished=False)
+    cli.main(["report", str(unfinished.folder)])
+    (out,) = unfinished.folder.glob("report-*")
+    searches = len(unfinished.lines)
+    assert f"Not finished: {searches} search" in capsys.readouterr().out
+    assert json.loads((out / "summary.json").read_text())["observations"] == searches
+    assert (out / "trajectory.png").is_file()
+
+
+def test_a_study_without_a_search_is_not_reported(tmp_path: Path, capsys):
+    unfinished = write_study(tmp_path / "study", iterations=1, finished=False)
+    (unfinished.folder / "metrics.jsonl").write_text("")
     with pytest.raises(SystemExit):
         cli.main(["report", str(unfinished.folder)])
     assert f"is not finished: continue with nb1shot1 tune --resume {unfinished.folder}" in capsys.readouterr().err

@@ -1,0 +1,95 @@
+"""The file format of pictures, for every command that draws."""
+
+from pathlib import Path
+
+import pytest
+from command_line import command
+from matplotlib.figure import Figure
+from rich.console import Console
+
+import nasbench1shot1 as nb
+from nasbench1shot1.files import save_figure, write_json
+from nasbench1shot1.one_shot_search.record import open_search
+from nasbench1shot1.runs.folder import read_object
+
+STARTS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
+TINY = {"scale": "quick", "epochs": 1, "channels": 2, "cells": 1, "images_per_half": 40, "batch_size": 20, "threads": 1}
+CELL = "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> nb.Run:
+    return nb.search(out=tmp_path_factory.mktemp("format") / "run", format="svg", console=Console(quiet=True), **TINY)
+
+
+def started_with(path: Path, suffix: str) -> bool:
+    return path.read_bytes().startswith(STARTS[suffix])
+
+
+@pytest.mark.parametrize("suffix", STARTS)
+def test_equal_figures_give_equal_files(tmp_path, suffix):
+    for name in ("a", "b"):
+        figure = Figure()
+        axes = figure.add_subplot()
+        axes.plot([0, 1], [0, 1], "o-", clip_on=True)
+        axes.fill_between([0, 1], [0, 1], alpha=0.2)
+        save_figure(figure, tmp_path / f"{name}.{suffix}")
+    assert started_with(tmp_path / f"a.{suffix}", suffix)
+    assert (tmp_path / f"a.{suffix}").read_bytes() == (tmp_path / f"b.{suffix}").read_bytes()
+
+
+def test_a_search_records_its_format(run):
+    assert run.config["format"] == "svg"
+    assert all((run.folder / f"{name}.svg").is_file() for name in ("regret", "cells"))
+    assert not list(run.folder.glob("*.png"))
+
+
+def test_a_search_without_a_recorded_format_opens_and_resumes(tmp_path):
+    run = nb.search(out=tmp_path / "run", console=Console(quiet=True), **TINY)
+    content = read_object(run.folder / "config.json")
+    del content["options"]["format"]
+    write_json(run.folder / "config.json", content)
+    assert open_search(run.folder).lines == run.lines
+    assert len(nb.search(resume=run.folder, epochs=2, console=Console(quiet=True)).lines) == 3
+    assert (run.folder / "regret.png").is_file()
+
+
+@pytest.mark.parametrize("suffix", ["svg", "pdf"])
+def test_reports_replace_each_other_whatever_their_format(run, tmp_path, suffix):
+    for each in ("png", suffix):
+        done = command("report", str(run.folder), "--out", str(tmp_path / "report"), "--format", each)
+        assert done.returncode == 0, done.stderr
+        assert f"Picture: {tmp_path / 'report' / f'regret.{each}'}" in done.stdout
+        assert started_with(tmp_path / "report" / f"regret.{each}", each)
+        assert len(list((tmp_path / "report").glob("regret.*"))) == 1
+
+
+def test_a_black_box_study_has_the_given_format(tmp_path):
+    arguments = ("--optimizer", "random", "--evaluations", "3", "--repeats", "2", "--out", str(tmp_path / "study"))
+    done = command("blackbox", *arguments, "--format", "pdf")
+    assert done.returncode == 0, done.stderr
+    assert started_with(tmp_path / "study" / "regret.pdf", "pdf")
+    assert f"Picture: {tmp_path / 'study' / 'regret.pdf'}" in done.stdout
+
+
+def test_a_drawn_cell_has_the_given_format(tmp_path):
+    done = command("query", CELL, "--draw", str(tmp_path / "cell"), "--format", "svg")
+    assert done.returncode == 0, done.stderr
+    assert started_with(tmp_path / "cell.svg", "svg")
+    refused = command("query", CELL, "--format", "svg")
+    assert refused.returncode == 2
+    assert "--format applies only to a drawing: add --draw" in refused.stderr
+
+
+def test_statistics_have_the_given_format(tmp_path):
+    arguments = ("--table", "nb101-sample", "--out", str(tmp_path / "here"), "--format", "svg")
+    done = command("statistics", "cost", *arguments)
+    assert done.returncode == 0, done.stderr
+    assert started_with(tmp_path / "here" / "cost.svg", "svg")
+
+
+@pytest.mark.parametrize("name", ["search", "correlate", "tune", "blackbox", "report", "reproduce", "statistics"])
+def test_an_unknown_format_is_refused(name):
+    refused = command(name, "--format", "gif")
+    assert refused.returncode == 2
+    assert "gif" in refused.stderr
