@@ -184,7 +184,7 @@ def flag(name: str) -> str:
 
 def check_range(name: str, value: Any, least: float, most: float = math.inf) -> None:
     """Raise InvalidInputError for a number that is out of range, infinite or NaN, or not a number; None passes."""
-    if value is not None and (isinstance(value, bool) or not isinstance(value, Real)):
+    if value is not None and (isinstance(value, bool) or not issubclass(type(value), Real)):
         raise InvalidInputError(f"{flag(name)} must be a number, not {value!r}")
     if value is not None:
         Range(least, most).check(name, value)
