@@ -11,7 +11,7 @@ from nasbench1shot1.named_data import by_name
 from nasbench1shot1.one_shot_search.callbacks import Callback, CallingReporter, check_callbacks
 from nasbench1shot1.one_shot_search.config import SearchConfig, data_facts
 from nasbench1shot1.one_shot_search.folder import CELLS
-from nasbench1shot1.one_shot_search.options import SearchOptions, recorded_search, search_options
+from nasbench1shot1.one_shot_search.options import SearchOptions, recorded_search, search_options, search_options_again
 from nasbench1shot1.one_shot_search.record import FIGURE, Run, SearchWriter, open_search
 from nasbench1shot1.registry import check_at_hand, one_shot, search_space
 from nasbench1shot1.runs.compute import cpu_threads
@@ -151,7 +151,7 @@ def _grown(
     if "optimizer" in given:  # the other options depend on it
         check_kept(folder, recorded, {"optimizer": given["optimizer"]}, ())
     kept = recorded_search(recorded, folder / CONFIG)
-    wanted = search_options({**kept.as_dict(), **given})
+    wanted = search_options_again(kept.as_dict(), given)
     check_kept(folder, recorded, {name: wanted.as_dict()[name] for name in given}, ("epochs",))
     return wanted
 

@@ -11,7 +11,7 @@ from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.named_data import by_name
 from nasbench1shot1.one_shot_search.callbacks import Callback
 from nasbench1shot1.one_shot_search.group import SearchGroup
-from nasbench1shot1.one_shot_search.options import SearchOptions, search_options
+from nasbench1shot1.one_shot_search.options import SearchOptions, search_options, search_options_again
 from nasbench1shot1.one_shot_search.record import FIGURE, SEEDS, Run
 from nasbench1shot1.one_shot_search.searching import default_folder, resume_search, start_search
 from nasbench1shot1.registry import check_at_hand
@@ -126,7 +126,7 @@ def _group_to_resume(
     check_at_hand("optimizers", "optimizer", recorded.get("optimizer", ""), where, allow_module)
     check_at_hand("search_spaces", "space", recorded.get("space", ""), where, allow_module)
     before = _of_seeds(recorded_seeds, recorded, where)
-    wanted = [search_options({**options.as_dict(), **given}) for options in before]
+    wanted = [search_options_again(options.as_dict(), given) for options in before]
     epochs, more = before[0].common.epochs, wanted[0].common.epochs
     if more < epochs:
         raise InvalidInputError(
@@ -137,6 +137,6 @@ def _group_to_resume(
 
 def _of_seeds(seeds: Sequence[int], recorded: dict[str, Any], where: Path) -> list[SearchOptions]:
     try:
-        return [search_options({**recorded, "seed": seed}) for seed in seeds]
+        return [search_options_again(recorded, {"seed": seed}) for seed in seeds]
     except InvalidInputError as error:
         raise DamagedFileError(f"{where} is damaged ({error}): restore it, or resume its runs one by one") from error
