@@ -50,13 +50,6 @@ class SearchOptions(RunOptions):
         self.own.check()
         return replace(self, common=self.common.resolved())
 
-    def with_epochs(self, epochs: int) -> "SearchOptions":
-        """Return the options with another number of epochs and everything else as recorded, whatever defaults are now.
-
-        Raises InvalidInputError for an impossible number.
-        """
-        return replace(self, common=replace(self.common, epochs=epochs)).resolved()
-
 
 def search_options(given: Mapping[str, Any]) -> SearchOptions:
     """Return the two records for named options; options that are missing or None take the values of `defaults`.
@@ -69,6 +62,19 @@ def search_options(given: Mapping[str, Any]) -> SearchOptions:
     check_method(method)
     METHODS.check_known(method, given)
     return _filled(method, given).resolved()
+
+
+def search_options_again(recorded: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> SearchOptions:
+    """Return recorded options, some of them given anew; raises as `search_options` does.
+
+    An option that is recorded as None stays None, because its default may have been None when the run was started.
+    """
+    given = given or {}
+    options = search_options({**recorded, **given})
+    unset = {name for name, value in recorded.items() if value is None and given.get(name) is None}
+    common: dict[str, Any] = dict.fromkeys(unset & vars(options.common).keys())
+    own: dict[str, Any] = dict.fromkeys(unset & vars(options.own).keys())
+    return replace(options, common=replace(options.common, **common), own=replace(options.own, **own))
 
 
 def _filled(method: "type[OneShotOptimizer]", given: Mapping[str, Any]) -> SearchOptions:

@@ -12,7 +12,7 @@ from nasbench1shot1.named_data import by_name
 from nasbench1shot1.one_shot_search.callbacks import Callback, CallingReporter, check_callbacks
 from nasbench1shot1.one_shot_search.config import SearchConfig, data_facts
 from nasbench1shot1.one_shot_search.folder import CELLS
-from nasbench1shot1.one_shot_search.options import SearchOptions, recorded_search, search_options
+from nasbench1shot1.one_shot_search.options import SearchOptions, recorded_search, search_options, search_options_again
 from nasbench1shot1.one_shot_search.overwriting import REPLACE, overwritten
 from nasbench1shot1.one_shot_search.record import FIGURE, Run, SearchWriter, open_search
 from nasbench1shot1.one_shot_search.tensorboard import tensorboard_callbacks
@@ -182,9 +182,9 @@ def _grown(
     if "optimizer" in given:  # the other options depend on it
         check_kept(folder, recorded, {"optimizer": given["optimizer"]}, ())
     kept = recorded_search(recorded, folder / CONFIG)
-    wanted = search_options({**kept.as_dict(), **given})
+    wanted = search_options_again(kept.as_dict(), given)
     check_kept(folder, recorded, {name: wanted.as_dict()[name] for name in given}, ("epochs",))
-    return kept.with_epochs(wanted.common.epochs)
+    return wanted
 
 
 def _record_growth(folder: Path, recorded: Mapping[str, Any], epochs: int, epoch: int) -> None:

@@ -11,7 +11,7 @@ from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.named_data import by_name
 from nasbench1shot1.one_shot_search.callbacks import Callback, check_callbacks
 from nasbench1shot1.one_shot_search.group import SearchGroup
-from nasbench1shot1.one_shot_search.options import SearchOptions, recorded_search, search_options
+from nasbench1shot1.one_shot_search.options import SearchOptions, search_options, search_options_again
 from nasbench1shot1.one_shot_search.overwriting import REPLACE, overwritten
 from nasbench1shot1.one_shot_search.parallel_seeds import check_parallel, search_in_workers, with_threads
 from nasbench1shot1.one_shot_search.record import FIGURE, SEEDS, Run, open_search
@@ -188,8 +188,7 @@ def _group_to_resume(
     check_at_hand("optimizers", "optimizer", recorded.get("optimizer", ""), where, allow_module)
     check_at_hand("search_spaces", "space", recorded.get("space", ""), where, allow_module)
     before = _of_seeds(recorded_seeds, recorded, where)
-    typed = search_options({**before[0].as_dict(), **given})
-    wanted = [options.with_epochs(typed.common.epochs) for options in before]
+    wanted = [search_options_again(options.as_dict(), given) for options in before]
     epochs, more = before[0].common.epochs, wanted[0].common.epochs
     if more < epochs:
         raise InvalidInputError(
@@ -200,7 +199,6 @@ def _group_to_resume(
 
 def _of_seeds(seeds: Sequence[int], recorded: dict[str, Any], where: Path) -> list[SearchOptions]:
     try:
-        search_options(recorded)  # refuses unknown options
-        return [recorded_search({**recorded, "seed": seed}, where) for seed in seeds]
+        return [search_options_again(recorded, {"seed": seed}) for seed in seeds]
     except InvalidInputError as error:
         raise DamagedFileError(f"{where} is damaged ({error}): restore it, or resume its runs one by one") from error

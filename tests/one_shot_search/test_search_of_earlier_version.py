@@ -10,8 +10,15 @@ import torch
 
 import nasbench1shot1 as nb
 
-FEW = {"scale": "quick", "channels": 2, "cells": 1, "batch_size": 20, "images_per_half": 40}
-FEW |= {"image_side": 32, "threads": 1}  # earlier versions did not shrink images
+FEW = {
+    "scale": "quick",
+    "channels": 2,
+    "cells": 1,
+    "batch_size": 20,
+    "images_per_half": 40,
+    "image_side": 32,  # the images' own, as with None in earlier versions
+    "threads": 1,
+}
 
 
 def made_earlier(folder: Path) -> None:

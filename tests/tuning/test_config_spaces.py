@@ -36,7 +36,7 @@ def write(path: Path, *hyperparameters: Any) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize(("optimizer", "batch_size"), [("darts", 32), ("gdas", 32)])
+@pytest.mark.parametrize(("optimizer", "batch_size"), [("darts", 64), ("gdas", 64)])
 def test_defaults_are_those_of_the_optimizer(optimizer, batch_size):
     space = config_space("cs3", fixed(optimizer=optimizer))
     assert dict(space.get_default_configuration()) == {
