@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from nasbench1shot1.evaluator import score as score
     from nasbench1shot1.experiments.comparison.comparing import compare as compare
     from nasbench1shot1.experiments.correlation.correlating import correlate as correlate
+    from nasbench1shot1.experiments.run_drawing import draw_regret as draw_regret
     from nasbench1shot1.nasbench101.architecture import CellArchitecture as CellArchitecture
     from nasbench1shot1.nasbench101.cell import Cell as Cell
     from nasbench1shot1.nasbench201.architecture import EdgeArchitecture as EdgeArchitecture
@@ -73,6 +74,7 @@ _HOME = {
     "correlate": "experiments.correlation.correlating",
     "build_network": "networks",
     "draw_cell": "cell_drawing.drawing",
+    "draw_regret": "experiments.run_drawing",
     "load_run": "one_shot_search.group",
     "load_table": "tables.table",
     "open_run": "runs.opening",
