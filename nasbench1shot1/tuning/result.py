@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 FROM_CONFIG = ("tuner", "optimizer", "space", "seed", "iterations", "min_budget", "max_budget", "eta")
 OF_AN_OBSERVATION = (
-    "number", "configuration_id", "budget", "loss", "architecture", "table_valid_error", "table_test_error",
-    "valid_regret", "test_regret", "folder",
+    "number", "configuration_id", "budget", "loss", "architecture", "table_validation_error", "table_test_error",
+    "validation_regret", "test_regret", "folder",
 )  # fmt: skip
-REGRETS = {"valid_regret": ("validation regret", "#e07b39", 2.6), "test_regret": ("test regret", "#1b6ca8", 1.2)}
+REGRETS = {"validation_regret": ("validation regret", "#e07b39", 2.6), "test_regret": ("test regret", "#1b6ca8", 1.2)}
 """Label, colour and line width of each curve. The one drawn first is wider, because the two can coincide."""
 HOUR = 3600.0
 
@@ -104,7 +104,7 @@ def draw_trajectory(lines: Sequence[Mapping[str, Any]], axes: "Axes") -> "Axes":
     shades = matplotlib.colormaps["Greys"]
     for rank, budget in enumerate(budgets, start=1):
         at = [(end, line) for end, line in zip(ends, lines, strict=True) if line["budget"] == budget]
-        found = [(end, 100 * line["valid_regret"]) for end, line in at if line["valid_regret"] is not None]
+        found = [(end, 100 * line["validation_regret"]) for end, line in at if line["validation_regret"] is not None]
         label = f"search of {counted(budget, 'epoch')}, validation regret"
         shade = shades(0.25 + 0.6 * rank / len(budgets))
         axes.scatter([end for end, _ in found], [regret for _, regret in found], s=12, color=shade, label=label)
