@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from nasbench1shot1.evaluator import score as score
     from nasbench1shot1.experiments.comparison.comparing import compare as compare
     from nasbench1shot1.experiments.correlation.correlating import correlate as correlate
+    from nasbench1shot1.experiments.run_drawing import draw_regret as draw_regret
     from nasbench1shot1.images.augment import Augmentation as Augmentation
     from nasbench1shot1.images.batches import image_batches as image_batches
     from nasbench1shot1.images.image_set import ImageSet as ImageSet
@@ -82,6 +83,7 @@ _HOME = {
     "correlate": "experiments.correlation.correlating",
     "build_network": "networks",
     "draw_cell": "cell_drawing.drawing",
+    "draw_regret": "experiments.run_drawing",
     "image_batches": "images.batches",
     "load_images": "images.image_set",
     "load_run": "one_shot_search.group",

@@ -71,7 +71,7 @@ def trajectory_figure(study: Study, lines: Sequence[Mapping[str, Any]], table: "
 
     figure, config = Figure(figsize=(7.2, 4.8), layout="constrained", dpi=150), study.config
     FigureCanvasAgg(figure)
-    _draw(lines, figure.add_subplot())
+    draw_trajectory(lines, figure.add_subplot())
     diverged = sum(line["loss"] is None for line in lines)
     tuner = TUNERS[config["tuner"]]
     figure.suptitle(
@@ -84,8 +84,16 @@ def trajectory_figure(study: Study, lines: Sequence[Mapping[str, Any]], table: "
     return figure
 
 
-def _draw(lines: Sequence[Mapping[str, Any]], axes: "Axes") -> None:
-    """Draw regrets in percent over the simulated time of all searches so far, as if one worker ran them."""
+def draw_trajectory(lines: Sequence[Mapping[str, Any]], axes: "Axes") -> "Axes":
+    """Draw regrets in percent over the simulated time of all searches so far, as if one worker ran them.
+
+    Args:
+        lines: observations of a study.
+        axes: the axes to draw on.
+
+    Returns:
+        The axes.
+    """
     import matplotlib
 
     ends, total = list[float](), 0.0
@@ -110,6 +118,7 @@ def _draw(lines: Sequence[Mapping[str, Any]], axes: "Axes") -> None:
     axes.set_ylim(0, 1.08 * axes.get_ylim()[1] or 1)
     axes.grid(alpha=0.25)
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, frameon=False, fontsize=7)
+    return axes
 
 
 def _incumbents(lines: Sequence[Mapping[str, Any]], name: str) -> list[float | None]:

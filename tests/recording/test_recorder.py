@@ -69,6 +69,7 @@ def test_a_record_of_architectures_marks_them_with_ones(tmp_path):
 
 def test_report_and_compare_take_a_record(tmp_path):
     own = recorded(tmp_path / "own")
+    assert nb.draw_regret(own).get_lines()[0].get_ydata() == pytest.approx(100 * own.metrics["test_regret"].to_numpy())
     make.search(tmp_path / "darts", (2, 1, 0))
     said = command("compare", str(own.folder), str(tmp_path / "darts"), "--out", str(tmp_path / "both"))
     assert said.returncode == 0, said.stderr

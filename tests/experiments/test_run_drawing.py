@@ -1,0 +1,57 @@
+"""Drawing the regret of one run of any kind on given axes."""
+
+import shutil
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from rich.console import Console
+from synthetic_study import write_study
+
+import nasbench1shot1 as nb
+
+TINY = {"scale": "quick", "epochs": 2, "channels": 2, "cells": 1, "images_per_half": 40, "batch_size": 20, "threads": 1}
+
+
+@pytest.fixture(scope="module")
+def group(tmp_path_factory) -> nb.SearchGroup:
+    out = tmp_path_factory.mktemp("drawn") / "group"
+    nb.search_seeds([0, 1], out=out, console=Console(quiet=True), **TINY)
+    return nb.load_run(out)
+
+
+def test_a_search_is_drawn_on_given_axes(group):
+    run = group.runs[0]
+    axes = Figure().add_subplot()
+    assert nb.draw_regret(run, axes) is axes
+    assert np.allclose(axes.get_lines()[0].get_ydata(), 100 * run.metrics["test_regret"])
+
+
+def test_a_folder_is_drawn_on_new_axes(group):
+    axes = nb.draw_regret(group.folder)
+    mean = np.mean([run.metrics["test_regret"] for run in group.runs], axis=0)
+    assert np.allclose(axes.get_lines()[0].get_ydata(), 100 * mean)
+    assert len(axes.collections) == 1  # the band
+
+
+def test_an_unfinished_search_is_drawn_as_far_as_it_is_recorded(group, tmp_path):
+    folder = shutil.copytree(group.runs[0].folder, tmp_path / "run")
+    (folder / "summary.json").unlink()
+    recorded = (folder / "metrics.jsonl").read_text().splitlines(keepends=True)
+    (folder / "metrics.jsonl").write_text("".join(recorded[:2]))
+    assert nb.draw_regret(folder).get_lines()[0].get_xdata().tolist() == [0, 1]
+    (folder / "metrics.jsonl").write_text("")
+    with pytest.raises(nb.InvalidInputError, match="does not have a result yet"):
+        nb.draw_regret(folder)
+
+
+def test_studies_are_drawn_over_simulated_time(tmp_path):
+    options = {"space": "s1", "evaluations": 5, "repeats": 2, "console": Console(quiet=True)}
+    study = nb.black_box("random", out=tmp_path / "study", **options)
+    assert "simulated seconds" in nb.draw_regret(study).get_xlabel()
+    assert "simulated time" in nb.draw_regret(write_study(tmp_path / "tuning", iterations=1)).get_xlabel()
+
+
+def test_other_things_are_refused():
+    with pytest.raises(nb.InvalidInputError, match="has no regret to draw"):
+        nb.draw_regret(3)
