@@ -49,6 +49,7 @@ LONGEST_FIRST = (
     "test_hessian",
     "test_space_statistics",
     "test_tune_command",
+    "test_parallel_seeds",
     "test_population",
     "test_rankings_on_nasbench201",
     "test_examples",

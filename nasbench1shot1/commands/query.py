@@ -66,7 +66,8 @@ class Query:
             trained = f" on {dataset}" if len(table.datasets) > 1 else ""
             name = f"'{metrics.hash}'" if "|" in metrics.hash else metrics.hash  # to be copied into a shell
             title = f"{name} after {counted(metrics.epochs, 'epoch')}{trained}\ntable {table.id}"
-            screen = Screen(title=title, title_justify="left")
+            console.print(title, soft_wrap=True)  # not a title of the table, which would be broken at its width
+            screen = Screen()
             for heading in ("column", "value", "source"):
                 screen.add_column(heading)
             for row in (*_values(table, metrics), *_regrets(table, item, metrics)):

@@ -146,8 +146,7 @@ def _new_group(
     seeds: Sequence[int], out: str | Path | None, options: dict[str, Any], workers: int
 ) -> tuple[Path, list[SearchOptions]]:
     """Check the options of every seed; nothing is written."""
-    if isinstance(seeds, str) or not isinstance(seeds, Iterable):  # type: ignore[unreachable]
-        raise InvalidInputError(f"seeds must be a list of whole numbers, not {seeds!r}")
+    _check_is_list(seeds)
     seeds = list(seeds)  # perhaps a generator, or an array
     if not seeds or "seed" in options:
         raise InvalidInputError("give several seeds, such as --seeds 0-5, and remove --seed")
@@ -157,6 +156,11 @@ def _new_group(
     wanted = [search_options({**shared, "seed": seed}) for seed in seeds]
     folder = as_path(out, "--out") if out is not None else default_folder(wanted[0], "seeds")
     return folder, wanted
+
+
+def _check_is_list(seeds: object) -> None:
+    if isinstance(seeds, str) or not isinstance(seeds, Iterable):
+        raise InvalidInputError(f"seeds must be a list of whole numbers, not {seeds!r}")
 
 
 def _check_is_free(folder: Path) -> None:
