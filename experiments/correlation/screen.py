@@ -3,11 +3,9 @@
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table as Screen
 
 from nasbench1shot1.experiments.correlation.options import ALL
@@ -15,6 +13,7 @@ from nasbench1shot1.experiments.correlation.record import BY_EPOCH, CORRELATIONS
 from nasbench1shot1.experiments.correlation.truth import source_text
 from nasbench1shot1.files import PictureFormat, picture_name
 from nasbench1shot1.one_shot_search.kept_weights import kept_epochs
+from nasbench1shot1.progress_bar import WithBar
 from nasbench1shot1.wording import counted, duration, percent, sayer
 
 if TYPE_CHECKING:
@@ -66,33 +65,14 @@ def _auto_text(option: str, found: Mapping[str, Any]) -> str:
     )
 
 
-class RankingProgress:
+class RankingProgress(WithBar):
     """Context manager of a progress bar over the architectures of all epochs, with a line per finished epoch."""
 
     def __init__(self, total: int, done: int, console: Console) -> None:
         self._say = sayer(console)
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=14),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-            speed_estimate_period=600,
-        )
+        super().__init__(console)
         self._task = self._bar.add_task("evaluating", total=total, completed=done)
         self._started = time.monotonic()
-
-    def __enter__(self) -> Self:
-        self._bar.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bar.stop()
 
     def advance(self, epoch: int, architectures: int) -> None:
         """Advance the bar by a number of architectures."""

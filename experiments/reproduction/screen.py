@@ -3,21 +3,20 @@
 import math
 import time
 from collections.abc import Mapping, Sequence
-from types import TracebackType
 from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table as Screen
 
 from nasbench1shot1.experiments.reproduction.drawing import ERROR, REGRET, Result
 from nasbench1shot1.experiments.reproduction.expectation import seconds_left
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, Kind, counted_jobs, nouns
 from nasbench1shot1.jobs.running import Watcher
+from nasbench1shot1.progress_bar import WithBar
 from nasbench1shot1.wording import counted, duration, sayer
 
 
-class FigureProgress(Watcher[FigureJob]):
+class FigureProgress(WithBar, Watcher[FigureJob]):
     """Watches the jobs of a figure: prints a bar over the units of all jobs, and a line for each job that ends."""
 
     def __init__(
@@ -29,20 +28,14 @@ class FigureProgress(Watcher[FigureJob]):
         self._expected = self._work_left(jobs)
         self._ended: set[str] = set()
         self._units = sum(job.units for job in jobs)
-        columns = (TextColumn("{task.description}"), BarColumn(bar_width=14), TimeElapsedColumn())
-        self._bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+        super().__init__(console, estimates=False)
         self._task = self._bar.add_task("", total=self._units)
 
     def __enter__(self) -> Self:
         self._started = time.monotonic()
-        self._bar.start()
+        super().__enter__()
         self.tick([])
         return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bar.stop()
 
     def tick(self, waiting: Sequence[FigureJob]) -> None:
         """Move the bar to the number of recorded units."""

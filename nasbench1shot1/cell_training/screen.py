@@ -2,17 +2,16 @@
 
 import time
 from pathlib import Path
-from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import torch
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from torch.nn import functional as F
 
 from nasbench1shot1.cell_training.record import Training
 from nasbench1shot1.cell_training.state import TrainingState
 from nasbench1shot1.notebooks.console import console_or_new
+from nasbench1shot1.progress_bar import WithBar
 from nasbench1shot1.runs.options import given
 from nasbench1shot1.wording import counted, duration, percent, sayer
 
@@ -42,25 +41,17 @@ def announce(state: TrainingState, folder: Path, console: Console | None) -> Con
     return console
 
 
-class TrainingProgress:
+class TrainingProgress(WithBar):
     """Reports a training on a console; a context manager. On what is not a terminal, only the rows appear."""
 
     def __init__(self, total: int, done: int, steps: int, console: Console) -> None:
         self._say, self._steps = sayer(console), steps
-        columns = (TextColumn("{task.description}"), BarColumn(bar_width=14), TimeElapsedColumn(), TextColumn("left"))
-        shown = {"console": console, "transient": True, "disable": not console.is_terminal}
-        self._bar = Progress(*columns, TimeRemainingColumn(), **shown)  # type: ignore[arg-type]
+        super().__init__(console)
         self._task = self._bar.add_task(f"step {done // STEP_WORK:,} of {steps:,}", total=total, completed=done)
 
-    def __enter__(self) -> "TrainingProgress":
-        self._bar.start()
+    def __enter__(self) -> Self:
         self._say(HEADING)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bar.stop()
+        return super().__enter__()
 
     def step(self, step: int, loss: float | None) -> None:
         """Move the bar by a step."""

@@ -2,10 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
-
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from nasbench1shot1.errors import InvalidInputError, UserError
 from nasbench1shot1.jobs.folders import is_started
@@ -16,6 +13,7 @@ from nasbench1shot1.jobs.workers import open_workers
 from nasbench1shot1.named_data import check_importable
 from nasbench1shot1.one_shot_search.options import SearchOptions, search_options
 from nasbench1shot1.one_shot_search.record import open_search
+from nasbench1shot1.progress_bar import WithBar
 from nasbench1shot1.runs.folder import METRICS, SUMMARY, read_lines
 from nasbench1shot1.runs.lock import locked
 from nasbench1shot1.runs.options import check_kept, given
@@ -124,7 +122,7 @@ def announce(folder: Path, wanted: Sequence[SearchOptions], workers: int, consol
     announce_table(load_table(common.table), say)
 
 
-class SeedsProgress(Watcher[Job]):
+class SeedsProgress(WithBar, Watcher[Job]):
     """Shows a bar over the epochs of all searches, and a line for each search that ends; a context manager."""
 
     def __init__(
@@ -133,27 +131,13 @@ class SeedsProgress(Watcher[Job]):
         self._jobs, self._epochs, self._say, self._discards = jobs, epochs, sayer(console), discards
         self._ended = sum(job.is_finished for job in jobs)
         self._before = self._done()
-        columns = (TextColumn("{task.description}"), BarColumn(bar_width=14), TimeElapsedColumn())
-        left = (TextColumn("left"), TimeRemainingColumn())
-        self._bar = Progress(
-            *columns,
-            *left,
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-            speed_estimate_period=600,  # seconds, because an epoch takes long
-        )
+        super().__init__(console)
         self._task = self._bar.add_task("", total=len(jobs) * epochs, completed=self._before)
 
     def __enter__(self) -> Self:
-        self._bar.start()
+        super().__enter__()
         self.tick([])
         return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bar.stop()
 
     def tick(self, waiting: Sequence[Job]) -> None:
         """Move the bar to the number of recorded epochs."""

@@ -1,49 +1,32 @@
 """A search's progress on the screen: a bar with loss, regret and time left, and a row for every epoch."""
 
 import time
-from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from nasbench1shot1.progress_bar import WithBar
 from nasbench1shot1.wording import percent, sayer
 
 HEADING = "epoch   train loss   one-shot error   test regret   validation regret    time"
 ROW = "{epoch:>5}{loss:>13}{error:>17}{test:>14}{valid:>20}{seconds:>6} s"  # fits 80 columns
 
 
-class SearchProgress:
+class SearchProgress(WithBar):
     """Reports a search on a console; a context manager. On what is not a terminal, only the epochs' rows appear."""
 
     def __init__(self, epochs: int, steps_per_epoch: int, first_epoch: int, console: Console) -> None:
         self._say = sayer(console)
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=14),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-            speed_estimate_period=600,  # seconds: several phases, as training and evaluation go at different speeds
-        )
+        super().__init__(console)
         done = max(first_epoch - 1, 0) * steps_per_epoch
         first = f"epoch {first_epoch}/{epochs}" + ("  measuring the untrained supernet" if first_epoch == 0 else "")
-        self._task: TaskID = self._bar.add_task(first, total=epochs * steps_per_epoch, completed=done)
+        self._task = self._bar.add_task(first, total=epochs * steps_per_epoch, completed=done)
         self._epochs, self._steps, self._regret = epochs, steps_per_epoch, "–"
         self._step, self._training_share, self._began, self._trained = 0, 1.0, time.monotonic(), 0.0
 
-    def __enter__(self) -> "SearchProgress":
-        self._bar.start()
+    def __enter__(self) -> Self:
         self._say(HEADING)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bar.stop()
+        return super().__enter__()
 
     def step(self, epoch: int, loss: float | None) -> None:
         """Move the bar by a step; after the last of an epoch what is left of it is evaluation."""

@@ -1,0 +1,41 @@
+"""The progress bar that long commands share."""
+
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+
+
+class WithBar:
+    """Base class of progress displays: a context manager around a bar, which only terminals and notebooks show."""
+
+    def __init__(self, console: "Console", estimates: bool = True) -> None:
+        """Make the bar `_bar`, without a task.
+
+        Args:
+            console: where it is shown.
+            estimates: whether the bar itself estimates the time left, from its speed during the last ten minutes: an
+                epoch has phases of different speed.
+        """
+        self._bar = progress_bar(console, estimates)
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+
+def progress_bar(console: "Console", estimates: bool = True) -> "Progress":
+    """Return a bar that starts with its task's description; arguments as in `WithBar`."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=14), TimeElapsedColumn())
+    left = (TextColumn("left"), TimeRemainingColumn()) if estimates else ()
+    is_shown = console.is_terminal
+    return Progress(*columns, *left, console=console, transient=True, disable=not is_shown, speed_estimate_period=600)
