@@ -46,10 +46,8 @@ def announce(repeats: Repeats, writer: RunWriter[BlackBoxStudy], console: Consol
     ends += [counted(config.evaluations, "training")] if config.evaluations is not None else []
     say(f"{counted(config.repeats, 'search')} of {' or '.join(ends)} each")
     say(f"Table {repeats.table.id}, data set {config.dataset}, {counted(repeats.epochs, 'epoch')} per training")
-    if repeats.table.partial_note:
-        say(repeats.table.partial_note)
-    if repeats.table.fidelity():
-        say("This table contains estimates, and test accuracies are predicted: use official data for publications.")
+    for note in repeats.table.notes():
+        say(note)
     if writer.recorded:
         say(f"{counted(writer.recorded, 'search')} already recorded")
     return console

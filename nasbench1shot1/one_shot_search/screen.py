@@ -70,10 +70,8 @@ def announce(state: SearchState, table: Table, folder: Path, console: Console | 
 def announce_table(table: Table, say: Callable[[str], None]) -> None:
     """Print which table gives the regrets, and what its values are."""
     say(f"Table {table.id}")
-    if table.partial_note:
-        say(table.partial_note)
-    if table.name == "nb101-embedded":
-        say("Its values are estimates, test accuracy predicted; papers need official data.")
+    for note in table.notes():
+        say(note)
 
 
 def progress(state: SearchState, console: Console) -> SearchProgress:

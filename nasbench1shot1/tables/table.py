@@ -195,6 +195,11 @@ class Table(TableRows):
         texts = [fidelity(self._folder.meta, dataset, self._budget(epochs)) for dataset in self.datasets]
         return "; ".join(dict.fromkeys(text for text in texts if text))
 
+    def notes(self) -> list[str]:
+        """Return what users must know of its values, a sentence each, for screens."""
+        estimated = ["Its accuracies are estimates; results for a paper need the official data."]
+        return [*filter(None, [self.partial_note]), *(estimated if self.fidelity() else [])]
+
     # Regret ----------------------------------------------------------------------------------------------------
 
     def regret(

@@ -166,10 +166,8 @@ def announce(study: Study, table: "Table", brackets: Brackets, done: int, consol
     bundled = f" (bundled; CIFAR-10 has {CIFAR10.training_images:,})" if shared["images"] == "cifar10-sample" else ""
     say(f"{shared['scale']} scale: {size}; preset {shared['preset']}; images: {halves}{bundled}")
     say(f"Objective: validation error in the table {table.id}, {_repeat(config['repeat'])}")
-    if table.partial_note:
-        say(table.partial_note)
-    if table.name == "nb101-embedded":
-        say("Its values are estimates; papers need official data.")
+    for note in table.notes():
+        say(note)
 
 
 def conclude(summary: Mapping[str, Any], folder: Path, console: Console, format: PictureFormat | None = None) -> None:

@@ -44,7 +44,7 @@ def test_seeds_in_parallel_have_the_same_bits_as_one_after_the_other(serial, for
     assert all(len(list(run.folder.glob("tensorboard/events.*"))) == 1 for run in runs)
     said = capsys.readouterr().out
     assert "2 at the same time, each with 1 thread" in said
-    assert "papers need official data" in said
+    assert "results for a paper need the official data" in said
     assert [line[:5] for line in said.splitlines() if "seed " in line] == ["  1/2", "  2/2"]
     assert (folder / "regret.png").stat().st_size > 0
     more = nb.search_seeds([], resume=folder, workers=2, epochs=3, console=QUIET)
