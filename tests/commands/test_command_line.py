@@ -47,7 +47,7 @@ def test_search_says_its_scale_what_it_found_and_where(searched):
     run = nb.load_run(folder)
     assert "quick scale: 2 channels × 1 cell, on cpu with 1 thread; preset corrected" in screen
     assert "Images: 40 + 40 of cifar10-sample (bundled; CIFAR-10 has 50,000)" in screen
-    assert f"Table {nb.load_table().id}\nIts values are estimates, test accuracy predicted" in screen
+    assert f"Table {nb.load_table().id}\nIts accuracies are estimates; results" in screen
     assert [line.split()[0] for line in screen.splitlines() if line.startswith("    ")] == ["0", "1", "2"]
     assert "the mean over all cells of s1 is" in screen
     widths = {len(line) for line in screen.splitlines() if not line.startswith(("darts", "Final", "Picture"))}
