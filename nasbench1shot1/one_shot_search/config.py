@@ -89,7 +89,7 @@ class SearchConfig:
     learning_rate: Annotated[float, Range(0)] = 0.025
     """Initial learning rate of the weights; a cosine schedule lowers it to --learning-rate-min, per epoch."""
     learning_rate_min: Annotated[float, Range(0)] = 0.001
-    """Final learning rate of the weights."""
+    """Learning rate of the weights one epoch after the last, where the cosine schedule ends."""
     momentum: Annotated[float, Range(0, 1)] = 0.9
     """Momentum of the weights' SGD."""
     nesterov: bool | None = None
