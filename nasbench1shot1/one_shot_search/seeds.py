@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, RunStoppedError, UserError
@@ -150,7 +151,7 @@ def _new_group(
         raise InvalidInputError(f"seeds must be a list of whole numbers, not {seeds!r}")
     seeds = list(seeds)  # perhaps a generator, or an array
     if not seeds or "seed" in options:
-        raise InvalidInputError("give several seeds, such as --seeds 0-5, and remove --seed")
+        raise InvalidInputError("give several seeds as --seeds, and remove --seed")
     if len(set(seeds)) < len(seeds):
         raise InvalidInputError(f"seeds {list(seeds)} repeat one: give each seed once")
     shared = with_threads(options, workers)
@@ -163,7 +164,7 @@ def _check_is_free(folder: Path) -> None:
     """Refuse a folder that holds anything: a group to resume, or what is not a group."""
     names = names_in(folder)
     if names or (folder.exists() and not folder.is_dir()):
-        resume = f"continue with --resume {folder}, {REPLACE}" if SEEDS in names or CONFIG in names else ""
+        resume = f"continue with --resume {quote(str(folder))}, {REPLACE}" if SEEDS in names or CONFIG in names else ""
         raise InvalidInputError(f"'{folder}' already exists: {resume}choose another --out")
 
 
@@ -203,4 +204,6 @@ def _of_seeds(seeds: Sequence[int], recorded: dict[str, Any], where: Path) -> li
         search_options(recorded)  # refuses unknown options
         return [recorded_search({**recorded, "seed": seed}, where) for seed in seeds]
     except InvalidInputError as error:
-        raise DamagedFileError(f"{where} is damaged ({error}): restore it, or resume its runs one by one") from error
+        raise DamagedFileError(
+            f"{where} is damaged ({error.for_command_line}): restore it, or resume its runs one by one"
+        ) from error
