@@ -11,7 +11,7 @@ LONGEST_VALUE, LONGEST_WORD, LONGEST_MESSAGE = 100, 500, 4_000
 OTHER_WORDS = {"gpu": "cuda", "wd": "weight-decay", "arch-learning-rate": "architecture-learning-rate"}
 """Names that other programs have for ours."""
 
-_SWITCHES = ("hessian-eigenvalue", "overwrite", "predicted")
+_SWITCHES = ("hessian_eigenvalue", "overwrite", "predicted")
 """Options that messages advise to switch on; in Python, their value is True."""
 
 _NO_VALUES = (
@@ -83,22 +83,22 @@ class DamagedFileError(UserError):
 def for_python(message: str) -> str:
     """Rewrite the options in a message as Python's arguments.
 
-    `--epochs 3` becomes `epochs=3`, `--scale quick` becomes `scale="quick"`, and `--out` becomes `out=`. Quoted text
-    and commands, which begin with "nb1shot1", do not change.
+    `--epochs 3` becomes `epochs=3`, `--scale quick` becomes `scale="quick"`, and `--out` becomes `out=`, but
+    `--epochs must be …` becomes `epochs must be …`. Quoted text and commands, which begin with "nb1shot1", do not
+    change.
     """
     return _OPTION.sub(_as_argument, message)
 
 
 def _as_argument(found: re.Match[str]) -> str:
-    kept, name, value = found["kept"], found["name"], found["value"]
-    if kept:
-        return kept
-    if value is None:
-        advised = name in _SWITCHES and not found.string.startswith(" must be", found.end())
-        value = "True" if advised else ""
-    elif not _is_literal(value):
-        value = _in_quotes(value)
-    return f"{name.replace('-', '_')}={value}"
+    if found["kept"]:
+        return found["kept"]
+    name, value = found["name"].replace("-", "_"), found["value"]
+    if value is not None:
+        return f"{name}={value if _is_literal(value) else _in_quotes(value)}"
+    if found.string.startswith((" must ", " may "), found.end()):  # a sentence about the argument's value
+        return name
+    return f"{name}=True" if name in _SWITCHES else f"{name}="
 
 
 def _is_literal(value: str) -> bool:

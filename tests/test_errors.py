@@ -44,7 +44,7 @@ def test_errors_travel_between_processes(kind: type[UserError]) -> None:
 @pytest.mark.parametrize(
     ("on_the_command_line", "in_python"),
     [
-        ("--learning-rate must be at least 0, not nan", "learning_rate= must be at least 0, not nan"),
+        ("--learning-rate must be at least 0, not nan", "learning_rate must be at least 0, not nan"),
         (
             "--resume continues in the run's own folder: remove --out",
             "resume= continues in the run's own folder: remove out=",
@@ -76,7 +76,7 @@ def test_errors_travel_between_processes(kind: type[UserError]) -> None:
             'continue with resume="runs/a b", replace it with overwrite=True, or choose another out=',
         ),
         ("the Hessian's eigenvalue: add --hessian-eigenvalue", "the Hessian's eigenvalue: add hessian_eigenvalue=True"),
-        ("--hessian-eigenvalue must be true or false", "hessian_eigenvalue= must be true or false"),
+        ("--hessian-eigenvalue must be true or false", "hessian_eigenvalue must be true or false"),
         (
             "run `nb1shot1 data import FILE --name x`, or name a --mirror",
             "run `nb1shot1 data import FILE --name x`, or name a mirror=",

@@ -98,7 +98,7 @@ def test_a_study_grows_to_more_repeats_only(tmp_path: Path) -> None:
     grown = nb.black_box(resume=short.folder, repeats=6, console=QUIET)
     assert grown.lines == whole.lines
     assert grown.summary == whole.summary
-    with pytest.raises(nb.InvalidInputError, match="repeats= may only increase"):
+    with pytest.raises(nb.InvalidInputError, match="repeats may only increase"):
         nb.black_box(resume=short.folder, repeats=5, console=QUIET)
     with pytest.raises(nb.InvalidInputError, match="evaluations=30, not 31"):
         nb.black_box(resume=short.folder, evaluations=31, console=QUIET)
@@ -281,7 +281,7 @@ def test_any_table_with_the_space_will_do(tmp_path: Path) -> None:
         ({"optimizer": "randm"}, "unknown black-box optimizer 'randm'; did you mean 'random'"),
         ({"optimizer": "darts"}, "unknown black-box optimizer 'darts'"),
         ({"population": 5}, r"population= does not apply to random \(only to regularized-evolution"),
-        ({"evaluations": 0}, "evaluations= must be at least 1"),
+        ({"evaluations": 0}, "evaluations must be at least 1"),
         ({"epochs": 5}, "has no budget of 5 epochs"),
         (
             {"space": "nb201", "table": "embedded"},
@@ -295,8 +295,8 @@ def test_any_table_with_the_space_will_do(tmp_path: Path) -> None:
         ({"dataset": "cifar11", "space": "nb201"}, "has no values for searches on cifar11"),
         ({"evaluations": None, "seconds": 3.0}, "no training of search 0 ended within 3 simulated seconds"),
         ({"space": "s9"}, "unknown search space 's9'"),
-        ({"repeats": 0}, "repeats= must be between 1"),
-        ({"workers": 0}, "workers= must be at least 1"),
+        ({"repeats": 0}, "repeats must be between 1"),
+        ({"workers": 0}, "workers must be at least 1"),
     ],
 )
 def test_bad_options_end_in_a_sentence_and_leave_nothing(tmp_path: Path, options: dict[str, Any], message: str) -> None:

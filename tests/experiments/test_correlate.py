@@ -351,7 +351,7 @@ def test_a_constant_prediction_is_an_error_that_names_its_cause(run, tmp_path):
         ({"architectures": "nowhere.txt"}, "is not all, controller, a number or a readable text file"),
         ({"architectures": "controller"}, "requires a run of enas"),
         ({"batch_norm": "none"}, "unknown batch norm 'none'"),
-        ({"resamples": 1}, "resamples= must be"),
+        ({"resamples": 1}, "resamples must be"),
         ({"epochs": "every:1,2"}, 'epochs="1,2" is not'),
         ({"copies": "one", "architectures": "controller"}, 'copies="one" does not apply'),
         ({"architectures": ["s1:0"]}, "write the architectures to a file"),

@@ -136,8 +136,8 @@ def test_threads_are_the_jobs_own_or_a_share_of_the_cores(tmp_path, monkeypatch)
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ((None, 0, "cpu", 1), "workers= must be at least 1, not 0"),
-        ((None, None, "cpu", 0), "threads= must be at least 1, not 0"),
+        ((None, 0, "cpu", 1), "workers must be at least 1, not 0"),
+        ((None, None, "cpu", 0), "threads must be at least 1, not 0"),
         ((None, None, "cpux", 1), "unknown device 'cpux'"),
         (("tcp://host:1", 2, "cpu", 1), "workers= does not apply to a cluster"),
     ],
@@ -158,5 +158,5 @@ def test_searches_are_spread_over_cores_or_over_gpus(monkeypatch):
     assert places(None, "cuda:1", 1, 2) == [{}]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
     assert [place["CUDA_VISIBLE_DEVICES"] for place in places(None, "cuda", 1, 2)] == ["5", "7"]
-    with pytest.raises(nb.InvalidInputError, match="workers= must be at least 1"):
+    with pytest.raises(nb.InvalidInputError, match="workers must be at least 1"):
         places(0, "cpu", 1, 0)

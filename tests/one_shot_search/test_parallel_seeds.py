@@ -116,8 +116,8 @@ def test_the_cores_are_divided_among_the_workers(monkeypatch, cores, workers, th
 
 
 BAD = {
-    "no workers": ({"workers": 0}, "workers= must be at least 1"),
-    "workers in words": ({"workers": "two"}, "workers= must be a number, not 'two'"),
+    "no workers": ({"workers": 0}, "workers must be at least 1"),
+    "workers in words": ({"workers": "two"}, "workers must be a number, not 'two'"),
     "missing images": ({"workers": 2, "images": "cifar100"}, "CIFAR-100 is not installed"),
     "an optimizer of a script": ({"workers": 2, "optimizer": "__main__:Mine"}, "is part of this script"),
 }

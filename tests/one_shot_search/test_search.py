@@ -191,8 +191,8 @@ def test_a_carried_tables_name_is_recorded_as_such(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"epochs": 3}, "epochs= may only increase"),
-        ({"epochs": 0}, "epochs= must be between 1 and 1,000,000, not 0"),
+        ({"epochs": 3}, "epochs may only increase"),
+        ({"epochs": 0}, "epochs must be between 1 and 1,000,000, not 0"),
         ({"seed": 5}, "was started with seed=0, not 5"),
         ({"sed": 5}, "did you mean 'seed'"),
         ({"out": "elsewhere"}, "remove out="),
@@ -240,20 +240,20 @@ def test_lost_lines_are_refused_rather_than_invented(unbroken, tmp_path):
         ({"scale": "quik"}, "did you mean 'quick'"),
         ({"learnin_rate": 1}, "did you mean 'learning_rate'"),
         ({"images": "cifar11"}, "did you mean 'cifar10'"),
-        ({"epochs": 0}, "epochs= must be between 1 and 1,000,000, not 0"),
-        ({"epochs": "many"}, "epochs= must be a whole number, not 'many'"),
-        ({"epochs": 2.5}, "epochs= must be a whole number, not 2.5"),
-        ({"batch_size": 20.0}, "batch_size= must be a whole number"),
-        ({"seed": True}, "seed= must be a whole number"),
-        ({"compile": "no"}, "compile= must be true or false"),
-        ({"space": None}, "space= must be a string, not None"),
-        ({"grad_clip": float("inf")}, "grad_clip= must be more than 0"),
-        ({"threads": 0}, "threads= must be between 1 and"),
-        ({"threads": 100_000}, "threads= must be between 1 and"),
+        ({"epochs": 0}, "epochs must be between 1 and 1,000,000, not 0"),
+        ({"epochs": "many"}, "epochs must be a whole number, not 'many'"),
+        ({"epochs": 2.5}, "epochs must be a whole number, not 2.5"),
+        ({"batch_size": 20.0}, "batch_size must be a whole number"),
+        ({"seed": True}, "seed must be a whole number"),
+        ({"compile": "no"}, "compile must be true or false"),
+        ({"space": None}, "space must be a string, not None"),
+        ({"grad_clip": float("inf")}, "grad_clip must be more than 0"),
+        ({"threads": 0}, "threads must be between 1 and"),
+        ({"threads": 100_000}, "threads must be between 1 and"),
         ({"device": "cpu:foo"}, "unknown device 'cpu:foo'"),
         ({"batch_size": 41}, "batch_size=41 is more than the 40 images"),
-        ({"learning_rate": float("nan")}, "learning_rate= must be at least 0"),
-        ({"grad_clip": 0}, "grad_clip= must be more than 0"),
+        ({"learning_rate": float("nan")}, "learning_rate must be at least 0"),
+        ({"grad_clip": 0}, "grad_clip must be more than 0"),
         ({"learning_rate": 0.001, "learning_rate_min": 1}, "learning_rate=0.001 is less than learning_rate_min=1"),
         ({"precision": "float16"}, "did you mean 'bfloat16'"),
         ({"device": "tpu"}, "unknown device 'tpu'"),
@@ -482,8 +482,8 @@ def test_a_group_that_may_not_shrink_stays_as_it_was(tmp_path):
     nb.search_seeds([0, 1], out=tmp_path / "group", **options)
     before = (tmp_path / "group" / "seeds.json").read_bytes()
     for epochs, sentence in (
-        (1, "epochs= may only increase, not fall to 1"),
-        (-3, "epochs= must be between 1 and 1,000,000"),
+        (1, "epochs may only increase, not fall to 1"),
+        (-3, "epochs must be between 1 and 1,000,000"),
     ):
         with pytest.raises(nb.InvalidInputError, match=sentence):
             nb.search_seeds([], resume=tmp_path / "group", epochs=epochs, console=Console(quiet=True))

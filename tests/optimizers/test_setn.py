@@ -154,9 +154,9 @@ def test_a_search_records_lambda_and_what_the_shared_weights_chose(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"candidates": 0}, "candidates= must be at least 1"),
+        ({"candidates": 0}, "candidates must be at least 1"),
         ({"finalists": 101}, "finalists=101 cannot be more than candidates=100"),
-        ({"architecture_learning_rate": -1.0}, "architecture_learning_rate= must be at least 0"),
+        ({"architecture_learning_rate": -1.0}, "architecture_learning_rate must be at least 0"),
     ],
 )
 def test_bad_values_end_in_a_sentence(options, message):

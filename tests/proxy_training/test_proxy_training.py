@@ -254,7 +254,7 @@ def test_resuming_with_other_options_is_refused(unbroken, tmp_path):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"architectures": 2}, "architectures= must be between 3 and 1,000,000, not 2"),
+        ({"architectures": 2}, "architectures must be between 3 and 1,000,000, not 2"),
         ({"space": "s1", "architectures": 10**6}, r"s1 has 14,580 architectures: lower architectures="),
         ({"batch_size": 41}, "batch_size=41 is more than the 40 training images"),
         ({"learning_rate": 1e-4}, "learning_rate=0.0001 is less than learning_rate_min="),

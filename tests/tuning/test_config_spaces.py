@@ -88,8 +88,8 @@ def test_conditions_and_forbidden_combinations_are_kept(tmp_path):
     ("hyperparameter", "sentence"),
     [
         (Float("learning_rat", (0, 1)), r"contains learning_rat 0.0: unknown option .*did you mean 'learning_rate'"),
-        (Float("momentum", (0.5, 2)), r"contains momentum 2.0: momentum= must be between 0 and 1"),
-        (Float("batch_size", (16, 32)), r"contains batch_size 16.0: batch_size= must be a whole number"),
+        (Float("momentum", (0.5, 2)), r"contains momentum 2.0: momentum must be between 0 and 1"),
+        (Float("batch_size", (16, 32)), r"contains batch_size 16.0: batch_size must be a whole number"),
         (Integer("preset", (1, 2)), "hyperparameter 'preset', which a study cannot tune"),
         (Float("learning_rate", (1e-5, 1e-1), log=True), "learning_rate 1e-05: .*less than learning_rate_min=0.001"),
         (Categorical("precision", ["float32", "float16"]), "contains precision float16: unknown precision"),

@@ -241,7 +241,7 @@ def test_a_taken_port_is_an_error(tmp_path):
 )
 def test_an_impossible_address_is_an_error(tmp_path, options, named):
     assert named in error_of(tmp_path / "study", kind=InvalidInputError, **options)
-    assert "host= must be" in error_of(tmp_path / "study", kind=InvalidInputError, host="0.0.0.0")
+    assert "host must be" in error_of(tmp_path / "study", kind=InvalidInputError, host="0.0.0.0")
 
 
 def test_a_study_without_workers_ends(tmp_path):

@@ -47,11 +47,11 @@ def test_the_papers_study_plans_280_searches():
         ({"iteration": 3}, "unknown option 'iteration'; did you mean 'iterations'"),
         ({"optimizer": "gdsa"}, "unknown optimizer 'gdsa'"),
         ({"tuner": "bhob"}, "unknown tuner 'bhob'; did you mean 'bohb'"),
-        ({"eta": 1}, "eta= must be between 2 and 100, not 1"),
+        ({"eta": 1}, "eta must be between 2 and 100, not 1"),
         ({"min_budget": 30, "max_budget": 20}, "max_budget=20 is less than min_budget=30"),
         ({"min_budget": 25, "warm_start_epochs": 25}, "leaves no epoch for Λ out of 25"),
         ({"temperature_max": 3.0, "optimizer": "random-ws"}, "temperature_max= does not apply to random-ws"),
-        ({"port": 70_000}, "port= must be between 0 and 65,535"),
+        ({"port": 70_000}, "port must be between 0 and 65,535"),
     ],
 )
 def test_bad_options_are_refused_in_a_sentence(options, sentence):
@@ -181,7 +181,7 @@ def test_iterations_may_grow_and_workers_may_change(study):
     assert (grown.options.iterations, grown.options.workers, grown.options.port) == (5, 3, 9090)
     assert grown.shared_options["threads"] == 1
     for options, sentence in (
-        ({"iterations": 4}, "iterations= may only increase, not fall to 4"),
+        ({"iterations": 4}, "iterations may only increase, not fall to 4"),
         ({"max_budget": 4}, "was started with max_budget=2, not 4"),
         ({"channels": 3}, "was started with channels=2, not 3"),
         ({"out": "x"}, "remove out="),
