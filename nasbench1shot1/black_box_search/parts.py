@@ -7,12 +7,12 @@ searches from number 50.
 
 import math
 import re
+import shlex
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from shlex import quote
 from typing import Any, Protocol
 
 from nasbench1shot1.black_box_search.options import BlackBoxOptions, recorded_study
@@ -73,7 +73,7 @@ def run_parts(
     if failures:
         name, sentence = next(iter(failures.items()))
         begun = writer.recorded or any(read_lines(job.folder / METRICS) for job in jobs)
-        advice = f"continue with --resume {quote(str(writer.folder))}" if begun else "start the study again"
+        advice = f"continue with --resume {shlex.quote(str(writer.folder))}" if begun else "start the study again"
         raise UserError(f"{name} failed ({sentence}): fix the cause, then {advice}")
     shutil.rmtree(writer.folder / PARTS, ignore_errors=True)
 

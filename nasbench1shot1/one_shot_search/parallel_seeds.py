@@ -1,8 +1,8 @@
 """The searches of several seeds in parallel worker processes on this machine."""
 
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from shlex import quote
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -84,7 +84,7 @@ def search_in_workers(
     if failures:
         name, sentence = next(iter(failures.items()))
         begun = any(map(is_started, (job.folder for job in jobs)))
-        advice = f"continue with --resume {quote(str(folder))}" if begun else "start again"
+        advice = f"continue with --resume {shlex.quote(str(folder))}" if begun else "start again"
         raise UserError(f"{name} failed ({sentence}): fix the cause, then {advice}")
 
 

@@ -1,9 +1,9 @@
 """One search for each of several seeds: a group of runs in one folder, with a picture of mean and spread."""
 
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, RunStoppedError, UserError
@@ -164,7 +164,9 @@ def _check_is_free(folder: Path) -> None:
     """Refuse a folder that holds anything: a group to resume, or what is not a group."""
     names = names_in(folder)
     if names or (folder.exists() and not folder.is_dir()):
-        resume = f"continue with --resume {quote(str(folder))}, {REPLACE}" if SEEDS in names or CONFIG in names else ""
+        resume = (
+            f"continue with --resume {shlex.quote(str(folder))}, {REPLACE}" if SEEDS in names or CONFIG in names else ""
+        )
         raise InvalidInputError(f"'{folder}' already exists: {resume}choose another --out")
 
 
