@@ -80,6 +80,13 @@ def test_an_error_of_the_program_is_reported_by_its_last_line(tmp_path, workers)
     assert failures["typo"] == "AttributeError: module 'light_run' has no attribute 'walk'"
 
 
+def test_a_failure_of_a_job_can_be_written_for_each_caller(tmp_path, workers):
+    failures = run_jobs([light_job(tmp_path, "bad", fail="lower --epochs 3")], workers)
+    error = nb.UserError(f"bad failed ({failures['bad']}): continue with --resume folder")
+    assert error.for_command_line == "bad failed (lower --epochs 3): continue with --resume folder"
+    assert str(error) == 'bad failed (lower epochs=3): continue with resume="folder"'
+
+
 def test_what_a_job_prints_is_in_its_log(tmp_path, workers, capfd):
     job = light_job(tmp_path, "one")
     run_jobs([job], workers)
