@@ -74,7 +74,7 @@ def _main(arguments: list[str]) -> None:
         else:
             _run(arguments)
     except UserError as error:
-        tell(str(error))
+        tell(error.for_command_line)
         sys.exit(2)
     except KeyboardInterrupt as stop:
         told = str(stop) or "stopped before anything was recorded"
@@ -207,7 +207,7 @@ def _sentence(box: str) -> str:
         return f"{bad[1]} cannot be '{shortened(bad[2])}'"
     if bad := re.search(r"invalid choice '(.*?)' for argument '(?:--)?([\w-]+)'. Expected one of \((.*?)\)", text):
         choices = set(re.findall(r"'(.*?)'", bad[3])) - {"None"}
-        return str(unknown_name(bad[2].replace("-", " "), bad[1], choices))
+        return unknown_name(bad[2].replace("-", " "), bad[1], choices).for_command_line
     if bad := re.search(r"Missing value for argument '(--[\w-]+)'", text):
         return f"{bad[1]} needs a value"
     if missing := re.search(r"Missing from nb1shot1 [\w ]+: (.*?) \(required\)", text):

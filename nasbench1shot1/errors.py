@@ -11,18 +11,45 @@ LONGEST_VALUE, LONGEST_WORD, LONGEST_MESSAGE = 100, 500, 4_000
 OTHER_WORDS = {"gpu": "cuda", "wd": "weight-decay", "arch-learning-rate": "architecture-learning-rate"}
 """Names that other programs have for ours."""
 
+_SWITCHES = ("hessian_eigenvalue", "overwrite", "predicted")
+"""Options that messages advise to switch on; in Python, their value is True."""
+
+_NO_VALUES = (
+    "and applies as can cannot continues does has is lists may must needs of only or requires runs to was with would"
+)
+"""Words that follow an option in messages and are not its value."""
+
+_KEPT = r"`[^`]*`|(?<!\w)'[^']*'(?!\w)|\"[^\"]*\"|\bnb1shot1 [^,;:()]*"
+"""A quoted text, or a command."""
+
+_VALUE = rf"'[^']*'|(?!(?:{'|'.join(_NO_VALUES.split())})\b)[\w./~+-](?:[^\s,;()]|,(?=\S))*(?<![:.])"
+"""A value in quotes, or one word."""
+
+_OPTION = re.compile(rf"(?P<kept>{_KEPT})|(?<![\w-])--(?P<name>[a-z][\w-]*)(?: (?!--)(?P<value>{_VALUE}))?")
+
 
 class UserError(Exception):
     """An error whose message is meant for the user; the command line prints it alone, without a traceback.
 
     The message is one line of bounded length, whatever a value in it holds: control characters and bytes that are not
     UTF-8 are escaped, and the middle of a word of more than 500 characters is left out.
+
+    Messages name options as the command line does (`--epochs 3`); `str(error)` names them as Python does (`epochs=3`).
+    An error that quotes another error must quote its `for_command_line`.
     """
 
     def __init__(self, message: object = "") -> None:
         line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(message))
         words = re.sub(r"\S+", lambda word: shortened(word[0], LONGEST_WORD), line)
         super().__init__(shortened(words, LONGEST_MESSAGE))
+
+    @property
+    def for_command_line(self) -> str:
+        """The message with options as the command line writes them."""
+        return str(self.args[0])
+
+    def __str__(self) -> str:
+        return for_python(self.for_command_line)
 
 
 class InvalidInputError(UserError, ValueError):
@@ -53,17 +80,54 @@ class DamagedFileError(UserError):
     """A file whose content is not what it should be."""
 
 
+def for_python(message: str) -> str:
+    """Rewrite the options in a message as Python's arguments.
+
+    `--epochs 3` becomes `epochs=3`, `--scale quick` becomes `scale="quick"`, and `--out` becomes `out=`, but
+    `--epochs must be …` becomes `epochs must be …`. Quoted text and commands, which begin with "nb1shot1", do not
+    change.
+    """
+    return _OPTION.sub(_as_argument, message)
+
+
+def _as_argument(found: re.Match[str]) -> str:
+    if found["kept"]:
+        return found["kept"]
+    name, value = found["name"].replace("-", "_"), found["value"]
+    if value is not None:
+        return f"{name}={value if _is_literal(value) else _in_quotes(value)}"
+    if found.string.startswith((" must ", " may "), found.end()):  # a sentence about the argument's value
+        return name
+    return f"{name}=True" if name in _SWITCHES else f"{name}="
+
+
+def _is_literal(value: str) -> bool:
+    """Return whether a value is a number or a constant."""
+    try:
+        float(value)
+    except ValueError:
+        return value in ("None", "True", "False")
+    return True
+
+
+def _in_quotes(value: str) -> str:
+    text = value[1:-1] if value.startswith("'") else value
+    return f"'{text}'" if '"' in text else f'"{text}"'
+
+
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> InvalidInputError:
     """Return the error for an unknown name, which need not be a string.
 
-    The message suggests the closest known name, if any, and lists all known names. If it suggests an option, it refers
-    to `--help` instead of listing all options.
+    The message suggests the closest known name, if any, and lists all known names. If it suggests an option, it does
+    not list all options, but refers to `--help` if the name is written as on the command line.
     """
     known, shown = sorted(known), shortened(str(name))
     close = _meant(shown, known)
     hint = f"; did you mean '{close[0]}'?" if close else ""
-    listed = "--help lists all" if close and kind == "option" else f"known: {', '.join(known)}"
-    return InvalidInputError(f"unknown {kind} '{shown}'{hint} ({listed})")
+    listed = f" (known: {', '.join(known)})"
+    if close and kind == "option":
+        listed = " (--help lists all)" if shown.startswith("--") else ""
+    return InvalidInputError(f"unknown {kind} '{shown}'{hint}{listed}")
 
 
 def _meant(shown: str, known: Sequence[str]) -> list[str]:

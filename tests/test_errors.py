@@ -2,6 +2,8 @@
 
 import pickle
 
+import pytest
+
 from nasbench1shot1.api.statistics import UnknownCellError
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError, unknown_name
 
@@ -13,26 +15,85 @@ def test_a_message_is_one_printable_line() -> None:
 
 def test_long_values_are_not_repeated_in_full() -> None:
     said = str(InvalidInputError(f"--table '{'x' * 70_000}' is not a table: give another"))
-    assert said.startswith("--table 'xxx") and said.endswith("xxx' is not a table: give another")
+    assert said.startswith('table="xxx') and said.endswith('xxx" is not a table: give another')
     assert len(said) < 600
     assert str(UserError(said)) == said
     assert len(str(DamagedFileError("x y " * 20_000))) <= 4_000
     assert str(UserError("x" * 500)) == "x" * 500
-    said = str(unknown_name("option", "--" + "a" * 70_000, ["--out", "--table"]))
+    said = unknown_name("option", "--" + "a" * 70_000, ["--out", "--table"]).for_command_line
     assert said.startswith("unknown option '--aaaaa") and said.endswith("(known: --out, --table)")
     assert len(said) < 250
 
 
 def test_a_close_option_is_suggested_without_the_list_of_all() -> None:
     known = [f"--option-{i}" for i in range(45)]
-    assert str(unknown_name("option", "--optoin-7", known)).endswith("did you mean '--option-7'? (--help lists all)")
-    assert str(unknown_name("option", "--xyz", known)).count("--option-") == 45
+    said = unknown_name("option", "--optoin-7", known).for_command_line
+    assert said.endswith("did you mean '--option-7'? (--help lists all)")
+    assert unknown_name("option", "--xyz", known).for_command_line.count("--option-") == 45
+    assert str(unknown_name("option", "epoch", ["epochs"])) == "unknown option 'epoch'; did you mean 'epochs'?"
     assert str(unknown_name("preset", "orignal", ["original"])).endswith("? (known: original)")
 
 
-def test_errors_travel_between_processes() -> None:
-    error = InvalidInputError("a sentence\n")
-    assert str(pickle.loads(pickle.dumps(error))) == str(error) == "a sentence\\n"  # noqa: S301
+@pytest.mark.parametrize("kind", [UserError, InvalidInputError, DamagedFileError, UnknownCellError])
+def test_errors_travel_between_processes(kind: type[UserError]) -> None:
+    error = pickle.loads(pickle.dumps(kind("lower --epochs 3 \n")))  # noqa: S301
+    assert type(error) is kind
+    assert (str(error), error.for_command_line) == ("lower epochs=3 \\n", "lower --epochs 3 \\n")
+
+
+@pytest.mark.parametrize(
+    ("on_the_command_line", "in_python"),
+    [
+        ("--learning-rate must be at least 0, not nan", "learning_rate must be at least 0, not nan"),
+        (
+            "--resume continues in the run's own folder: remove --out",
+            "resume= continues in the run's own folder: remove out=",
+        ),
+        ("lower --channels, --cells or --batch-size", "lower channels=, cells= or batch_size="),
+        ("score all runs with --table or repeat the study", "score all runs with table= or repeat the study"),
+        (
+            "--learning-rate 1e-05 is less than --learning-rate-min 0.001: raise --learning-rate",
+            "learning_rate=1e-05 is less than learning_rate_min=0.001: raise learning_rate=",
+        ),
+        (
+            "the temperature cannot fall from --temperature-max inf to --temperature-min -1.0: both",
+            "the temperature cannot fall from temperature_max=inf to temperature_min=-1.0: both",
+        ),
+        (
+            "holds another search (--relaxation softmax, not gumbel)",
+            'holds another search (relaxation="softmax", not gumbel)',
+        ),
+        ("was started with --cutout-schedule None: a run", "was started with cutout_schedule=None: a run"),
+        (
+            "--preset original evaluates one: use --preset corrected",
+            'preset="original" evaluates one: use preset="corrected"',
+        ),
+        ("name it with --space module:object", 'name it with space="module:object"'),
+        ("--only nb101,s1 selects nothing: choose", 'only="nb101,s1" selects nothing: choose'),
+        ("--images 'many' is not a number: write auto:0.9", 'images="many" is not a number: write auto:0.9'),
+        (
+            "continue with --resume 'runs/a b', replace it with --overwrite, or choose another --out",
+            'continue with resume="runs/a b", replace it with overwrite=True, or choose another out=',
+        ),
+        ("the Hessian's eigenvalue: add --hessian-eigenvalue", "the Hessian's eigenvalue: add hessian_eigenvalue=True"),
+        ("--hessian-eigenvalue must be true or false", "hessian_eigenvalue must be true or false"),
+        (
+            "run `nb1shot1 data import FILE --name x`, or name a --mirror",
+            "run `nb1shot1 data import FILE --name x`, or name a mirror=",
+        ),
+        (
+            "start nb1shot1 tune-worker x --host y, then use --scale quick",
+            'start nb1shot1 tune-worker x --host y, then use scale="quick"',
+        ),
+        (
+            "unknown option '--spce' (see nb1shot1 search --help)",
+            "unknown option '--spce' (see nb1shot1 search --help)",
+        ),
+    ],
+)
+def test_options_are_named_as_the_caller_writes_them(on_the_command_line: str, in_python: str) -> None:
+    error = InvalidInputError(on_the_command_line)
+    assert (str(error), error.for_command_line) == (in_python, on_the_command_line)
 
 
 def test_another_word_and_initials_suggest_the_name_that_is_meant() -> None:

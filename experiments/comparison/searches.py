@@ -53,7 +53,7 @@ class SearchEntry(Entry):
         """Return the entry of a group; raises InvalidInputError if none of its searches has begun."""
         if not group.runs:
             raise InvalidInputError(
-                f"'{group.folder}' does not contain a search yet: resume it with search --resume or remove it"
+                f"'{group.folder}' does not contain a search yet: resume it with nb1shot1 search --resume, or remove it"
             )
         return cls(group.folder, "group of seeds", group.runs, len(group.seeds))
 

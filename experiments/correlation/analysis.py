@@ -207,5 +207,5 @@ def _defined(
         try:
             values |= evaluate(predicted, true, [criterion], called)
         except InvalidInputError as error:
-            causes[criterion] = str(error)
+            causes[criterion] = error.for_command_line
     return values, causes

@@ -140,8 +140,8 @@ def _refusal(table: Table, metric: str, epochs: int, predicted: bool) -> str:
     """Nothing is there: say so, and what would be."""
     helps = ["open a table that has it (the official data of NAS-Bench-101 do)"]
     if metric == "test_accuracy" and len(values_or_nan(table, "validation_accuracy", epochs, predicted).rows):
-        helps.insert(0, 'pass split="validation" (--split validation)')
+        helps.insert(0, "give --split validation")
     if not predicted and len(values_or_nan(table, metric, epochs, True).rows):
-        helps.append("pass predicted=True (--predicted) to see its estimates, which are not measurements")
+        helps.append("add --predicted to see its estimates, which are not measurements")
     kind = "" if predicted else "measured "
     return f"the table {table.id} has no {kind}{metric.replace('_', ' ')} at {epochs} epochs: " + ", or ".join(helps)

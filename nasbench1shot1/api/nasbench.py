@@ -148,13 +148,13 @@ class NASBench:
             return self.table.row_of_encoding(code)
         except OutOfDomainError as error:
             self._check(spec)
-            raise UnknownCellError(str(error)) from None
+            raise UnknownCellError(error.for_command_line) from None
 
     def _hash(self, spec: Any) -> str:
         try:
             return str(spec.hash_spec(self.config["available_ops"]))
         except InvalidInputError as error:  # changed into something that is not a graph
-            raise OutOfDomainError(str(error)) from None
+            raise OutOfDomainError(error.for_command_line) from None
 
     def _has_default_limits(self) -> bool:
         config = self.config

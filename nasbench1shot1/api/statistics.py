@@ -26,7 +26,7 @@ _AT_ONCE = 4096
 class UnknownCellError(OutOfDomainError, KeyError):
     """No such cell in the table; the published package raises a KeyError there."""
 
-    __str__ = Exception.__str__  # a KeyError would show its message in quotes
+    __str__ = OutOfDomainError.__str__  # a KeyError would show its message in quotes
 
 
 def known_metrics(table: Table) -> dict[tuple[int, bool], tuple[str, ...]]:
@@ -181,4 +181,4 @@ def row_of_hash(table: Table, hash_: Any) -> int:
     try:
         return table.row_of(hash_)
     except UserError as error:
-        raise UnknownCellError(str(error)) from None
+        raise UnknownCellError(error.for_command_line) from None

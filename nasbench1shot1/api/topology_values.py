@@ -18,7 +18,7 @@ Repeat = Any  # "mean", or the number of a repeat
 class MissingValueError(OutOfDomainError, KeyError):
     """The table lacks a value that the official files have; a KeyError, because it is missing in a dictionary."""
 
-    __str__ = Exception.__str__  # a KeyError would show its message in quotes
+    __str__ = OutOfDomainError.__str__  # a KeyError would show its message in quotes
 
 
 class KnownValues(dict[str, Any]):

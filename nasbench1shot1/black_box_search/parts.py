@@ -7,6 +7,7 @@ searches from number 50.
 
 import math
 import re
+import shlex
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -72,10 +73,8 @@ def run_parts(
     if failures:
         name, sentence = next(iter(failures.items()))
         begun = writer.recorded or any(read_lines(job.folder / METRICS) for job in jobs)
-        advice = (
-            f"fix the cause, then {f'continue with --resume {writer.folder}' if begun else 'start the study again'}"
-        )
-        raise UserError(f"{name} failed ({sentence}): {advice}")
+        advice = f"continue with --resume {shlex.quote(str(writer.folder))}" if begun else "start the study again"
+        raise UserError(f"{name} failed ({sentence}): fix the cause, then {advice}")
     shutil.rmtree(writer.folder / PARTS, ignore_errors=True)
 
 

@@ -37,7 +37,7 @@ def check_edges_fit(config: EdgeTrainingConfig, architecture: EdgeArchitecture, 
 def _check(config: TrainingOptions, sizes: tuple[str, str], kept: int, parameters: int, outputs: int) -> None:
     """Check the numbers that are kept once, and the outputs of all cells, which are kept for every image."""
     numbers = 2 if config.precision == "bfloat16" else 4  # bytes of an activation; all else is float32
-    given = " and ".join(f"{flag(name)} '{getattr(config, name)}'" for name in sizes)
+    given = " and ".join(f"{flag(name)} {getattr(config, name)}" for name in sizes)
     check_memory(
         4 * kept + numbers * config.batch_size * outputs,
         config.device,

@@ -116,7 +116,7 @@ def with_space(table: "Table", space: "SearchSpace | None") -> "tuple[Table, str
     try:
         return (table if space is None else table.covering(space)), ""
     except OutOfDomainError as error:
-        return table, f"No regret in {space.name if space else ''}: {str(error).partition(':')[0]}."
+        return table, f"No regret in {space.name if space else ''}: {error.for_command_line.partition(':')[0]}."
 
 
 def _architecture(text: str) -> "Architecture":

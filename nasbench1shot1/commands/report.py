@@ -106,7 +106,7 @@ def _begun(group: "SearchGroup") -> "list[Run]":
     """Return the searches of a group that have a result; raises InvalidInputError if there are none."""
     if found := [run for run in group.runs if run.lines]:
         return found
-    raise InvalidInputError(f"'{group.folder}' does not contain a result yet: resume it with search --resume")
+    raise InvalidInputError(f"'{group.folder}' does not contain a result yet: resume it with nb1shot1 search --resume")
 
 
 def _show(summary: dict[str, Any]) -> None:

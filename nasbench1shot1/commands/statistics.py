@@ -68,7 +68,7 @@ class Statistics:
             try:
                 answers[name] = self._answer(name, analysis, table, out)
             except UserError as refusal:
-                refusals[name] = str(refusal)
+                refusals[name] = refusal.for_command_line
         if not answers:
             raise UserError("; ".join(dict.fromkeys(refusals.values())))
         summary = {"table": table.id, "asked": {**asked, "seed": self.seed}, "answers": answers, "refusals": refusals}

@@ -56,7 +56,7 @@ class List:
                 table = load_table(name)
                 screen.add_row(shown, table.id, f"{len(table):,}", ", ".join(map(str, table.epochs)))
             except UserError as error:
-                screen.add_row(shown, f"unusable: {error}", "", "")
+                screen.add_row(shown, f"unusable: {error.for_command_line}", "", "")
         literal_console().print(screen)
 
 

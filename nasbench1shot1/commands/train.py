@@ -134,7 +134,7 @@ def compare(training: "Training", table: "Table", console: "Console") -> None:
             plain = column.get("fidelity") == "measured" or (measured and not fidelity)  # without predictions beside it
             row += [_text(name, value), _source(name, value, measured, not plain)]
     except (OutOfDomainError, InvalidInputError) as error:  # a table without this network or budget
-        why_not = str(error)
+        why_not = error.for_command_line
     for heading in headings:
         screen.add_column(heading)
     for row in rows:

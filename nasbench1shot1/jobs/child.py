@@ -24,7 +24,7 @@ def main(arguments: list[str]) -> None:
         wait_until_free(folder, job["patience"])
         run_to_its_end(job["command"], folder, job["options"], job["resume_options"])
     except UserError as error:
-        print(f"nb1shot1: {error}", file=sys.stderr)
+        print(f"nb1shot1: {error.for_command_line}", file=sys.stderr)
         sys.exit(2)
 
 

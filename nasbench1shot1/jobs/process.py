@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from nasbench1shot1.errors import UserError
 from nasbench1shot1.jobs.folders import LOOK_EVERY
 from nasbench1shot1.jobs.job import Job
 from nasbench1shot1.runs.folder import SUMMARY
@@ -99,7 +100,8 @@ def missing_result(job: Job) -> str | None:
 
 def in_one_line(error: BaseException) -> str:
     """Return an error's type and the first line of its message, as the last line of a traceback has them."""
-    return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+    message = error.for_command_line if isinstance(error, UserError) else str(error)
+    return f"{type(error).__name__}: {message.partition(chr(10))[0]}"
 
 
 def last_line(log: Path) -> str:

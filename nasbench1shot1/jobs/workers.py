@@ -60,7 +60,7 @@ def _run_here(job: Job) -> str | None:
         try:
             run_to_its_end(job.command, job.folder, job.options, job.resume_options)
         except UserError as error:
-            return str(error)
+            return error.for_command_line
     return missing_result(job)
 
 

@@ -1,6 +1,6 @@
 """What a search calls after every epoch, for dashboards and messages of one's own."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,7 +42,8 @@ Callback = Callable[[Epoch], object]
 
 def check_callbacks(callbacks: Sequence[Callback]) -> None:
     """Raise InvalidInputError unless the callbacks are a sequence of functions."""
-    if callable(callbacks) or not all(map(callable, callbacks)):
+    is_sequence = isinstance(callbacks, Iterable) and not callable(callbacks)
+    if not is_sequence or not all(map(callable, callbacks)):
         raise InvalidInputError("callbacks must be a list of functions of one epoch: give callbacks=[function]")
 
 

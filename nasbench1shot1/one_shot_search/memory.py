@@ -28,7 +28,7 @@ def check_fits(config: SearchConfig, space: OneShotSpace, classes: int = 10, sid
     check_memory(
         needed,
         config.device,
-        f"--channels '{config.channels}' and --cells '{config.cells}' give a supernet of {at_least}{size.parameters:,} "
+        f"--channels {config.channels} and --cells {config.cells} give a supernet of {at_least}{size.parameters:,} "
         f"parameters, which with gradients, momentum and the feature maps of {config.batch_size} images needs",
         "lower --channels, --cells or --batch-size",
     )

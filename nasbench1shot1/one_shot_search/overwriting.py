@@ -63,7 +63,9 @@ def check_replaceable(folder: Path) -> None:
     try:
         load_run(folder)
     except InvalidInputError as error:
-        raise InvalidInputError(f"--overwrite only replaces searches ({error}): choose another --out") from error
+        raise InvalidInputError(
+            f"--overwrite only replaces searches ({error.for_command_line}): choose another --out"
+        ) from error
     if Path.cwd().is_relative_to(folder.resolve()):
         raise InvalidInputError(f"'{folder}' contains the current folder: leave it before you use --overwrite")
     for run in [folder, *(path.parent for path in folder.glob("seed-*/config.json"))]:

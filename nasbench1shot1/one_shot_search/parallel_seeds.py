@@ -1,5 +1,6 @@
 """The searches of several seeds in parallel worker processes on this machine."""
 
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -81,7 +82,7 @@ def search_in_workers(
     if failures:
         name, sentence = next(iter(failures.items()))
         begun = any(map(is_started, (job.folder for job in jobs)))
-        advice = f"continue with --resume {folder}" if begun else "start again"
+        advice = f"continue with --resume {shlex.quote(str(folder))}" if begun else "start again"
         raise UserError(f"{name} failed ({sentence}): fix the cause, then {advice}")
 
 

@@ -93,7 +93,7 @@ class SearchRecord(RunRecord):
             try:
                 is_hash = Architecture.parse(line["architecture"]).network_id == line["cell_hash"]
             except InvalidInputError as error:
-                return str(error)
+                return error.for_command_line
             if not is_hash:
                 return f"the architecture of epoch {epoch} does not have the cell that its line names"
         return None

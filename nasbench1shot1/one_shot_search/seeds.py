@@ -1,5 +1,6 @@
 """One search for each of several seeds: a group of runs in one folder, with a picture of mean and spread."""
 
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -149,7 +150,7 @@ def _new_group(
     _check_is_list(seeds)
     seeds = list(seeds)  # perhaps a generator, or an array
     if not seeds or "seed" in options:
-        raise InvalidInputError("give several seeds, such as --seeds 0-5, and remove --seed")
+        raise InvalidInputError("give several seeds as --seeds, and remove --seed")
     if len(set(seeds)) < len(seeds):
         raise InvalidInputError(f"seeds {list(seeds)} repeat one: give each seed once")
     shared = with_threads(options, workers)
@@ -167,7 +168,9 @@ def _check_is_free(folder: Path) -> None:
     """Refuse a folder that holds anything: a group to resume, or what is not a group."""
     names = names_in(folder)
     if names or (folder.exists() and not folder.is_dir()):
-        resume = f"continue with --resume {folder}, {REPLACE}" if SEEDS in names or CONFIG in names else ""
+        resume = (
+            f"continue with --resume {shlex.quote(str(folder))}, {REPLACE}" if SEEDS in names or CONFIG in names else ""
+        )
         raise InvalidInputError(f"'{folder}' already exists: {resume}choose another --out")
 
 
@@ -205,4 +208,6 @@ def _of_seeds(seeds: Sequence[int], recorded: dict[str, Any], where: Path) -> li
     try:
         return [search_options_again(recorded, {"seed": seed}) for seed in seeds]
     except InvalidInputError as error:
-        raise DamagedFileError(f"{where} is damaged ({error}): restore it, or resume its runs one by one") from error
+        raise DamagedFileError(
+            f"{where} is damaged ({error.for_command_line}): restore it, or resume its runs one by one"
+        ) from error

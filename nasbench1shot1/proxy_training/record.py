@@ -73,7 +73,7 @@ class ProxyTrainings(RunRecord):
         try:
             return [Architecture.parse(line["architecture"]) for line in self.lines]
         except InvalidInputError as error:
-            raise damaged(self.folder / METRICS, str(error)) from error
+            raise damaged(self.folder / METRICS, error.for_command_line) from error
 
     @cached_property
     def validation_errors(self) -> "NDArray[np.float64]":

@@ -1,5 +1,6 @@
 """Contexts in which a run is executed, in a new folder or in an existing one that is resumed."""
 
+import shlex
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -79,7 +80,7 @@ def check_is_new(folder: Path, replace: str = "") -> None:
         raise InvalidInputError(f"'{folder}' is a file: choose another --out")
     names = names_in(folder)
     if not all(map(_is_torso, names)):
-        resume = f"continue with --resume {folder}, {replace or 'or '}" if CONFIG in names else ""
+        resume = f"continue with --resume {shlex.quote(str(folder))}, {replace or 'or '}" if CONFIG in names else ""
         raise InvalidInputError(f"'{folder}' already exists: {resume}choose another --out")
 
 

@@ -149,7 +149,9 @@ def recorded_options(record: type[T], recorded: Mapping[str, Any], where: Path) 
         options = record(**typed_options(record, known))
         check_ranges(options)
     except InvalidInputError as error:
-        raise DamagedFileError(f"{where} is damaged ({error}): restore it, or start a new run") from error
+        raise DamagedFileError(
+            f"{where} is damaged ({error.for_command_line}): restore it, or start a new run"
+        ) from error
     return options
 
 

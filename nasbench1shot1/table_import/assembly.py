@@ -57,7 +57,7 @@ class Assembly:
         try:
             cell = self._graphs.encode(record.adjacency, record.operations)
         except InvalidInputError as error:
-            raise self._refused(record, str(error)) from None
+            raise self._refused(record, error.for_command_line) from None
         row = self._rows.get(record.hash)
         if row is None:
             row = self._new_row(record, cell)

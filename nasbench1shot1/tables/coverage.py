@@ -63,8 +63,7 @@ def incomplete(found: Coverage, space: SearchSpace, table_id: str, keys: RowKeys
     other = f"the table {space.table}" if space.table else all_
     present = len(found.rows)
     option = (
-        f", or add --reference {PRESENT} (reference='{PRESENT}' in Python) to measure regret from the best of the "
-        f"{present:,} that it has"
+        f", or add --reference {PRESENT} to measure regret from the best of the {present:,} that it has"
         if present
         else ""
     )

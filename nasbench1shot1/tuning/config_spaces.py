@@ -71,7 +71,9 @@ def check_searches(named: str, space: "ConfigurationSpace", fixed: Mapping[str, 
         try:
             check(search_options({**fixed, **values}))
         except UserError as error:
-            raise InvalidInputError(f"configuration space '{named}' contains {_in_words(values)}: {error}") from error
+            raise InvalidInputError(
+                f"configuration space '{named}' contains {_in_words(values)}: {error.for_command_line}"
+            ) from error
 
 
 def with_defaults(space: "ConfigurationSpace", defaults: Mapping[str, Any]) -> "ConfigurationSpace":

@@ -150,7 +150,7 @@ def search_trial(
         search(out=out, resume=resume, **options)
     except DivergedError as error:
         folder.mkdir(parents=True, exist_ok=True)  # a search that diverges at once leaves none
-        write_json(folder / FAILURE, {"failure": str(error)})
+        write_json(folder / FAILURE, {"failure": error.for_command_line})
         raise
 
 

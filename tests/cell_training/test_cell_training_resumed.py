@@ -84,10 +84,10 @@ def test_resuming_a_finished_training_changes_nothing(unbroken, tmp_path):
 @pytest.mark.parametrize(
     ("x", "options", "sentence"),
     [
-        (None, {"epochs": 12}, "was started with --epochs 4, not 12: a run keeps its options"),
-        (None, {"seed": 1}, "was started with --seed 0, not 1"),
+        (None, {"epochs": 12}, "was started with epochs=4, not 12: a run keeps its options"),
+        (None, {"seed": 1}, "was started with seed=0, not 1"),
         (None, {"sed": 1}, "did you mean 'seed'"),
-        (None, {"out": "elsewhere"}, "remove --out"),
+        (None, {"out": "elsewhere"}, "remove out="),
         ("s1:0|0,1|0,2|1,3|2,4:conv3x3,conv3x3,maxpool3x3,conv3x3", {}, "trains another cell"),
     ],
 )
@@ -100,11 +100,11 @@ def test_resuming_with_something_else_is_refused(unbroken, x, options, sentence)
 
 def test_an_existing_folder_is_never_written_into(unbroken, images, tmp_path):
     before = {path.name: path.stat().st_mtime_ns for path in unbroken.folder.iterdir()}
-    with pytest.raises(nb.InvalidInputError, match=f"--resume {unbroken.folder}"):
+    with pytest.raises(nb.InvalidInputError, match=f'resume="{unbroken.folder}"'):
         train(unbroken.folder, images)
     assert {path.name: path.stat().st_mtime_ns for path in unbroken.folder.iterdir()} == before
     (tmp_path / "mine.txt").write_text("mine")
-    with pytest.raises(nb.InvalidInputError, match="choose another --out"):
+    with pytest.raises(nb.InvalidInputError, match="choose another out="):
         train(tmp_path, images)
 
 

@@ -168,16 +168,16 @@ def test_training_leaves_the_number_of_threads_as_it_was(images, tmp_path):
         ("s1:0|0,1|0,2|1,3|2:conv3x3,conv1x1,maxpool3x3,conv3x3", {}, "s1"),
         (nb.Cell([[0, 0], [0, 0]], ["input", "output"]), {}, "no path from input to output"),
         (CELL, {"epoch": 4}, "did you mean 'epochs'"),
-        (CELL, {"epochs": 0}, "--epochs must be between 1 and 1,000,000, not 0"),
-        (CELL, {"epochs": 2.5}, "--epochs must be a whole number"),
+        (CELL, {"epochs": 0}, "epochs must be between 1 and 1,000,000, not 0"),
+        (CELL, {"epochs": 2.5}, "epochs must be a whole number"),
         (CELL, {"scale": "ful"}, "did you mean 'full'"),
         (CELL, {"numbering": "mine"}, "unknown numbering 'mine'"),
         (CELL, {"precision": "float16"}, "did you mean 'bfloat16'"),
         (CELL, {"device": "tpu"}, "unknown device 'tpu'"),
-        (CELL, {"momentum": 1.5}, "--momentum must be between 0 and 1"),
-        (CELL, {"stacks": 7}, "--stacks must be between 1 and 6"),
-        (CELL, {"learning_rate": float("nan")}, "--learning-rate must be at least 0"),
-        (CELL, {"batch_size": 21}, "--batch-size 21 is more than the 20 images of a part"),
+        (CELL, {"momentum": 1.5}, "momentum must be between 0 and 1"),
+        (CELL, {"stacks": 7}, "stacks must be between 1 and 6"),
+        (CELL, {"learning_rate": float("nan")}, "learning_rate must be at least 0"),
+        (CELL, {"batch_size": 21}, "batch_size=21 is more than the 20 images of a part"),
         (CELL, {"images": "cifar11"}, "did you mean 'cifar10'"),
         (CELL, {"stem_channels": 1}, "2 vertices share the output's 1 channel: "),
     ],
@@ -191,7 +191,7 @@ def test_bad_options_are_one_sentence_and_leave_nothing(images, tmp_path, x, opt
 
 def test_the_full_scale_without_cifar10_names_both_ways_out(tmp_path, monkeypatch):
     monkeypatch.setenv("NB1SHOT1_DATA", str(tmp_path / "empty"))
-    with pytest.raises(nb.UserError, match=r"data download.*--scale quick"):
+    with pytest.raises(nb.UserError, match=r'data download.*scale="quick"'):
         nb.train_cell(CELL, out=tmp_path / "run", console=Console(quiet=True))
 
 

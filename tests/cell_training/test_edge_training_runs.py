@@ -143,8 +143,8 @@ def test_rare_checkpoints_are_resumed_from_an_earlier_epoch(unbroken: Training, 
 @pytest.mark.parametrize(
     ("x", "options", "sentence"),
     [
-        (None, {"epochs": 12}, "was started with --epochs 4, not 12: a run keeps its options"),
-        (None, {"rms_decay": 0.9}, "--rms-decay does not apply"),
+        (None, {"epochs": 12}, "was started with epochs=4, not 12: a run keeps its options"),
+        (None, {"rms_decay": 0.9}, "rms_decay= does not apply"),
         (EDGES.replace("none", "skip_connect"), {}, "trains another architecture"),
         (CELL, {}, "trains another architecture"),
     ],

@@ -27,5 +27,5 @@ def test_the_boundary_is_what_every_network_needs(monkeypatch):
     monkeypatch.setattr(machine, "memory_of", lambda device: needed)
     check_fits(config, cell, classes=10)
     monkeypatch.setattr(machine, "memory_of", lambda device: needed - 1)
-    with pytest.raises(nb.InvalidInputError, match="lower --stem-channels"):
+    with pytest.raises(nb.InvalidInputError, match="lower stem_channels="):
         check_fits(config, cell, classes=10)

@@ -153,7 +153,7 @@ def partial(short_cells, official_table: Table, tmp_path) -> nb.Run:
 def test_a_table_that_lacks_cells_is_refused_unless_the_best_present_is_asked_for(
     short_cells, official_table, partial, tmp_path, capsys
 ):
-    with pytest.raises(nb.OutOfDomainError, match=r"lacks [\d,]+ of the 2,700 cells of short, .*--reference present"):
+    with pytest.raises(nb.OutOfDomainError, match=r'lacks [\d,]+ of the 2,700 cells of short, .*reference="present"'):
         search(tmp_path / "other", space=short_cells.SPACE, table=official_table)
     assert not (tmp_path / "other").exists()
     assert partial.config["reference"] == "present"

@@ -339,21 +339,21 @@ def test_a_constant_prediction_is_an_error_that_names_its_cause(run, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"epochs": "4"}, "has no weights for --epochs '4': choose among 1, 2, 3"),
-        ({"epochs": "every:0"}, "has no weights for --epochs 'every:0'"),
-        ({"epochs": "two"}, "--epochs 'two' is not a list of whole numbers"),
-        ({"images": "41"}, "--images 41 is more than the 40 images"),
-        ({"images": "0"}, "--images '0' is not a number of images"),
+        ({"epochs": "4"}, 'has no weights for epochs="4": choose among 1, 2, 3'),
+        ({"epochs": "every:0"}, 'has no weights for epochs="every:0"'),
+        ({"epochs": "two"}, 'epochs="two" is not a list of whole numbers'),
+        ({"images": "41"}, "images=41 is more than the 40 images"),
+        ({"images": "0"}, 'images="0" is not a number of images'),
         ({"images": "auto:2"}, "give a correlation between 0 and 1"),
         ({"budgets": "5"}, "the table has no budget of 5 epochs; choose among 4, 12, 36, 108"),
-        ({"architectures": "2"}, "--architectures '2' selects 2 architectures: a ranking needs at least 3"),
-        ({"architectures": "4000"}, "--architectures 4000 is more than the 3,702"),
+        ({"architectures": "2"}, 'architectures="2" selects 2 architectures: a ranking needs at least 3'),
+        ({"architectures": "4000"}, "architectures=4000 is more than the 3,702"),
         ({"architectures": "nowhere.txt"}, "is not all, controller, a number or a readable text file"),
         ({"architectures": "controller"}, "requires a run of enas"),
         ({"batch_norm": "none"}, "unknown batch norm 'none'"),
-        ({"resamples": 1}, "--resamples must be"),
-        ({"epochs": "every:1,2"}, "--epochs '1,2' is not"),
-        ({"copies": "one", "architectures": "controller"}, "--copies one does not apply"),
+        ({"resamples": 1}, "resamples must be"),
+        ({"epochs": "every:1,2"}, 'epochs="1,2" is not'),
+        ({"copies": "one", "architectures": "controller"}, 'copies="one" does not apply'),
         ({"architectures": ["s1:0"]}, "write the architectures to a file"),
         ({"epoch": 3}, "unknown option 'epoch'; did you mean 'epochs'"),
     ],
@@ -367,13 +367,13 @@ def test_bad_input_is_refused_and_nothing_is_written(run, tmp_path, options, mes
 
 def test_a_run_without_weights_says_how_to_keep_them(tmp_path):
     searched = search(tmp_path / "run", epochs=1)
-    with pytest.raises(nb.InvalidInputError, match="search again with --keep-weights-every 1"):
+    with pytest.raises(nb.InvalidInputError, match="search again with keep_weights_every=1"):
         correlate(searched)
 
 
 def test_another_ranking_in_the_folder_is_left_alone(ranking, run, tmp_path):
     before = {path.name: path.read_bytes() for path in ranking.folder.iterdir()}
-    with pytest.raises(nb.InvalidInputError, match="holds a ranking with --images 40, not 30: choose another --out"):
+    with pytest.raises(nb.InvalidInputError, match="holds a ranking with images=40, not 30: choose another out="):
         correlate(run, ranking.folder, epochs="1,3", images=30)
     other = search(tmp_path / "other", epochs=1, keep_weights_every=1)
     with pytest.raises(nb.InvalidInputError, match=f"holds the ranking of {run.folder}"):

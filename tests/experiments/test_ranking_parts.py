@@ -38,7 +38,7 @@ def test_the_published_script_knows_only_choice_blocks():
     foreign = ForeignSpace(name="foreign", id="foreign-v1", n_parents=SMALL_SPACE.n_parents)
     check_preset(SMALL_SPACE, "original")
     check_preset(foreign, "corrected")
-    with pytest.raises(nb.InvalidInputError, match="only cells of choice blocks, and foreign has others: use --preset"):
+    with pytest.raises(nb.InvalidInputError, match="only cells of choice blocks, and foreign has others: use preset="):
         check_preset(foreign, "original")
 
 

@@ -97,7 +97,7 @@ def test_all_architectures_are_those_of_a_kind(run, copies, kind, count):
 
 
 def test_the_preset_original_is_refused_in_a_sentence(run, tmp_path):
-    with pytest.raises(nb.InvalidInputError, match="only cells of choice blocks, and nb201 has others: use --preset"):
+    with pytest.raises(nb.InvalidInputError, match="only cells of choice blocks, and nb201 has others: use preset="):
         rank(run, out=tmp_path / "ranking", preset="original", **RANKING)
     assert not (tmp_path / "ranking").exists()
 

@@ -172,9 +172,9 @@ def test_a_report_keeps_every_digit(runs, tmp_path):
     ("arguments", "sentence"),
     [
         ({"seeds": []}, "give several seeds"),
-        ({"seeds": [0, 1], "seed": 5}, "remove --seed"),
+        ({"seeds": [0, 1], "seed": 5}, "remove seed="),
         ({"seeds": [0, 1], "space": "s4"}, "unknown search space 's4'"),
-        ({"seeds": [0, 1], "epochs": 0}, "--epochs must be between 1 and 1,000,000"),
+        ({"seeds": [0, 1], "epochs": 0}, "epochs must be between 1 and 1,000,000"),
     ],
 )
 def test_a_mistake_with_several_seeds_leaves_nothing_in_the_way(tmp_path, arguments, sentence):

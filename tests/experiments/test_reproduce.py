@@ -97,7 +97,7 @@ def test_a_folder_from_before_an_option_existed_goes_on_unless_the_figure_sets_i
     )
     without, with_cutout = both
     check_recorded([without], {})
-    with pytest.raises(nb.InvalidInputError, match="with --cutout-schedule None, but the figure needs constant"):
+    with pytest.raises(nb.InvalidInputError, match="with cutout_schedule=None, but the figure needs constant"):
         check_recorded([with_cutout], {})
 
 
@@ -203,7 +203,7 @@ def test_bad_input_is_one_sentence_and_writes_nothing(tmp_path, monkeypatch, cap
 
 def test_a_file_in_the_folders_place_is_refused(tmp_path):
     (tmp_path / "taken").write_text("mine")
-    with pytest.raises(nb.InvalidInputError, match="taken is a file: choose another --out"):
+    with pytest.raises(nb.InvalidInputError, match="taken is a file: choose another out="):
         reproduce_figure("figure9", scale="quick", out=tmp_path / "taken")
     assert (tmp_path / "taken").read_text() == "mine"
 

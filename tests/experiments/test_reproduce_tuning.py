@@ -129,7 +129,7 @@ def test_another_option_than_the_recorded_one_is_refused(tmp_path):
     (job,) = planned("figure5", tmp_path, only=["s1/gdas"], seeds=[0])
     tune(out=job.folder, **job.options)
     (other,) = planned("figure5", tmp_path, only=["s1/gdas"], seeds=[0], epochs=8)
-    with pytest.raises(nb.InvalidInputError, match="was tuned with --min-budget 1, but the figure needs 2"):
+    with pytest.raises(nb.InvalidInputError, match="was tuned with min_budget=1, but the figure needs 2"):
         check_recorded([other], {})
 
 

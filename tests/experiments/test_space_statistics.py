@@ -348,8 +348,8 @@ def test_no_prediction_is_presented_as_a_measurement(name):
     said = str(refusal.value)
     assert "has no measured test accuracy" in said
     assert "open a table that has it" in said
-    assert 'pass split="validation"' in said
-    assert "predicted=True (--predicted)" in said
+    assert 'give split="validation"' in said
+    assert "add predicted=True" in said
 
 
 def test_a_measured_table_stays_measured_when_predictions_are_allowed(retrained):

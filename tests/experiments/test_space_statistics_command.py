@@ -96,7 +96,7 @@ def test_the_pages_example_runs():
     [
         (["budget-corelation"], "did you mean 'budget-correlation'?"),
         (["noise-distribution"], "one repeat of each training, so its noise cannot be estimated"),
-        (["isomorphic-copies", "--split", "test"], 'pass split="validation" (--split validation)'),
+        (["isomorphic-copies", "--split", "test"], "give --split validation"),
         (["cost", "--split", "train"], "unknown split 'train'"),
         (["cost", "--table", "nowhere"], "nowhere"),
         (["pareto-fronts"], "of NAS-Bench-101: choose from error-distribution"),

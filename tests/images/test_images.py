@@ -99,7 +99,7 @@ def test_recorded_checksum_is_of_the_carried_file() -> None:
 
 
 def test_missing_cifar10_names_both_ways_out() -> None:
-    with pytest.raises(UserError, match=r"nb1shot1 data download.*--scale quick"):
+    with pytest.raises(UserError, match=r'nb1shot1 data download.*scale="quick"'):
         load_images("cifar10")
 
 

@@ -64,5 +64,5 @@ def test_a_search_trains_on_shrunk_images_and_records_their_side(tmp_path: Path)
     assert batch.images.shape == (3, 3, 8, 8)
     run = nb.search("darts", space="s1", out=tmp_path / "run", epochs=1, image_side=8, **TINY)
     assert json.loads((run.folder / "config.json").read_text())["options"]["image_side"] == 8
-    with pytest.raises(InvalidInputError, match="--image-side"):
+    with pytest.raises(InvalidInputError, match="image_side="):
         nb.search(resume=run.folder, epochs=2, image_side=16)

@@ -80,6 +80,13 @@ def test_an_error_of_the_program_is_reported_by_its_last_line(tmp_path, workers)
     assert failures["typo"] == "AttributeError: module 'light_run' has no attribute 'walk'"
 
 
+def test_a_failure_of_a_job_can_be_written_for_each_caller(tmp_path, workers):
+    failures = run_jobs([light_job(tmp_path, "bad", fail="lower --epochs 3")], workers)
+    error = nb.UserError(f"bad failed ({failures['bad']}): continue with --resume folder")
+    assert error.for_command_line == "bad failed (lower --epochs 3): continue with --resume folder"
+    assert str(error) == 'bad failed (lower epochs=3): continue with resume="folder"'
+
+
 def test_what_a_job_prints_is_in_its_log(tmp_path, workers, capfd):
     job = light_job(tmp_path, "one")
     run_jobs([job], workers)
@@ -136,10 +143,10 @@ def test_threads_are_the_jobs_own_or_a_share_of_the_cores(tmp_path, monkeypatch)
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ((None, 0, "cpu", 1), "--workers must be at least 1, not 0"),
-        ((None, None, "cpu", 0), "--threads must be at least 1, not 0"),
+        ((None, 0, "cpu", 1), "workers must be at least 1, not 0"),
+        ((None, None, "cpu", 0), "threads must be at least 1, not 0"),
         ((None, None, "cpux", 1), "unknown device 'cpux'"),
-        (("tcp://host:1", 2, "cpu", 1), "--workers does not apply to a cluster"),
+        (("tcp://host:1", 2, "cpu", 1), "workers= does not apply to a cluster"),
     ],
 )
 def test_bad_options_are_refused(options, sentence):
@@ -158,5 +165,5 @@ def test_searches_are_spread_over_cores_or_over_gpus(monkeypatch):
     assert places(None, "cuda:1", 1, 2) == [{}]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
     assert [place["CUDA_VISIBLE_DEVICES"] for place in places(None, "cuda", 1, 2)] == ["5", "7"]
-    with pytest.raises(nb.InvalidInputError, match="--workers must be at least 1"):
+    with pytest.raises(nb.InvalidInputError, match="workers must be at least 1"):
         places(0, "cpu", 1, 0)

@@ -102,14 +102,14 @@ def test_a_search_records_it_after_every_epoch_and_is_otherwise_the_same(tmp_pat
 
 
 def test_early_stopping_needs_the_eigenvalue(tmp_path):
-    with pytest.raises(nb.InvalidInputError, match="add --hessian-eigenvalue"):
+    with pytest.raises(nb.InvalidInputError, match="add hessian_eigenvalue=True"):
         search(tmp_path / "run", early_stopping=True)
 
 
 @pytest.mark.parametrize("optimizer", ["gdas", "snas"])
 def test_a_falling_temperature_is_refused_with_early_stopping(tmp_path, optimizer):
     options = {"optimizer": optimizer, "hessian_eigenvalue": True, "early_stopping": True}
-    with pytest.raises(nb.InvalidInputError, match="--early-stopping would act on the falling temperature"):
+    with pytest.raises(nb.InvalidInputError, match="early_stopping= would act on the falling temperature"):
         search(tmp_path / "run", **options)
     tiny_state(**options, temperature_max=1.0, temperature_min=1.0)
 

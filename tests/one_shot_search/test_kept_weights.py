@@ -61,7 +61,7 @@ def test_another_epoch_is_refused_with_those_that_are_kept(run, epoch):
 def test_a_run_that_kept_none_says_how_to_keep_them(run, tmp_path):
     copy = nb.load_run(shutil.copytree(run.folder, tmp_path / "run"))
     shutil.rmtree(copy.folder / "weights")
-    with pytest.raises(nb.InvalidInputError, match="kept no supernet weights: search again with --keep-weights-every"):
+    with pytest.raises(nb.InvalidInputError, match="kept no supernet weights: search again with keep_weights_every="):
         copy.supernet(1)
 
 

@@ -70,7 +70,7 @@ def test_a_killed_worker_leaves_the_others_and_its_seed_can_be_resumed(serial, f
     ):
         patch.setattr(process, "start", kill_the_first)
         nb.search_seeds([0, 1], out=folder, workers=2, console=QUIET, **SMALL)
-    assert f"continue with --resume {folder}" in str(stop.value)
+    assert f'continue with resume="{folder}"' in str(stop.value)
     assert [run.is_finished for run in nb.load_run(folder).runs] == [False, True]
     assert_same_runs(nb.search_seeds([], resume=folder, console=QUIET), serial)
 
@@ -116,8 +116,8 @@ def test_the_cores_are_divided_among_the_workers(monkeypatch, cores, workers, th
 
 
 BAD = {
-    "no workers": ({"workers": 0}, "--workers must be at least 1"),
-    "workers in words": ({"workers": "two"}, "--workers must be a number, not 'two'"),
+    "no workers": ({"workers": 0}, "workers must be at least 1"),
+    "workers in words": ({"workers": "two"}, "workers must be a number, not 'two'"),
     "missing images": ({"workers": 2, "images": "cifar100"}, "CIFAR-100 is not installed"),
     "an optimizer of a script": ({"workers": 2, "optimizer": "__main__:Mine"}, "is part of this script"),
 }

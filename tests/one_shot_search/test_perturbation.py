@@ -148,8 +148,6 @@ def test_the_weights_are_trained_under_the_perturbed_mixing(monkeypatch):
     "options", [{"perturbation": "adversary"}, {"perturbation_size": -0.1}, {"perturbation_size": 2}]
 )
 def test_bad_values_end_in_a_sentence(tmp_path, options):
-    wanted = (
-        "did you mean 'adversarial'" if "perturbation" in options else "--perturbation-size must be between 0 and 1"
-    )
+    wanted = "did you mean 'adversarial'" if "perturbation" in options else "perturbation_size must be between 0 and 1"
     with pytest.raises(nb.InvalidInputError, match=wanted):
         search(tmp_path / "run", **options)

@@ -191,11 +191,11 @@ def test_a_carried_tables_name_is_recorded_as_such(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"epochs": 3}, "--epochs may only increase"),
-        ({"epochs": 0}, "--epochs must be between 1 and 1,000,000, not 0"),
-        ({"seed": 5}, "was started with --seed 0, not 5"),
+        ({"epochs": 3}, "epochs may only increase"),
+        ({"epochs": 0}, "epochs must be between 1 and 1,000,000, not 0"),
+        ({"seed": 5}, "was started with seed=0, not 5"),
         ({"sed": 5}, "did you mean 'seed'"),
-        ({"out": "elsewhere"}, "remove --out"),
+        ({"out": "elsewhere"}, "remove out="),
     ],
 )
 def test_resuming_with_another_configuration_is_refused(unbroken, options, sentence):
@@ -240,21 +240,21 @@ def test_lost_lines_are_refused_rather_than_invented(unbroken, tmp_path):
         ({"scale": "quik"}, "did you mean 'quick'"),
         ({"learnin_rate": 1}, "did you mean 'learning_rate'"),
         ({"images": "cifar11"}, "did you mean 'cifar10'"),
-        ({"epochs": 0}, "--epochs must be between 1 and 1,000,000, not 0"),
-        ({"epochs": "many"}, "--epochs must be a whole number, not 'many'"),
-        ({"epochs": 2.5}, "--epochs must be a whole number, not 2.5"),
-        ({"batch_size": 20.0}, "--batch-size must be a whole number"),
-        ({"seed": True}, "--seed must be a whole number"),
-        ({"compile": "no"}, "--compile must be true or false"),
-        ({"space": None}, "--space must be a string, not None"),
-        ({"grad_clip": float("inf")}, "--grad-clip must be more than 0"),
-        ({"threads": 0}, "--threads must be between 1 and"),
-        ({"threads": 100_000}, "--threads must be between 1 and"),
+        ({"epochs": 0}, "epochs must be between 1 and 1,000,000, not 0"),
+        ({"epochs": "many"}, "epochs must be a whole number, not 'many'"),
+        ({"epochs": 2.5}, "epochs must be a whole number, not 2.5"),
+        ({"batch_size": 20.0}, "batch_size must be a whole number"),
+        ({"seed": True}, "seed must be a whole number"),
+        ({"compile": "no"}, "compile must be true or false"),
+        ({"space": None}, "space must be a string, not None"),
+        ({"grad_clip": float("inf")}, "grad_clip must be more than 0"),
+        ({"threads": 0}, "threads must be between 1 and"),
+        ({"threads": 100_000}, "threads must be between 1 and"),
         ({"device": "cpu:foo"}, "unknown device 'cpu:foo'"),
-        ({"batch_size": 41}, "--batch-size 41 is more than the 40 images"),
-        ({"learning_rate": float("nan")}, "--learning-rate must be at least 0"),
-        ({"grad_clip": 0}, "--grad-clip must be more than 0"),
-        ({"learning_rate": 0.001, "learning_rate_min": 1}, "--learning-rate 0.001 is less than --learning-rate-min 1"),
+        ({"batch_size": 41}, "batch_size=41 is more than the 40 images"),
+        ({"learning_rate": float("nan")}, "learning_rate must be at least 0"),
+        ({"grad_clip": 0}, "grad_clip must be more than 0"),
+        ({"learning_rate": 0.001, "learning_rate_min": 1}, "learning_rate=0.001 is less than learning_rate_min=1"),
         ({"precision": "float16"}, "did you mean 'bfloat16'"),
         ({"device": "tpu"}, "unknown device 'tpu'"),
         ({"table": "/nowhere"}, "/nowhere"),
@@ -270,19 +270,19 @@ def test_bad_options_are_one_sentence_and_leave_nothing(tmp_path, options, sente
 
 def test_the_full_scale_without_cifar10_names_both_ways_out(tmp_path, monkeypatch):
     monkeypatch.setenv("NB1SHOT1_DATA", str(tmp_path / "empty"))
-    with pytest.raises(nb.UserError, match=r"data download.*--scale quick"):
+    with pytest.raises(nb.UserError, match=r'data download.*scale="quick"'):
         nb.search(out=tmp_path / "run", console=Console(quiet=True))
 
 
 def test_an_existing_folder_is_never_written_into(unbroken, tmp_path):
     before = sorted((path.name, path.stat().st_mtime_ns) for path in unbroken.folder.rglob("*"))
-    with pytest.raises(nb.InvalidInputError, match=f"--resume {unbroken.folder}"):
+    with pytest.raises(nb.InvalidInputError, match=f'resume="{unbroken.folder}"'):
         search(unbroken.folder, keep_weights_every=2)
-    with pytest.raises(nb.InvalidInputError, match=r"holds another search .*--relaxation softmax, not gumbel"):
+    with pytest.raises(nb.InvalidInputError, match=r'holds another search .*relaxation="softmax", not gumbel'):
         search(unbroken.folder, keep_weights_every=2, relaxation="gumbel")
     assert sorted((path.name, path.stat().st_mtime_ns) for path in unbroken.folder.rglob("*")) == before
     (tmp_path / "mine.txt").write_text("mine")
-    with pytest.raises(nb.InvalidInputError, match="choose another --out"):
+    with pytest.raises(nb.InvalidInputError, match="choose another out="):
         search(tmp_path)
 
 
@@ -290,7 +290,7 @@ def test_an_existing_folder_is_never_written_into(unbroken, tmp_path):
     ("options", "sentence"),
     [
         ({"images_per_half": 10_000}, "not 10,000 .class 0 has only 350"),
-        ({"batch_size": 41}, "--batch-size 41 is more"),
+        ({"batch_size": 41}, "batch_size=41 is more"),
     ],
 )
 def test_a_folder_in_the_way_does_not_hide_a_bad_option(unbroken, options, sentence):
@@ -299,7 +299,7 @@ def test_a_folder_in_the_way_does_not_hide_a_bad_option(unbroken, options, sente
 
 
 def test_a_loss_that_is_no_number_ends_the_search_and_keeps_the_record(tmp_path):
-    with pytest.raises(DivergedError, match=r"diverged \(infinite or NaN\) in epoch 1: .* lower --learning-rate"):
+    with pytest.raises(DivergedError, match=r"diverged \(infinite or NaN\) in epoch 1: .* lower learning_rate="):
         search(tmp_path / "run", learning_rate=1e30, grad_clip=1e30, images_per_half=400)
     assert [line["epoch"] for line in nb.load_run(tmp_path / "run").lines] == [0]
 
@@ -482,8 +482,8 @@ def test_a_group_that_may_not_shrink_stays_as_it_was(tmp_path):
     nb.search_seeds([0, 1], out=tmp_path / "group", **options)
     before = (tmp_path / "group" / "seeds.json").read_bytes()
     for epochs, sentence in (
-        (1, "--epochs may only increase, not fall to 1"),
-        (-3, "--epochs must be between 1 and 1,000,000"),
+        (1, "epochs may only increase, not fall to 1"),
+        (-3, "epochs must be between 1 and 1,000,000"),
     ):
         with pytest.raises(nb.InvalidInputError, match=sentence):
             nb.search_seeds([], resume=tmp_path / "group", epochs=epochs, console=Console(quiet=True))

@@ -74,5 +74,5 @@ def test_the_boundary_of_memory_depends_on_classes_and_side(monkeypatch):
     monkeypatch.setattr(machine, "memory_of", lambda device: needed)
     check_fits(config, space, classes=120, side=16)
     for more in ({"classes": 121, "side": 16}, {"classes": 120, "side": 17}):
-        with pytest.raises(nb.InvalidInputError, match="lower --channels"):
+        with pytest.raises(nb.InvalidInputError, match="lower channels="):
             check_fits(config, space, **more)

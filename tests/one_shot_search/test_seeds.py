@@ -78,7 +78,7 @@ def test_a_group_whose_seeds_have_other_options_is_refused(group):
     try:
         content = json.loads(whole)
         path.write_text(json.dumps({**content, "options": {**content["options"], "weight_decay": 0.5}}))
-        with pytest.raises(nb.InvalidInputError, match="seed-0' was started with --weight-decay"):
+        with pytest.raises(nb.InvalidInputError, match="seed-0' was started with weight_decay="):
             nb.search_seeds([], resume=group, console=QUIET)
     finally:
         path.write_text(whole)

@@ -173,12 +173,12 @@ def test_a_bias_needs_the_operations_that_it_is_of():
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("controller_steps", -1, "--controller-steps must be at least 0, not -1"),
-        ("controller_learning_rate", float("nan"), "--controller-learning-rate must be at least 0"),
-        ("controller_baseline_decay", 1.5, "--controller-baseline-decay must be between 0 and 1"),
-        ("controller_temperature", 0.0, "--controller-temperature must be more than 0"),
-        ("controller_hidden", 0, "--controller-hidden must be at least 1"),
-        ("finalists", 101, "--finalists 101 cannot be more than --candidates 100"),
+        ("controller_steps", -1, "controller_steps must be at least 0, not -1"),
+        ("controller_learning_rate", float("nan"), "controller_learning_rate must be at least 0"),
+        ("controller_baseline_decay", 1.5, "controller_baseline_decay must be between 0 and 1"),
+        ("controller_temperature", 0.0, "controller_temperature must be more than 0"),
+        ("controller_hidden", 0, "controller_hidden must be at least 1"),
+        ("finalists", 101, "finalists=101 cannot be more than candidates=100"),
     ],
 )
 def test_bad_values_end_in_a_sentence(option, value, message):
@@ -190,5 +190,5 @@ def test_a_diverged_controller_ends_in_a_sentence():
     method = enas(controller_steps=0)
     with torch.no_grad():
         method.controller.embedding.weight[0, 0] = torch.nan
-    with pytest.raises(DivergedError, match="lower --controller-learning-rate"):
+    with pytest.raises(DivergedError, match="lower controller_learning_rate="):
         method.end_epoch(Judge())

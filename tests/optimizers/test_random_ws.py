@@ -106,10 +106,10 @@ def test_lambda_as_recorded_is_the_architecture_of_every_epoch(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"candidates": 0}, "--candidates must be at least 1"),
-        ({"candidate_batches": 0}, "--candidate-batches must be at least 1"),
-        ({"finalists": 0}, "--finalists must be at least 1"),
-        ({"finalists": 11, "candidates": 10}, "--finalists 11 cannot be more than --candidates 10"),
+        ({"candidates": 0}, "candidates must be at least 1"),
+        ({"candidate_batches": 0}, "candidate_batches must be at least 1"),
+        ({"finalists": 0}, "finalists must be at least 1"),
+        ({"finalists": 11, "candidates": 10}, "finalists=11 cannot be more than candidates=10"),
     ],
 )
 def test_bad_values_end_in_a_sentence(options, message):

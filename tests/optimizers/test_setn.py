@@ -136,7 +136,7 @@ def test_a_diverged_lambda_ends_in_a_sentence():
     made = method()
     with torch.no_grad():
         made.parameters["output_edges"][0] = float("inf")
-    with pytest.raises(DivergedError, match="again with a lower --architecture-learning-rate"):
+    with pytest.raises(DivergedError, match="again with a lower architecture_learning_rate="):
         made.choose(Judge(S1))
 
 
@@ -154,9 +154,9 @@ def test_a_search_records_lambda_and_what_the_shared_weights_chose(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"candidates": 0}, "--candidates must be at least 1"),
-        ({"finalists": 101}, "--finalists 101 cannot be more than --candidates 100"),
-        ({"architecture_learning_rate": -1.0}, "--architecture-learning-rate must be at least 0"),
+        ({"candidates": 0}, "candidates must be at least 1"),
+        ({"finalists": 101}, "finalists=101 cannot be more than candidates=100"),
+        ({"architecture_learning_rate": -1.0}, "architecture_learning_rate must be at least 0"),
     ],
 )
 def test_bad_values_end_in_a_sentence(options, message):

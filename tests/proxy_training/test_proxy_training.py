@@ -247,17 +247,17 @@ def test_an_impossible_error_is_refused(unbroken, tmp_path, value):
 
 def test_resuming_with_other_options_is_refused(unbroken, tmp_path):
     folder = shutil.copytree(unbroken.folder, tmp_path / "run")
-    with pytest.raises(nb.InvalidInputError, match="was started with --epochs 2, not 3"):
+    with pytest.raises(nb.InvalidInputError, match="was started with epochs=2, not 3"):
         train_proxies(resume=folder, epochs=3, console=QUIET)
 
 
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"architectures": 2}, "--architectures must be between 3 and 1,000,000, not 2"),
-        ({"space": "s1", "architectures": 10**6}, r"s1 has 14,580 architectures: lower --architectures"),
-        ({"batch_size": 41}, "--batch-size 41 is more than the 40 training images"),
-        ({"learning_rate": 1e-4}, "--learning-rate 0.0001 is less than --learning-rate-min"),
+        ({"architectures": 2}, "architectures must be between 3 and 1,000,000, not 2"),
+        ({"space": "s1", "architectures": 10**6}, r"s1 has 14,580 architectures: lower architectures="),
+        ({"batch_size": 41}, "batch_size=41 is more than the 40 training images"),
+        ({"learning_rate": 1e-4}, "learning_rate=0.0001 is less than learning_rate_min="),
         ({"epoch": 3}, "unknown option 'epoch'; did you mean 'epochs'"),
         ({"space": "s4"}, "unknown search space 's4'"),
         ({"learning_rate": 1e30, "grad_clip": 1e30}, "diverged .* of architecture 0: train with a lower"),

@@ -174,7 +174,7 @@ def test_folders_without_sections_kind_and_digests_are_read_and_resumed(folder):
     (folder / "summary.json").write_text(json.dumps(old))
     run = nb.open_run(folder)
     assert run.config == flat
-    with pytest.raises(nb.InvalidInputError, match="--weight-decay"):
+    with pytest.raises(nb.InvalidInputError, match="weight_decay="):
         nb.search(resume=folder, weight_decay=0.5, console=Console(quiet=True))
     assert len(run.metrics) == TINY["epochs"] + 1
     grown = nb.search(resume=folder, epochs=TINY["epochs"] + 1, console=Console(quiet=True))

@@ -236,7 +236,7 @@ def test_operations_that_do_not_fit_are_refused(operations: Any, sentence: str) 
 
 
 def test_channels_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(nb.InvalidInputError, match="6 channels cannot be divided by --partial-channels 4"):
+    with pytest.raises(nb.InvalidInputError, match="6 channels cannot be divided by partial_channels=4"):
         nb.Supernet(EdgeSpace(), channels=6, cells=3, partial_channels=4)
 
     class InStacks(EdgeSpace):

@@ -125,7 +125,7 @@ def test_all_channels_is_the_supernet_as_it_was():
 def test_channels_that_cannot_be_divided_are_refused_in_a_sentence(channels, partial):
     with pytest.raises(nb.InvalidInputError) as caught:
         nb.Supernet(nb.search_space("s1"), channels, 1, partial_channels=partial)
-    assert f"{channels} channels cannot be divided by --partial-channels {partial}: choose" in str(caught.value)
+    assert f"{channels} channels cannot be divided by partial_channels={partial}: choose" in str(caught.value)
     assert "\n" not in str(caught.value)
 
 

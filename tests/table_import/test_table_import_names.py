@@ -11,7 +11,7 @@ from nasbench1shot1.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.table_import import source
 from nasbench1shot1.table_import.importing import check_own_name, import_table
 
-ANOTHER = "holds the table of another file of that name: remove it, or give another folder with --out"
+ANOTHER = "holds the table of another file of that name: remove it, or give another folder with out="
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_a_description_that_cannot_be_read_says_so(file: Path, table: Path) -> N
 
 @pytest.mark.parametrize("name", ["embedded", "nb101-sample", ".locks"])
 def test_names_that_find_another_table_are_taken(name: str, file: Path, tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match=f"the name {name} is taken: give another folder with --out"):
+    with pytest.raises(InvalidInputError, match=f"the name {name} is taken: give another folder with out="):
         check_own_name(file, tmp_path / name)
 
 

@@ -92,7 +92,7 @@ def test_a_covering_table_survives_the_way_to_another_process(table: nb.Table) -
 
 
 def test_a_table_that_lacks_cells_names_them_and_the_option(table: nb.Table) -> None:
-    sentence = r"lacks 1,296 of the 3,042 cells of part, .*add --reference present .* best of the 1,746 that it has"
+    sentence = r'lacks 1,296 of the 3,042 cells of part, .*add reference="present" .* best of the 1,746 that it has'
     for question in (lambda: table.covering(PART), lambda: table.regret(PART[0], PART), lambda: table.best(PART)):
         with pytest.raises(nb.OutOfDomainError, match=sentence):
             question()

@@ -231,17 +231,17 @@ def test_a_taken_port_is_an_error(tmp_path):
         port = taken.getsockname()[1]
         found = error_of(tmp_path / "study", kind=InvalidInputError, port=port)
     assert found == (
-        f"port {port} of 'localhost' is in use: choose another --port, or 0 for any free one; then continue with "
+        f"port {port} of 'localhost' is in use: choose another port=, or 0 for any free one; then continue with "
         f"nb1shot1 tune --resume {tmp_path / 'study'}"
     )
 
 
 @pytest.mark.parametrize(
-    ("options", "named"), [({"port": 99999}, "--port"), ({"host": "no.such.host.invalid"}, "--host")]
+    ("options", "named"), [({"port": 99999}, "port must"), ({"host": "no.such.host.invalid"}, "host=")]
 )
 def test_an_impossible_address_is_an_error(tmp_path, options, named):
     assert named in error_of(tmp_path / "study", kind=InvalidInputError, **options)
-    assert "--host must be" in error_of(tmp_path / "study", kind=InvalidInputError, host="0.0.0.0")
+    assert "host must be" in error_of(tmp_path / "study", kind=InvalidInputError, host="0.0.0.0")
 
 
 def test_a_study_without_workers_ends(tmp_path):

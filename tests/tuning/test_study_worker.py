@@ -62,7 +62,7 @@ def test_it_does_not_join_another_session_on_the_same_port(worker):
 def test_a_worker_elsewhere_says_at_once_that_the_study_is_only_reachable_on_its_own_machine(tmp_path):
     address = Address("localhost", 1, "another-machine", "ours")
     write_json(tmp_path / NAME_SERVER, asdict(address))
-    with pytest.raises(UserError, match=r"runs on another-machine with --host localhost, which other machines cannot"):
+    with pytest.raises(UserError, match=r'runs on another-machine with host="localhost", which other machines cannot'):
         run_worker(tmp_path, lambda trial, stopped: None, patience=60)
     assert not Address("10.0.0.1", 1, "another-machine", "ours").is_out_of_reach
     assert not Address("127.0.0.1", 1, socket.gethostname(), "ours").is_out_of_reach

@@ -42,16 +42,16 @@ def test_the_papers_study_plans_280_searches():
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"epochs": 3}, "remove --epochs: the budgets of a study are numbers of epochs"),
-        ({"keep_weights_every": 1}, "remove --keep-weights-every: a study does not save weights"),
+        ({"epochs": 3}, "remove epochs=: the budgets of a study are numbers of epochs"),
+        ({"keep_weights_every": 1}, "remove keep_weights_every=: a study does not save weights"),
         ({"iteration": 3}, "unknown option 'iteration'; did you mean 'iterations'"),
         ({"optimizer": "gdsa"}, "unknown optimizer 'gdsa'"),
         ({"tuner": "bhob"}, "unknown tuner 'bhob'; did you mean 'bohb'"),
-        ({"eta": 1}, "--eta must be between 2 and 100, not 1"),
-        ({"min_budget": 30, "max_budget": 20}, "--max-budget 20 is less than --min-budget 30"),
+        ({"eta": 1}, "eta must be between 2 and 100, not 1"),
+        ({"min_budget": 30, "max_budget": 20}, "max_budget=20 is less than min_budget=30"),
         ({"min_budget": 25, "warm_start_epochs": 25}, "leaves no epoch for Λ out of 25"),
-        ({"temperature_max": 3.0, "optimizer": "random-ws"}, "--temperature-max does not apply to random-ws"),
-        ({"port": 70_000}, "--port must be between 0 and 65,535"),
+        ({"temperature_max": 3.0, "optimizer": "random-ws"}, "temperature_max= does not apply to random-ws"),
+        ({"port": 70_000}, "port must be between 0 and 65,535"),
     ],
 )
 def test_bad_options_are_refused_in_a_sentence(options, sentence):
@@ -164,7 +164,7 @@ def test_a_studys_folder_is_described_and_refused_for_another(study):
     assert content["search_options"]["channels"] == 2 and "learning_rate" not in content["search_options"]
     assert content["space_id"] == "nb101-s1-v1" and content["weight_images"] == 40
     assert dict(study.config_space.get_default_configuration())["learning_rate"] == 0.025
-    with pytest.raises(nb.InvalidInputError, match="already exists: continue with --resume"):
+    with pytest.raises(nb.InvalidInputError, match="already exists: continue with resume="):
         tiny_study(study.folder)
     with pytest.raises(nb.InvalidInputError, match="is a tuning, not a search"):
         nb.load_run(study.folder)
@@ -181,11 +181,11 @@ def test_iterations_may_grow_and_workers_may_change(study):
     assert (grown.options.iterations, grown.options.workers, grown.options.port) == (5, 3, 9090)
     assert grown.shared_options["threads"] == 1
     for options, sentence in (
-        ({"iterations": 4}, "--iterations may only increase, not fall to 4"),
-        ({"max_budget": 4}, "was started with --max-budget 2, not 4"),
-        ({"channels": 3}, "was started with --channels 2, not 3"),
-        ({"out": "x"}, "remove --out"),
-        ({"epochs": 3}, "remove --epochs"),
+        ({"iterations": 4}, "iterations may only increase, not fall to 4"),
+        ({"max_budget": 4}, "was started with max_budget=2, not 4"),
+        ({"channels": 3}, "was started with channels=2, not 3"),
+        ({"out": "x"}, "remove out="),
+        ({"epochs": 3}, "remove epochs="),
     ):
         with pytest.raises(nb.InvalidInputError, match=sentence):
             resumed(folder, **options)

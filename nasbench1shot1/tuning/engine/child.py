@@ -23,7 +23,7 @@ def main(arguments: list[str]) -> None:
         evaluate = getattr(import_module(module), function)(folder)
         run_worker(folder, evaluate, name=worker["name"], pace=Pace(**worker["pace"]), say=partial(print, flush=True))
     except UserError as error:
-        print(f"nb1shot1: {error}", file=sys.stderr)
+        print(f"nb1shot1: {error.for_command_line}", file=sys.stderr)
         sys.exit(2)
 
 

@@ -240,8 +240,8 @@ class StudyMaster:
         if dispatcher.unreachable:
             raise UserError(
                 f"no worker can be reached from this machine, although {', '.join(sorted(dispatcher.unreachable))} "
-                f"registered: check firewalls and the --host of nb1shot1 tune-worker, then continue with nb1shot1 "
-                f"tune --resume {self.folder}"
+                f"registered: check firewalls and the address of nb1shot1 tune-worker --host, then continue "
+                f"with nb1shot1 tune --resume {self.folder}"
             )
         what = "all workers were lost, and none" if self._ever_connected else "no worker"
         raise UserError(

@@ -104,7 +104,9 @@ def _start(server: StudyNameServer, folder: Path) -> None:
     try:
         server.start()
     except InvalidInputError as error:
-        raise InvalidInputError(f"{error}; then continue with nb1shot1 tune --resume {folder}") from error
+        raise InvalidInputError(
+            f"{error.for_command_line}; then continue with nb1shot1 tune --resume {folder}"
+        ) from error
 
 
 def _bind(host: str, port: int) -> Any:

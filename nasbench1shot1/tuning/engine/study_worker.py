@@ -167,7 +167,7 @@ class StudyWorker(Worker):  # type: ignore[misc]
         except TrialInterruptedError as error:
             return {**result, "interrupted": in_one_line(error)}
         except UserError as error:
-            return {**result, "exception": str(error)}
+            return {**result, "exception": error.for_command_line}
         except BaseException as error:  # an exit, too, would end this thread, and leave the worker busy for ever
             if not unwanted.is_set():
                 traceback.print_exc()
