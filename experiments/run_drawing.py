@@ -61,6 +61,8 @@ def _new_axes() -> "Axes":
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
+    from nasbench1shot1.notebooks.axes import inline_axes
+
     figure = Figure(figsize=(6.4, 4.4), layout="constrained", dpi=150)
     FigureCanvasAgg(figure)
-    return figure.add_subplot()
+    return inline_axes(figure)

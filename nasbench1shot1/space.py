@@ -242,13 +242,15 @@ class OneShotSpace(SearchSpace):
         return arrays
 
 
-def as_one_shot(space: SearchSpace) -> OneShotSpace:
+def as_one_shot(space: Any) -> OneShotSpace:
     """Return the space itself if it has the relaxation that supernets and one-shot optimizers need.
 
     Raises InvalidInputError if it does not; `registry.one_shot` also names the registered spaces that have one.
     """
     if isinstance(space, OneShotSpace):
         return space
+    if isinstance(space, str):
+        raise InvalidInputError(f"'{space}' is a name: give nb.search_space('{space}')")
     raise without_relaxation(space, "give an nb.OneShotSpace")
 
 

@@ -29,7 +29,7 @@ CALLS = {
     "parse": (lambda out: nb.Architecture.parse(None), "'None' is not an architecture"),
     "Cell: ops": (lambda out: nb.Cell(MATRIX, 3), "3 is not a list of labels"),
     "Cell: matrix": (lambda out: nb.Cell(None, ["input", "output"]), "the adjacency matrix"),
-    "Supernet: space": (lambda out: nb.Supernet("s1", 16, 9), "'s1' has no mixing weights"),
+    "Supernet: space": (lambda out: nb.Supernet("s1", 16, 9), "'s1' is a name: give nb.search_space"),
     "Supernet: channels": (lambda out: nb.Supernet(nb.search_space("s1"), "x", 9), "at least 1 channel"),
     "Supernet: preset": (lambda out: nb.Supernet(nb.search_space("s1"), 2, 3, 3), "unknown preset '3'"),
     "compare": (lambda out: nb.compare("x"), "'x' is not a run folder"),

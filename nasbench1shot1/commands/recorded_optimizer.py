@@ -40,5 +40,6 @@ def _recorded_optimizer(resume: str | None) -> str | None:
     with suppress(UserError, OSError, KeyError, TypeError):
         if (folder / SEEDS).is_file():
             return str(read_object(folder / SEEDS)["options"]["optimizer"])
-        return str(read_description(folder)[1]["optimizer"])
+        kind, recorded = read_description(folder)
+        return None if kind == "recorded search" else str(recorded["optimizer"])  # that is a label
     return None

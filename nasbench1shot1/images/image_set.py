@@ -32,7 +32,7 @@ _AS_DATA_SET: Any = None
 """The default of the fields whose values the data set determines."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ImageSet:
     """Labelled images, a data set or a part of it; RGB, uint8 (N, side, side, 3): the memory order of channels_last.
 
@@ -69,6 +69,11 @@ class ImageSet:
     def __len__(self) -> int:
         return len(self.images)
 
+    def __repr__(self) -> str:
+        tests = "" if self.test_images is None else f" and {len(self.test_images):,} test images"
+        side = f"{self.side} × {self.side} pixels"
+        return f"ImageSet('{self.name}': {len(self):,} images{tests}, {side}, {self.classes} classes, {self.dataset})"
+
     @property
     def side(self) -> int:
         """Height and width of an image in pixels."""
@@ -92,7 +97,7 @@ class ImageSet:
             fitting = [s for s in range(SMALLEST_SIDE, self.side + 1) if self.side % s == 0]
             raise InvalidInputError(
                 f"images of {self.side} × {self.side} pixels cannot be shrunk to {side} × {side}: choose a side of "
-                + ", ".join(map(str, fitting))
+                + f"{', '.join(map(str, fitting))} (--image-side)"
             )
         tests = None if self.test_images is None else _shrunk(self.test_images, side)
         crop = self.crop * side // self.side

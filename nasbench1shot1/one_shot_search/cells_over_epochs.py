@@ -39,7 +39,7 @@ def cells_figure(run: SearchRecord, panels: int = PANELS) -> "Figure | None":
     for ax, epoch in zip(figure.subplots(1, len(epochs), squeeze=False)[0], epochs, strict=True):
         of_epoch = {key: values[epoch] for key, values in parameters.items()} or None
         draw_cell(run.architectures[epoch], ax, parameters=of_epoch, title=_title(run, epoch))
-    widths = "; widths: softmax of Λ, grey: not chosen" if parameters else ""
+    widths = "; widths: softmax of Λ, grey: not chosen, or without a path to the output" if parameters else ""
     figure.supxlabel(f"{run.config['optimizer']} on {run.config['space']}{widths}", fontsize=8, color="#444444")
     return figure
 

@@ -17,7 +17,7 @@ from nasbench1shot1.one_shot_search.operation_counts import draw_operation_count
 from nasbench1shot1.one_shot_search.options import non_default_options
 from nasbench1shot1.one_shot_search.search_record import SearchRecord
 from nasbench1shot1.runs.options import flag
-from nasbench1shot1.wording import counted
+from nasbench1shot1.wording import counted, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -100,9 +100,9 @@ def draw_one_shot_error(frame: pandas.DataFrame, axes: "Axes", method: str, runs
     return _on_epochs(axes)
 
 
-def draw_mean_regret(mean: float, axes: "Axes") -> "Axes":
+def draw_mean_regret(mean: float, axes: "Axes", label: str = MEAN_LABEL) -> "Axes":
     """Draw the mean regret of a space, a fraction, as a dotted horizontal line; return the axes."""
-    axes.axhline(100 * mean, color=MEAN_COLOUR, linestyle=":", linewidth=WIDTH, label=MEAN_LABEL, zorder=1)
+    axes.axhline(100 * mean, color=MEAN_COLOUR, linestyle=":", linewidth=WIDTH, label=label, zorder=1)
     return axes
 
 
@@ -154,7 +154,7 @@ def regret_figure(
     draw_anytime_regret(by_epoch, rows[0], method, len(runs))
     space = Architecture.parse(frames[0]["architecture"].iloc[0]).space
     if (mean_regret := mean_regret_of(space, config.get("dataset"), table)) is not None:
-        draw_mean_regret(mean_regret, rows[0])
+        draw_mean_regret(mean_regret, rows[0], f"{MEAN_LABEL} ({percent(mean_regret)})")
     if has_error:
         draw_one_shot_error(by_epoch, rows[1], method, len(runs))
     if counts is not None:

@@ -74,6 +74,8 @@ def search(
     """
     if isinstance(optimizer, type):  # a notebook's own: found again under module and name
         optimizer = f"{optimizer.__module__}:{optimizer.__qualname__}"
+    if "seeds" in options:
+        raise InvalidInputError("nb.search runs one search: give several seeds to nb.search_seeds")
     options = by_name(options)
     given = options if optimizer is None else {"optimizer": optimizer, **options}
     check_callbacks(callbacks)

@@ -1,11 +1,12 @@
 """The numbers that a loop gives its recorder with an epoch."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import SupportsFloat
 
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.recording.record import FIELDS
+from nasbench1shot1.runs.earlier_names import CURRENT
 
 FRACTIONS = ("train_error", "one_shot_validation_error")
 PROVIDED = ("train_loss", *FRACTIONS, "hessian_eigenvalue")
@@ -29,14 +30,30 @@ def own_numbers(
     return {name: values.get(name) for name in PROVIDED}, own
 
 
+def check_free(own: Iterable[str], taken: Iterable[str]) -> None:
+    """Raise InvalidInputError if a number of the loop's own has the name of another column of `run.metrics`."""
+    if found := set(own) & {*taken, "seed", *CURRENT}:
+        raise InvalidInputError(f"{min(found)} is a column that records have already: choose another name")
+
+
+def checked_seconds(seconds: SupportsFloat) -> float:
+    """Return a duration as a float; raises InvalidInputError if it is not a finite number of at least 0."""
+    number = finite_number("seconds", seconds)
+    if number < 0:
+        raise InvalidInputError(f"seconds must be at least 0, not {number:g}")
+    return number
+
+
 def finite_number(name: str, value: SupportsFloat) -> float:
     """Return a value as a float; raises InvalidInputError if it is not a finite number."""
     try:
+        if isinstance(value, str | bytes | bytearray):
+            raise TypeError
         number = float(getattr(value, "detach", lambda: value)())  # PyTorch warns of tensors with a gradient
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInputError(f"{name} must be a number, not {value!r}") from error
     if not math.isfinite(number):
-        raise InvalidInputError(f"{name} is {number}: the loop has diverged, and nothing is recorded of this epoch")
+        raise InvalidInputError(f"{name} is {number}: give a finite number (perhaps the loop has diverged)")
     return number
 
 

@@ -8,6 +8,7 @@ from nasbench1shot1.errors import UserError
 from nasbench1shot1.one_shot_search import search_record
 from nasbench1shot1.one_shot_search.search_record import SearchRecord
 from nasbench1shot1.recording.options import FACTS, RecorderOptions
+from nasbench1shot1.runs.record import has_type
 
 if TYPE_CHECKING:
     import pandas
@@ -30,6 +31,15 @@ class RecordedSearch(SearchRecord):
     """
 
     KIND, COMMAND, FIELDS, OPTIONS, FACTS = "recorded search", "", FIELDS, RecorderOptions, FACTS
+
+    @classmethod
+    def fault(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
+        """Return a sentence if the lines are not valid, else None: as for searches, and all numbers are numbers."""
+        for line in lines:
+            for name, value in line["numbers"].items():
+                if not has_type(value, float | None):
+                    return f"line {line['epoch'] + 1} has an impossible {name}"
+        return super().fault(lines)
 
     @classmethod
     def as_frame(cls, lines: Sequence[Mapping[str, Any]]) -> "pandas.DataFrame":

@@ -18,13 +18,14 @@ from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.named_data import by_name, table_of_run
 from nasbench1shot1.one_shot_search.folder import CELLS, FIGURE, PARAMETERS
 from nasbench1shot1.one_shot_search.record import SearchWriter
-from nasbench1shot1.recording.numbers import finite_number, own_numbers
+from nasbench1shot1.one_shot_search.search_record import by_data_set
+from nasbench1shot1.recording.numbers import check_free, checked_seconds, own_numbers
 from nasbench1shot1.recording.options import RecorderOptions
 from nasbench1shot1.recording.record import RecordedSearch
 from nasbench1shot1.registry import one_shot, search_space
 from nasbench1shot1.runs.description import COMMON, description
 from nasbench1shot1.runs.environment import environment
-from nasbench1shot1.runs.folder import CONFIG, SUMMARY
+from nasbench1shot1.runs.folder import CONFIG, SUMMARY, check_facts
 from nasbench1shot1.runs.lifecycle import existing_run, new_run
 from nasbench1shot1.runs.options import check_ranges, filled
 from nasbench1shot1.runs.record import has_type
@@ -95,6 +96,11 @@ class Recorder:
         facts = {"space_id": self.space.id, "table_id": self.table.id, "dataset": self._dataset}
         sections = {COMMON: {**vars(options), "table": as_recorded(options.table or self.space.table)}}
         config = description(RecordedSearch.KIND, sections, {**facts, "notes": checked_notes(notes or {})})
+        if (self.folder / CONFIG).is_file():
+            raise InvalidInputError(
+                f"'{self.folder}' already exists: choose another folder, or, if nb.Recorder made it, go on with "
+                f"nb.Recorder.resume('{self.folder}')"
+            )
         with ExitStack() as stack:
             self._writer = stack.enter_context(new_run(self.folder, SearchWriter, RecordedSearch))
             self._writer.describe(config, environment(_device()))
@@ -119,9 +125,11 @@ class Recorder:
         recorder.folder, recorder._dataset = run.folder, run.config["dataset"]
         recorder.table = table_of_run(run.config, run.folder / CONFIG, run.config["table"])
         recorder.space = one_shot(search_space(run.config["space"]))
+        check_facts(run.folder, run.config, {"space_id": recorder.space.id, "table_id": recorder.table.id})
         with ExitStack() as stack:
             recorder._writer = stack.enter_context(existing_run(run.folder, SearchWriter, RecordedSearch))
             lines = kept_lines(RecordedSearch.open(run.folder), after_epoch)
+            (run.folder / SUMMARY).unlink(missing_ok=True)  # of the run that is continued
             recorder._writer.keep(len(lines), recorder.space.mixing_shapes())
             recorder._stack = stack.pop_all()
         recorder._begin(len(lines) - 1, lines[-1]["search_seconds"] if lines else 0.0)
@@ -151,17 +159,18 @@ class Recorder:
         self._check_open()
         arch, parameters = self._architecture(chosen)
         provided, own = own_numbers(numbers)
-        elapsed = now - self._since if seconds is None else finite_number("seconds", seconds)
+        elapsed = now - self._since if seconds is None else checked_seconds(seconds)
+        elsewhere = scores_elsewhere(arch, self.table, self._dataset)
+        check_free(own, by_data_set(elsewhere))
         found = {
             **provided,
             "epoch": self.epoch + 1,
             "architecture": str(arch),
             **score(arch, self.table, self._dataset).fields(self._seconds + elapsed),
-            "other_datasets": scores_elsewhere(arch, self.table, self._dataset),
+            "other_datasets": elsewhere,
             "numbers": own,
         }
         line = {name: found[name] for name in RecordedSearch.FIELDS}
-        (self.folder / SUMMARY).unlink(missing_ok=True)  # of the shorter run that was resumed
         self._writer.append(line, parameters)
         self._begin(self.epoch + 1, self._seconds + elapsed)
         return line
@@ -171,20 +180,25 @@ class Recorder:
 
         Raises UserError if no epoch is recorded, or a file cannot be written.
         """
+        self._check_open()
+        if self.epoch < 0:
+            raise self._without_epoch()
+        try:
+            return self._finish()
+        finally:
+            self.close()
+
+    def _finish(self) -> RecordedSearch:
         from nasbench1shot1.one_shot_search.cells_over_epochs import cells_figure
         from nasbench1shot1.one_shot_search.regret_curve import regret_figure
         from nasbench1shot1.one_shot_search.summary import summarise
 
-        self._check_open()
-        if self.epoch < 0:
-            raise InvalidInputError(f"'{self.folder}' has no epoch: call record() before finish()")
         run = RecordedSearch.open(self.folder)
         lines = RecordedSearch.read_lines(self.folder)
         self._writer.finish(summarise(run.config, lines, self.table.id))
         save_figure(regret_figure([run], [run.metrics], self.table), self.folder / FIGURE)
         if (cells := cells_figure(run)) is not None:
             save_figure(cells, self.folder / CELLS)
-        self.close()
         return run
 
     def close(self) -> None:
@@ -198,11 +212,18 @@ class Recorder:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if kind is None and self._is_open:
+        if not self._is_open:
+            return
+        if kind is None and self.epoch >= 0:
             self.finish()
-        elif self._is_open:
-            self._is_open = False
-            self._stack.__exit__(kind, error, traceback)
+            return
+        self._is_open = False
+        reason = self._without_epoch() if kind is None else error
+        self._stack.__exit__(
+            None if reason is None else type(reason), reason, traceback
+        )  # without an epoch, the folder goes
+        if kind is None and reason is not None:
+            raise reason
 
     def __repr__(self) -> str:
         return f"Recorder('{self.folder}': {self.space.name}, epoch {self.epoch}, {self.table.id})"
@@ -210,6 +231,9 @@ class Recorder:
     def _begin(self, epoch: int, seconds: float) -> None:
         """Wait for the epoch after `epoch`, after `seconds` of search."""
         self.epoch, self._seconds, self._since, self._is_open = epoch, seconds, time.perf_counter(), True
+
+    def _without_epoch(self) -> InvalidInputError:
+        return InvalidInputError(f"'{self.folder}' has no epoch: call record() before the end")
 
     def _check_open(self) -> None:
         if not self._is_open:
@@ -225,9 +249,13 @@ class Recorder:
             return chosen, self.space.one_hot(chosen)
         if not isinstance(chosen, Mapping):
             raise InvalidInputError(
-                f"record() takes an architecture or a mapping of architecture parameters, not a {type(chosen).__name__}"
+                f"record() takes an architecture or a mapping of architecture parameters, not {chosen!r}: of a text, "
+                "give nb.Architecture.parse(text)"
             )
-        parameters = {key: value.astype(np.float32) for key, value in self.space.checked_mixing(chosen).items()}
+        with np.errstate(over="ignore"):
+            parameters = {key: value.astype(np.float32) for key, value in self.space.checked_mixing(chosen).items()}
+        if not all(np.isfinite(values).all() for values in parameters.values()):
+            raise InvalidInputError("Λ has values that are infinite in float32: the loop has diverged")
         return self.space.discretise(parameters), parameters
 
 
@@ -238,14 +266,15 @@ def kept_lines(run: RecordedSearch, after_epoch: int | None) -> list[dict[str, A
     """
     lines = run.lines
     epochs = min(map(len, run.architecture_parameters.values())) if lines and (run.folder / PARAMETERS).exists() else 0
-    kept = lines[: epochs if after_epoch is None else after_epoch + 1]
-    if after_epoch is not None and not 0 <= after_epoch < min(epochs, len(lines)):
+    if after_epoch is not None and not (type(after_epoch) is int and 0 <= after_epoch < min(epochs, len(lines))):
         raise InvalidInputError(f"'{run.folder}' has no epoch {after_epoch}: it ends at epoch {len(lines) - 1}")
-    return kept
+    return lines[: epochs if after_epoch is None else after_epoch + 1]
 
 
 def checked_notes(notes: Mapping[str, Any]) -> dict[str, Any]:
     """Return notes for config.json; raises InvalidInputError if a value is not a string, a number or a boolean."""
+    if not isinstance(notes, Mapping):
+        raise InvalidInputError(f"notes must be a mapping, such as {{'learning_rate': 0.025}}, not {notes!r}")
     for name, value in notes.items():
         if not isinstance(name, str) or not has_type(value, str | bool | float):
             raise InvalidInputError(f"the note {name!r} must be a string, a finite number or a boolean, not {value!r}")

@@ -12,6 +12,8 @@ CURRENT = {
     "mean_valid_error": "mean_validation_error",
 }
 """Current names by earlier names."""
+USERS = ("numbers", "notes", "configuration")
+"""Fields whose content has names that users choose."""
 _EARLIER = {current: earlier for earlier, current in CURRENT.items()}
 
 
@@ -27,5 +29,7 @@ def with_earlier_names(content: Any) -> Any:
 
 def _renamed(content: Any, names: dict[str, str]) -> Any:
     if isinstance(content, dict):
-        return {names.get(name, name): _renamed(value, names) for name, value in content.items()}
+        return {
+            names.get(name, name): value if name in USERS else _renamed(value, names) for name, value in content.items()
+        }
     return [_renamed(each, names) for each in content] if isinstance(content, list) else content

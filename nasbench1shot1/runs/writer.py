@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -89,7 +90,7 @@ class RunWriter(Generic[Record]):
                 os.fsync(file.fileno())
         except OSError as error:
             raise write_error(path, error) from error
-        self._lines += map(dict, lines)
+        self._lines += [deepcopy(dict(line)) for line in lines]  # the caller may change its own
 
     def save(self, state: Resumable) -> None:
         """Replace the checkpoint; raises as `append_line` does."""

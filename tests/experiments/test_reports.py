@@ -77,7 +77,7 @@ def test_the_drawn_curves_are_the_recorded_numbers(runs):
 def test_the_mean_regret_of_the_space_is_a_line_in_the_row_of_the_regrets(runs):
     table = nb.load_table()
     upper, lower = regret_figure(runs[:1], [runs[0].metrics], table).axes
-    (mean,) = [line for line in upper.get_lines() if line.get_label() == "mean over the space"]
+    (mean,) = [line for line in upper.get_lines() if line.get_label().startswith("mean over the space (")]
     assert list(mean.get_ydata()) == pytest.approx([100 * table.mean_regret("s1")] * 2)
     assert len(lower.get_lines()) == 1
     assert lower.get_ylabel().startswith("one-shot")

@@ -45,7 +45,9 @@ def test_images_of_that_side_already_stay_what_they_are(imported: ImageSet) -> N
 
 @pytest.mark.parametrize("side", [2, 5, 33, 64])
 def test_other_sides_are_refused(imported: ImageSet, side: int) -> None:
-    with pytest.raises(InvalidInputError, match=f"cannot be shrunk to {side} × {side}: choose a side of 4, 8, 16, 32"):
+    with pytest.raises(
+        InvalidInputError, match=f"cannot be shrunk to {side} × {side}: choose a side of 4, 8, 16, 32 .image_side=."
+    ):
         imported.shrunk(side)
 
 

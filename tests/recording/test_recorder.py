@@ -79,7 +79,9 @@ def test_report_and_compare_take_a_record(tmp_path):
     scored = [json.loads(line) for line in (tmp_path / "report" / "metrics.jsonl").read_text().splitlines()]
     assert scored == own.lines
     ranking = command("correlate", str(own.folder))
-    assert ranking.returncode == 2 and "is a recorded search, not a search" in ranking.stderr
+    assert ranking.returncode == 2 and "is the record of another loop" in ranking.stderr
+    resumed = command("search", "--resume", str(own.folder))
+    assert resumed.returncode == 2 and "nb.Recorder.resume continues it" in resumed.stderr
 
 
 def test_a_table_with_several_data_sets_gives_all_of_them(tmp_path):
@@ -143,8 +145,14 @@ def test_a_process_killed_between_line_and_parameters_loses_that_epoch_only(tmp_
         (lambda r: r.record("s1:0"), "takes an architecture or a mapping"),
         (lambda r: r.record({"operations": np.zeros(3)}), "s1"),
         (lambda r: r.record(nb.search_space("s2").sample(np.random.default_rng(0))), "not of s1"),
-        (lambda r: r.record(parameters(0), train_loss=float("nan")), "the loop has diverged"),
+        (lambda r: r.record(parameters(0), train_loss=float("nan")), "train_loss is nan: give a finite number"),
         (lambda r: r.record(parameters(0), train_error=40), "must be a fraction between 0 and 1, not 40"),
+        (lambda r: r.record(parameters(0), valid_regret=0.1), "valid_regret is a column that records have already"),
+        (lambda r: r.record(parameters(0), seed=1), "seed is a column"),
+        (lambda r: r.record(parameters(0), entropy="0.5"), "entropy must be a number"),
+        (lambda r: r.record(parameters(0), entropy=10**400), "entropy must be a number"),
+        (lambda r: r.record(parameters(0), seconds=-5), "seconds must be at least 0"),
+        (lambda r: r.record({key: values * 1e300 for key, values in parameters(0).items()}), "infinite in float32"),
         (lambda r: r.record(parameters(0), test_regret=0.1), "test_regret is a field that the recorder fills in"),
         (lambda r: r.record(parameters(0), entropy="high"), "entropy must be a number, not 'high'"),
         (lambda r: r.finish(), "has no epoch: call record"),
@@ -166,6 +174,7 @@ def test_bad_input_is_refused_and_nothing_is_recorded(tmp_path, call, message):
         ({"space": "nb101"}, "nb101"),
         ({"seed": -1}, "seed"),
         ({"reference": "some"}, "unknown reference 'some'"),
+        ({"notes": [1]}, "notes must be a mapping"),
         ({"dataset": "cifar100", "space": "nb201", "notes": {"a": [1]}}, "the note 'a' must be"),
         ({"table": "nowhere"}, "nowhere"),
     ],
@@ -180,6 +189,67 @@ def test_a_folder_is_not_overwritten_and_an_unknown_epoch_not_resumed(tmp_path):
     own = recorded(tmp_path / "own").folder
     with pytest.raises(nb.InvalidInputError, match="already exists"):
         nb.Recorder(own, "s1")
-    with pytest.raises(nb.InvalidInputError, match="has no epoch 7: it ends at epoch 2"):
-        nb.Recorder.resume(own, after_epoch=7)
+    for epoch in (7, "1", 0.5):
+        with pytest.raises(nb.InvalidInputError, match=f"has no epoch {epoch}: it ends at epoch 2"):
+            nb.Recorder.resume(own, after_epoch=epoch)
     assert nb.load_run(own).is_finished
+
+
+def test_a_finished_record_that_is_resumed_without_a_new_epoch_can_be_resumed_again(tmp_path):
+    own = recorded(tmp_path / "own", epochs=4).folder
+    nb.Recorder.resume(own, after_epoch=1).close()
+    assert not nb.load_run(own).is_finished
+    with nb.Recorder.resume(own) as recorder:
+        assert recorder.epoch == 1
+    assert len(nb.load_run(own).lines) == 2
+
+
+def test_names_of_earlier_fields_within_the_numbers_do_not_change(tmp_path):
+    with nb.Recorder(tmp_path / "own", "s1", notes={"valid_errors": 1}) as recorder:
+        line = recorder.record(parameters(0), myvalid_regret=0.5)
+        line["numbers"]["myvalid_regret"] = 2.0  # the caller's own
+        line["other_datasets"]["cifar100"] = {}
+    run = nb.load_run(tmp_path / "own")
+    assert run.lines[0]["numbers"] == {"myvalid_regret": 0.5} and run.config["notes"] == {"valid_errors": 1}
+
+
+def test_numbers_named_like_columns_of_other_data_sets_are_refused(tmp_path):
+    arch = nb.search_space("nb201").sample(np.random.default_rng(0))
+    with nb.Recorder(tmp_path / "own", "nb201") as recorder:
+        with pytest.raises(nb.InvalidInputError, match="cifar100_test_regret is a column"):
+            recorder.record(arch, cifar100_test_regret=1.0)
+        recorder.record(arch)
+
+
+def test_a_recorder_without_an_epoch_leaves_neither_folder_nor_lock(tmp_path):
+    with pytest.raises(nb.InvalidInputError, match="has no epoch"), nb.Recorder(tmp_path / "own", "s1"):
+        pass
+    assert not (tmp_path / "own").exists()
+    with nb.Recorder(tmp_path / "own", "s1") as recorder:
+        recorder.record(parameters(0))
+
+
+def test_a_record_is_only_resumed_with_its_own_table_and_space(tmp_path):
+    own = recorded(tmp_path / "own").folder
+    config = json.loads((own / "config.json").read_text())
+    (own / "config.json").write_text(json.dumps({**config, "table_id": "another-v1-0000000"}))
+    with pytest.raises(nb.InvalidInputError, match="was made with table_id another-v1-0000000"):
+        nb.Recorder.resume(own)
+
+
+def test_damaged_numbers_are_called_damaged(tmp_path):
+    own = recorded(tmp_path / "own").folder
+    lines = (own / "metrics.jsonl").read_text().replace('"entropy": 0.5', '"entropy": "x"')
+    (own / "metrics.jsonl").write_text(lines)
+    with pytest.raises(nb.DamagedFileError, match="impossible entropy"):
+        _ = nb.load_run(own).lines
+
+
+def test_resuming_does_not_import_a_module_that_the_record_names(tmp_path):
+    own = recorded(tmp_path / "own").folder
+    config = json.loads((own / "config.json").read_text())
+    config["options"]["space"] = "unimported_module:SPACE"
+    (own / "config.json").write_text(json.dumps(config))
+    with pytest.raises(nb.InvalidInputError, match="unimported_module"):
+        nb.Recorder.resume(own)
+    assert "unimported_module" not in sys.modules
