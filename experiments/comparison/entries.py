@@ -51,6 +51,8 @@ def _entry(run: Any) -> Entry:
         return BlackBoxEntry.of(record)
     if isinstance(record, Study):
         return TuningEntry.of(record)
+    if isinstance(record, list | tuple):
+        raise InvalidInputError("a list of runs within the list is not a group: give nb.load_run(the group's folder)")
     what = f"'{record.folder}' is a {record.KIND}" if hasattr(record, "KIND") else f"{record!r} is not a run"
     raise InvalidInputError(f"{what}: compare takes {KINDS}")
 

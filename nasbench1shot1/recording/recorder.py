@@ -218,12 +218,10 @@ class Recorder:
             self.finish()
             return
         self._is_open = False
-        reason = self._without_epoch() if kind is None else error
-        self._stack.__exit__(
-            None if reason is None else type(reason), reason, traceback
-        )  # without an epoch, the folder goes
-        if kind is None and reason is not None:
-            raise reason
+        if kind is None:
+            with self._stack:  # an error before the first epoch removes the folder
+                raise self._without_epoch()
+        self._stack.__exit__(kind, error, traceback)
 
     def __repr__(self) -> str:
         return f"Recorder('{self.folder}': {self.space.name}, epoch {self.epoch}, {self.table.id})"
