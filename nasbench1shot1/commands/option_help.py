@@ -87,10 +87,23 @@ def _docstrings(record: type) -> dict[str, str]:
             module = ast.parse(inspect.getsource(sys.modules[base.__module__]))
         except (OSError, TypeError, KeyError):
             continue
-        for node in ast.walk(module):
-            if isinstance(node, ast.ClassDef) and node.name == base.__name__:
-                found |= dict(_documented(node.body))
+        for name, body in _classes(module):
+            if name == base.__qualname__:  # several optimizers of a module may each have a class `Hyperparameters`
+                found |= dict(_documented(body))
     return found
+
+
+def _classes(node: ast.AST, path: str = "") -> Iterator[tuple[str, list[ast.stmt]]]:
+    """Yield the qualified name and the body of every class, in the order of the source code."""
+    for child in ast.iter_child_nodes(node):
+        match child:
+            case ast.ClassDef(name=name, body=body):
+                yield path + name, body
+                yield from _classes(child, f"{path}{name}.")
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield from _classes(child, f"{path}{name}.<locals>.")
+            case _:
+                yield from _classes(child, path)
 
 
 def _documented(body: list[ast.stmt]) -> Iterator[tuple[str, str]]:

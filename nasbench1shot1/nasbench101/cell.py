@@ -36,7 +36,7 @@ class Cell:
     Args:
         matrix: (V, V) adjacency of 0 and 1, strictly upper triangular; row → column; vertex 0 is the input,
             vertex V - 1 the output.
-        ops: V labels: "input", one of `OPERATIONS` for every inner vertex, "output".
+        ops: V labels: "input", one of `OPERATIONS` for every inner vertex, also for those that are removed, "output".
 
     Raises:
         InvalidInputError: the matrix or the labels have another form, or an operation is unknown.
@@ -222,7 +222,8 @@ def _md5(text: str) -> str:
 
 def _check_operations(ops: Any) -> None:
     """Raise InvalidInputError unless these are labels whose inner ones are operations of NAS-Bench-101."""
-    if isinstance(ops, str) or not isinstance(ops, Sequence | np.ndarray):
+    is_list = ops.ndim == 1 if isinstance(ops, np.ndarray) else isinstance(ops, Sequence) and not isinstance(ops, str)
+    if not is_list:
         raise InvalidInputError(f"{ops!r} is not a list of labels: give '{INPUT}', operations, '{OUTPUT}'")
     for op in ops[1:-1]:
         if op not in OPERATIONS:

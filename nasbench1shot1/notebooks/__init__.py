@@ -1,1 +1,1 @@
-"""What Jupyter notebooks show: records with their picture, figures, and the progress of a call in one output."""
+"""What Jupyter notebooks show: figures, and the progress of a call in one output."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Epoch:
     """A recorded epoch of a search, as callbacks see it; nothing in it can change the search.
+
+    After each call, the search restores PyTorch's random generators, number of threads, gradient mode, default dtype
+    and default device. Other global settings of PyTorch, such as inference mode, are the callback's responsibility.
 
     Attributes:
         folder: the run's folder; metrics.jsonl already has the epoch.
@@ -68,13 +72,19 @@ class CallingReporter:
         parameters = self._state.method.parameters.items()
         copies = {key: value.detach().cpu().numpy().copy() for key, value in parameters}
         architecture = Architecture.parse(line["architecture"])
-        return Epoch(self._folder, MappingProxyType(dict(line)), architecture, MappingProxyType(copies))
+        return Epoch(self._folder, MappingProxyType(deepcopy(line)), architecture, MappingProxyType(copies))
 
 
 @contextmanager
 def _isolated() -> Iterator[None]:
-    """Restore afterwards what a callback can change of PyTorch: random generators, threads and gradient mode."""
+    """Restore PyTorch's random generators, threads, gradient mode, default dtype and default device afterwards."""
     import torch
 
     with torch.random.fork_rng(), cpu_threads(None), torch.set_grad_enabled(torch.is_grad_enabled()):
-        yield
+        before = torch.empty(0)  # has the default dtype and device
+        try:
+            yield
+        finally:
+            torch.set_default_dtype(before.dtype)
+            if torch.empty(0).device != before.device:
+                torch.set_default_device(None if before.is_cpu else before.device)  # None: the CPU, without overhead

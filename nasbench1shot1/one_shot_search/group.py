@@ -1,13 +1,15 @@
 """Reading a group of searches: one search for each of several seeds, in one folder (docs/run_folder.md)."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError
+from nasbench1shot1.files import picture_name
+from nasbench1shot1.ground.inline_html import record_as_html
 from nasbench1shot1.ground.paths import as_path
-from nasbench1shot1.notebooks.html import record_as_html
 from nasbench1shot1.one_shot_search.folder import FIGURE, SEEDS
 from nasbench1shot1.one_shot_search.record import Run
 from nasbench1shot1.one_shot_search.search_record import SearchRecord, regret_in_words
@@ -48,8 +50,14 @@ class SearchGroup:
         return f"SearchGroup('{self.folder}': {what}, seeds {', '.join(map(str, self.seeds))}, {self._state()})"
 
     def _repr_html_(self) -> str:
-        """Return the repr and the picture of all seeds, as notebooks show this group."""
-        return record_as_html(repr(self), self.folder / FIGURE)
+        """Return the repr and, once all seeds are finished, their picture, as notebooks show this group."""
+        return record_as_html(repr(self), self._picture())
+
+    def _picture(self) -> Path | None:
+        with suppress(Exception):  # a repr must not fail, whatever damaged files contain
+            if sum(run.is_finished for run in self._begun()) == len(self.seeds):
+                return self.folder / picture_name(FIGURE, self.options.get("format"))
+        return None
 
     def _state(self) -> str:
         try:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ GROUPS = ("loss", "error", "regret", "eigenvalue")
 def tensorboard_callbacks(is_wanted: bool) -> Iterator[list[Callback]]:
     """Yield the callback that writes event files, or nothing; afterwards, the files are closed.
 
-    Raises UserError if TensorBoard is not installed.
+    Raises UserError if TensorBoard is not installed, or if the files cannot be written.
     """
     if not is_wanted:
         yield []
@@ -33,8 +33,11 @@ def tensorboard_callbacks(is_wanted: bool) -> Iterator[list[Callback]]:
     events = _Events()
     try:
         yield [events]
-    finally:
-        events.close()
+    except BaseException:
+        with suppress(UserError):  # a second error, such as that of a full disk, would hide the first
+            events.close()
+        raise
+    events.close()
 
 
 def check_tensorboard() -> None:
@@ -65,9 +68,13 @@ class _Events:
             raise write_error(epoch.folder / EVENTS, error) from error
 
     def close(self) -> None:
-        """Close the event file."""
-        if self._writer is not None:
+        """Close the event file; raises UserError if it cannot be written."""
+        if self._folder is None or self._writer is None:
+            return
+        try:
             self._writer.close()
+        except OSError as error:
+            raise write_error(self._folder / EVENTS, error) from error
 
     def _begin(self, folder: Path) -> None:
         """Start an event file that replaces earlier files of the run."""

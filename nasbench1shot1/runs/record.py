@@ -3,14 +3,16 @@
 import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
 from nasbench1shot1.errors import InvalidInputError, UserError
+from nasbench1shot1.files import picture_name
+from nasbench1shot1.ground.inline_html import record_as_html
 from nasbench1shot1.ground.paths import as_path
-from nasbench1shot1.notebooks.html import record_as_html
 from nasbench1shot1.runs.description import read_description
 from nasbench1shot1.runs.earlier_names import with_current_names, with_earlier_names
 from nasbench1shot1.runs.folder import (
@@ -45,7 +47,7 @@ class RunRecord:
         LATER: names of fields and facts that earlier versions did not write; lines without all of these are valid.
         OPTIONS: the dataclass of the options that all runs of the kind share.
         FACTS: names and types of the other fields of config.json.
-        PICTURE: name of the PNG that a notebook shows with a record of this kind; None if there is none.
+        PICTURE: name, as a PNG, of the picture that a notebook shows with a finished run; None if there is none.
     """
 
     KIND: ClassVar[str]
@@ -63,8 +65,18 @@ class RunRecord:
         return f"{type(self).__name__}('{self.folder}': {', '.join(filter(None, (self._subject(), self._state())))})"
 
     def _repr_html_(self) -> str:
-        """Return the repr and the picture, as notebooks show this record."""
-        return record_as_html(repr(self), self.folder / self.PICTURE if self.PICTURE else None)
+        """Return the repr and, for a finished run, the picture, as notebooks show this record."""
+        return record_as_html(repr(self), self._picture())
+
+    def _picture(self) -> Path | None:
+        with suppress(OSError):  # a repr must not fail
+            if self.PICTURE and self.is_finished:  # a resumed run has an old picture until it is finished
+                return self.folder / picture_name(self.PICTURE, self._picture_format())
+        return None
+
+    def _picture_format(self) -> Any:
+        """Return the recorded file format of the pictures; None means png."""
+        return self.config.get("format")
 
     def _subject(self) -> str:
         """Return in words what was run."""

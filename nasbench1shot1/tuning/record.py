@@ -80,6 +80,9 @@ class Study(RunRecord):
 
     PICTURE = TRAJECTORY
 
+    def _picture_format(self) -> Any:
+        return self.shared_options.get("format")
+
     def _subject(self) -> str:
         config = self.config
         what = f"{config['optimizer']} on {config['space']}, {Path(config['config_space']).stem}, {config['tuner']}"

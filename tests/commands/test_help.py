@@ -11,6 +11,7 @@ import tyro
 from nasbench1shot1.cli import COMMANDS, main
 from nasbench1shot1.commands.default_variants import default_variants
 from nasbench1shot1.commands.help_screen import help_screen
+from nasbench1shot1.commands.option_help import option_helps
 from nasbench1shot1.one_shot_search.config import SCALES
 from nasbench1shot1.optimizers.gradient import RelaxationName, UpdateName
 from nasbench1shot1.optimizers.relaxation import RELAXATIONS
@@ -170,3 +171,38 @@ def test_the_help_of_a_dataclass(monkeypatch: pytest.MonkeyPatch) -> None:
         "  --loud, --no-loud    Whether to shout. (default: yes)",
     ]
     assert help_screen("bare", Bare, None, {"--scale quick": {"mode": "b"}}).splitlines() == expected
+
+
+class First:
+    """An optimizer with settings of its own."""
+
+    @dataclass(frozen=True)
+    class Hyperparameters:
+        """Settings."""
+
+        rate: float = 0.1
+        """Rate of the first."""
+
+
+class Second:
+    """Another optimizer of the same module, whose settings have the same names."""
+
+    @dataclass(frozen=True)
+    class Hyperparameters:
+        """Settings."""
+
+        rate: float = 0.1
+        """Rate of the second."""
+
+
+def test_nested_classes_of_one_name_keep_their_own_texts() -> None:
+    @dataclass(frozen=True)
+    class Hyperparameters:
+        """Settings."""
+
+        rate: float = 0.1
+        """Rate of the third."""
+
+    records = (First.Hyperparameters, Second.Hyperparameters, Hyperparameters)
+    found = [option.text.partition(". ")[0] for record in records for option in option_helps(record, None, {})]
+    assert found == ["Rate of the first", "Rate of the second", "Rate of the third"]

@@ -11,8 +11,8 @@ from nasbench1shot1.method_colours import METHODS
 def test_a_method_has_its_colour_in_every_figure(name):
     pairs = FIGURES[name].pairs()
     styles = curve_styles(pairs)
-    for panel, curve in pairs:
-        assert styles[panel.key, curve.key]["color"] == METHODS[curve.options["optimizer"]]
+    colours = {key: style["color"] for key, style in styles.items()}
+    assert colours == {(panel.key, curve.key): METHODS[curve.options["optimizer"]] for panel, curve in pairs}
     assert {style["linestyle"] for style in styles.values()} == {"-"}
 
 

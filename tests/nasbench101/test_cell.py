@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import networkx
 import numpy as np
@@ -227,3 +228,14 @@ def test_networkx_form_carries_edges_and_labels() -> None:
     graph = cell([(0, 1), (1, 2)], POOL).to_networkx()
     assert sorted(graph.edges) == [(0, 1), (1, 2)]
     assert [graph.nodes[v]["op"] for v in graph] == [INPUT, POOL, OUTPUT]
+
+
+@pytest.mark.parametrize("ops", [np.array([[INPUT, CONV3, OUTPUT]] * 3), np.array(INPUT), INPUT, 3])
+def test_labels_must_be_a_list(ops: Any) -> None:
+    with pytest.raises(InvalidInputError, match=r"is not a list of labels"):
+        Cell([[0, 1, 0], [0, 0, 1], [0, 0, 0]], ops)
+
+
+def test_a_label_must_be_known_even_where_its_vertex_is_removed() -> None:
+    with pytest.raises(InvalidInputError, match="unknown operation 'conv'"):
+        Cell([[0, 0, 1], [0, 0, 0], [0, 0, 0]], [INPUT, "conv", OUTPUT])

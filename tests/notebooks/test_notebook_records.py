@@ -8,7 +8,7 @@ import pytest
 
 import nasbench1shot1 as nb
 from nasbench1shot1.experiments.comparison.comparing import compare_runs
-from nasbench1shot1.notebooks.html import record_as_html
+from nasbench1shot1.ground.inline_html import record_as_html
 from nasbench1shot1.one_shot_search.search_record import SearchRecord
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.wording import percent
@@ -75,6 +75,34 @@ def test_a_notebook_shows_text_and_picture_of_runs_and_groups(tmp_path):
         assert "&lt;group&gt;" in html and "<group>" not in html
         assert base64.b64encode(PNG).decode() in html
     assert record_as_html("a < b", None) == "<pre>a &lt; b</pre>"
+
+
+@pytest.mark.parametrize("format, shown", [(None, "png"), ("svg", "svg+xml"), ("pdf", None)])
+def test_a_notebook_shows_the_picture_in_the_recorded_format(format, shown, tmp_path):
+    group = make.group(tmp_path / "group", [(1, 0)], format=format)
+    tuned = make.tuning(tmp_path / "tuned", searches={**make.synthetic.SMALL, "format": format})
+    for record, name in ((group, "regret"), (group.runs[0], "regret"), (tuned, "trajectory")):
+        for suffix in ("png", "svg", "pdf"):
+            (record.folder / f"{name}.{suffix}").write_bytes(suffix.encode())
+        html = record._repr_html_()
+        data = base64.b64encode((format or "png").encode()).decode()
+        assert (f'src="data:image/{shown};base64,{data}"' in html) if shown else ("<img" not in html)
+
+
+def test_an_unfinished_record_does_not_show_an_earlier_picture(tmp_path):
+    group = make.group(tmp_path / "group", [(1, 0), (2, 1)])
+    for record in (group, group.runs[0]):
+        (record.folder / "regret.png").write_bytes(PNG)
+        assert "<img" in record._repr_html_()
+    (group.runs[0].folder / "summary.json").unlink()
+    assert ["<img" in record._repr_html_() for record in (group, group.runs[0])] == [False, False]
+
+
+def test_a_picture_that_cannot_be_read_is_left_out(tmp_path):
+    run = make.search(tmp_path / "run", (1, 0))
+    (run.folder / "regret.png").mkdir()
+    assert "epoch 1 of 4, test regret" in run._repr_html_()
+    assert "<img" not in run._repr_html_()
 
 
 def test_every_kind_of_run_has_a_repr_of_its_own():

@@ -17,6 +17,9 @@ def meddle(epoch: Epoch) -> None:
     torch.rand(100)
     torch.set_num_threads(2)
     torch.set_grad_enabled(False)
+    torch.set_default_dtype(torch.float64)
+    torch.set_default_device("meta")
+    epoch.line["other_datasets"]["cifar100"] = {"test_regret": 0.0}
     for values in epoch.architecture_parameters.values():
         values[:] = 7.0
 

@@ -9,6 +9,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from tiny_search import TINY, search
 
 import nasbench1shot1 as nb
+from nasbench1shot1.one_shot_search.tensorboard import tensorboard_callbacks
 
 QUIET = Console(quiet=True)
 FIELDS = ["train_loss", "train_error", "one_shot_validation_error", "test_regret"]
@@ -57,6 +58,26 @@ def test_a_resumed_search_shows_every_epoch_once(tmp_path, capsys):
     assert_shows(run)
     run = nb.search(resume=tmp_path / "run", epochs=3, tensorboard=True, console=QUIET)
     assert_shows(run)
+
+
+class FullDisk:
+    """A writer of events whose last lines do not fit."""
+
+    def close(self):
+        raise OSError(28, "No space left on device")
+
+
+def test_an_error_while_the_events_are_closed_does_not_hide_the_first(tmp_path):
+    def close_after(error):
+        with tensorboard_callbacks(True) as (events,):
+            events._folder, events._writer = tmp_path, FullDisk()
+            if error is not None:
+                raise error
+
+    with pytest.raises(RuntimeError, match="the first error"):
+        close_after(RuntimeError("the first error"))
+    with pytest.raises(nb.UserError, match="no space left on the disk"):
+        close_after(None)
 
 
 def test_events_can_begin_when_a_search_is_resumed(tmp_path):
