@@ -68,11 +68,11 @@ def rescore_study(study: Study, table: Table) -> pandas.DataFrame:
 def unfinished_text(run: SearchRecord | Ranking | Study) -> str:
     """Return how far an unfinished run has come, as a sentence; empty if it is finished.
 
-    Raises UserError if the run has no result yet.
+    A run that ended after its lines were read counts as unfinished. Raises UserError if the run has no result yet.
     """
     if not run.lines:
         raise run.unfinished()
-    if run.is_finished:
+    if run.is_finished and run.are_summarised(run.lines):
         return ""
     if isinstance(run, SearchRecord):
         return f"Not finished: {run.progress}."
@@ -97,13 +97,16 @@ def write_report(run: SearchRecord, table: Table, out: Path, format: PictureForm
 
 
 def write_group_report(
-    runs: Sequence[SearchRecord], table: Table, out: Path, format: PictureFormat = "png"
+    runs: Sequence[SearchRecord], table: Table, out: Path, format: PictureFormat = "png", note: str = ""
 ) -> list[dict[str, Any]]:
-    """Write `write_report` of the runs of several seeds, each into `out/<run>`, and one regret.png of all of them."""
+    """Write `write_report` of the runs of several seeds, each into `out/<run>`, and one regret.png of all of them.
+
+    The title of the picture contains the note.
+    """
     with _new_report(out) as folder:
         summaries = [_write(run, table, folder / run.folder.name, format) for run in runs]
         frames = [rescore(run, table) for run in runs]
-        save_figure(regret_figure(runs, frames, table), folder / picture_name(FIGURE, format))
+        save_figure(regret_figure(runs, frames, table, note), folder / picture_name(FIGURE, format))
         return summaries
 
 
@@ -115,8 +118,8 @@ def write_ranking_report(ranking: Ranking, table: Table, out: Path, format: Pict
     """
     unfinished = unfinished_text(ranking)
     with _new_report(out) as folder:
-        summary = write_outcome(ranking, table, folder, format=format)
-        write_json(folder / SUMMARY, _with_progress(summary, unfinished))
+        summary = _with_progress(write_outcome(ranking, table, folder, format=format), unfinished)
+        write_json(folder / SUMMARY, summary)
         return summary
 
 

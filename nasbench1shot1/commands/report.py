@@ -55,18 +55,22 @@ class Report:
             return
         several = isinstance(record, SearchGroup)
         runs = _begun(record) if isinstance(record, SearchGroup) else [record]
-        progress = [unfinished_text(run) for run in runs]  # raises for a run without a result
+        missing = _missing_text(record, len(runs)) if isinstance(record, SearchGroup) else ""
+        for run in runs:
+            unfinished_text(run)  # raises for a run without a result
         table = table_of_run(runs[0].config, runs[0].folder / CONFIG, self.table, self.reference)
         out = self.out or self.folder / f"report-{table.id}"
         if several:
-            summaries = write_group_report(runs, table, out, self.format)
+            summaries = write_group_report(runs, table, out, self.format, missing)
         else:
             summaries = [write_report(runs[0], table, out, self.format)]
         print(f"Table {table.id}")
-        for summary, text in zip(summaries, progress, strict=True):
+        for summary in summaries:
             _show(summary)
-            if text:
-                print(text)
+            if "unfinished" in summary:
+                print(summary["unfinished"])
+        if missing:
+            print(f"Not finished: {missing}.")
         print(f"Picture: {out / picture_name(FIGURE, self.format)}")
 
     def _report_other(self) -> None:
@@ -74,7 +78,7 @@ class Report:
         from nasbench1shot1.experiments.correlation.record import Ranking
         from nasbench1shot1.experiments.correlation.screen import show
         from nasbench1shot1.experiments.correlation.truth import table_of_ranking
-        from nasbench1shot1.experiments.rescoring import unfinished_text, write_ranking_report, write_study_report
+        from nasbench1shot1.experiments.rescoring import write_ranking_report, write_study_report
         from nasbench1shot1.named_data import table_of_run
         from nasbench1shot1.runs.folder import CONFIG
         from nasbench1shot1.runs.opening import open_run
@@ -98,8 +102,8 @@ class Report:
             summary, tell = write_study_report(run, table, out, self.format), conclude
         print(f"Table {table.id}")
         tell(summary, out, literal_console(), self.format)
-        if text := unfinished_text(run):
-            print(text)
+        if "unfinished" in summary:
+            print(summary["unfinished"])
 
 
 def _begun(group: "SearchGroup") -> "list[Run]":
@@ -107,6 +111,12 @@ def _begun(group: "SearchGroup") -> "list[Run]":
     if found := [run for run in group.runs if run.lines]:
         return found
     raise InvalidInputError(f"'{group.folder}' does not contain a result yet: resume it with nb1shot1 search --resume")
+
+
+def _missing_text(group: "SearchGroup", begun: int) -> str:
+    """Return how many seeds of a group have not begun; empty if all have."""
+    missing = len(group.seeds) - begun
+    return f"{missing} of {len(group.seeds)} seeds {'has' if missing == 1 else 'have'} not begun" if missing else ""
 
 
 def _show(summary: dict[str, Any]) -> None:

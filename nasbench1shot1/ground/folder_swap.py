@@ -91,6 +91,11 @@ def is_there(folder: Path) -> bool:
     return folder.exists()
 
 
+def is_aside(folder: Path) -> bool:
+    """Return whether an old folder of this name was moved aside and is still there."""
+    return any(_aside(folder.resolve(), OLD))
+
+
 def read_steadily(folder: Path, read: Callable[[Path], Result]) -> Result:
     """Return `read(folder)` of one and the same folder: it is read anew where it was replaced meanwhile.
 

@@ -13,6 +13,7 @@ from nasbench1shot1.jobs.running import Watcher, run_jobs
 from nasbench1shot1.jobs.workers import open_workers
 from nasbench1shot1.named_data import check_importable
 from nasbench1shot1.one_shot_search.options import SearchOptions, search_options
+from nasbench1shot1.one_shot_search.overwriting import is_begun
 from nasbench1shot1.one_shot_search.record import open_search
 from nasbench1shot1.progress_bar import WithBar
 from nasbench1shot1.runs.folder import METRICS, SUMMARY, read_lines
@@ -51,6 +52,7 @@ def search_in_workers(
     console: "Console | None",
     discards: Sequence[Callable[[], None]],
     tensorboard: bool,
+    overwrite: bool,
 ) -> None:
     """Run the searches of a group that are not finished, several at the same time, each in a process of its own.
 
@@ -60,7 +62,7 @@ def search_in_workers(
         workers: number of processes.
         console: for the progress; a new one if None.
         discards: functions that are called at least once after the first epoch of any search is recorded.
-        tensorboard: as in `searching.search`.
+        tensorboard, overwrite: as in `searching.search`.
 
     Raises:
         InvalidInputError: a search in the folder has other options.
@@ -81,8 +83,8 @@ def search_in_workers(
         failures = run_jobs(jobs, places, progress)
     if failures:
         name, sentence = next(iter(failures.items()))
-        begun = any(map(is_started, (job.folder for job in jobs)))
-        advice = f"continue with --resume {shlex.quote(str(folder))}" if begun else "start again"
+        is_kept = is_begun(folder) if overwrite else any(is_started(job.folder) for job in jobs)
+        advice = f"continue with --resume {shlex.quote(str(folder))}" if is_kept else "start again"
         raise UserError(f"{name} failed ({sentence}): fix the cause, then {advice}")
 
 

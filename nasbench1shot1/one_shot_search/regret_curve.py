@@ -129,6 +129,7 @@ def regret_figure(
     runs: Sequence[SearchRecord],
     frames: Sequence[pandas.DataFrame],
     table: "Table",
+    note: str = "",
 ) -> "Figure":
     """Return the figure of one run or of several seeds of one configuration, with its scale and its table in words.
 
@@ -139,6 +140,7 @@ def regret_figure(
         runs: the runs, for their configurations.
         frames: their metrics, perhaps scored on another table than they were searched with.
         table: the table behind `frames`.
+        note: what else the title says of the runs.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -161,16 +163,21 @@ def regret_figure(
         draw_operation_counts(counts.loc[by_epoch.index], rows[-1])
     rows[0].legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False, fontsize=8, handlelength=3)
     rows[-1].set_xlabel("search epoch (0: before training)")
-    figure.suptitle(_title(runs, frames, by_epoch), fontsize=9)
+    figure.suptitle(_title(runs, frames, by_epoch, note), fontsize=9)
     figure.supxlabel(table_text(frames, table.id, table.fidelity()), fontsize=7, color="#444444")
     return figure
 
 
-def _title(runs: Sequence[SearchRecord], frames: Sequence[pandas.DataFrame], by_epoch: pandas.DataFrame) -> str:
+def _title(
+    runs: Sequence[SearchRecord], frames: Sequence[pandas.DataFrame], by_epoch: pandas.DataFrame, note: str
+) -> str:
     config = runs[0].config
     seeds = f"seed {config['seed']}" if len(runs) == 1 else f"{len(runs)} seeds, mean ± standard deviation"
+    seeds += f"; {note}" if note else ""
     if any(len(frame) > len(by_epoch) for frame in frames):
-        seeds += f"\nonly up to epoch {by_epoch.index[-1]}, where the first of them ended"
+        shortest = [run for run, frame in zip(runs, frames, strict=True) if len(frame) == len(by_epoch)]
+        why = "where the first of them ended" if all(run.is_finished for run in shortest) else "as some are unfinished"
+        seeds += f"\nonly up to epoch {by_epoch.index[-1]}, {why}"
     elif not config.get("early_stopping") and by_epoch.index[-1] < config.get("epochs", 0):
         seeds += f", unfinished: epoch {by_epoch.index[-1]} of {config['epochs']}"
     return f"{config['optimizer']} on {config['space']}, {seeds}\n{scale_text([config])}"

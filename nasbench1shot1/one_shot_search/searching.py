@@ -50,8 +50,9 @@ def search(
         out: the run's folder, which must not exist; `runs/<optimizer>-<space>-<seed>` if not given.
         resume: the folder of a run to resume. Cannot be combined with other options, except `epochs`, which may only
             increase.
-        overwrite: replace the search, or group of searches, that `out` holds. It is deleted once the new search has
-            recorded an epoch; if the new search fails before, it is put back.
+        overwrite: replace the search, or group of searches, that `out` holds. It is deleted, with its `report-…`
+            folders, once the new search has recorded an epoch; if the new search fails before, it is put back. A folder
+            that also holds other files, or what `nb.Recorder` recorded, is refused.
         tensorboard: write event files for TensorBoard into the run's folder (needs the extra `tensorboard`). It is not
             recorded: give it again on resuming.
         allow_module: on resuming, a module that may be imported because the run's config.json names it. Not needed for
@@ -147,7 +148,7 @@ def resume_search(
 
     open_search(folder)
     given = {name: value for name, value in given.items() if value is not None}
-    with existing_run(folder, SearchWriter, Run) as writer:
+    with overwritten(folder, overwrite=False) as discards, existing_run(folder, SearchWriter, Run) as writer:
         recorded = open_search(folder).config
         options = _grown(folder, recorded, given, allow_module)
         table = table_of_search(options.common)
@@ -157,7 +158,7 @@ def resume_search(
             writer.restore(state)
             if options.common.epochs != recorded["epochs"]:
                 _record_growth(folder, recorded, options.common.epochs, state.epoch)
-            return _finish(state, table, writer, console, callbacks)
+            return _finish(state, table, writer, console, [*callbacks, *discards])
 
 
 def _check_is_no_other(folder: Path, options: SearchOptions) -> None:

@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,7 +59,7 @@ def search_seeds(
         resume: the folder of a group to resume.
         workers: number of searches at the same time, each in a process of its own, without `callbacks`. Default: 1,
             which searches in this process. Results depend on `threads`, not on the number of workers; but on a CPU, the
-            default of `threads` is the number of cores divided by `workers`.
+            default of `threads` is the number of cores divided by the number of searches at the same time.
         overwrite, tensorboard, allow_module, console, callbacks, options: as in `search`.
 
     Returns:
@@ -70,7 +71,7 @@ def search_seeds(
     """
     from nasbench1shot1.notebooks.console import console_or_new
 
-    check_range("workers", workers, 1)
+    _check_workers(workers)
     check_callbacks(callbacks)
     if tensorboard:
         check_tensorboard()
@@ -91,7 +92,7 @@ def search_seeds(
             _check_is_free(folder)  # again, now that nobody else writes there
         _write_group(folder, wanted)
         if workers > 1:
-            search_in_workers(folder, wanted, workers, console, discards, tensorboard)
+            search_in_workers(folder, wanted, workers, console, discards, tensorboard, overwrite)
         else:
             with tensorboard_callbacks(tensorboard) as events:
                 _search_here(folder, wanted, console, [*callbacks, *events, *discards])
@@ -153,10 +154,16 @@ def _new_group(
         raise InvalidInputError("give several seeds as --seeds, and remove --seed")
     if len(set(seeds)) < len(seeds):
         raise InvalidInputError(f"seeds {list(seeds)} repeat one: give each seed once")
-    shared = with_threads(options, workers)
+    shared = with_threads(options, min(workers, len(seeds)))
     wanted = [search_options({**shared, "seed": seed}) for seed in seeds]
     folder = as_path(out, "--out") if out is not None else default_folder(wanted[0], "seeds")
     return folder, wanted
+
+
+def _check_workers(workers: object) -> None:
+    check_range("workers", workers, 1)
+    if workers is not None and not isinstance(workers, Integral):
+        raise InvalidInputError(f"workers must be a whole number, not {workers!r}")
 
 
 def _check_is_list(seeds: object) -> None:

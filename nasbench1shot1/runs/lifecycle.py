@@ -37,8 +37,7 @@ def new_run(folder: Path, writer: type[Writer], kind: type[RunRecord]) -> Iterat
     """
     with locked_folder(folder) as lock:
         check_is_new(folder)
-        for name in names_in(folder):
-            (folder / name).unlink()
+        remove_torso(folder)
         with _stoppable(folder, kind), _removed_if_nothing_is_recorded(folder):
             yield writer(folder, lock, kind)
 
@@ -78,8 +77,8 @@ def check_is_new(folder: Path, replace: str = "") -> None:
     """
     if folder.exists() and not folder.is_dir():
         raise InvalidInputError(f"'{folder}' is a file: choose another --out")
-    names = names_in(folder)
-    if not all(map(_is_torso, names)):
+    if not is_torso(folder):
+        names = names_in(folder)
         resume = f"continue with --resume {shlex.quote(str(folder))}, {replace or 'or '}" if CONFIG in names else ""
         raise InvalidInputError(f"'{folder}' already exists: {resume}choose another --out")
 
@@ -94,8 +93,18 @@ def names_in(folder: Path) -> set[str]:
     return {name for name in names if not name.startswith(LOCK)}
 
 
-def _is_torso(name: str) -> bool:
-    """Return whether a process that was killed before its options were written can have left a file."""
+def is_torso(folder: Path) -> bool:
+    """Return whether a folder is empty, or a process that was killed before its options were written left all of it."""
+    return all(map(_is_of_torso, names_in(folder)))
+
+
+def remove_torso(folder: Path) -> None:
+    """Remove the files in a folder for which `is_torso` is true; the caller holds its lock."""
+    for name in names_in(folder):
+        (folder / name).unlink()
+
+
+def _is_of_torso(name: str) -> bool:
     return name in (ENVIRONMENT, CONFIG_SPACE) or (name.startswith(".") and name.endswith(".part"))
 
 

@@ -150,8 +150,9 @@ class RunRecord:
         Empty before the first line is recorded. Raises DamagedFileError if a line is damaged, or if the lines of a
         finished run do not match its summary.
         """
+        is_finished = self.is_finished  # asked first: the run may end while its lines are read
         lines = self.read_lines(self.folder)
-        if self.is_finished and not self._are_summarised(lines):
+        if is_finished and not self.are_summarised(lines):
             raise damaged(self.folder / METRICS, f"its lines are not those that {SUMMARY} summarises")
         return lines
 
@@ -159,7 +160,8 @@ class RunRecord:
         """Return whether lines can be all lines of this run, which is finished."""
         return bool(lines)
 
-    def _are_summarised(self, lines: Sequence[Mapping[str, Any]]) -> bool:
+    def are_summarised(self, lines: Sequence[Mapping[str, Any]]) -> bool:
+        """Return whether lines are those that the summary of this run, which is finished, follows."""
         return self.are_complete(lines) and are_recorded(lines, self.summary.get(DIGEST))
 
     @cached_property

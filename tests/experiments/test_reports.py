@@ -101,6 +101,35 @@ def test_a_figure_of_searches_that_stopped_early_says_where_it_ends(runs):
     assert f"only up to epoch {last - 1}, where the first" in texts(regret_figure(runs, frames, nb.load_table()))
 
 
+def test_a_figure_of_unfinished_searches_does_not_say_that_one_ended(runs, tmp_path):
+    some = [runs[0], nb.load_run(unfinished_copy(runs[1], tmp_path / "run", 2))]
+    said = texts(regret_figure(some, [run.metrics for run in some], nb.load_table(), "4 of 6 seeds have not begun"))
+    assert "only up to epoch 1, as some are unfinished" in said
+    assert "deviation; 4 of 6 seeds have not begun" in said
+
+
+def test_a_search_that_ends_while_it_is_reported_is_reported_as_unfinished(runs, tmp_path):
+    folder = unfinished_copy(runs[0], tmp_path / "run", 2)
+    run = nb.load_run(folder)
+    assert len(run.lines) == 2
+    for name in ("metrics.jsonl", "summary.json"):
+        shutil.copy(runs[0].folder / name, folder / name)
+    summary = write_report(run, nb.load_table(), tmp_path / "report")
+    assert (summary["searched_epochs"], summary["unfinished"]) == (1, "Not finished: epoch 1 of 2.")
+
+
+def test_a_search_may_end_while_its_lines_are_read(runs, tmp_path, monkeypatch):
+    folder = unfinished_copy(runs[0], tmp_path / "run", 2)
+
+    def end_afterwards(path, real=nb.Run.read_lines):
+        lines = real(path)
+        shutil.copy(runs[0].folder / "summary.json", path / "summary.json")
+        return lines
+
+    monkeypatch.setattr(nb.Run, "read_lines", staticmethod(end_afterwards))
+    assert len(nb.load_run(folder).lines) == 2
+
+
 def test_a_run_is_scored_again_on_another_table_without_touching_it(runs, measured_table, tmp_path):
     run = runs[0]
     before = {path.name: path.read_bytes() for path in run.folder.iterdir() if path.is_file()}
@@ -159,6 +188,7 @@ def test_an_unfinished_group_is_reported_without_the_seeds_that_have_not_begun(r
     said = capsys.readouterr().out
     assert said.count("final architecture") == 2
     assert said.count("Not finished: epoch 1 of 2.") == 1
+    assert "Not finished: 1 of 3 seeds has not begun." in said
     assert {path.name for path in (tmp_path / "report").iterdir()} == {"seed-0", "seed-1", "regret.png"}
 
 

@@ -2,13 +2,15 @@
 
 import json
 
+import numpy as np
 import pytest
+from killed_run import assert_killed
 from rich.console import Console
 from tiny_search import TINY, search
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
-from nasbench1shot1.one_shot_search import loop
+from nasbench1shot1.one_shot_search import loop, overwriting
 from nasbench1shot1.runs.lock import locked
 
 QUIET = Console(quiet=True)
@@ -26,9 +28,9 @@ def contents(folder):
 
 
 def test_a_search_and_a_group_replace_each_other(old):
-    (old / "notes.txt").write_text("of the old run")
+    (old / "report-mine").mkdir()
     assert search(old, epochs=1, seed=8, overwrite=True).config["seed"] == 8
-    assert not (old / "notes.txt").exists()
+    assert not (old / "report-mine").exists()
     group = nb.search_seeds([0], out=old, overwrite=True, console=QUIET, **SMALL)
     assert not (old / "config.json").exists()
     assert nb.load_run(old).seeds == (0,)
@@ -107,6 +109,81 @@ def test_only_searches_are_replaced(tmp_path, kind):
     with pytest.raises(nb.UserError, match="run"):
         search(folder, epochs=1, overwrite=True)
     assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize("name", ["ranking/config.json", "notes.txt", "seed-0/ranking/config.json", "report-1.txt"])
+def test_a_folder_with_other_files_is_not_replaced(old, name):
+    (old / name).parent.mkdir(parents=True, exist_ok=True)
+    (old / name).write_text("{}")
+    before = contents(old)
+    with pytest.raises(nb.InvalidInputError, match=f"holds '{name.removesuffix('/config.json')}', which overwrite="):
+        search(old, epochs=1, overwrite=True)
+    assert contents(old) == before
+
+
+def test_a_recorded_search_is_not_replaced(tmp_path):
+    folder, space = tmp_path / "own", nb.search_space("s1")
+    arch = space.sample(np.random.default_rng(0))
+    with nb.Recorder(folder, "s1", optimizer="mine") as recorder:
+        recorder.record(arch, seconds=1.0)
+    before = contents(folder)
+    with pytest.raises(nb.InvalidInputError, match="does not replace a recorded search"):
+        search(folder, epochs=1, overwrite=True)
+    assert contents(folder) == before
+
+
+def test_nobody_can_write_to_a_search_while_it_is_moved_aside(old, monkeypatch):
+    held = []
+
+    def look(folder, real=overwriting.check_has_no_other_files):
+        with pytest.raises(nb.InvalidInputError, match="another process is writing"), locked(folder):
+            held.append("not held")
+        real(folder)
+        held.append(folder)
+
+    monkeypatch.setattr(overwriting, "check_has_no_other_files", look)
+    assert search(old, epochs=1, seed=8, overwrite=True).is_finished
+    assert held == [old]
+
+
+DRIVER = """
+import os, signal, sys
+from rich.console import Console
+import nasbench1shot1 as nb
+from nasbench1shot1.one_shot_search import overwriting
+from nasbench1shot1.runs.writer import RunWriter
+
+def die(*_): os.kill(os.getpid(), signal.SIGKILL)
+
+if sys.argv[1] == "before config.json":
+    RunWriter.describe = die
+else:
+    overwriting._discard = die
+nb.search(out=sys.argv[2], overwrite=True, console=Console(quiet=True), **{**eval(sys.argv[3]), "seed": 8})
+"""
+
+
+def kill(moment, old):
+    """Kill the process of a search that replaces an old one."""
+    assert_killed(DRIVER, old, moment, str(old), str(SMALL))
+    assert len(list(old.parent.glob(".run.*.old"))) == 1
+
+
+def test_a_process_that_is_killed_before_its_options_are_written_leaves_the_old_run(old):
+    before = contents(old)
+    kill("before config.json", old)
+    with pytest.raises(nb.InvalidInputError, match="holds another search"):
+        search(old, epochs=1, seed=8)
+    assert contents(old) == before
+    kill("before config.json", old)
+    assert search(old, epochs=1, seed=8, overwrite=True).config["seed"] == 8
+    assert [path.name for path in old.parent.iterdir()] == ["run"]
+
+
+def test_a_resumed_search_deletes_the_old_run_of_a_killed_process(old):
+    kill("after an epoch", old)
+    assert nb.search(resume=old, console=QUIET).config["seed"] == 8
+    assert [path.name for path in old.parent.iterdir()] == ["run"]
 
 
 def test_the_current_folder_is_not_replaced(old, monkeypatch):

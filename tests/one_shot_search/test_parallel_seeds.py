@@ -1,7 +1,10 @@
 """Seeds in worker processes: the same bits as one after the other, whatever is killed, interrupted or resumed."""
 
+import shutil
 import time
+from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import stalling_search
@@ -13,7 +16,7 @@ from tiny_search import TINY
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
 from nasbench1shot1.jobs import process
-from nasbench1shot1.one_shot_search import parallel_seeds
+from nasbench1shot1.one_shot_search import parallel_seeds, seeds
 from nasbench1shot1.runs.folder import METRICS, read_lines
 from nasbench1shot1.runs.lock import locked
 
@@ -29,6 +32,13 @@ def serial(tmp_path_factory):
 @pytest.fixture
 def forked(monkeypatch):
     fork_jobs(monkeypatch)
+
+
+def wait_for_lines(folder, lines):
+    deadline = time.monotonic() + 120
+    while len(read_lines(folder / METRICS)) < lines:
+        assert time.monotonic() < deadline, f"{folder} does not record {lines} lines"
+        time.sleep(0.01)
 
 
 def assert_same_runs(runs, others):
@@ -59,8 +69,7 @@ def test_a_killed_worker_leaves_the_others_and_its_seed_can_be_resumed(serial, f
         if job.name != "seed 0":
             return real(job, *arguments)
         running = real(replace(job, command=stalling_search.COMMAND), *arguments)
-        while len(read_lines(job.folder / METRICS)) < 2:
-            time.sleep(0.01)
+        wait_for_lines(job.folder, 2)
         running.kill()
         return running
 
@@ -90,7 +99,39 @@ def test_ctrl_c_stops_all_workers_and_the_group_is_resumed(serial, forked, tmp_p
     assert_same_runs(nb.load_run(folder).runs, serial)
 
 
-def test_a_seed_that_another_process_writes_fails_alone(serial, forked, tmp_path):
+def test_a_seed_that_another_process_writes_fails_alone(forked, tmp_path, monkeypatch):
+    folder, real = tmp_path / "group", process.start
+    with ExitStack() as locks:
+
+        def lock_the_second(job, *arguments):
+            if job.name == "seed 1":
+                job.folder.mkdir()
+                locks.enter_context(locked(job.folder))
+            return real(job, *arguments)
+
+        monkeypatch.setattr(process, "start", lock_the_second)
+        with pytest.raises(nb.UserError, match=r"seed 1 failed .*another process is writing to .*seed-1"):
+            nb.search_seeds([0, 1], out=folder, workers=2, console=QUIET, **SMALL)
+    (run,) = nb.load_run(folder).runs
+    assert (run.config["seed"], run.is_finished) == (0, True)
+
+
+@pytest.mark.parametrize("moment", ["config.json", "checkpoint.pt"])
+def test_a_worker_that_dies_names_the_group_that_is_left(serial, forked, tmp_path, monkeypatch, moment):
+    folder, real = Path(shutil.copytree(serial[0].folder.parent, tmp_path / "group")), process.start
+
+    def kill(job, *arguments):
+        return real(replace(job, command=f"dying_search:after_{moment.partition('.')[0]}"), *arguments)
+
+    monkeypatch.setattr(process, "start", kill)
+    with pytest.raises(nb.UserError, match=r"seed \d failed .*killed by signal 9") as stop:
+        nb.search_seeds([7, 8], out=folder, workers=2, overwrite=True, console=QUIET, **SMALL)
+    is_new = moment == "checkpoint.pt"
+    assert nb.load_run(folder).seeds == ((7, 8) if is_new else (0, 1))
+    assert str(stop.value).endswith(f'continue with resume="{folder}"' if is_new else "start again")
+
+
+def test_a_group_that_cannot_begin_is_refused(forked, tmp_path):
     folder = tmp_path / "group"
     (folder / "seed-1").mkdir(parents=True)
     with pytest.raises(nb.InvalidInputError, match="already exists"):
@@ -106,6 +147,13 @@ def test_a_seed_that_another_process_writes_fails_alone(serial, forked, tmp_path
         nb.search_seeds([0, 1], out=folder, workers=2, console=QUIET, **SMALL)
 
 
+def test_no_core_is_kept_for_workers_without_a_seed(forked, tmp_path, monkeypatch):
+    monkeypatch.setattr(parallel_seeds, "usable_cores", lambda: 8)
+    options = {name: value for name, value in SMALL.items() if name != "threads"}
+    _, wanted = seeds._new_group([0, 1], tmp_path / "group", options, 8)
+    assert [each.common.threads for each in wanted] == [4, 4]
+
+
 @pytest.mark.parametrize(("cores", "workers", "threads"), [(8, 2, 4), (2, 6, 1), (5, 2, 2)])
 def test_the_cores_are_divided_among_the_workers(monkeypatch, cores, workers, threads):
     monkeypatch.setattr(parallel_seeds, "usable_cores", lambda: cores)
@@ -118,6 +166,7 @@ def test_the_cores_are_divided_among_the_workers(monkeypatch, cores, workers, th
 BAD = {
     "no workers": ({"workers": 0}, "workers must be at least 1"),
     "workers in words": ({"workers": "two"}, "workers must be a number, not 'two'"),
+    "a part of a worker": ({"workers": 1.5}, "workers must be a whole number, not 1.5"),
     "missing images": ({"workers": 2, "images": "cifar100"}, "CIFAR-100 is not installed"),
     "an optimizer of a script": ({"workers": 2, "optimizer": "__main__:Mine"}, "is part of this script"),
 }
