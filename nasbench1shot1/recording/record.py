@@ -18,7 +18,7 @@ FIELDS: dict[str, Any] = {
     "one_shot_validation_error": float | None,
     "numbers": dict,
 }
-"""Fields of a line of metrics.jsonl: those of a search, and the loop's own numbers by name."""
+"""Fields of a line of metrics.jsonl: all fields of a search, and `numbers`, the loop's own numbers by name."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -41,7 +41,7 @@ Parameters = Mapping[str, "NDArray[Any] | Tensor"]
 
 
 class Recorder:
-    """Records a search loop of one's own, epoch by epoch, into a folder that other commands take as a run.
+    """Records your own search loop, epoch by epoch, in a folder that the commands open like a search.
 
     `nb.load_run`, `nb.open_run`, `nb1shot1 report` and `nb1shot1 compare` open the folder; docs/own_loop.md has a whole
     loop. A recorder is a context manager: leaving it without an error ends the run, as `finish` does. After an error,
@@ -113,12 +113,12 @@ class Recorder:
 
         Args:
             folder: the folder of a recorded search.
-            after_epoch: the last epoch to keep: that of the loop's own checkpoint. Later epochs are removed. Default:
-                the last recorded epoch.
+            after_epoch: the last epoch to keep, normally the epoch of the loop's own checkpoint. Later epochs are
+                removed. Default: the last recorded epoch.
 
         Raises:
-            InvalidInputError: the folder is not a recorded search, another process writes to it, or it has no such
-                epoch.
+            InvalidInputError: the folder is not a recorded search, another process is writing to it, it does not have
+                the epoch, or its table or space is not the recorded one.
             DamagedFileError: a file of the record is damaged.
         """
         recorder, run = cls.__new__(cls), RecordedSearch.open(folder)
@@ -143,7 +143,7 @@ class Recorder:
         Args:
             chosen: the architecture that the method prefers now, or its architecture parameters Λ: arrays or tensors
                 with the keys and shapes of `space.mixing_shapes()`, which are discretised.
-            seconds: what the epoch took. Default: the time since the last call, or since the recorder was made.
+            seconds: duration of the epoch. Default: the time since the last call, or since the recorder was made.
             numbers: `train_loss`, `train_error`, `one_shot_validation_error` and `hessian_eigenvalue`
                 (docs/run_folder.md; errors are fractions), and any numbers of the loop's own under other names.
 
@@ -202,7 +202,7 @@ class Recorder:
         return run
 
     def close(self) -> None:
-        """Let go of the folder without ending the run."""
+        """Release the folder without ending the run."""
         self._is_open = False
         self._stack.close()
 
@@ -227,7 +227,7 @@ class Recorder:
         return f"Recorder('{self.folder}': {self.space.name}, epoch {self.epoch}, {self.table.id})"
 
     def _begin(self, epoch: int, seconds: float) -> None:
-        """Wait for the epoch after `epoch`, after `seconds` of search."""
+        """Get ready for the next epoch; `epoch` is the last one, and `seconds` the search time so far."""
         self.epoch, self._seconds, self._since, self._is_open = epoch, seconds, time.perf_counter(), True
 
     def _without_epoch(self) -> InvalidInputError:

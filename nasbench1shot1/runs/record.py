@@ -208,7 +208,7 @@ def digest(lines: Iterable[Mapping[str, Any]]) -> str:
 
 
 def are_recorded(lines: Sequence[Mapping[str, Any]], recorded: str | None) -> bool:
-    """Return whether a recorded `digest` is that of the lines, perhaps in the form of an earlier version.
+    """Return whether a recorded `digest` belongs to the lines, perhaps in the form of an earlier version.
 
     Args:
         lines: lines with the current names of all fields.
