@@ -126,7 +126,7 @@ def official_split(images: ImageSet, scheme: str, rng: np.random.Generator) -> S
 
 @pytest.mark.parametrize("shuffled", [False, True])
 def test_cifar10_valid_is_divided_by_the_official_split(shuffled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts_module, "split", official_split)
+    monkeypatch.setattr(parts_module, "split_images", official_split)
     images = whole_cifar10(shuffled)
     parts = edge_parts(images, "cifar10-valid")
     assert parts.is_official
@@ -213,7 +213,7 @@ def test_evaluations_take_all_images(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("dataset", "steps"), [("cifar10-valid", 98 * 200), ("cifar10", 196 * 200)])
 def test_the_full_scale_is_the_published_protocol(dataset: str, steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(state_module, "load_images", lambda name: whole_cifar10())
-    monkeypatch.setattr(parts_module, "split", official_split)
+    monkeypatch.setattr(parts_module, "split_images", official_split)
     config = EdgeTrainingConfig(device="cpu", dataset=dataset).resolved()
     facts = _facts(begin(ARCH, config))
     assert facts["is_protocol"]

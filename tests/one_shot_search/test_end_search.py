@@ -18,7 +18,7 @@ from nasbench1shot1.optimizer import OneShotOptimizer
 from nasbench1shot1.runs.checkpoints import load_checkpoint
 
 METHODS = [EvolvesAtTheEnd, PerturbsAtTheEnd]
-SHORT = {"epochs": 2, "images_per_half": 20, "batch_size": 10}
+SHORT = {"epochs": 2, "images_per_half": 20, "batch_size": 10, "image_side": 32}
 SMALL = {
     EvolvesAtTheEnd: {**SHORT, "candidates": 4, "candidate_batches": 1, "finalists": 2},
     PerturbsAtTheEnd: {**SHORT, "space": "s3"},

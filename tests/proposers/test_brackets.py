@@ -55,7 +55,7 @@ def test_no_budget_is_lost_where_hpbandster_loses_one():
     ("arguments", "message"),
     [
         ((0, 9), "min_budget must be at least 1"),
-        ((9, 3), "max_budget 3 is less than"),
+        ((9, 3), "max_budget=3 is less than"),
         ((1, 9, 1), "eta must be at least 2"),
         ((1, 9, 2, 0), "iterations must be at least 1"),
     ],

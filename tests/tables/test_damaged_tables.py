@@ -275,7 +275,7 @@ def test_more_right_answers_than_images(large: Path) -> None:
         lambda: table.query(hashes).validation_accuracy,
         lambda: table.values("validation_accuracy"),
         lambda: table.column("validation_accuracy"),
-        lambda: table.best("s1") and table.best("nb101"),
+        lambda: table.best("s1", "validation") and table.best("nb101", "validation"),
     ]
     for use in uses:
         with pytest.raises(DamagedFileError, match=r"validation_accuracy .*counts more than 9,984 images"):

@@ -13,7 +13,11 @@ from nasbench1shot1.tables.measured_sample import read_sample
 
 PACKAGE = Path(nasbench1shot1.__file__).parent
 GROUND = {"architecture", "errors", "files", "ground", "nasbench101", "nasbench201", "space", "tables", "wording"}
-ABOVE = {"tables": set(), "table_import": {"downloads", "table_import"}, "table_building": {"table_building"}}
+ABOVE = {
+    "tables": set(),
+    "table_import": {"downloads", "notebooks", "table_import"},
+    "table_building": {"table_building"},
+}
 
 
 def imported(file: Path) -> set[str]:

@@ -142,10 +142,10 @@ def test_plain_lines_report_every_observation_and_the_result(output):
 def test_a_finished_study_is_told_again_and_keeps_its_options(output):
     folder = str(output[1].folder)
     for arguments, sentence in (
-        (["--seed", "1"], "was started with --seed 0, not 1"),
-        (["--channels", "3"], "was started with --channels 2, not 3"),
-        (["--iterations", "0"], "--iterations may only increase"),
-        (["--learning-rate", "1"], "--learning-rate is not an option of"),
+        (["--seed", "1"], "was started with seed=0, not 1"),
+        (["--channels", "3"], "was started with channels=2, not 3"),
+        (["--iterations", "0"], "iterations may only increase"),
+        (["--learning-rate", "1"], "learning_rate= is not an option of"),
     ):
         with pytest.raises(nb.InvalidInputError, match=sentence):
             nb.tune(resume=folder, **{arguments[0][2:].replace("-", "_"): json.loads(arguments[1])})

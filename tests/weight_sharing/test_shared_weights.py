@@ -176,7 +176,7 @@ def test_the_images_that_it_says_pass_through_the_network_do(batch_norm, images,
 
 @pytest.mark.parametrize(("space", "blocks"), [("s1", 4), ("s3", 5)])
 def test_what_passes_together_on_a_gpu_is_bounded_by_the_widest_map(space, blocks):
-    shared = shared_weights(state_of(space=space, channels=16), 2)
+    shared = shared_weights(state_of(space=space, channels=16, image_side=32), 2)
     widest = blocks * 16 * 32 * 32 * 4 * 512
     together = shared._at_once_on_gpu(512)
     assert together * widest <= 2**29 < (together + 1) * widest
