@@ -1,40 +1,28 @@
 """The terminal output of a black-box study: before, during and after its searches."""
 
-from types import TracebackType
-
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from nasbench1shot1.black_box_search.record import FIGURE, BlackBoxStudy
 from nasbench1shot1.black_box_search.repeats import Repeats
 from nasbench1shot1.black_box_search.summary import statistics_of
 from nasbench1shot1.files import picture_name
 from nasbench1shot1.notebooks.console import console_or_new
+from nasbench1shot1.progress_bar import WithBar
 from nasbench1shot1.runs.writer import RunWriter
 from nasbench1shot1.wording import counted, percent, sayer
 
 
-class StudyProgress:
+class StudyProgress(WithBar):
     """A progress bar of finished searches, as a context manager. Without a terminal, it prints nothing."""
 
     def __init__(self, done: int, searches: int, console: Console) -> None:
-        columns = (TextColumn("searches"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeElapsedColumn())
-        left = (TextColumn("left"), TimeRemainingColumn())
-        self._bar = Progress(*columns, *left, console=console, transient=True, disable=not console.is_terminal)
-        self._task = self._bar.add_task("", total=searches, completed=done)
-
-    def __enter__(self) -> "StudyProgress":
-        self._bar.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bar.stop()
+        super().__init__(console)
+        self._searches, self._task = searches, self._bar.add_task("", total=searches)
+        self.recorded(done)
 
     def recorded(self, searches: int) -> None:
         """Set the number of finished searches."""
-        self._bar.update(self._task, completed=searches)
+        self._bar.update(self._task, completed=searches, description=f"searches {searches}/{self._searches}")
 
 
 def announce(repeats: Repeats, writer: RunWriter[BlackBoxStudy], console: Console | None) -> Console:

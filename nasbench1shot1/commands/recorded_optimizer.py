@@ -33,7 +33,7 @@ def _recorded_optimizer(resume: str | None) -> str | None:
     if not resume:
         return None
     from nasbench1shot1.one_shot_search.record import SEEDS
-    from nasbench1shot1.runs.description import read_description
+    from nasbench1shot1.runs.description import RECORDED, read_description
     from nasbench1shot1.runs.folder import read_object
 
     folder = as_path(resume, "--resume")
@@ -41,5 +41,5 @@ def _recorded_optimizer(resume: str | None) -> str | None:
         if (folder / SEEDS).is_file():
             return str(read_object(folder / SEEDS)["options"]["optimizer"])
         kind, recorded = read_description(folder)
-        return None if kind == "recorded search" else str(recorded["optimizer"])  # that is a label
+        return None if kind == RECORDED else str(recorded["optimizer"])
     return None

@@ -51,7 +51,7 @@ class Report:
         allow(self.allow_module)
         record = open_run(self.folder)
         if not isinstance(record, SearchRecord | SearchGroup):
-            self._report_other()
+            self._report_other(record)
             return
         several = isinstance(record, SearchGroup)
         runs = _begun(record) if isinstance(record, SearchGroup) else [record]
@@ -73,7 +73,7 @@ class Report:
             print(f"Not finished: {missing}.")
         print(f"Picture: {out / picture_name(FIGURE, self.format)}")
 
-    def _report_other(self) -> None:
+    def _report_other(self, run: Any) -> None:
         """Write and print the report of a ranking or a study."""
         from nasbench1shot1.experiments.correlation.record import Ranking
         from nasbench1shot1.experiments.correlation.screen import show
@@ -81,12 +81,10 @@ class Report:
         from nasbench1shot1.experiments.rescoring import write_ranking_report, write_study_report
         from nasbench1shot1.named_data import table_of_run
         from nasbench1shot1.runs.folder import CONFIG
-        from nasbench1shot1.runs.opening import open_run
         from nasbench1shot1.tuning.record import Study
         from nasbench1shot1.tuning.screen import conclude
         from nasbench1shot1.wording import literal_console
 
-        run = open_run(self.folder)
         if not isinstance(run, Ranking | Study):
             raise InvalidInputError(
                 f"'{self.folder}' cannot be scored again: give a search, a group of seeds, a ranking or a tuning study"

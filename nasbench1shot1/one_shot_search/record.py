@@ -24,7 +24,7 @@ from nasbench1shot1.one_shot_search.search_record import (
     parameters_digest,
     read_parameters,
 )
-from nasbench1shot1.runs.description import read_description
+from nasbench1shot1.runs.description import RECORDED, read_description
 from nasbench1shot1.runs.folder import CONFIG
 from nasbench1shot1.runs.lock import FolderLock
 from nasbench1shot1.runs.writer import RunWriter
@@ -128,7 +128,7 @@ def open_search(folder: str | Path) -> Run:
         raise InvalidInputError(
             f"'{path}' holds the searches of several seeds: choose one of them, such as {path}/seed-0"
         )
-    if (path / CONFIG).is_file() and read_description(path)[0] == "recorded search":
+    if (path / CONFIG).is_file() and read_description(path)[0] == RECORDED:
         raise InvalidInputError(
             f"'{path}' is the record of another loop, without weights of a supernet: nb.Recorder.resume continues it"
         )

@@ -34,7 +34,7 @@ def tensorboard_callbacks(is_wanted: bool) -> Iterator[list[Callback]]:
     try:
         yield [events]
     except BaseException:
-        with suppress(UserError):  # a second error, such as that of a full disk, would hide the first
+        with suppress(UserError):  # perhaps the same full disk: the first error counts
             events.close()
         raise
     events.close()

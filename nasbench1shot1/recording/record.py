@@ -8,6 +8,7 @@ from nasbench1shot1.errors import UserError
 from nasbench1shot1.one_shot_search import search_record
 from nasbench1shot1.one_shot_search.search_record import SearchRecord
 from nasbench1shot1.recording.options import FACTS, RecorderOptions
+from nasbench1shot1.runs.description import RECORDED
 from nasbench1shot1.runs.record import has_type
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class RecordedSearch(SearchRecord):
         config: the options that `nb.Recorder` was given, the data, and `notes`, the loop's own settings.
     """
 
-    KIND, COMMAND, FIELDS, OPTIONS, FACTS = "recorded search", "", FIELDS, RecorderOptions, FACTS
+    KIND, COMMAND, FIELDS, OPTIONS, FACTS = RECORDED, "", FIELDS, RecorderOptions, FACTS
 
     @classmethod
     def fault(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:

@@ -45,7 +45,7 @@ class Recorder:
 
     `nb.load_run`, `nb.open_run`, `nb1shot1 report` and `nb1shot1 compare` open the folder; docs/own_loop.md has a whole
     loop. A recorder is a context manager: leaving it without an error ends the run, as `finish` does. After an error,
-    the recorded epochs stay, and `Recorder.resume` goes on.
+    the recorded epochs remain, and `Recorder.resume` continues the record.
 
     Args:
         folder: must not exist, or be empty.

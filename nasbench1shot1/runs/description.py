@@ -12,6 +12,8 @@ SECTIONS = (COMMON, OWN)
 """Sections of options: the common options of a kind of run and, in a search, the options of its optimizer."""
 SEARCH = "search"
 """The kind of a folder whose config.json was written before every kind of run had a name."""
+RECORDED = "recorded search"
+"""The kind of a folder that `nb.Recorder` wrote; its `optimizer` is only a label."""
 
 
 def description(kind: str, sections: Mapping[str, Mapping[str, Any]], facts: Mapping[str, Any]) -> dict[str, Any]:
