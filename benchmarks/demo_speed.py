@@ -1,13 +1,14 @@
 """CPU seconds of the demo, `nb1shot1 search --scale quick`, and of its earlier settings; and how threads wait.
 
     python benchmarks/demo_speed.py settings [--rounds 2]
-    python benchmarks/demo_speed.py waiting [--rounds 2] [--steps 12]
+    python benchmarks/demo_speed.py waiting [--scale quick|full] [--rounds 2] [--steps 12]
 
 settings: searches of one and of two epochs with one thread, present and earlier settings in turns. CPU seconds are user
 and system time of the whole process. An epoch costs the difference; the demo is extrapolated to its number of epochs.
 
-waiting: training steps of the demo with two threads, for several values of libgomp's environment variables in turns, as
-the machine is and beside an endless loop on core 0. "default" is libgomp's own behaviour. All losses must be equal.
+waiting: training steps with two threads, for several values of libgomp's environment variables in turns, and with one
+thread, as the machine is and beside an endless loop on core 0. "default" is libgomp's own behaviour. Losses with equal
+numbers of threads must be equal. --scale full is the paper's supernet and batch size, on the bundled images.
 """
 
 import argparse
@@ -29,20 +30,22 @@ EARLIER = ["--image-side", "32", "--batch-size", "32"]  # the quick scale before
 SEARCH = "from nasbench1shot1.cli import main; main()"
 WAITING = {
     "passive": {"OMP_WAIT_POLICY": "PASSIVE"},
-    **{f"spin_{count}": {SPIN_COUNT: str(count)} for count in (100, 1000, 10000)},
+    **{f"spin_{count}": {SPIN_COUNT: str(count)} for count in (100, 1000, 10000, 100000)},
     "default": {},
+    "one_thread": {"OMP_NUM_THREADS": "1"},
 }
+SUPERNETS = {"quick": {"scale": "quick"}, "full": {"images": "cifar10-sample"}}
 STEPS = """
 import itertools, json, sys, time, torch
 from nasbench1shot1.one_shot_search import loop
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.state import begin
-torch.set_num_threads(2)
-steps = loop.training_steps(begin(search_options({"scale": "quick", "threads": 2})), 1)
+count, options = int(sys.argv[1]), json.loads(sys.argv[2])
+options["threads"] = torch.get_num_threads()
+steps = loop.training_steps(begin(search_options(options)), 1)
 for _ in range(2):
     next(steps)
 wall, cpu = time.perf_counter(), time.process_time()
-count = int(sys.argv[1])
 losses = [float(step.loss) for step in itertools.islice(steps, count)]
 wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
 print(json.dumps({"wall": wall / count, "cpu": cpu / count, "loss": losses[-1]}))
@@ -54,15 +57,17 @@ def main():
     parser.add_argument("what", choices=("settings", "waiting"))
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--steps", type=int, default=12)
+    parser.add_argument("--scale", choices=SUPERNETS, default="quick")
     options = parser.parse_args()
     result = {
         "command": " ".join(["python", "benchmarks/demo_speed.py", *sys.argv[1:]]),
         "date": time.strftime("%Y-%m-%d"),
         "cores": os.cpu_count(),
         "load_before": round(os.getloadavg()[0], 1),
-        **(settings(options.rounds) if options.what == "settings" else waiting(options.rounds, options.steps)),
+        **(settings(options.rounds) if options.what == "settings" else waiting(options)),
     }
-    (RESULTS / f"demo_{options.what}.json").write_text(json.dumps(result, indent=1) + "\n")
+    name = f"waiting_{options.scale}" if options.what == "waiting" else "demo_settings"
+    (RESULTS / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n")
     print(json.dumps(result, indent=1))
 
 
@@ -96,16 +101,19 @@ def cpu_seconds(epochs, arguments):
     return round(after.children_user + after.children_system - before.children_user - before.children_system, 2)
 
 
-def waiting(rounds, steps):
+def waiting(options):
     measured = {}
     for load in ("as_it_is", "busy_core"):
         with busy_core() if load == "busy_core" else nothing():
-            for _ in range(rounds):
+            for _ in range(options.rounds):
                 for name, variables in WAITING.items():
-                    one = step_seconds(steps, variables)
+                    one = step_seconds(options, variables)
                     print(load, name, one, flush=True)
                     measured.setdefault(load, {}).setdefault(name, []).append(one)
-    assert len({one["loss"] for of in measured.values() for ones in of.values() for one in ones}) == 1
+    losses = {
+        (name == "one_thread", one["loss"]) for of in measured.values() for name, ones in of.items() for one in ones
+    }
+    assert len(losses) == 2, losses
     return {
         load: {
             name: {what: [round(1000 * one[what]) for one in ones] for what in ("wall", "cpu")}
@@ -115,9 +123,9 @@ def waiting(rounds, steps):
     }
 
 
-def step_seconds(steps, variables):
-    unset = {name: value for name, value in os.environ.items() if name not in (*CHOICES, "OMP_NUM_THREADS")}
-    line = [sys.executable, "-c", STEPS, str(steps)]
+def step_seconds(options, variables):
+    unset = {name: value for name, value in os.environ.items() if name not in CHOICES} | {"OMP_NUM_THREADS": "2"}
+    line = [sys.executable, "-c", STEPS, str(options.steps), json.dumps(SUPERNETS[options.scale])]
     return json.loads(subprocess.run(line, check=True, capture_output=True, env={**unset, **variables}).stdout)
 
 

@@ -31,10 +31,11 @@ SCALES: dict[str, dict[str, Any]] = {
         "channels": 8,
         "cells": 3,
         "batch_size": 64,
+        "threads": 1,  # a second one would gain nothing with tensors this small (benchmarks/README.md, "The demo")
     },
 }
 """Values that a scale sets for options that are not given. The fields' own defaults are the paper's setting; "quick"
-takes a minute or two on two CPU cores.
+takes about two minutes on a CPU core.
 """
 
 FACTS = {

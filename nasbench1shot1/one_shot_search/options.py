@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.errors import UserError
+from nasbench1shot1.jobs.process import usable_cores
 from nasbench1shot1.method_options import Methods, RunOptions, options_of
 from nasbench1shot1.one_shot_search.config import FACTS, SCALES, SearchConfig
 from nasbench1shot1.registry import is_at_hand, one_shot, optimizer, search_space
@@ -117,6 +118,16 @@ def defaults(method: "type[OneShotOptimizer]", space: "OneShotSpace", scale: str
         **(space.quick_defaults if scale == "quick" else {}),
         **(method.quick_defaults if scale == "quick" else {}),
     }
+
+
+def threads_of_each(common: SearchConfig, workers: int) -> int:
+    """Return the CPU threads of each search if several run at once: what the scale sets, or the cores over workers.
+
+    Args:
+        common: resolved options of one of the searches.
+        workers: number of processes.
+    """
+    return SCALES[common.scale].get("threads") or max(usable_cores() // max(workers, 1), 1)
 
 
 def help_defaults(

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, Self
 from nasbench1shot1.errors import InvalidInputError, UserError
 from nasbench1shot1.jobs.folders import is_started
 from nasbench1shot1.jobs.job import Job
-from nasbench1shot1.jobs.process import usable_cores
 from nasbench1shot1.jobs.running import Watcher, run_jobs
 from nasbench1shot1.jobs.workers import open_workers
 from nasbench1shot1.named_data import check_importable
-from nasbench1shot1.one_shot_search.options import SearchOptions, search_options
+from nasbench1shot1.one_shot_search.options import SearchOptions, search_options, threads_of_each
 from nasbench1shot1.one_shot_search.overwriting import is_begun
 from nasbench1shot1.one_shot_search.record import open_search
 from nasbench1shot1.progress_bar import WithBar
@@ -28,13 +27,14 @@ SEARCH = "nasbench1shot1.one_shot_search.searching:search"
 
 
 def with_threads(options: dict[str, Any], workers: int) -> dict[str, Any]:
-    """Return options in which `threads`, unless given, is this machine's cores divided by the number of workers.
+    """Return options in which `threads`, unless given, is `threads_of_each` search.
 
     The result has a value for `threads` only if several workers run on a CPU. Raises as `search_options` does.
     """
-    if workers == 1 or options.get("threads") is not None or search_options(options).common.device != "cpu":
+    if workers == 1 or options.get("threads") is not None:
         return options
-    return {**options, "threads": max(usable_cores() // workers, 1)}
+    common = search_options(options).common
+    return {**options, "threads": threads_of_each(common, workers)} if common.device == "cpu" else options
 
 
 def check_parallel(options: SearchOptions, callbacks: Sequence[object]) -> None:

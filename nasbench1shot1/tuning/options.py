@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 from nasbench1shot1.errors import InvalidInputError, unknown_name
-from nasbench1shot1.jobs.process import usable_cores
 from nasbench1shot1.one_shot_search.config import SearchConfig
-from nasbench1shot1.one_shot_search.options import SearchOptions, check_options, search_options
+from nasbench1shot1.one_shot_search.options import SearchOptions, check_options, search_options, threads_of_each
 from nasbench1shot1.proposers.brackets import Brackets
 from nasbench1shot1.registry import optimizer
 from nasbench1shot1.runs.options import (
@@ -125,7 +124,7 @@ def study_options(given: Mapping[str, Any]) -> StudyOptions:
     fixed = {**set_by_the_study(tuning, tuning.brackets.budgets[0]), **others}
     resolved = search_options(fixed).common
     if resolved.device == "cpu" and "threads" not in others:
-        fixed["threads"] = max(usable_cores() // max(tuning.workers, 1), 1)
+        fixed["threads"] = threads_of_each(resolved, tuning.workers)
     return StudyOptions(tuning, fixed)
 
 

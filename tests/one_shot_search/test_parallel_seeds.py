@@ -16,12 +16,14 @@ from tiny_search import TINY
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
 from nasbench1shot1.jobs import process
+from nasbench1shot1.one_shot_search import options as search_options_module
 from nasbench1shot1.one_shot_search import parallel_seeds, seeds
 from nasbench1shot1.runs.folder import METRICS, read_lines
 from nasbench1shot1.runs.lock import locked
 
 QUIET = Console(quiet=True)
 SMALL = {**TINY, "epochs": 2}
+FULL = {"scale": "full", "images": "cifar10-sample"}
 
 
 @pytest.fixture(scope="module")
@@ -148,17 +150,18 @@ def test_a_group_that_cannot_begin_is_refused(forked, tmp_path):
 
 
 def test_no_core_is_kept_for_workers_without_a_seed(forked, tmp_path, monkeypatch):
-    monkeypatch.setattr(parallel_seeds, "usable_cores", lambda: 8)
-    options = {name: value for name, value in SMALL.items() if name != "threads"}
+    monkeypatch.setattr(search_options_module, "usable_cores", lambda: 8)
+    options = {name: value for name, value in {**SMALL, **FULL}.items() if name != "threads"}
     _, wanted = seeds._new_group([0, 1], tmp_path / "group", options, 8)
     assert [each.common.threads for each in wanted] == [4, 4]
 
 
 @pytest.mark.parametrize(("cores", "workers", "threads"), [(8, 2, 4), (2, 6, 1), (5, 2, 2)])
 def test_the_cores_are_divided_among_the_workers(monkeypatch, cores, workers, threads):
-    monkeypatch.setattr(parallel_seeds, "usable_cores", lambda: cores)
-    options = {name: value for name, value in TINY.items() if name != "threads"}
+    monkeypatch.setattr(search_options_module, "usable_cores", lambda: cores)
+    options = {name: value for name, value in {**TINY, **FULL}.items() if name != "threads"}
     assert parallel_seeds.with_threads(options, workers)["threads"] == threads
+    assert parallel_seeds.with_threads({**options, "scale": "quick"}, workers)["threads"] == 1
     assert parallel_seeds.with_threads(TINY, workers) == TINY
     assert parallel_seeds.with_threads(options, 1) == options
 

@@ -61,8 +61,14 @@ def test_bad_options_are_refused_in_a_sentence(options, sentence):
 
 def test_threads_are_shared_among_workers_unless_given():
     for workers, threads in ((1, usable_cores()), (2, max(usable_cores() // 2, 1)), (10**3, 1), (0, usable_cores())):
-        assert study_options({**QUICK, "workers": workers}).search.common.threads == threads
-    assert study_options({**QUICK, "workers": 2, "threads": 3}).search.common.threads == 3
+        assert study_options({"device": "cpu", "workers": workers}).search.common.threads == threads
+    assert study_options({"device": "cpu", "workers": 2, "threads": 3}).search.common.threads == 3
+
+
+@pytest.mark.parametrize("workers", [0, 1, 2])
+def test_searches_at_the_quick_scale_have_one_thread_unless_given(workers):
+    assert study_options({**QUICK, "workers": workers}).search.common.threads == 1
+    assert study_options({**QUICK, "workers": workers, "threads": 3}).search.common.threads == 3
 
 
 def test_what_a_search_gets_leaves_out_what_is_tuned_or_set_by_the_study():
