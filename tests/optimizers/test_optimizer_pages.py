@@ -10,7 +10,7 @@ from rich.console import Console
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import registry
-from nasbench1shot1.one_shot_search.config import SearchConfig
+from nasbench1shot1.one_shot_search.config import SCALES, SearchConfig
 from nasbench1shot1.one_shot_search.options import search_options
 
 METHODS = tuple(registry.BUILT_IN["optimizers"])
@@ -33,7 +33,8 @@ def written(value: object) -> str:
 def resolved(**options: str) -> dict[str, object]:
     config = search_options(options).as_dict()
     batch_norm = {"corrected": "recalibrated", "original": "running"}
-    of_machine = {name: getattr(SearchConfig, name) for name in ("table", "threads", "device")}
+    scale = SCALES[str(config["scale"])]
+    of_machine = {name: scale.get(name, getattr(SearchConfig, name)) for name in ("table", "threads", "device")}
     return {**config, **of_machine, "evaluation_batch_norm": batch_norm[config["preset"]]}
 
 
