@@ -132,7 +132,7 @@ def main():
     print(f"\nfANOVA, all studies:\n{importances(opened).to_string(index=False)}\n")
     if options.out:
         curves = [
-            Curve(tuner, TUNERS[tuner], [trajectory(study.observations) for study in studies])
+            Curve(tuner, TUNERS[tuner], tuner, "tuners", [trajectory(study.observations) for study in studies])
             for tuner, studies in groups.items()
         ]
         for curve in curves:

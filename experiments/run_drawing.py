@@ -1,16 +1,19 @@
 """Drawing the regret of one run on matplotlib axes: `nb.draw_regret`."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from nasbench1shot1.black_box_search.drawing import draw_anytime
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.method_colours import colours
+from nasbench1shot1.notebooks.default_axes import axes_or_new, checked_axes_list
 from nasbench1shot1.one_shot_search.group import SearchGroup
-from nasbench1shot1.one_shot_search.regret_curve import anytime_regret, draw_anytime_regret
+from nasbench1shot1.one_shot_search.regret_curve import anytime_regret, draw_anytime_regret, draw_one_shot_error
 from nasbench1shot1.one_shot_search.search_record import SearchRecord
 from nasbench1shot1.runs.opening import open_run
+from nasbench1shot1.runs.record import without_result
 from nasbench1shot1.tuning.record import Study
 from nasbench1shot1.tuning.result import draw_trajectory
 
@@ -18,22 +21,33 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Drawable = SearchRecord | SearchGroup | BlackBoxStudy | Study
+EPOCHS = "search epoch (0: before training)"
 
 
-def draw_regret(run: Drawable | str | Path, ax: "Axes | None" = None) -> "Axes":
+@overload
+def draw_regret(run: Drawable | str | Path, ax: "Axes | None" = None) -> "Axes": ...
+
+
+@overload
+def draw_regret(run: Drawable | str | Path, ax: "Sequence[Axes]") -> "list[Axes]": ...
+
+
+def draw_regret(run: Drawable | str | Path, ax: "Axes | Sequence[Axes] | None" = None) -> "Axes | list[Axes]":
     """Draw the recorded regret of a run in percent, of an unfinished run as far as it is recorded.
 
     Searches are drawn over epochs, studies over simulated seconds or hours. `nb.compare` draws several runs.
 
     Args:
         run: a search, a group of seeds, a black-box study or a tuning study, or its folder.
-        ax: the axes to draw on. Default: the axes of a new figure that is not registered with pyplot.
+        ax: the axes to draw on; for searches, also a pair of axes, for the regret and the one-shot validation error.
+            Default: the axes of a new figure that is not registered with pyplot.
 
     Returns:
-        The axes; `ax.figure.savefig("regret.svg")` writes the picture.
+        The axes, or the pair; `ax.figure.savefig("regret.svg")` writes the picture.
 
     Raises:
-        InvalidInputError: the run has no result yet, or is of a kind without regrets.
+        InvalidInputError: the run has no result yet, or is of a kind without regrets; `ax` is not axes, or is a pair
+            for a run without one-shot errors.
     """
     found = open_run(run) if isinstance(run, str | Path) else run
     if not isinstance(found, Drawable):
@@ -43,26 +57,38 @@ def draw_regret(run: Drawable | str | Path, ax: "Axes | None" = None) -> "Axes":
     runs = found.runs if isinstance(found, SearchGroup) else [found]
     begun = [each for each in runs if each.lines]
     if not begun:
-        raise InvalidInputError(f"'{found.folder}' does not have a result yet: resume it, or wait for one")
-    axes = ax if ax is not None else _new_axes()
+        raise without_result(found.folder)
+    if isinstance(found, SearchRecord | SearchGroup):
+        return _draw_searches(cast("list[SearchRecord]", begun), ax)
+    if _is_pair(ax):
+        raise InvalidInputError(f"--ax must be single axes, because '{found.folder}' has no one-shot errors")
+    axes = axes_or_new(cast("Axes | None", ax))
     if isinstance(found, Study):
         return draw_trajectory(found.lines, axes)
-    if isinstance(found, BlackBoxStudy):
-        name = found.config["optimizer"]
-        draw_anytime(axes, found, label=name.rpartition(":")[2], color=colours([name])[0])
-    else:
-        frame, method = anytime_regret([each.metrics for each in begun]), begun[0].config["optimizer"]
-        draw_anytime_regret(frame, axes, method, len(begun)).set_xlabel("search epoch (0: before training)")
+    name = found.config["optimizer"]
+    draw_anytime(axes, found, label=name.rpartition(":")[2], color=colours([name])[0])
+    return _with_legend(axes)
+
+
+def _draw_searches(runs: "Sequence[SearchRecord]", ax: Any) -> "Axes | list[Axes]":
+    """Draw the regrets of searches, and if `ax` is a pair of axes, their one-shot errors on the second."""
+    pair = checked_axes_list(ax, "curve", 2, "--ax") if _is_pair(ax) else []
+    axes = pair[0] if pair else axes_or_new(ax)
+    frame, method = anytime_regret([run.metrics for run in runs]), runs[0].config["optimizer"]
+    if pair and frame["one_shot_validation_error_mean"].isna().all():
+        raise InvalidInputError(f"--ax must be single axes, because '{runs[0].folder}' has no one-shot errors")
+    _with_legend(draw_anytime_regret(frame, axes, method, len(runs)))
+    if pair:
+        draw_one_shot_error(frame, pair[1], method, len(runs))
+    (pair[1] if pair else axes).set_xlabel(EPOCHS)
+    return pair or axes
+
+
+def _is_pair(ax: Any) -> bool:
+    """Return whether `ax` is something other than single axes or None: a list, a tuple or an array."""
+    return hasattr(ax, "__len__") and not isinstance(ax, str)
+
+
+def _with_legend(axes: "Axes") -> "Axes":
     axes.legend(frameon=False, fontsize=8)
     return axes
-
-
-def _new_axes() -> "Axes":
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    from nasbench1shot1.notebooks.axes import inline_axes
-
-    figure = Figure(figsize=(6.4, 4.4), layout="constrained", dpi=150)
-    FigureCanvasAgg(figure)
-    return inline_axes(figure)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from nasbench1shot1.evaluator import score as score
     from nasbench1shot1.experiments.comparison.comparing import compare as compare
     from nasbench1shot1.experiments.correlation.correlating import correlate as correlate
+    from nasbench1shot1.experiments.correlation.ranking_drawing import draw_ranking as draw_ranking
     from nasbench1shot1.experiments.run_drawing import draw_regret as draw_regret
     from nasbench1shot1.images.augment import Augmentation as Augmentation
     from nasbench1shot1.images.batches import image_batches as image_batches
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from nasbench1shot1.nasbench101.cell import Cell as Cell
     from nasbench1shot1.nasbench201.architecture import EdgeArchitecture as EdgeArchitecture
     from nasbench1shot1.networks import build_network as build_network
+    from nasbench1shot1.one_shot_search.cells_over_epochs import draw_cells as draw_cells
     from nasbench1shot1.one_shot_search.group import SearchGroup as SearchGroup
     from nasbench1shot1.one_shot_search.group import load_run as load_run
     from nasbench1shot1.one_shot_search.record import Run as Run
@@ -83,6 +85,8 @@ _HOME = {
     "correlate": "experiments.correlation.correlating",
     "build_network": "networks",
     "draw_cell": "cell_drawing.drawing",
+    "draw_cells": "one_shot_search.cells_over_epochs",
+    "draw_ranking": "experiments.correlation.ranking_drawing",
     "draw_regret": "experiments.run_drawing",
     "image_batches": "images.batches",
     "load_images": "images.image_set",

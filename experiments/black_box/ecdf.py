@@ -26,14 +26,12 @@ def draw_ecdf(axes: "Axes", regrets: Any, *, floor: float, label: str, color: st
 
     Regrets below `floor`, a fraction, are drawn at `floor`, because a logarithmic axis cannot show zero.
     """
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+    from nasbench1shot1.log_ticks import label_log_axis
 
     frame = ecdf(np.maximum(regrets, floor))
     axes.step(100 * frame["value"], frame["fraction"], where="post", color=color, linewidth=1.6, label=label)
     axes.set_xscale("log")
-    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.xaxis.set_minor_formatter(NullFormatter())
+    label_log_axis(axes.xaxis)
     axes.set_xlabel("final test regret [%]")
     axes.set_ylabel("fraction of searches")
     axes.grid(alpha=0.25)

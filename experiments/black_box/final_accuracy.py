@@ -77,11 +77,8 @@ def beside_published(accuracies: pandas.DataFrame) -> pandas.DataFrame:
 
 
 def draw_sorted(axes: "Axes", accuracies: pandas.DataFrame, *, label: str, color: str) -> "Axes":
-    """Draw the sorted accuracies of one study on one data set (test dashed, validation solid); return the axes."""
-    for split, line in (("validation", "-"), ("test", "--")):
-        own = accuracies[accuracies["split"] == split]
-        if len(own):
-            axes.plot(own["rank"], 100 * own["accuracy"], line, color=color, linewidth=1.4, label=f"{label}, {split}")
+    """Draw the sorted accuracies of one study on one data set and split, in percent; return the axes."""
+    axes.plot(accuracies["rank"], 100 * accuracies["accuracy"], color=color, linewidth=1.4, label=label)
     axes.set_xlabel("search, sorted by accuracy")
     axes.grid(alpha=0.25)
     return axes

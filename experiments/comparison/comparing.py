@@ -8,6 +8,7 @@ from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.experiments.comparison.comparison import Comparison, Contender
 from nasbench1shot1.experiments.comparison.entries import axis_of, check_comparable, labels_of, open_entries
 from nasbench1shot1.experiments.comparison.entry import Entry, Over, Repetition
+from nasbench1shot1.notebooks.default_axes import checked_axes
 from nasbench1shot1.registry import allow, check_at_hand, search_space
 from nasbench1shot1.runs.folder import CONFIG
 from nasbench1shot1.tables.coverage import PRESENT
@@ -43,10 +44,12 @@ def compare(
 
     Raises:
         UserError: no run is given, a folder is not a run, a run is given twice, runs are not comparable, a run does
-            not support the axis, or the table lacks an architecture.
+            not support the axis, the table lacks an architecture, or `ax` is not axes.
     """
     from nasbench1shot1.experiments.comparison.drawing import comparison_figure, draw_comparison
 
+    if ax is not None:
+        checked_axes(ax)
     found = compare_runs(runs, labels, over, table=table, allow_module=allow_module)
     if ax is not None:
         return draw_comparison(found, ax)

@@ -71,8 +71,13 @@ class Comparison:
 
     def __repr__(self) -> str:
         means = (f"{of.label} {100 * of.final.mean():.2f} % (n = {len(of.final)})" for of in self.contenders)
-        where = f"{self.facts.space}, over {self.over}"
+        where = f"{self.space}, over {self.over}"
         return f"Comparison({where}; mean final test regret, {self.source}: {', '.join(means)})"
+
+    @property
+    def space(self) -> str:
+        """The short name of the search space, for captions; `facts` has its versioned id."""
+        return str(self.contenders[0].entry.configs[0]["space"])
 
     @cached_property
     def curves(self) -> dict[str, pandas.DataFrame]:

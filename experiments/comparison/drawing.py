@@ -9,7 +9,8 @@ import pandas
 from nasbench1shot1.experiments.comparison.comparison import Comparison
 from nasbench1shot1.experiments.comparison.curves import QUARTILES_FROM
 from nasbench1shot1.experiments.comparison.entry import EPOCHS, SEARCH_TIME, SIMULATED_TIME
-from nasbench1shot1.method_colours import styles
+from nasbench1shot1.method_colours import MOST_BANDS, styles
+from nasbench1shot1.one_shot_search.regret_curve import from_zero
 from nasbench1shot1.wording import counted
 
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ X_LABELS = {
     SEARCH_TIME: "search time [s]",
     SIMULATED_TIME: "simulated time [s]: search and training of the architecture found",
 }
-MOST_BANDS = 5
-"""Maximum number of bands; more would hide the curves."""
 WIDTH = 120
 """Maximum number of characters in a line of the caption."""
 
@@ -97,7 +96,9 @@ def _floor(frames: list[pandas.DataFrame]) -> float:
 
 
 def _label(axes: "Axes", comparison: Comparison, floor: float) -> None:
-    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+    from matplotlib.ticker import MaxNLocator
+
+    from nasbench1shot1.log_ticks import label_log_axis
 
     source = f" ({comparison.source})"
     axes.set_xlabel(X_LABELS[comparison.over])
@@ -106,12 +107,11 @@ def _label(axes: "Axes", comparison: Comparison, floor: float) -> None:
     if comparison.over == SIMULATED_TIME:
         axes.set_xscale("log")
         axes.set_yscale("log")
-        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axes.yaxis.set_minor_formatter(NullFormatter())
+        label_log_axis(axes.xaxis)
+        label_log_axis(axes.yaxis)
         axes.set_ylim(bottom=100 * floor)
     else:
-        axes.set_ylim(bottom=0)
+        from_zero(axes)
         axes.xaxis.set_major_locator(MaxNLocator(integer=comparison.over == EPOCHS))
 
 
@@ -121,7 +121,7 @@ def _legend_text(label: str, runs: int, is_unfinished: bool) -> str:
 
 def _title(comparison: Comparison) -> str:
     of = {"epochs": "search epochs", "search-time": "search time", "simulated-time": "simulated time"}[comparison.over]
-    return f"Test regret on {comparison.facts.space}, {comparison.facts.dataset}, over {of}"
+    return f"Test regret on {comparison.space}, {comparison.facts.dataset}, over {of}"
 
 
 def caption(comparison: Comparison) -> str:

@@ -38,7 +38,7 @@ def _results(comparison: Comparison, is_wide: bool) -> Screen:
     """Return the table; only a wide one has kind and optimizer, which results.csv always has."""
     facts = comparison.facts
     screen = Screen(
-        title=f"Test regret [%], {comparison.source}; {facts.space}, {facts.dataset}, table {facts.table}",
+        title=f"Test regret [%], {comparison.source}; {comparison.space}, {facts.dataset}, table {facts.table}",
         title_justify="left",
     )
     names = ("label", "kind", "optimizer") if is_wide else ("label",)

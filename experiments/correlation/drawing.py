@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from nasbench1shot1.experiments.correlation.headline import at_place, place_per_budget, rows_of_all
 from nasbench1shot1.experiments.correlation.truth import Truth
 from nasbench1shot1.experiments.space_statistics.drawing import COLOURS, GREY, new_figure
+from nasbench1shot1.notebooks.default_axes import axes_or_new
 from nasbench1shot1.wording import counted
 
 if TYPE_CHECKING:
@@ -28,10 +29,10 @@ def draw_by_epoch(frame: pandas.DataFrame, ax: "Axes | None" = None, predictor: 
 
     Args:
         frame: the content of correlations.csv.
-        ax: axes to draw on. Default: the axes of a new figure.
+        ax: axes to draw on. Default: the axes of a new figure that is not registered with pyplot.
         predictor: "error" or "loss".
     """
-    axes = ax if ax is not None else new_figure().add_subplot()
+    axes = axes_or_new(ax)
     shown = headline_rows(frame, f"spearman_{predictor}")
     by_budget = _by_budget(shown)
     for colour, (budget, line), shift in zip(COLOURS, by_budget, shifts(shown["epoch"], len(by_budget)), strict=False):

@@ -1,8 +1,8 @@
 """The results of a ranking whose architectures are all evaluated: correlations, reliability, summary, plots."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas
@@ -58,15 +58,8 @@ def write_outcome(
 
     Raises OutOfDomainError if the table lacks an architecture, UserError if a file cannot be written.
     """
-    options, epochs = ranking.options, ranking.scored_epochs
-    frames, undefined = list[pandas.DataFrame](), list[Undefined]()
-    for epoch in epochs:
-        predictions, found = _compared(ranking, table, ranking.scores(epoch), epoch)
-        frame, missing = correlations(predictions, found, options.seed, options.resamples, advance)
-        frames.append(frame)
-        undefined += missing
-    truth = headline(found)  # of the last epoch, which the summary and the scatter plot show
-    frame, reliability = pandas.concat(frames, ignore_index=True), _reliability(ranking)
+    frame, undefined, predictions, truth = correlated(ranking, table, ranking.scored_epochs, advance)
+    reliability = _reliability(ranking)
     for name, content in ((CORRELATIONS, frame), (RELIABILITY, reliability)):
         with replacing(folder / name) as file:
             file.write(content.to_csv(index=False).encode())
@@ -76,9 +69,40 @@ def write_outcome(
     return _summary(table, ranking, frame, reliability, undefined, truth)
 
 
-def _compared(ranking: Ranking, table: Table, scores: EpochScores, epoch: int) -> tuple[Predictions, list[Truth]]:
+class Correlated(NamedTuple):
+    """The correlations of some epochs of a ranking.
+
+    Attributes:
+        frame: the content of correlations.csv.
+        undefined: the criteria without a value.
+        predictions: the predictions of the last of these epochs.
+        truth: the corresponding true errors at `headline_place`, which the summary and the scatter plot show.
+    """
+
+    frame: pandas.DataFrame
+    undefined: list[Undefined]
+    predictions: Predictions
+    truth: Truth
+
+
+def correlated(
+    ranking: Ranking, table: Table, epochs: Sequence[int], advance: Callable[[float], None] = lambda share: None
+) -> Correlated:
+    """Compute the correlations of some evaluated epochs, at least one; arguments and errors as in `write_outcome`."""
+    frames, undefined = list[pandas.DataFrame](), list[Undefined]()
+    for epoch in epochs:
+        predictions, found = compared(ranking, table, epoch)
+        options = ranking.options
+        frame, missing = correlations(predictions, found, options.seed, options.resamples, advance)
+        frames.append(frame)
+        undefined += missing
+    return Correlated(pandas.concat(frames, ignore_index=True), undefined, predictions, headline(found))
+
+
+def compared(ranking: Ranking, table: Table, epoch: int) -> tuple[Predictions, list[Truth]]:
     """Return the predictions of an epoch and the corresponding true errors, by architecture or (`mean`) by cell."""
     space, run, budgets = ranking.space, ranking.run, chosen_budgets(ranking.options.budgets, table.epochs)
+    scores = ranking.scores(epoch)
     scores = scores.only(in_table(table, space, scores.numbers))
     architectures = [space[int(number)] for number in scores.numbers]
     values = {"error": scores.errors.astype(np.float64), "loss": scores.losses.astype(np.float64)}
@@ -181,10 +205,12 @@ def _figures(
     )
     by_epoch = by_epoch_figure(frame, f"Rank correlation by search epoch: {title}", note)
     scores = {name: predictions.values[name] for name in ("error", "loss")}
-    last = frame[frame["epoch"] == predictions.epoch]
-    rows: dict[str, Mapping[str, Any] | None] = {}
-    for name in scores:
-        found = at_place(headline_rows(last, f"spearman_{name}"), truth.place)
-        rows[name] = dict(found.iloc[0]) if len(found) else None
+    rows = {name: spearman_row(frame, predictions.epoch, truth, name) for name in scores}
     scatter = scatter_figure(scores, truth, rows, f"{title}, epoch {predictions.epoch}", note)
     return {BY_EPOCH: by_epoch, SCATTER: scatter}
+
+
+def spearman_row(frame: pandas.DataFrame, epoch: int, truth: Truth, predictor: str) -> dict[str, Any] | None:
+    """Return the row of correlations.csv with Spearman's ρ of an epoch and a predictor; None if ρ is undefined."""
+    found = at_place(headline_rows(frame[frame["epoch"] == epoch], f"spearman_{predictor}"), truth.place)
+    return dict(found.iloc[0]) if len(found) else None

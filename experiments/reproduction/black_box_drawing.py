@@ -1,7 +1,7 @@
 """Drawing the figures of black-box studies."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -10,9 +10,10 @@ from nasbench1shot1.black_box_search.drawing import draw_anytime
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.experiments.black_box.ecdf import draw_ecdf
 from nasbench1shot1.experiments.black_box.final_accuracy import draw_sorted
+from nasbench1shot1.experiments.curve_rows import curve_rows
 from nasbench1shot1.experiments.reproduction.black_box_figures import DATA_SETS, ROWS
 from nasbench1shot1.experiments.reproduction.figures import Curve, Panel
-from nasbench1shot1.method_colours import colours
+from nasbench1shot1.method_colours import MOST_BANDS, colours
 
 if TYPE_CHECKING:
     import pandas
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
 EVERY = 100.0
 """Simulated seconds between two points of figure 6 of NATS-Bench."""
-MANY = 4
-"""Number of curves from which the shaded quartiles of a panel are fainter, because they overlap."""
 
 
 class Drawn(NamedTuple):
@@ -41,16 +40,18 @@ class Words(NamedTuple):
 
 def draw_regret_and_ecdf(found: Sequence[Drawn], words: Words) -> "Figure":
     """Draw the mean test regret over simulated seconds (left) and the ECDF of the final regrets (right)."""
-    finals = [drawn.study.final["test_regret"].to_numpy(np.float64) for drawn in found]
-    floor = 0.5 * min(float(values[values > 0].min(initial=0.01)) for values in finals)
+    finals = {drawn.curve.key: drawn.study.final["test_regret"].to_numpy(np.float64) for drawn in found}
+    floor = 0.5 * min(float(values[values > 0].min(initial=0.01)) for values in finals.values())
+    rows, by_key = _rows(found), _colours(found)
 
     def draw(axes: Any) -> None:
-        left, right = axes[0]
-        for (_, curve, study), values, color in zip(found, finals, _colours(found), strict=True):
-            draw_anytime(left, study, label=curve.label, color=color)
-            draw_ecdf(right, values, floor=floor, label=curve.label, color=color)
+        for row, (left, right) in zip(rows, axes, strict=True):
+            for _, curve, study in _of(found, row):
+                label, color = curve.label, by_key[curve.key]
+                draw_anytime(left, study, label=label, color=color, has_band=len(row) <= MOST_BANDS)
+                draw_ecdf(right, finals[curve.key], floor=floor, label=label, color=color)
 
-    return _canvas(1, 2, words, draw, _labels(found))
+    return _canvas(len(rows), 2, words, draw, _labels(found))
 
 
 def draw_rows(found: Sequence[Drawn], words: Words) -> "Figure":
@@ -61,40 +62,42 @@ def draw_rows(found: Sequence[Drawn], words: Words) -> "Figure":
 
     def draw(axes: Any) -> None:
         for line, (name, labels) in zip(axes, rows.items(), strict=True):
-            order, shade = list(labels), 0.15 if len(labels) < MANY else 0.06
-            own = (drawn for drawn in found if drawn.curve.key in labels)
+            order, has_band = list(labels), len(labels) <= MOST_BANDS
+            own = _of(found, order)
             for drawn in sorted(own, key=lambda drawn: order.index(drawn.curve.key)):
                 ax, color = line[panels.index(drawn.panel.key)], colours(order)[order.index(drawn.curve.key)]
                 label = labels[drawn.curve.key]
-                draw_anytime(ax, drawn.study, label=label, color=color, statistic="median", shade=shade)
+                draw_anytime(ax, drawn.study, label=label, color=color, statistic="median", has_band=has_band)
                 ax.set_title(f"{drawn.panel.title}: {name}", fontsize=9)
             for ax in line:
                 ax.legend(frameon=False, fontsize=7)
                 ax.set_ylabel("median test regret [%]", fontsize=8)
 
-    return _canvas(len(rows), len(panels), words, draw, {})
+    return _canvas(len(rows), len(panels), words, draw, {}, shared=True)
 
 
 def draw_sorted_accuracies(found: Sequence[Drawn], accuracies: "pandas.DataFrame", words: Words) -> "Figure":
-    """Draw the sorted accuracies of all searches, with one panel per data set.
+    """Draw the sorted accuracies of all searches, with one column per data set and split.
 
     Args:
         found: one study per curve.
         accuracies: columns of `final_accuracies` and `curve`.
         words: title and caption.
     """
-    names = list(dict.fromkeys(accuracies["dataset"]))
+    places = list(dict.fromkeys(zip(accuracies["dataset"], accuracies["split"], strict=True)))
+    rows, by_key = _rows(found), _colours(found)
 
     def draw(axes: Any) -> None:
-        for ax, name in zip(axes[0], names, strict=True):
-            for (_, curve, _), color in zip(found, _colours(found), strict=True):
-                own = accuracies[(accuracies["curve"] == curve.key) & (accuracies["dataset"] == name)]
-                draw_sorted(ax, own, label=curve.label, color=color)
-            both = accuracies[accuracies["dataset"] == name]["split"].nunique() > 1
-            ax.set_title(DATA_SETS.get(name, name) + (": validation and test" if both else ": test"), fontsize=9)
-        axes[0][0].set_ylabel("accuracy after 200 epochs [%]")
+        for row, line in zip(rows, axes, strict=True):
+            for ax, (dataset, split) in zip(line, places, strict=True):
+                at_place = accuracies[(accuracies["dataset"] == dataset) & (accuracies["split"] == split)]
+                for _, curve, _ in _of(found, row):
+                    own = at_place[at_place["curve"] == curve.key]
+                    draw_sorted(ax, own, label=curve.label, color=by_key[curve.key])
+                ax.set_title(f"{DATA_SETS.get(dataset, dataset)}, {split}", fontsize=9)
+            line[0].set_ylabel("accuracy after 200 epochs [%]")
 
-    return _canvas(1, len(names), words, draw, _labels(found))
+    return _canvas(len(rows), len(places), words, draw, _labels(found))
 
 
 def accuracy_over_time(study: BlackBoxStudy) -> "pandas.DataFrame":
@@ -106,33 +109,59 @@ def accuracy_over_time(study: BlackBoxStudy) -> "pandas.DataFrame":
 
 
 def draw_accuracy_over_time(found: Sequence[Drawn], words: Words) -> "Figure":
-    """Draw the mean test accuracy of the incumbents every 100 simulated seconds, with one panel per data set."""
+    """Draw the mean test accuracy of the incumbents every 100 simulated seconds, with one column per data set."""
     panels = {drawn.panel.key: drawn.panel.title for drawn in found}
-    by_key = dict(zip(_labels(found), colours(list(_labels(found))), strict=True))
+    rows, by_key = _rows(found), _colours(found)
 
     def draw(axes: Any) -> None:
-        for (key, title), ax in zip(panels.items(), axes[0], strict=True):
-            for _, curve, study in (drawn for drawn in found if drawn.panel.key == key):
-                frame = accuracy_over_time(study)
-                ax.plot(frame["seconds"], 100 * frame["mean"], color=by_key[curve.key], linewidth=1.6)
-            ax.set_title(title, fontsize=9)
-            ax.set_xlabel("simulated seconds")
-            ax.grid(alpha=0.25)
-        axes[0][0].set_ylabel("mean test accuracy of the incumbent [%]")
+        for row, line in zip(rows, axes, strict=True):
+            for (key, title), ax in zip(panels.items(), line, strict=True):
+                for _, curve, study in (drawn for drawn in _of(found, row) if drawn.panel.key == key):
+                    frame = accuracy_over_time(study)
+                    ax.plot(frame["seconds"], 100 * frame["mean"], color=by_key[curve.key], linewidth=1.6)
+                ax.set_title(title, fontsize=9)
+                ax.set_xlabel("simulated seconds")
+                ax.xaxis.set_major_formatter("{x:,.0f}")
+                ax.grid(alpha=0.25)
+            line[0].set_ylabel("mean test accuracy of the incumbent [%]")
 
-    return _canvas(1, len(panels), words, draw, _labels(found))
+    return _canvas(len(rows), len(panels), words, draw, _labels(found))
+
+
+def _rows(found: Sequence[Drawn]) -> list[list[str]]:
+    """Return the keys of the curves in each row of a figure, as `curve_rows` does."""
+    panels: dict[str, list[str]] = {}
+    for drawn in found:
+        panels.setdefault(drawn.panel.key, []).append(drawn.curve.key)
+    return curve_rows(list(panels.values()))
+
+
+def _of(found: Sequence[Drawn], keys: Sequence[str]) -> list[Drawn]:
+    return [drawn for drawn in found if drawn.curve.key in keys]
 
 
 def _labels(found: Sequence[Drawn]) -> dict[str, str]:
     return {drawn.curve.key: drawn.curve.label for drawn in found}
 
 
-def _colours(found: Sequence[Drawn]) -> list[str]:
-    return colours([drawn.curve.key for drawn in found])
+def _colours(found: Sequence[Drawn]) -> dict[str, str]:
+    """Return the colour of every curve, by its key, the name of its optimizer."""
+    keys = list(_labels(found))
+    return dict(zip(keys, colours(keys), strict=True))
 
 
-def _canvas(rows: int, columns: int, words: Words, draw: Callable[[Any], None], labels: dict[str, str]) -> "Figure":
-    """Return a figure with panels drawn by `draw` and, below them, a legend of `labels`."""
+def _canvas(
+    rows: int,
+    columns: int,
+    words: Words,
+    draw: Callable[[Any], None],
+    labels: dict[str, str],
+    shared: bool | Literal["col"] = "col",
+) -> "Figure":
+    """Return a figure with panels drawn by `draw` and, below them, a legend of `labels`.
+
+    The panels of a column have equal axes; all panels have, if they are `shared`.
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure, FigureBase
     from matplotlib.lines import Line2D
@@ -148,7 +177,10 @@ def _canvas(rows: int, columns: int, words: Words, draw: Callable[[Any], None], 
         parts = canvas.add_gridspec(2, 1, height_ratios=(8 * rows, 1))  # the legend needs a separate row
         above, below = canvas.add_subfigure(parts[0]), canvas.add_subfigure(parts[1])
         below.legend(handles=lines, loc="center", ncols=min(len(lines), 5), frameon=False, fontsize=8)
-    draw(above.subplots(rows, columns, squeeze=False))
+    grid = above.subplots(rows, columns, squeeze=False, sharex=shared, sharey=shared)
+    draw(grid)
+    for axes in grid[:-1].flat:
+        axes.set_xlabel("")  # as that of the last row
     above.suptitle(words.title, fontsize=10)
     canvas.supxlabel(words.caption, fontsize=7, color="#444444")
     return canvas

@@ -24,6 +24,7 @@ from nasbench1shot1.experiments.reproduction.black_box_drawing import (
 )
 from nasbench1shot1.experiments.reproduction.black_box_figures import SPACES, BlackBoxPlan
 from nasbench1shot1.experiments.reproduction.figure import FigureResults
+from nasbench1shot1.method_colours import MOST_BANDS
 from nasbench1shot1.tables.table import Table
 from nasbench1shot1.wording import counted
 
@@ -112,7 +113,8 @@ class RegretAndECDF(BlackBoxResults):
     """Figure 7 of NAS-Bench-101: mean test regret over simulated seconds, and the ECDF of the final regrets."""
 
     STATISTIC = (
-        "left: mean over searches, 25 % to 75 % quantiles shaded; right: regrets of zero are drawn at the left edge"
+        f"left: mean over searches; shaded, on axes of at most {MOST_BANDS} curves: 25 % to 75 % quantiles\n"
+        "right: regrets of zero are drawn at the left edge"
     )
 
     def as_table(self) -> pandas.DataFrame:
@@ -132,7 +134,10 @@ class RegretAndECDF(BlackBoxResults):
 class MiniAgainstFull(BlackBoxResults):
     """Figure 8 of NAS-Bench-101: variants of evolution on a small and a large space."""
 
-    STATISTIC = "median over searches, 25 % to 75 % quantiles shaded; mutation rate: expected number of changed choices"
+    STATISTIC = (
+        f"median over searches; shaded, on axes of at most {MOST_BANDS} curves: 25 % to 75 % quantiles\n"
+        "mutation rate: expected number of changed choices"
+    )
 
     def as_table(self) -> pandas.DataFrame:
         """Return the drawn values: panel, curve, then the columns of `anytime.over_time`."""
@@ -148,7 +153,7 @@ class SortedRuns(BlackBoxResults):
 
     STATISTIC = (
         "searches use CIFAR-10 validation accuracies after 12 epochs; shown: accuracies of the final incumbents after "
-        "200 epochs;\nsolid: validation, if the table has it for all of them; dashed: test"
+        "200 epochs,\non validation data if the table has these accuracies for all of them, and on test data"
     )
 
     @cached_property

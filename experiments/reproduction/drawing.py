@@ -13,6 +13,7 @@ from nasbench1shot1.experiments.reproduction.figure import FigureJob
 from nasbench1shot1.experiments.reproduction.figures import FIGURES, SCALES, Curve, Panel, PaperFigure
 from nasbench1shot1.experiments.reproduction.tuning_text import after
 from nasbench1shot1.experiments.rescoring import rescore
+from nasbench1shot1.method_colours import MOST_BANDS
 from nasbench1shot1.one_shot_search.record import Run, open_search
 from nasbench1shot1.one_shot_search.regret_curve import (
     CURVES,
@@ -20,6 +21,7 @@ from nasbench1shot1.one_shot_search.regret_curve import (
     WIDTH,
     anytime_regret,
     draw_mean_regret,
+    from_zero,
     mean_regret_of,
     provenance,
     scale_text,
@@ -31,8 +33,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-MOST_BANDS = 3
-"""Maximum number of bands on an axis; more would hide the curves."""
 REGRET, ERROR = "test_regret", "one_shot_validation_error"
 
 
@@ -139,7 +139,7 @@ def _label(grid: Any, measured: str) -> None:
     for axes in grid[-1]:
         axes.set_xlabel("search epoch (0: before training)")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    grid[0, 0].set_ylim(bottom=0)
+    from_zero(grid[0, 0])
     grid[0, 0].set_ylabel(f"test regret [%]\n({measured})")
     grid[1, 0].set_ylabel("one-shot validation\nerror [%]")
 

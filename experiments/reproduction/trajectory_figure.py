@@ -25,6 +25,7 @@ from nasbench1shot1.experiments.reproduction.tuning_text import (
 )
 from nasbench1shot1.experiments.rescoring import rescore_study
 from nasbench1shot1.experiments.tuning.trajectory import Curve, average, trajectory
+from nasbench1shot1.method_colours import MOST_BANDS
 from nasbench1shot1.one_shot_search.regret_curve import provenance, table_text
 from nasbench1shot1.tables.table import Table
 from nasbench1shot1.tuning.record import Study
@@ -33,6 +34,10 @@ from nasbench1shot1.wording import percent
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import Console
+
+
+TUNED, BLACK_BOX = "tuned one-shot optimizers", "black-box optimizers"
+"""Kinds of curves."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +56,8 @@ class Method:
     def drawn(self) -> Curve:
         """Return the incumbents of every study that has one."""
         found = [trajectory(frame) for frame in self.frames]
-        return Curve(self.curve.key, self.curve.label, [frame for frame in found if len(frame)])
+        incumbents, method = [frame for frame in found if len(frame)], str(self.curve.options["optimizer"])
+        return Curve(self.curve.key, self.curve.label, method, TUNED, incumbents)
 
 
 @dataclass(frozen=True)
@@ -114,7 +120,7 @@ class Trajectories(FigureResults):
             key, label = name, LABELS.get(name, name)
             if counts[space, name] > 1:  # told apart by their folders
                 key, label = f"{name} ({study.folder.name})", f"{label} ({study.folder.name})"
-            found.append((panels[space], Curve(key, label, repetitions(study, self.table))))
+            found.append((panels[space], Curve(key, label, name, BLACK_BOX, repetitions(study, self.table))))
         return found
 
     @staticmethod
@@ -128,7 +134,8 @@ class Trajectories(FigureResults):
 
     def _caption(self) -> str:
         studies = [study for method in self.methods for study in method.studies]
-        lines = [f"mean ± standard deviation over {self.seeds} studies"] if self.seeds > 1 else []
+        bands = f"; bands: ± standard deviation (on axes of at most {MOST_BANDS} curves)"
+        lines = [f"mean over {self.seeds} studies{bands}"] if self.seeds > 1 else []
         lines[-1:] = ["; ".join([*lines, "incumbent: lowest table validation error so far, at any budget"])]
         counts = {(method.panel.key, method.curve.key): len(method.studies) for method in self.methods}
         lines += [*unfinished_text(self.figure, counts, self.seeds), *diverged_text(studies), *quick_text(studies)]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.experiments.rank_correlation import pearson
-from nasbench1shot1.experiments.space_statistics.drawing import COLOURS, GREY, axes_or_new, finish
+from nasbench1shot1.experiments.space_statistics.drawing import COLOURS, GREY, finish
 from nasbench1shot1.experiments.space_statistics.pruning import N_OPERATIONS, Graphs, Integers, graphs
 from nasbench1shot1.experiments.space_statistics.values import (
     Floats,
@@ -20,6 +20,7 @@ from nasbench1shot1.experiments.space_statistics.values import (
 )
 from nasbench1shot1.experiments.spaces import choice_block_space
 from nasbench1shot1.nasbench101.skeleton import as_cell
+from nasbench1shot1.notebooks.default_axes import axes_or_new
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
 from nasbench1shot1.tables.table import Table
 

@@ -8,8 +8,9 @@ import pandas
 
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.experiments.rank_correlation import kendall, spearman
-from nasbench1shot1.experiments.space_statistics.drawing import axes_or_new, finish
+from nasbench1shot1.experiments.space_statistics.drawing import finish
 from nasbench1shot1.experiments.space_statistics.values import accuracy, check_enough, known_values, values_or_nan
+from nasbench1shot1.notebooks.default_axes import axes_or_new
 from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:

@@ -28,11 +28,6 @@ def new_figure(panels: int = 1) -> "Figure":
     return figure
 
 
-def axes_or_new(axes: "Axes | None") -> "Axes":
-    """Return the given axes, or the axes of a new figure."""
-    return axes if axes is not None else new_figure().add_subplot()
-
-
 def finish(axes: "Axes", frame: pandas.DataFrame, title: str) -> "Axes":
     """Title, grid, and under the axes how many measured rows of which table the frame stands on."""
     predicted = "  (PREDICTED)" if frame.attrs["predicted"] else ""

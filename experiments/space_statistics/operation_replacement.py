@@ -7,7 +7,7 @@ import numpy as np
 import pandas
 
 from nasbench1shot1.errors import OutOfDomainError
-from nasbench1shot1.experiments.space_statistics.drawing import axes_or_new, finish
+from nasbench1shot1.experiments.space_statistics.drawing import finish
 from nasbench1shot1.experiments.space_statistics.values import (
     Floats,
     accuracy,
@@ -16,6 +16,7 @@ from nasbench1shot1.experiments.space_statistics.values import (
     values_or_nan,
 )
 from nasbench1shot1.nasbench101.encoding import EDGE_BITS, MAX_VERTICES, OPERATIONS, to_arrays
+from nasbench1shot1.notebooks.default_axes import axes_or_new
 from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:

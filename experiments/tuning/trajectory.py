@@ -28,12 +28,16 @@ class Curve:
     Attributes:
         key: name of the curve in CSV files.
         label: name of the curve in the legend.
+        method: name of the optimizer, which has the same colour in all figures.
+        kind: the kind of method. If a panel has too many curves, each kind has its own rows.
         repetitions: a frame per repetition with the columns `seconds` and `REGRETS`. A row holds from its time until
             the next row's; the last row marks the end.
     """
 
     key: str
     label: str
+    method: str
+    kind: str
     repetitions: Sequence[pandas.DataFrame]
 
 

@@ -1,27 +1,32 @@
 """The plot of incumbents over simulated time: one panel per space, one line per method."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas
 
+from nasbench1shot1.experiments.curve_rows import curve_rows
 from nasbench1shot1.experiments.tuning.best import DEFAULT_ID
 from nasbench1shot1.experiments.tuning.trajectory import Curve, average
-from nasbench1shot1.method_colours import colours as method_colours
+from nasbench1shot1.method_colours import MOST_BANDS, styles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
+WIDTH = 1.8
+"""Width of all curves, in points."""
+Style = Mapping[str, Any]
 CLOCK = "simulated time: all searches, and one training of each architecture [s]"
 
 
 def draw_trajectories(panels: Mapping[str, Sequence[Curve]], title: str, caption: str, source: str) -> "Figure":
-    """Plot the mean test regret of the incumbents on logarithmic axes, with the standard deviation shaded.
+    """Plot the mean test regret of the incumbents on logarithmic axes, with one column per panel.
 
-    A dot marks the first search of the studies that started with the optimizer's default configuration: its mean time
-    and regret. Regrets of zero lie on the lower edge of the plot.
+    The standard deviation is shaded on axes of at most `MOST_BANDS` curves. If a panel has more than five curves, the
+    figure has several rows with shared axes (`curve_rows`). A dot marks the first search of the studies that started
+    with the optimizer's default configuration: its mean time and regret. Regrets of zero lie on the lower edge.
 
     Args:
         panels: curves by the title of their panel; every curve has a repetition, every repetition an incumbent.
@@ -32,24 +37,43 @@ def draw_trajectories(panels: Mapping[str, Sequence[Curve]], title: str, caption
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    canvas = Figure(figsize=(max(1.6 + 3.6 * len(panels), 8.0), 5.6), layout="constrained", dpi=100)
+    curves = {curve.key: curve for of_panel in panels.values() for curve in of_panel}
+    kinds = {key: curve.kind for key, curve in curves.items()}
+    rows = curve_rows([[curve.key for curve in of_panel] for of_panel in panels.values()], kinds)
+    size = max(1.6 + 3.6 * len(panels), 8.0), 2.0 + 3.6 * len(rows)
+    canvas = Figure(figsize=size, layout="constrained", dpi=100)
     FigureCanvasAgg(canvas)
-    rows = canvas.add_gridspec(2, 1, height_ratios=(8, 1))  # the layout keeps a legend apart only in its own row
-    above, below = canvas.add_subfigure(rows[0]), canvas.add_subfigure(rows[1])
-    axes = above.subplots(1, len(panels), sharex=True, sharey=True, squeeze=False)[0]
-    labels = {curve.key: curve.label for curves in panels.values() for curve in curves}
-    colours = dict(zip(labels, method_colours(list(labels)), strict=True))
+    parts = canvas.add_gridspec(2, 1, height_ratios=(8 * len(rows), 1))  # the legend needs its own row
+    above, below = canvas.add_subfigure(parts[0]), canvas.add_subfigure(parts[1])
+    grid = above.subplots(len(rows), len(panels), sharex=True, sharey=True, squeeze=False)
+    order = [curves[key] for row in rows for key in row]
+    by_key = dict(zip([curve.key for curve in order], styles([curve.method for curve in order]), strict=True))
     floor = _floor(panels)
-    for (name, curves), ax in zip(panels.items(), axes, strict=True):
-        for curve in curves:
-            _draw(curve, ax, colours[curve.key], floor)
-        _label(ax, name)
-    axes[0].set_ylim(bottom=100 * floor)
-    axes[0].set_ylabel(f"test regret of the incumbent [%] ({source})")
-    _legend(below, labels, colours, panels)
+    for row, line in zip(rows, grid, strict=True):
+        name = f": {kinds[row[0]]}" if len(rows) > 1 else ""
+        for (panel, of_panel), ax in zip(panels.items(), line, strict=True):
+            _draw_panel([curve for curve in of_panel if curve.key in row], ax, by_key, floor)
+            ax.set_title(f"{panel}{name}", fontsize=10)
+        line[0].set_ylabel(f"test regret of the incumbent [%]\n({source})", fontsize=9)
+    for ax in grid[-1]:
+        ax.set_xlabel(CLOCK, fontsize=7)
+    grid[0, 0].set_ylim(bottom=100 * floor)
+    _legend(below, order, by_key)
     above.suptitle(title, fontsize=10)
     canvas.supxlabel(caption, fontsize=7, color="#444444")
     return canvas
+
+
+def _draw_panel(curves: Sequence[Curve], axes: "Axes", by_key: Mapping[str, Style], floor: float) -> None:
+    from nasbench1shot1.log_ticks import label_log_axis
+
+    for curve in curves:
+        _draw(curve, axes, by_key[curve.key], floor, has_band=len(curves) <= MOST_BANDS)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    label_log_axis(axes.xaxis)
+    label_log_axis(axes.yaxis)
+    axes.grid(alpha=0.25, which="both")
 
 
 def _floor(panels: Mapping[str, Sequence[Curve]]) -> float:
@@ -59,12 +83,12 @@ def _floor(panels: Mapping[str, Sequence[Curve]]) -> float:
     return 0.5 * float(values[values > 0].min(initial=0.01))
 
 
-def _draw(curve: Curve, axes: "Axes", colour: str, floor: float) -> None:
-    frame = average(curve.repetitions)
+def _draw(curve: Curve, axes: "Axes", style: Style, floor: float, has_band: bool) -> None:
+    frame, colour = average(curve.repetitions), style["color"]
     mean, spread = frame["test_regret_mean"], frame["test_regret_std"].fillna(0.0)
     low, high = (100 * np.maximum(values, floor) for values in (mean - spread, mean + spread))
-    axes.step(frame["seconds"], 100 * np.maximum(mean, floor), where="post", color=colour, linewidth=1.8)
-    if len(curve.repetitions) > 1:
+    axes.step(frame["seconds"], 100 * np.maximum(mean, floor), where="post", linewidth=WIDTH, **style)
+    if has_band and len(curve.repetitions) > 1:
         axes.fill_between(frame["seconds"], low, high, step="post", color=colour, alpha=0.14, linewidth=0)
     if defaults := _defaults(curve):
         first = pandas.DataFrame(defaults)[["seconds", "test_regret"]].mean()
@@ -77,35 +101,11 @@ def _defaults(curve: Curve) -> list["pandas.Series[float]"]:
     return [first for first in firsts if first.get("configuration_id") == DEFAULT_ID]
 
 
-def _label(axes: "Axes", title: str) -> None:
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    axes.set_title(title, fontsize=10)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    for axis, steps in ((axes.xaxis, (1, 3)), (axes.yaxis, (1, 2, 5))):
-        axis.set_major_locator(LogLocator(subs=steps))
-        axis.set_minor_formatter(NullFormatter())
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _power(value)))
-    axes.set_xlabel(CLOCK, fontsize=7)
-    axes.grid(alpha=0.25, which="both")
-
-
-def _power(value: float) -> str:
-    """Return a tick label: "10³" or "3 · 10³" in matplotlib's notation."""
-    exponent = int(np.floor(np.log10(value) + 1e-9))
-    factor = round(value / 10**exponent)
-    return f"$10^{{{exponent}}}$" if factor == 1 else f"${factor}\\cdot 10^{{{exponent}}}$"
-
-
-def _legend(
-    below: "SubFigure", labels: Mapping[str, str], colours: Mapping[str, str], panels: Mapping[str, Sequence[Curve]]
-) -> None:
+def _legend(below: "SubFigure", curves: Sequence[Curve], by_key: Mapping[str, Style]) -> None:
     from matplotlib.lines import Line2D
 
-    lines = [Line2D([], [], color=colours[key], linewidth=1.8, label=label) for key, label in labels.items()]
-    if any(_defaults(curve) for curves in panels.values() for curve in curves):
+    lines = [Line2D([], [], linewidth=WIDTH, label=curve.label, **by_key[curve.key]) for curve in curves]
+    if any(_defaults(curve) for curve in curves):
         dot = Line2D([], [], color="black", marker="o", markersize=5, linestyle="", label="default configuration")
         lines.append(dot)
-    below.legend(handles=lines, loc="center", ncols=min(len(lines), 4), frameon=False, fontsize=8)
+    below.legend(handles=lines, loc="center", ncols=min(len(lines), 4), frameon=False, fontsize=8, handlelength=3.2)

@@ -7,7 +7,7 @@ import numpy as np
 
 from nasbench1shot1.black_box_search.anytime import over_time, time_grid
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
-from nasbench1shot1.method_colours import distinct_colours
+from nasbench1shot1.method_colours import MOST_BANDS, distinct_colours
 from nasbench1shot1.wording import counted
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ Statistic = Literal["mean", "median"]
 
 
 def regret_over_time(studies: Sequence[BlackBoxStudy], labels: Sequence[str] | None = None) -> "Figure":
-    """Return a figure with the mean test regret of each study; the range between the quartiles is shaded.
+    """Return a figure with the mean test regret of each study; with up to three studies, the quartiles are shaded.
 
     Args:
         studies: at least one study; each must have recorded searches.
@@ -31,25 +31,32 @@ def regret_over_time(studies: Sequence[BlackBoxStudy], labels: Sequence[str] | N
     figure = Figure(figsize=(6.4, 4.4), layout="constrained", dpi=150)
     FigureCanvasAgg(figure)
     axes = figure.subplots()
+    has_bands = len(studies) <= MOST_BANDS
     names = [study.config["optimizer"].rpartition(":")[2] for study in studies]
     for study, label, colour in zip(studies, labels or names, distinct_colours(names), strict=True):
-        draw_anytime(axes, study, label=label, color=colour)
+        draw_anytime(axes, study, label=label, color=colour, has_band=has_bands)
     axes.legend(frameon=False, fontsize=8)
     config = studies[0].config
     many = " per optimizer" if len(studies) > 1 else ""
     searches = counted(len(studies[0].lines), "search")
-    axes.set_title(f"{config['space']}, {config['dataset']}: {searches}{many}; shaded: 25 % to 75 %", fontsize=10)
+    shaded = "; shaded: 25 % to 75 %" if has_bands else ""
+    axes.set_title(f"{config['space']}, {config['dataset']}: {searches}{many}{shaded}", fontsize=10)
     figure.supxlabel(caption(studies), fontsize=6, color="#444444")
     return figure
 
 
 def draw_anytime(
-    axes: "Axes", study: BlackBoxStudy, *, label: str, color: str, statistic: Statistic = "mean", shade: float = 0.15
+    axes: "Axes",
+    study: BlackBoxStudy,
+    *,
+    label: str,
+    color: str,
+    statistic: Statistic = "mean",
+    has_band: bool = True,
 ) -> "Axes":
-    """Draw a study's test regret in percent over simulated seconds; the 25 % and 75 % quantiles are shaded.
+    """Draw a study's test regret in percent over simulated seconds; between the quartiles, it is shaded (`has_band`).
 
-    The curve starts when every search has an incumbent. Regrets of zero are drawn at the lower edge. `shade` is the
-    opacity of the area between the quantiles.
+    The curve starts when every search has an incumbent. Regrets of zero are drawn at the lower edge.
 
     Returns:
         The axes.
@@ -58,7 +65,8 @@ def draw_anytime(
     times, percents = frame["seconds"].to_numpy(), 100 * frame[[statistic, "low", "high"]].to_numpy()
     centre, low, high = np.maximum(percents, _floor(percents[:, 0])).T
     axes.step(times, centre, where="post", color=color, linewidth=1.6, label=label)
-    axes.fill_between(times, low, high, step="post", color=color, alpha=shade, linewidth=0)
+    if has_band:
+        axes.fill_between(times, low, high, step="post", color=color, alpha=0.15, linewidth=0)
     return _on_log_axes(axes, statistic)
 
 
@@ -73,13 +81,12 @@ def _floor(values: Any) -> float:
 
 
 def _on_log_axes(axes: "Axes", statistic: Statistic) -> "Axes":
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+    from nasbench1shot1.log_ticks import label_log_axis
 
     axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.yaxis.set_minor_formatter(NullFormatter())
+    label_log_axis(axes.xaxis)
+    label_log_axis(axes.yaxis)
     axes.set_xlabel("simulated seconds")
     axes.set_ylabel(f"{statistic} test regret of the incumbent [%]")
     axes.grid(alpha=0.25, which="major")

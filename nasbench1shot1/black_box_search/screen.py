@@ -29,7 +29,7 @@ def announce(repeats: Repeats, writer: RunWriter[BlackBoxStudy], console: Consol
     """Print the settings of the study and return the console."""
     console = console_or_new(console)
     say, config = sayer(console), repeats.options.common
-    say(f"{config.optimizer} on {repeats.space.id}, seed {config.seed}; folder: {writer.folder}")
+    say(f"{config.optimizer} on {config.space}, seed {config.seed}; folder: {writer.folder}")
     ends = [f"{config.seconds:,.0f} simulated seconds"] if config.seconds is not None else []
     ends += [counted(config.evaluations, "training")] if config.evaluations is not None else []
     say(f"{counted(config.repeats, 'search')} of {' or '.join(ends)} each")

@@ -7,6 +7,7 @@ from nasbench1shot1.cell_drawing.arcs import LEFT, RIGHT, sides
 from nasbench1shot1.cell_drawing.graph import cell_graph
 from nasbench1shot1.cell_drawing.relaxed import relaxed_graph
 from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.notebooks.default_axes import axes_or_new
 
 if TYPE_CHECKING:
     import networkx
@@ -51,7 +52,7 @@ def draw_cell(
         The axes; `ax.figure.savefig("cell.png")` writes the picture.
 
     Raises:
-        InvalidInputError: `x` cannot be drawn, or `parameters` are given for a cell.
+        InvalidInputError: `x` cannot be drawn, `ax` is not axes, or `parameters` are given for a cell.
     """
     from nasbench1shot1.architecture import Architecture
 
@@ -62,7 +63,7 @@ def draw_cell(
         if not isinstance(found, Architecture):
             raise InvalidInputError("a cell has no architecture parameters: give an architecture or omit parameters=")
         graph = relaxed_graph(found, parameters)
-    axes = ax if ax is not None else _new_axes(graph)
+    axes = axes_or_new(ax, (3.4, 0.6 + 0.6 * max(len(graph), 2) * _distance(graph)))
     _draw_edges(axes, graph)
     _draw_vertices(axes, graph)
     _frame(axes, graph)
@@ -139,12 +140,3 @@ def _distance(graph: "networkx.DiGraph[int]") -> float:
 
 def _has_labels(graph: "networkx.DiGraph[int]") -> bool:
     return any(label for _, _, label in graph.edges(data="label"))
-
-
-def _new_axes(graph: "networkx.DiGraph[int]") -> "Axes":
-    from matplotlib.figure import Figure
-
-    from nasbench1shot1.notebooks.axes import inline_axes
-
-    figure = Figure(figsize=(3.4, 0.6 + 0.6 * max(len(graph), 2) * _distance(graph)), layout="constrained", dpi=150)
-    return inline_axes(figure)

@@ -1,46 +1,72 @@
 """The picture of the cells that a search preferred: a strip over its epochs, with Λ as the widths of the edges."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nasbench1shot1.cell_drawing.drawing import draw_cell
 from nasbench1shot1.cell_drawing.graph import is_drawable
+from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.notebooks.default_axes import checked_axes_list
 from nasbench1shot1.one_shot_search.search_record import Parameters, SearchRecord
+from nasbench1shot1.runs.opening import open_run
+from nasbench1shot1.runs.options import check_range
+from nasbench1shot1.runs.record import without_result
 from nasbench1shot1.wording import percent
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 PANELS = 5
 """Largest number of epochs in a strip."""
 
 
-def cells_figure(run: SearchRecord, panels: int = PANELS) -> "Figure | None":
-    """Return a figure with the preferred cells of some epochs, the first and the last among them, and their regrets.
+def draw_cells(
+    run: SearchRecord | str | Path, axes: "Sequence[Axes] | NDArray[Any] | None" = None, panels: int = PANELS
+) -> NDArray[Any]:
+    """Draw the preferred cells of some epochs of a search, the first and the last among them, with their regrets.
+
+    The width of an edge is the softmax of its architecture parameters Λ, unless the search does not learn Λ.
 
     Args:
-        run: a search with at least one recorded epoch.
-        panels: largest number of epochs, at least 2.
+        run: a search, finished or not, or its folder.
+        axes: the axes to draw on, one per epoch. Default: a row of axes in a new figure with a caption.
+        panels: largest number of epochs, at least 2. Epochs are spread evenly.
 
     Returns:
-        None if the form of its architectures cannot be drawn.
-    """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+        The axes, shape (E,), for E = min(panels, number of recorded epochs, with epoch 0); `axes[0].figure` is the
+        figure.
 
+    Raises:
+        InvalidInputError: the run is not a search or has no result yet, its architectures cannot be drawn, or `axes`
+            are not E matplotlib axes.
+    """
+    found = open_run(run) if isinstance(run, str | Path) else run
+    if not isinstance(found, SearchRecord):
+        raise InvalidInputError(f"{found!r} has no cells to draw: give a single search")
+    check_range("panels", panels, 2)
+    if not found.lines:
+        raise without_result(found.folder)
+    if not is_drawable(found.architectures[0]):
+        raise InvalidInputError(f"architectures of '{found.config['space']}' cannot be drawn: use a bundled space")
+    epochs = _shown_epochs(found, int(panels))
+    given = _new_axes(found, len(epochs)) if axes is None else checked_axes_list(axes, "epoch", len(epochs))
+    parameters = searched_parameters(found)
+    for ax, epoch in zip(given, epochs, strict=True):
+        of_epoch = {key: values[epoch] for key, values in parameters.items()} or None
+        draw_cell(found.architectures[epoch], ax, parameters=of_epoch, title=_title(found, epoch))
+    return np.array(given, dtype=object)
+
+
+def cells_figure(run: SearchRecord) -> "Figure | None":
+    """Return the figure of `draw_cells` for a search with a recorded epoch; None if its cells cannot be drawn."""
     if not is_drawable(run.architectures[0]):
         return None
-    last = len(run.lines) - 1
-    epochs = np.unique(np.linspace(0, last, min(panels, last + 1)).round().astype(int)).tolist()
-    parameters = searched_parameters(run)
-    figure = Figure(figsize=(max(2.9 * len(epochs), 5.0), 3.9), layout="constrained", dpi=110)
-    FigureCanvasAgg(figure)
-    for ax, epoch in zip(figure.subplots(1, len(epochs), squeeze=False)[0], epochs, strict=True):
-        of_epoch = {key: values[epoch] for key, values in parameters.items()} or None
-        draw_cell(run.architectures[epoch], ax, parameters=of_epoch, title=_title(run, epoch))
-    widths = "; widths: softmax of Λ, grey: not chosen, or without a path to the output" if parameters else ""
-    figure.supxlabel(f"{run.config['optimizer']} on {run.config['space']}{widths}", fontsize=8, color="#444444")
+    figure: Figure = draw_cells(run)[0].figure
     return figure
 
 
@@ -48,6 +74,24 @@ def searched_parameters(run: SearchRecord) -> Parameters:
     """Return Λ of every epoch; nothing if the search did not change it, as random search with weight sharing."""
     found = run.architecture_parameters
     return found if any(np.ptp(values, axis=0).any() for values in found.values()) else {}
+
+
+def _shown_epochs(run: SearchRecord, panels: int) -> list[int]:
+    last = len(run.lines) - 1
+    epochs: list[int] = np.unique(np.linspace(0, last, min(panels, last + 1)).round().astype(int)).tolist()
+    return epochs
+
+
+def _new_axes(run: SearchRecord, number: int) -> "list[Axes]":
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(max(2.9 * number, 5.0), 3.9), layout="constrained", dpi=110)
+    FigureCanvasAgg(figure)
+    widths = "; widths: softmax of Λ, grey: not chosen, or without a path to the output"
+    note = widths if searched_parameters(run) else ""
+    figure.supxlabel(f"{run.config['optimizer']} on {run.config['space']}{note}", fontsize=8, color="#444444")
+    return list(figure.subplots(1, number, squeeze=False)[0])
 
 
 def _title(run: SearchRecord, epoch: int) -> str:

@@ -29,6 +29,10 @@ LINE = 100  # characters that fit a title's width
 CURVES = ("test_regret", "validation_regret", "one_shot_validation_error")
 WIDTH = 1.6
 """Width of all curves, in points."""
+BELOW, ABOVE = 0.03, 0.05
+"""Margins of an axis of regrets, as fractions of the largest regret."""
+SHORT = 20
+"""Number of characters from which the provenance in a legend has its own line."""
 MEAN_LABEL, MEAN_COLOUR = "mean over the space", "#555555"
 ELSEWHERE = "_test_regret"
 """Suffix of the columns with test regrets on other data sets (`Run.as_frame`)."""
@@ -89,8 +93,7 @@ def draw_anytime_regret(frame: pandas.DataFrame, axes: "Axes", method: str, runs
         _draw(frame, name.removesuffix("_mean"), axes, label, other)
     _draw(frame, "validation_regret", axes, _label(frame, "validation_regret"), BLACK, linestyle="--")
     axes.set_ylabel("regret [%]")
-    axes.set_ylim(bottom=0)
-    return _on_epochs(axes)
+    return _on_epochs(from_zero(axes))
 
 
 def draw_one_shot_error(frame: pandas.DataFrame, axes: "Axes", method: str, runs: int = 1) -> "Axes":
@@ -103,7 +106,7 @@ def draw_one_shot_error(frame: pandas.DataFrame, axes: "Axes", method: str, runs
 def draw_mean_regret(mean: float, axes: "Axes", label: str = MEAN_LABEL) -> "Axes":
     """Draw the mean regret of a space, a fraction, as a dotted horizontal line; return the axes."""
     axes.axhline(100 * mean, color=MEAN_COLOUR, linestyle=":", linewidth=WIDTH, label=label, zorder=1)
-    return axes
+    return from_zero(axes)
 
 
 def mean_regret_of(space: str, dataset: str | None, table: "Table") -> float | None:
@@ -196,12 +199,27 @@ def _draw(
     axes.plot(frame.index, mean, linestyle, color=color, label=label, linewidth=WIDTH)
     if has_band:
         spread = 100 * frame[f"{curve}_std"]
-        axes.fill_between(frame.index, mean - spread, mean + spread, color=color, alpha=0.15, linewidth=0)
+        low = (mean - spread).clip(lower=0)  # neither a regret nor an error is negative
+        axes.fill_between(frame.index, low, mean + spread, color=color, alpha=0.15, linewidth=0)
 
 
 def _label(frame: pandas.DataFrame, regret: str) -> str:
     name = {"test_regret": "test regret", "validation_regret": "validation regret"}[regret]
-    return f"{name} ({provenance(frame[f'{regret}_measured'])})"
+    source = provenance(frame[f"{regret}_measured"])
+    gap = "\n" if len(source) > SHORT else " "  # a legend of long lines is wider than the axes
+    return f"{name}{gap}({source})"
+
+
+def from_zero(axes: "Axes") -> "Axes":
+    """Show 0 and all values of linear axes and of the axes that share them; return the axes.
+
+    The margin below 0 keeps a regret of 0 apart from the frame.
+    """
+    limits = [of.dataLim for of in axes.get_shared_y_axes().get_siblings(axes)]
+    lows, highs = [min(0.0, float(of.y0)) for of in limits], [float(of.y1) for of in limits]
+    top = max((high for high in highs if math.isfinite(high)), default=0.0) or 1.0
+    axes.set_ylim(min((low for low in lows if math.isfinite(low)), default=0.0) - BELOW * top, (1 + ABOVE) * top)
+    return axes
 
 
 def _on_epochs(axes: "Axes") -> "Axes":

@@ -39,7 +39,7 @@ def announce(state: SearchState, table: Table, folder: Path, console: Console | 
     if state.recorded:
         say(f"Resuming {folder} after epoch {state.epoch} of {config.epochs}.")
     epochs = counted(config.epochs, "epoch")
-    say(f"{config.optimizer} on {state.net.space.id}, seed {config.seed}, {epochs}, into {folder}")
+    say(f"{config.optimizer} on {config.space}, seed {config.seed}, {epochs}, into {folder}")
     if changed := non_default_options(state.options.as_dict()):
         options = ", ".join(f"{flag(name)} {value}" for name, value in changed.items())
         say(textwrap.fill(f"With {options}", 80, break_on_hyphens=False))

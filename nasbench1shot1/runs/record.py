@@ -202,6 +202,11 @@ class RunRecord:
         )
 
 
+def without_result(folder: Path) -> InvalidInputError:
+    """Return the error for drawing a run, or a group of runs, that has not recorded a result yet."""
+    return InvalidInputError(f"'{folder}' does not have a result yet: resume it, or wait for one")
+
+
 def digest(lines: Iterable[Mapping[str, Any]]) -> str:
     """Return the SHA-256 of lines in the form of metrics.jsonl."""
     return hashlib.sha256("".join(map(as_json_line, lines)).encode()).hexdigest()

@@ -148,9 +148,7 @@ def announce(study: Study, table: "Table", brackets: Brackets, done: int, consol
     """Print what the study will do and with what."""
     say, config, shared = sayer(console), study.config, study.shared_options
     tuner = TUNERS[config["tuner"]]
-    say(
-        f"Tuning {config['optimizer']} with {tuner} on {config['space_id']}, seed {config['seed']}, into {study.folder}"
-    )
+    say(f"Tuning {config['optimizer']} with {tuner} on {config['space']}, seed {config['seed']}, into {study.folder}")
     say(textwrap.fill(f"Hyperparameters: {'; '.join(_ranges(study))}", 80, break_on_hyphens=False))
     say(f"{_plan(brackets)}{f', {done:,} done' if done else ''}; continuation: {config['continuation']}")
     if done == brackets.planned:

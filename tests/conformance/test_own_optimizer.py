@@ -94,7 +94,7 @@ def test_the_pages_commands_run(project, installed, tmp_path):
     assert lines[4][2:] == ["pytest", "test_population.py"]
     first = run([*lines[1], *TINY.split(), "--out", "first"], tmp_path, str(installed))
     assert first.returncode == 0, first.stderr
-    assert "population on nb101-s1-v1" in first.stdout
+    assert "population on s1" in first.stdout
     recorded = nb.load_run(tmp_path / "first").config
     assert (recorded["optimizer"], recorded["population"], recorded["replaced"]) == ("population", 30, 10)
     longer = forked(["nb1shot1", "search", "--resume", "first", "--epochs", "2"], tmp_path, str(installed))

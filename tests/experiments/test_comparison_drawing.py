@@ -62,7 +62,7 @@ def test_many_curves_have_no_bands(folder, tmp_path):
     groups = [make.group(tmp_path / str(number), [(1, 2), (3, 4)]) for number in range(MOST_BANDS + 1)]
     axes = nb.compare(groups)
     assert not axes.collections and len(axes.get_lines()) == MOST_BANDS + 1
-    assert "bands are omitted if there are more than 5 curves" in axes.figure.get_supxlabel()
+    assert "bands are omitted if there are more than 3 curves" in axes.figure.get_supxlabel()
 
 
 def test_progress_of_groups_and_studies_in_words(folder, tmp_path):

@@ -5,11 +5,13 @@ import shutil
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from quick_ranking import quick_ranking
 from rich.console import Console
 from tiny_search import search
 
 import nasbench1shot1 as nb
+from nasbench1shot1 import cli
 from nasbench1shot1.experiments.correlation import evaluation, image_count
 
 RANKING = {"architectures": 12, "images": 40, "resamples": 5, "threads": 1, "device": "cpu", "budgets": 108}
@@ -55,6 +57,35 @@ def test_a_ranking_that_fails_in_its_first_epoch_keeps_the_chunks_before(run, tm
     whole = correlate(run, tmp_path / "whole", epochs=1)
     for name in ("epoch-001.npz", "correlations.csv"):
         assert (tmp_path / "ranking" / name).read_bytes() == (whole.folder / name).read_bytes()
+
+
+def test_an_unfinished_ranking_is_reported_and_drawn_as_far_as_it_is_evaluated(run, tmp_path, monkeypatch, capsys):
+    fail_at(monkeypatch, 4, KeyboardInterrupt())  # the first epoch has three chunks
+    with pytest.raises(KeyboardInterrupt):
+        correlate(run, tmp_path / "ranking", epochs=(1, 2))
+    cli.main(["report", str(tmp_path / "ranking"), "--out", str(tmp_path / "report")])
+    assert "Not finished: 1 of 2 epochs are evaluated." in capsys.readouterr().out
+    axes, given = nb.draw_ranking(tmp_path / "ranking"), Figure().add_subplot()
+    assert [line.get_xdata()[0] for line in axes.get_lines()[:-1]] == [1]  # one budget; the last line is at ρ = 0
+    assert nb.draw_ranking(tmp_path / "ranking", given, epoch=1) is given
+    with pytest.raises(nb.InvalidInputError, match="no scores of epoch '2': choose among 1"):
+        nb.draw_ranking(tmp_path / "ranking", epoch=2)
+    whole = correlate(run, tmp_path / "ranking", epochs=(1, 2))
+    assert [len(line.get_xdata()) for line in nb.draw_ranking(whole).get_lines()[:-1]] == [2]
+    drawn = Figure().add_subplot()
+    nb.draw_ranking(whole, drawn, epoch=1)
+    assert drawn.get_title() == given.get_title() != ""
+    assert np.array_equal(drawn.collections[0].get_offsets(), given.collections[0].get_offsets())
+    assert "nats" in nb.draw_ranking(whole, epoch=2, predictor="loss").get_xlabel()
+    for wrong, sentence in (
+        ({"predictor": "x"}, "unknown predictor 'x'"),
+        ({"ax": 3}, "ax must be matplotlib axes"),
+        ({"epoch": "last"}, "epoch must be a number"),
+    ):
+        with pytest.raises(nb.InvalidInputError, match=sentence):
+            nb.draw_ranking(whole, **wrong)
+    with pytest.raises(nb.InvalidInputError, match="is not a ranking"):
+        nb.draw_ranking(run)
 
 
 def test_a_table_that_lacks_an_architecture_is_refused_before_anything_is_evaluated(run, tmp_path, monkeypatch):

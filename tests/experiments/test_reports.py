@@ -74,11 +74,24 @@ def test_the_drawn_curves_are_the_recorded_numbers(runs):
     assert test.get_color() == error.get_color() == METHODS["darts"]
 
 
+def test_a_long_provenance_is_on_its_own_line_of_the_legend(runs):
+    frame = runs[0].metrics.assign(test_measured=[True, False, False])
+    axes = draw_anytime_regret(anytime_regret([frame]), Figure().add_subplot(), "darts")
+    assert axes.get_lines()[0].get_label() == "test regret\n(33 % measured, else predicted)"
+
+
+def test_a_constant_regret_of_zero_is_above_the_frame(runs):
+    frame = runs[0].metrics.assign(test_regret=0.0, validation_regret=0.0)
+    axes = draw_anytime_regret(anytime_regret([frame]), Figure().add_subplot(), "darts")
+    assert axes.get_ylim()[0] < 0 < axes.get_ylim()[1]
+
+
 def test_the_mean_regret_of_the_space_is_a_line_in_the_row_of_the_regrets(runs):
     table = nb.load_table()
     upper, lower = regret_figure(runs[:1], [runs[0].metrics], table).axes
     (mean,) = [line for line in upper.get_lines() if line.get_label().startswith("mean over the space (")]
     assert list(mean.get_ydata()) == pytest.approx([100 * table.mean_regret("s1")] * 2)
+    assert upper.get_ylim()[0] < 0 and upper.get_ylim()[1] > 100 * table.mean_regret("s1")  # the line is visible
     assert len(lower.get_lines()) == 1
     assert lower.get_ylabel().startswith("one-shot")
 

@@ -1,5 +1,6 @@
 """The figures of black-box optimizers: their plans, and small studies from the command to the drawn numbers."""
 
+import dataclasses
 import io
 import json
 from collections.abc import Sequence
@@ -19,11 +20,15 @@ import nasbench1shot1 as nb
 from nasbench1shot1 import cli
 from nasbench1shot1.black_box_search import studying
 from nasbench1shot1.black_box_search.anytime import at_times
+from nasbench1shot1.experiments.reproduction.black_box_drawing import Drawn
 from nasbench1shot1.experiments.reproduction.black_box_jobs import StudyOfFigure
+from nasbench1shot1.experiments.reproduction.black_box_results import BlackBoxResults
 from nasbench1shot1.experiments.reproduction.catalogue import open_figure
 from nasbench1shot1.experiments.reproduction.figure import check_recorded
+from nasbench1shot1.experiments.reproduction.figures import Curve
 from nasbench1shot1.experiments.reproduction.reproducing import reproduce
 from nasbench1shot1.jobs import workers
+from nasbench1shot1.method_colours import METHODS
 from nasbench1shot1.registry import BUILT_IN
 
 ALL = list(BUILT_IN["black_box_optimizers"])
@@ -53,6 +58,23 @@ def drawn(name: str, out: Path, **given: Any) -> tuple[pandas.DataFrame, str]:
 
 def all_text(canvas: Figure) -> str:
     return " ".join(text.get_text() for text in canvas.findobj(Text))
+
+
+def with_curves(one: Drawn, names: Sequence[str]) -> list[Drawn]:
+    """One study as the results of several optimizers."""
+    return [Drawn(one.panel, Curve(name, name, {"optimizer": name}), one.study) for name in names]
+
+
+def check_rows(results: BlackBoxResults, counts: Sequence[int], bands: Sequence[int] = (0, 0)) -> None:
+    """Check the number of curves and of bands in each row, and that methods have their colours."""
+    canvas = results.draw()
+    columns, names = len(canvas.axes) // len(counts), iter(drawn.curve.key for drawn in results.found)
+    for row, (count, shaded) in enumerate(zip(counts, bands, strict=True)):
+        own = [METHODS[next(names)] for _ in range(count)]
+        line = canvas.axes[row * columns : (row + 1) * columns]
+        assert all([curve.get_color() for curve in axes.get_lines()] == own for axes in line)
+        assert len(line[0].collections) == shaded
+        assert all(axes.get_ylim() == first.get_ylim() for axes, first in zip(line, canvas.axes, strict=False))
 
 
 def study(out: Path, name: str) -> nb.BlackBoxStudy:
@@ -146,6 +168,7 @@ def test_figure_7_draws_what_its_studies_found_and_searches_once(tmp_path, here,
     canvas = results.draw()
     assert table.id in all_text(canvas) and ("measured" in all_text(canvas) or "predicted" in all_text(canvas))
     assert [axes.get_xscale() for axes in canvas.axes] == ["log", "log"]
+    check_rows(dataclasses.replace(results, found=with_curves(results.found[0], ALL[:7])), [4, 3], bands=[0, 3])
     monkeypatch.setattr(workers._LocalWorkers, "submit", lambda *_: pytest.fail("searched again"))
     again, said = drawn("nas101-figure7", tmp_path, **given)
     assert again.equals(frame) and "2 are finished" in said
@@ -179,6 +202,9 @@ def test_nasbench_201_figure_6_shows_all_data_sets_beside_table_5(tmp_path, here
             assert means["mean"].item() == pytest.approx(100 * np.mean(expected))
             assert means["std"].item() == pytest.approx(100 * np.std(expected, ddof=1))
     assert "93.70 ± 0.36" in said and "93.85 ± 0.37" in said
+    jobs = planned("nas201-figure6", tmp_path, only=["random"], repeats=3, seconds=3000.0)
+    results = open_figure("nas201-figure6", ["random"]).results(jobs, table)
+    check_rows(dataclasses.replace(results, found=with_curves(results.found[0], ALL[:6])), [3, 3])
 
 
 def test_nats_figure_6_searches_each_data_set_on_its_own(tmp_path, here):
@@ -190,6 +216,9 @@ def test_nats_figure_6_searches_each_data_set_on_its_own(tmp_path, here):
         assert own["seconds"].tolist() == np.arange(own["seconds"].iloc[0], 4001, 100).tolist()
         errors = at_times(made.trajectory, own["seconds"], "test_error")
         assert np.allclose(own["mean"], 1 - errors.mean(axis=0)) and (own["low"] <= own["high"]).all()
+    jobs = planned("nats-figure6", tmp_path, only=["cifar10/random"], repeats=2, seconds=4000.0)
+    results = open_figure("nats-figure6", ["cifar10/random"]).results(jobs, nb.load_table("nb201"))
+    check_rows(dataclasses.replace(results, found=with_curves(results.found[0], ALL)), [5, 4])
 
 
 def test_figure_8_has_a_row_for_each_comparison(tmp_path, here):

@@ -34,6 +34,46 @@ def test_a_folder_is_drawn_on_new_axes(group):
     assert len(axes.collections) == 1  # the band
 
 
+def test_a_pair_of_axes_shows_the_one_shot_error_below(group):
+    pair = Figure().subplots(2)
+    assert nb.draw_regret(group, pair) == list(pair)
+    mean = np.mean([run.metrics["one_shot_validation_error"] for run in group.runs], axis=0)
+    assert np.allclose(pair[1].get_lines()[0].get_ydata(), 100 * mean)
+    assert "epoch" in pair[1].get_xlabel() and not pair[0].get_xlabel()
+    low = min(path.vertices[:, 1].min() for path in pair[0].collections[0].get_paths())
+    assert pair[0].get_ylim()[0] < 0 <= low  # a regret of 0 is not on the frame, and no regret is negative
+
+
+def test_the_cells_of_a_search_are_drawn_on_given_axes(group, tmp_path):
+    run = group.runs[0]
+    given = Figure().subplots(1, 3)
+    drawn = nb.draw_cells(run.folder, given)
+    assert list(drawn) == list(given)
+    assert [axes.get_title().splitlines()[0] for axes in drawn] == ["epoch 0", "epoch 1", "epoch 2"]
+    assert [axes.get_title().splitlines()[0] for axes in nb.draw_cells(run, panels=2)] == ["epoch 0", "epoch 2"]
+    folder = shutil.copytree(run.folder, tmp_path / "run")
+    (folder / "summary.json").unlink()
+    (folder / "metrics.jsonl").write_text("")
+    for wrong, sentence in (
+        ((run, given[:2]), "axes must have 3 matplotlib axes, one per epoch, not 2"),
+        ((run, 3), "axes must be a list of matplotlib axes, one per epoch, not 3"),
+        ((run, None, 1), "panels must be at least 2"),
+        ((group,), "has no cells to draw: give a single search"),
+        ((folder,), "does not have a result yet"),
+    ):
+        with pytest.raises(nb.InvalidInputError, match=sentence):
+            nb.draw_cells(*wrong)
+
+
+def test_wrong_axes_are_one_sentence(group):
+    run = group.runs[0]
+    for draw in (nb.draw_regret, nb.draw_cell, lambda x, ax: nb.compare([x], ax=ax)):
+        with pytest.raises(nb.InvalidInputError, match=r"^ax must be matplotlib axes, as .* returns them, not 'x'$"):
+            draw(run.architectures[0] if draw is nb.draw_cell else run, ax="x")
+    with pytest.raises(nb.InvalidInputError, match="ax must have 2 matplotlib axes"):
+        nb.draw_regret(run, Figure().subplots(3))
+
+
 def test_an_unfinished_search_is_drawn_as_far_as_it_is_recorded(group, tmp_path):
     folder = shutil.copytree(group.runs[0].folder, tmp_path / "run")
     (folder / "summary.json").unlink()
@@ -49,6 +89,8 @@ def test_studies_are_drawn_over_simulated_time(tmp_path):
     options = {"space": "s1", "evaluations": 5, "repeats": 2, "console": Console(quiet=True)}
     study = nb.black_box("random", out=tmp_path / "study", **options)
     assert "simulated seconds" in nb.draw_regret(study).get_xlabel()
+    with pytest.raises(nb.InvalidInputError, match=r"ax must be single axes, because .* has no one-shot errors"):
+        nb.draw_regret(study, Figure().subplots(2))
     assert "simulated time" in nb.draw_regret(write_study(tmp_path / "tuning", iterations=1)).get_xlabel()
 
 

@@ -13,6 +13,7 @@ from nasbench1shot1.experiments.tuning.best import best_configurations
 from nasbench1shot1.experiments.tuning.trajectory import average, costs, trajectory
 from nasbench1shot1.experiments.tuning.trajectory_drawing import Curve, draw_trajectories
 from nasbench1shot1.experiments.tuning.transfer import best_of, transfer_table
+from nasbench1shot1.method_colours import METHODS
 from nasbench1shot1.tables.table import load_table
 from nasbench1shot1.tuning.record import Study
 
@@ -121,7 +122,10 @@ def test_the_picture_shows_zero_regret_and_the_default(studies):
     repetitions = [trajectory(study.observations) for study in studies]
     repetitions[0].loc[len(repetitions[0]) - 1, "test_regret"] = 0.0
     black_box = pandas.DataFrame({"seconds": [500.0, 5e4], "test_regret": [0.04, 0.02], "validation_regret": 0.03})
-    curves = [Curve("darts", "DARTS", repetitions), Curve("random", "random search", [black_box])]
+    curves = [
+        Curve("darts", "DARTS", "darts", "tuned", repetitions),
+        Curve("random", "random search", "random", "black-box", [black_box]),
+    ]
     figure = draw_trajectories({"search space 1": curves}, "title", "caption", "predicted")
     axes = next(axes for axes in figure.axes if axes.lines)
     assert axes.get_yscale() == "log" and axes.get_xscale() == "log"
@@ -133,6 +137,26 @@ def test_the_picture_shows_zero_regret_and_the_default(studies):
     assert list(dots.get_ydata()) == pytest.approx([100 * np.mean([line["test_regret"] for line in default])])
     assert list(other.get_ydata()) == [4.0, 2.0]
     assert min(steps.get_ydata()) > axes.get_ylim()[0] > 0
+
+
+def test_a_panel_of_many_methods_has_a_row_for_each_kind():
+    frame = pandas.DataFrame({"seconds": [500.0, 5e4], "test_regret": [0.04, 0.02], "validation_regret": 0.03})
+    methods = {"tuned": ["darts", "gdas", "pc-darts"], "black-box": ["random", "random", "tpe", "smac", "reinforce"]}
+    curves = [
+        Curve(f"{method} {number}", method, method, kind, [frame, frame])
+        for kind, own in methods.items()
+        for number, method in enumerate(own)
+    ]
+    figure = draw_trajectories({"s1": curves, "s2": curves[:4]}, "title", "caption", "predicted")
+    axes = [axes for axes in figure.axes if axes.get_title()]
+    assert [each.get_title() for each in axes] == ["s1: tuned", "s2: tuned", "s1: black-box", "s2: black-box"]
+    assert [len(each.lines) for each in axes] == [3, 3, 5, 1]
+    assert [len(each.collections) for each in axes] == [3, 3, 0, 1]  # bands
+    styles = [[(line.get_color(), line.get_linestyle()) for line in each.lines] for each in axes]
+    assert [colour for colour, _ in styles[0]] == [METHODS[name] for name in methods["tuned"]]
+    assert [colour for colour, _ in styles[2]] == [METHODS[name] for name in methods["black-box"]]
+    assert len(set(styles[0] + styles[2])) == len(curves)  # curves of one colour differ in line style
+    assert all(each.get_ylim() == axes[0].get_ylim() for each in axes)
 
 
 def test_the_best_configurations_are_in_order_of_their_least_loss(studies):

@@ -79,7 +79,7 @@ def test_the_first_search_has_one_progress_area_and_shows_its_picture(kernel):
     progress, record = search.outputs
     rows = progress.data["text/plain"].splitlines()
     assert kinds(search) == [{"text/plain"}, {"text/plain", "text/html"}]
-    assert rows[0].startswith("darts on nb101-s1-v1") and rows[-1] == "Picture: runs/first-search/regret.png"
+    assert rows[0].startswith("darts on s1") and rows[-1] == "Picture: runs/first-search/regret.png"
     assert sum(row.split()[:1] in (["0"], ["1"]) for row in rows) == 2
     assert any(text.splitlines()[-1].startswith("epoch 0/1") for text in search.metadata.meantime)  # the bar
     assert record.data["text/plain"].startswith("Run('runs/first-search': darts on s1, seed 0, epoch 1 of 1, test regr")
@@ -93,7 +93,7 @@ def test_the_first_search_has_one_progress_area_and_shows_its_picture(kernel):
 def test_an_own_optimizer_is_compared_with_darts(kernel):
     *_, own, darts, comparison = executed("own_optimizer", kernel)
     assert [kinds(cell) for cell in (own, darts)] == [[{"text/plain"}]] * 2
-    assert "__main__:NoLooseEnds on nb101-s1-v1" in own.outputs[0].data["text/plain"]
+    assert "__main__:NoLooseEnds on s1" in own.outputs[0].data["text/plain"]
     assert kinds(comparison) == [{"text/plain", "image/png"}]
 
 

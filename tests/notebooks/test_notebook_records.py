@@ -115,6 +115,6 @@ def test_a_comparison_and_its_axes_show_themselves(tmp_path):
     runs = [make.search(tmp_path / name, (2, rank), optimizer=name) for name, rank in (("darts", 1), ("gdas", 0))]
     means = [percent(run.lines[-1]["test_regret"]) for run in runs]
     shown = f"mean final test regret, predicted: darts {means[0]} (n = 1), gdas {means[1]} (n = 1))"
-    assert repr(compare_runs(runs)) == f"Comparison(nb101-s1-v1, over epochs; {shown}"
+    assert repr(compare_runs(runs)) == f"Comparison(s1, over epochs; {shown}"
     assert nb.compare(runs)._repr_png_().startswith(PNG)
     assert nb.draw_cell(runs[0].architectures[0])._repr_png_().startswith(PNG)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas
 
-from nasbench1shot1.experiments.space_statistics.drawing import COLOURS, axes_or_new, finish
+from nasbench1shot1.experiments.space_statistics.drawing import COLOURS, finish
 from nasbench1shot1.experiments.space_statistics.nasbench201.measurements import (
     ALL_SKIP,
     RESNET,
@@ -14,6 +14,7 @@ from nasbench1shot1.experiments.space_statistics.nasbench201.measurements import
     tick_label,
 )
 from nasbench1shot1.experiments.space_statistics.nasbench201.published import TABLE_5, printed
+from nasbench1shot1.notebooks.default_axes import axes_or_new
 from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pandas
 
 from nasbench1shot1.errors import OutOfDomainError
 from nasbench1shot1.experiments.rank_correlation import kendall, spearman
-from nasbench1shot1.experiments.space_statistics.drawing import COLOURS, GREY, axes_or_new, finish
+from nasbench1shot1.experiments.space_statistics.drawing import COLOURS, GREY, finish
 from nasbench1shot1.experiments.space_statistics.nasbench201.measurements import (
     DATASETS,
     REFERENCE,
@@ -19,6 +19,7 @@ from nasbench1shot1.experiments.space_statistics.nasbench201.measurements import
     Measurements,
 )
 from nasbench1shot1.experiments.space_statistics.values import Floats
+from nasbench1shot1.notebooks.default_axes import axes_or_new
 from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import pandas
 
 from nasbench1shot1.errors import OutOfDomainError
 from nasbench1shot1.experiments.rank_correlation import kendall, pearson, spearman
-from nasbench1shot1.experiments.space_statistics.drawing import COLOURS, axes_or_new, finish
+from nasbench1shot1.experiments.space_statistics.drawing import COLOURS, finish
 from nasbench1shot1.experiments.space_statistics.nasbench201.measurements import (
     REFERENCE,
     Column,
@@ -15,6 +15,7 @@ from nasbench1shot1.experiments.space_statistics.nasbench201.measurements import
     tick_label,
 )
 from nasbench1shot1.experiments.space_statistics.nasbench201.published import TABLE_6, TABLE_6_CURVES, printed
+from nasbench1shot1.notebooks.default_axes import axes_or_new
 from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:

@@ -1,0 +1,42 @@
+"""Ticks of logarithmic axes that are readable over less than a decade, and over many."""
+
+from typing import Any, Final
+
+from matplotlib.axis import Axis
+from matplotlib.ticker import Formatter, LogLocator, MaxNLocator, NullFormatter
+
+DENSE: Final = (1, 2, 5)
+"""Factors of the ticks in every decade."""
+PLAIN: Final = 1e5
+"""Axes that end below this value have plain numbers; others have powers of ten."""
+
+
+class LogTicks(LogLocator):
+    """About three to ten ticks: evenly spaced over less than a decade, otherwise one to three per decade."""
+
+    def tick_values(self, vmin: float, vmax: float) -> Any:
+        """Return the values of the ticks between two positive numbers."""
+        if vmin <= 0 or vmax < 10 * vmin:
+            return MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]).tick_values(vmin, vmax)
+        factors = DENSE if vmax < 1e3 * vmin else (1, 3) if vmax < 1e4 * vmin else (1,)
+        return LogLocator(subs=factors).tick_values(vmin, vmax)
+
+
+class PlainOrPower(Formatter):
+    """Plain numbers, such as 20,000, or powers of ten, such as 3 · 10⁶, if the axis has large numbers."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        """Return the label of a tick at `x`."""
+        assert self.axis is not None  # matplotlib sets it
+        if x <= 0 or max(self.axis.get_view_interval()) < PLAIN:
+            return f"{x:,.6g}" if x < PLAIN else f"{x:,.0f}"
+        digits, exponent = f"{x:.2e}".split("e")
+        factor, power = f"{float(digits):g}", f"10^{{{int(exponent)}}}"
+        return f"${power}$" if factor == "1" else f"${factor}\\cdot {power}$"
+
+
+def label_log_axis(axis: Axis) -> None:
+    """Give a logarithmic axis readable ticks, and no labels between them."""
+    axis.set_major_locator(LogTicks())
+    axis.set_major_formatter(PlainOrPower())
+    axis.set_minor_formatter(NullFormatter())
