@@ -8,7 +8,7 @@ from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.experiments.comparison.comparison import Comparison, Contender
 from nasbench1shot1.experiments.comparison.entries import axis_of, check_comparable, labels_of, open_entries
 from nasbench1shot1.experiments.comparison.entry import Entry, Over, Repetition
-from nasbench1shot1.notebooks.default_axes import checked_axes
+from nasbench1shot1.notebooks.default_axes import checked_axes, checked_axes_list
 from nasbench1shot1.registry import allow, check_at_hand, search_space
 from nasbench1shot1.runs.folder import CONFIG
 from nasbench1shot1.tables.coverage import PRESENT
@@ -22,12 +22,14 @@ def compare(
     runs: Iterable[Any],
     labels: Sequence[str] | None = None,
     over: Over | None = None,
-    ax: "Axes | None" = None,
+    ax: "Axes | Sequence[Axes] | None" = None,
     *,
     table: str | Path | Table | None = None,
     allow_module: str | None = None,
-) -> "Axes":
+) -> Any:
     """Plot the test regret of several runs in one figure.
+
+    No axes have more than five curves: six to ten runs are drawn on two axes, one below the other.
 
     Args:
         runs: folders or records (from `nb.open_run`) of searches, groups of seeds, black-box studies and tuning
@@ -35,25 +37,30 @@ def compare(
         labels: one label per run. Default: the names of the optimizers.
         over: "epochs", "search-time" or "simulated-time". Default: "simulated-time" if any run is a study, otherwise
             "epochs". Studies can only be plotted over simulated time.
-        ax: the axes to draw on. Default: the axes of a new figure with a caption.
+        ax: the axes to draw on; a pair of axes for more than five runs. Default: the axes of a new figure with a
+            caption.
         table: table on which all architectures are scored, or its folder or name. Default: the recorded regrets.
         allow_module: a module that may be imported because the config.json of a run names it.
 
     Returns:
-        The axes; `axes.figure.savefig(…)` saves the figure. `compare_runs` returns the numbers.
+        The axes; `axes.figure.savefig(…)` saves the figure. For more than five runs, a list of two axes.
+        `compare_runs` returns the numbers.
 
     Raises:
         UserError: no run is given, a folder is not a run, a run is given twice, runs are not comparable, a run does
             not support the axis, the table lacks an architecture, or `ax` is not axes.
     """
-    from nasbench1shot1.experiments.comparison.drawing import comparison_figure, draw_comparison
+    from nasbench1shot1.experiments.comparison.drawing import comparison_figure, draw_rows, rows_of
 
-    if ax is not None:
-        checked_axes(ax)
     found = compare_runs(runs, labels, over, table=table, allow_module=allow_module)
-    if ax is not None:
-        return draw_comparison(found, ax)
-    return comparison_figure(found).axes[0]
+    rows = len(rows_of(found))
+    if ax is None:
+        drawn = comparison_figure(found).axes
+    elif rows == 1:
+        drawn = draw_rows(found, [checked_axes(ax)])
+    else:
+        drawn = draw_rows(found, checked_axes_list(ax, "five runs", rows, "--ax"))
+    return drawn[0] if rows == 1 else drawn
 
 
 def compare_runs(

@@ -1,6 +1,7 @@
 """The figure of a comparison: mean test regret of each run over epochs or time, with its spread."""
 
 import textwrap
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -9,6 +10,7 @@ import pandas
 from nasbench1shot1.experiments.comparison.comparison import Comparison
 from nasbench1shot1.experiments.comparison.curves import QUARTILES_FROM
 from nasbench1shot1.experiments.comparison.entry import EPOCHS, SEARCH_TIME, SIMULATED_TIME
+from nasbench1shot1.experiments.curve_rows import curve_rows
 from nasbench1shot1.method_colours import MOST_BANDS, styles
 from nasbench1shot1.one_shot_search.regret_curve import from_zero
 from nasbench1shot1.wording import counted
@@ -27,24 +29,50 @@ WIDTH = 120
 
 
 def comparison_figure(comparison: Comparison) -> "Figure":
-    """Return a figure with the curves, a legend below them and a caption."""
+    """Return a figure with the curves in rows of at most five, a legend below each row and a caption."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    from nasbench1shot1.notebooks.axes import inline_axes
+    from nasbench1shot1.notebooks.axes import InlineAxes, inline_axes
 
-    rows = -(-len(comparison.contenders) // 2)
-    figure = Figure(figsize=(7.2, 4.8 + 0.18 * rows), layout="constrained", dpi=150)
-    axes = draw_comparison(comparison, inline_axes(figure))
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2, frameon=False, fontsize=8, handlelength=3.2)
-    axes.set_title(_title(comparison), fontsize=10)
+    rows = rows_of(comparison)
+    height = sum(4.8 + 0.18 * -(-len(row) // 2) for row in rows)
+    figure = Figure(figsize=(7.2, height), layout="constrained", dpi=150)
+    if len(rows) == 1:
+        drawn = [draw_comparison(comparison, inline_axes(figure))]
+    else:
+        FigureCanvasAgg(figure)
+        grid = figure.subplots(len(rows), sharex=True, sharey=True, subplot_kw={"axes_class": InlineAxes})
+        drawn = draw_rows(comparison, list(grid))
+    for axes in drawn:
+        axes.legend(
+            loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2, frameon=False, fontsize=8, handlelength=3.2
+        )
+        axes.xaxis.set_tick_params(labelbottom=True)
+    drawn[0].set_title(_title(comparison), fontsize=10)
     figure.supxlabel(caption(comparison), fontsize=6.5, color="#444444")
     return figure
 
 
-def draw_comparison(comparison: Comparison, axes: "Axes") -> "Axes":
+def rows_of(comparison: Comparison) -> list[list[str]]:
+    """Return the labels of the runs on each axes: at most five (`curve_rows`)."""
+    return curve_rows([[contender.label for contender in comparison.contenders]])
+
+
+def draw_rows(comparison: Comparison, rows: "Sequence[Axes]") -> "list[Axes]":
+    """Draw the runs of each row of `rows_of` on axes of their own, in percent. Returns the axes."""
+    return [draw_comparison(comparison, ax, row) for ax, row in zip(rows, rows_of(comparison), strict=True)]
+
+
+def draw_comparison(comparison: Comparison, axes: "Axes", labels: Collection[str] | None = None) -> "Axes":
     """Draw the curves, in percent, with a legend.
 
     Over simulated time, both axes are logarithmic, and regrets of zero are drawn at the lower edge.
+
+    Args:
+        comparison: the runs.
+        axes: the axes to draw on.
+        labels: the labels of the runs to draw. Default: all.
 
     Returns:
         The axes.
@@ -54,6 +82,8 @@ def draw_comparison(comparison: Comparison, axes: "Axes") -> "Axes":
     has_bands, ends = _has_bands(comparison), ended_early(comparison) if is_log else {}
     drawn = styles([contender.entry.optimizer for contender in comparison.contenders])
     for contender, style in zip(comparison.contenders, drawn, strict=True):
+        if labels is not None and contender.label not in labels:
+            continue
         label = _legend_text(contender.label, len(contender.repetitions), contender.entry.progress is not None)
         _draw(curves[contender.label], axes, {**style, "label": label}, has_bands, comparison.over, floor)
         if contender.label in ends:

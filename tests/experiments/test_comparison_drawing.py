@@ -65,6 +65,21 @@ def test_many_curves_have_no_bands(folder, tmp_path):
     assert "bands are omitted if there are more than 3 curves" in axes.figure.get_supxlabel()
 
 
+def test_more_than_five_runs_are_drawn_on_two_axes(folder, tmp_path):
+    searches = [make.search(tmp_path / str(number), (40, 30 + number), finished=False) for number in range(7)]
+    above, below = nb.compare(searches, labels=list("abcdefg"))
+    assert [len(axes.get_lines()) for axes in (above, below)] == [4, 3]
+    assert [text.get_text()[0] for text in below.get_legend().get_texts()] == ["e", "f", "g"]
+    assert above.figure is below.figure and above.get_ylim() == below.get_ylim()
+    given = Figure().subplots(2)
+    assert nb.compare(searches, labels=list("abcdefg"), ax=given) == list(given)
+    assert [len(axes.get_lines()) for axes in given] == [4, 3]
+    with pytest.raises(nb.InvalidInputError, match="ax must be a list of matplotlib axes, one per five runs"):
+        nb.compare(searches, labels=list("abcdefg"), ax=3)
+    with pytest.raises(nb.InvalidInputError, match="ax must be matplotlib axes"):
+        nb.compare(searches[:5], labels=list("abcde"), ax=given)
+
+
 def test_progress_of_groups_and_studies_in_words(folder, tmp_path):
     group = make.group(tmp_path / "group", RANKS, begun=2, epochs=2)
     (group.folder / "seed-1" / "summary.json").unlink()
