@@ -31,8 +31,10 @@ def test_a_folder_without_content_is_a_new_group(tmp_path, leftovers):
     (tmp_path / "group").mkdir()
     for name in leftovers:
         (tmp_path / "group" / name).touch()
-    runs = nb.search_seeds([0], out=tmp_path / "group", console=QUIET, **SMALL)
-    assert [run.folder.name for run in runs] == ["seed-0"]
+    group = nb.search_seeds([0], out=tmp_path / "group", console=QUIET, **SMALL)
+    assert repr(group) == repr(nb.load_run(tmp_path / "group"))
+    assert [run.folder.name for run in group] == ["seed-0"]
+    assert nb.draw_regret(group).get_lines()
 
 
 DAMAGES = {
