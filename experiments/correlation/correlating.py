@@ -24,6 +24,7 @@ from nasbench1shot1.experiments.correlation.selection import list_facts
 from nasbench1shot1.experiments.correlation.state import RankingState
 from nasbench1shot1.experiments.correlation.truth import in_table, table_of_ranking, truths
 from nasbench1shot1.files import sha256, write_json
+from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.images.batches import batches, epoch_generator
 from nasbench1shot1.named_data import by_name
@@ -49,6 +50,7 @@ MAIN = "spearman_error"
 """Criterion without which a ranking ends in an error."""
 
 
+@options_by_keyword("nb.correlate(run, images=1000)")
 def correlate(
     run: "Run | str | Path | None" = None,
     *,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.files import picture_name, save_figure, write_json
+from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.named_data import by_name
 from nasbench1shot1.one_shot_search.callbacks import Callback, CallingReporter, check_callbacks
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from nasbench1shot1.tables.table import Table
 
 
+@options_by_keyword('nb.search("darts", space="s1")')
 def search(
     optimizer: "str | type[OneShotOptimizer] | None" = None,
     *,

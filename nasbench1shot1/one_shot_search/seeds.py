@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, RunStoppedError, UserError
 from nasbench1shot1.files import picture_name, save_figure, write_json
+from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.named_data import by_name
 from nasbench1shot1.one_shot_search.callbacks import Callback, check_callbacks
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
+@options_by_keyword('nb.search_seeds([0, 1], optimizer="darts")')
 def search_seeds(
     seeds: Sequence[int],
     *,
