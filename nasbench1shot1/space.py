@@ -88,6 +88,9 @@ class SearchSpace(Configurable):
         Raises InvalidInputError for an unknown kind.
         """
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}('{self.name}', id='{self.id}')"
+
     def architectures(self, kind: str) -> Iterator[Architecture]:
         """Iterate over all architectures of a kind, by number; raises InvalidInputError for an unknown kind."""
         numbers = self.numbers(kind)

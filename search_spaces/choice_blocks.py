@@ -67,7 +67,7 @@ class ChoiceBlockSpace(ParentChoices):
         self.paper_loose_end_rule = paper_loose_end_rule
 
     def __repr__(self) -> str:
-        return f"ChoiceBlockSpace('{self.id}', n_parents={self.n_parents})"
+        return f"ChoiceBlockSpace('{self.name}', id='{self.id}', n_parents={self.n_parents})"
 
     # Numbers ---------------------------------------------------------------------------------------------------
 

@@ -66,7 +66,7 @@ class NASBench101Space(EdgeChoices):
         self.id = f"{self.name}-v1" if rule == "pruned" else f"{self.name}-raw-v1"
 
     def __repr__(self) -> str:
-        return f"NASBench101Space('{self.rule}', {self.n_vertices})"
+        return f"NASBench101Space('{self.name}', rule='{self.rule}', {self.n_vertices} vertices)"
 
     # Numbers ---------------------------------------------------------------------------------------------------
 

@@ -54,7 +54,7 @@ class NASBench201Space(OneShotSpace):
     quick_defaults: Mapping[str, Any] = {"batch_size": 32}
 
     def __repr__(self) -> str:
-        return "NASBench201Space()"
+        return f"NASBench201Space('{self.name}', {len(self):,} architectures)"
 
     # Numbers ---------------------------------------------------------------------------------------------------
 

@@ -35,7 +35,7 @@ def announce(state: SearchState, table: Table, folder: Path, console: Console | 
     stopped = config.early_stopping and returned_epoch(state.eigenvalues) is not None
     left = 0 if stopped else config.epochs - max(state.epoch, 0)
     if not left:
-        say(f"{folder} is searched to its last epoch already; its summary and picture are written anew.")
+        say(f"{folder} is already finished; its summary and pictures are written again.")
         return console
     if state.recorded:
         say(f"Resuming {folder} after epoch {state.epoch} of {config.epochs}.")

@@ -1,6 +1,7 @@
 """Groups of seeds: checked before anything is written, and resumed from a record that is what was written."""
 
 import json
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,13 @@ def group(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("groups") / "group"
     nb.search_seeds([0], out=folder, console=QUIET, **SMALL)
     return folder
+
+
+def test_a_finished_search_that_is_resumed_shows_its_result_without_an_empty_table(group):
+    nb.search_seeds([], resume=group, console=(screen := Console(file=StringIO(), width=200)))
+    first, second, *_ = screen.file.getvalue().splitlines()
+    assert first == f"{group / 'seed-0'} is already finished; its summary and pictures are written again."
+    assert second.startswith("Final architecture: ")
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
