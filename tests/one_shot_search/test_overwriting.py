@@ -91,7 +91,7 @@ def test_a_failure_after_the_first_epoch_leaves_the_new_run(old, monkeypatch):
 
 def test_a_run_that_is_written_is_not_replaced(old):
     before = contents(old)
-    with locked(old), pytest.raises(nb.InvalidInputError, match="another process is writing"):
+    with locked(old), pytest.raises(nb.InvalidInputError, match="this process is already writing to"):
         search(old, epochs=1, overwrite=True)
     assert contents(old) == before
 
@@ -136,7 +136,7 @@ def test_nobody_can_write_to_a_search_while_it_is_moved_aside(old, monkeypatch):
     held = []
 
     def look(folder, real=overwriting.check_has_no_other_files):
-        with pytest.raises(nb.InvalidInputError, match="another process is writing"), locked(folder):
+        with pytest.raises(nb.InvalidInputError, match="this process is already writing"), locked(folder):
             held.append("not held")
         real(folder)
         held.append(folder)
