@@ -59,7 +59,7 @@ def test_a_record_holds_what_the_loop_gave_and_what_the_table_says(tmp_path):
         assert f"Recorder('{tmp_path / 'shown'}': s1, no epoch yet, {table.id})" == repr(recorder)
         recorder.record(archs[0], seconds=1.0)
         assert ": s1, epoch 0, " in repr(recorder)
-        with pytest.raises(nb.InvalidInputError, match="this process is already writing to .*shown: finish or close"):
+        with pytest.raises(nb.InvalidInputError, match=r"this process is already writing to .*shown: finish or close"):
             nb.Recorder.resume(tmp_path / "shown")
     assert ": s1, epoch 0, closed, " in repr(recorder)
 
