@@ -15,7 +15,7 @@ from nasbench1shot1.named_data import by_name
 from nasbench1shot1.one_shot_search.callbacks import Callback, check_callbacks
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.options import SearchOptions, search_options, search_options_again
-from nasbench1shot1.one_shot_search.overwriting import REPLACE, overwritten
+from nasbench1shot1.one_shot_search.overwriting import REPLACE, overwritten, put_back
 from nasbench1shot1.one_shot_search.parallel_seeds import check_parallel, search_in_workers, with_threads
 from nasbench1shot1.one_shot_search.record import FIGURE, SEEDS, Run
 from nasbench1shot1.one_shot_search.searching import (
@@ -197,6 +197,7 @@ def _group_to_resume(
 ) -> tuple[Path, list[SearchOptions]]:
     if seeds or set(given) - {"epochs"}:
         raise InvalidInputError("--resume of several seeds cannot be combined with other options, except --epochs")
+    put_back(folder)
     group = SearchGroup.open(folder)
     recorded_seeds, recorded = group.seeds, group.options
     where = folder / SEEDS

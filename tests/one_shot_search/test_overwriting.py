@@ -169,12 +169,20 @@ def kill(moment, old):
     assert len(list(old.parent.glob(".run.*.old"))) == 1
 
 
-def test_a_process_that_is_killed_before_its_options_are_written_leaves_the_old_run(old):
+def test_a_process_that_is_killed_before_its_options_are_written_leaves_the_old_run(old, capsys):
     before = contents(old)
     kill("before config.json", old)
+    for read in (nb.open_run, nb.load_run, nb.draw_regret, lambda folder: cli.main(["report", str(folder)])):
+        with pytest.raises((nb.InvalidInputError, SystemExit)) as caught:
+            read(old)
+        said = str(caught.value) if isinstance(caught.value, nb.UserError) else capsys.readouterr().err
+        assert f"was killed before it began; nb1shot1 search --resume {old} restores the old search" in said
     with pytest.raises(nb.InvalidInputError, match="holds another search"):
         search(old, epochs=1, seed=8)
     assert contents(old) == before
+    kill("before config.json", old)
+    assert nb.search(resume=old, console=QUIET).config["seed"] == 7
+    assert [path.name for path in old.parent.iterdir()] == ["run"]
     kill("before config.json", old)
     assert search(old, epochs=1, seed=8, overwrite=True).config["seed"] == 8
     assert [path.name for path in old.parent.iterdir()] == ["run"]
