@@ -1,5 +1,6 @@
 """How many encodings and cells NAS-Bench-101 and NAS-Bench-Mini have, by both readings of "valid" (docs/spaces.md)."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,6 +10,7 @@ from nasbench1shot1.search_spaces.nasbench101 import SPACE, NASBench101Space
 
 if TYPE_CHECKING:
     from rich.console import Group
+    from rich.table import Table
 
 ROWS = {
     ("Encodings", "all: possible edges and operations"): ("loose_ends", "all"),
@@ -49,5 +51,18 @@ def render_nasbench101(space: NASBench101Space = SPACE) -> "Group":
     counts = nasbench101_counts(space)
     for (quantity, counted), which in ROWS.items():
         table.add_row(quantity, counted, f"{counts[which]:,}")
-    histogram = ", ".join(f"{size}: {count:,}" for size, count in nasbench101_cells_by_vertices(space).items())
-    return Group(table, f"{space.name}: distinct cells by number of vertices {histogram}")
+    return Group(table, render_vertices({space.name: nasbench101_cells_by_vertices(space)}))
+
+
+def render_vertices(counts: Mapping[str, Mapping[int, int]]) -> "Table":
+    """Return the number of distinct cells of each number of vertices for the terminal, with a row for each space."""
+    from rich.table import Table
+
+    sizes = sorted({size for of_space in counts.values() for size in of_space})
+    table = Table(title="Distinct cells by number of vertices")
+    table.add_column("vertices")
+    for size in sizes:
+        table.add_column(str(size), justify="right")
+    for name, of_space in counts.items():
+        table.add_row(name, *(f"{of_space.get(size, 0):,}" for size in sizes))
+    return table

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nasbench1shot1.experiments.nasbench101_counts import render_vertices
 from nasbench1shot1.experiments.spaces import choice_block_space
 from nasbench1shot1.nasbench101.architecture import live_blocks
 from nasbench1shot1.nasbench101.cell import OPERATIONS
@@ -86,10 +87,11 @@ def render(counts: "pd.DataFrame") -> "Group":
     from rich.console import Group
 
     names = list(counts.columns)
-    lines = [f"{name}: distinct cells by number of vertices {_histogram(name)}" for name in names]
-    if len(names) > 1:
-        lines.append(f"Shared by {_pairs(names)}; together {union_size(names):,} distinct cells.")
-    return Group(_table(counts), *lines)
+    by_vertices = render_vertices({name: cells_by_vertices(name) for name in names})
+    if len(names) == 1:
+        return Group(_table(counts), by_vertices)
+    together = f"Together, these spaces have {union_size(names):,} distinct cells."
+    return Group(_table(counts), by_vertices, f"Shared distinct cells: {_pairs(names)}.", together)
 
 
 def _table(counts: "pd.DataFrame") -> "Table":
@@ -121,13 +123,9 @@ def _cell(counts: "pd.DataFrame", quantity: str, rule: str, name: str) -> str:
     return f"{value:,}  " if pd.isna(printed) or value == printed else f"[yellow]{value:,} ≠[/yellow]"
 
 
-def _histogram(name: str) -> str:
-    return ", ".join(f"{vertices}: {count:,}" for vertices, count in cells_by_vertices(name).items())
-
-
 def _pairs(names: Sequence[str]) -> str:
     shared: dict[Any, Any] = shared_cells(names).to_dict()
-    return ", ".join(f"{a} and {b} {shared[a][b]:,}" for a, b in combinations(names, 2))
+    return ", ".join(f"{a} and {b}: {shared[a][b]:,}" for a, b in combinations(names, 2))
 
 
 def _counts(space: ChoiceBlockSpace) -> dict[tuple[str, str], int | None]:

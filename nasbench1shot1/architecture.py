@@ -49,6 +49,9 @@ class Architecture:
     def __init__(self, *arguments: Any, **named: Any) -> None:
         raise NotImplementedError
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}('{self}')"
+
     @classmethod
     def parse(cls, text: str) -> Self:
         """Read the result of `str(architecture)`; only the form is checked.

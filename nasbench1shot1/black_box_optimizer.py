@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.ground.arguments import check_rng
 from nasbench1shot1.hyperparameters import Hyperparameters
 from nasbench1shot1.space import SearchSpace
 
@@ -51,6 +52,7 @@ class BlackBoxOptimizer(ABC):
     def __init__(
         self, space: SearchSpace, hyperparameters: Any, epochs: int, budgets: Sequence[int], rng: np.random.Generator
     ) -> None:
+        check_rng(rng)
         self.space, self.hyperparameters, self.rng = space, hyperparameters, rng
         self.epochs, self.budgets = epochs, tuple(budgets)
 

@@ -195,7 +195,18 @@ def _parse(options: Any, name: str, arguments: list[str], default: Any = None) -
         except SystemExit as stop:
             if not stop.code:
                 raise
-    raise InvalidInputError(f"{_sentence(told.getvalue())} (see nb1shot1 {name} --help)")
+    said = _sentence(told.getvalue())
+    if extra := re.fullmatch(r"Unrecognized options: (.*?)(?:, .*)?", said):
+        said = _without_option(shortened(extra[1]), options, default)
+    raise InvalidInputError(f"{said} (see nb1shot1 {name} --help)")
+
+
+def _without_option(value: str, options: Any, default: Any) -> str:
+    """Return the sentence about a value that does not follow an option, with the option that it may be meant for."""
+    from nasbench1shot1.commands.option_help import flags_for
+
+    meant = next(flags_for(value, options, default), None)
+    return f"unexpected argument '{value}'" + (f"; did you mean {meant} {value}?" if meant else "")
 
 
 def _sentence(box: str) -> str:

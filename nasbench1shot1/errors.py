@@ -132,11 +132,16 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> InvalidInputE
 
 def _meant(shown: str, known: Sequence[str]) -> list[str]:
     """Return known names that were probably meant: by another word for them, their initials, or their spelling."""
-    asked = shown.lstrip("-")
+    asked = _hyphenated(shown)
     for is_meant in (lambda name: name == OTHER_WORDS.get(asked), lambda name: _initials(name) == asked):
-        if found := [name for name in known if is_meant(name.lstrip("-"))]:
+        if found := [name for name in known if is_meant(_hyphenated(name))]:
             return found
     return difflib.get_close_matches(shown, known, n=1, cutoff=0.4)
+
+
+def _hyphenated(name: str) -> str:
+    """Return "learning-rate" for "--learning-rate" and for "learning_rate"."""
+    return name.lstrip("-").replace("_", "-")
 
 
 def _initials(name: str) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from nasbench1shot1.architecture import CELL_NETWORK
 from nasbench1shot1.errors import unknown_name
+from nasbench1shot1.ground.arguments import check_torch_generator
 
 if TYPE_CHECKING:
     import torch
@@ -62,4 +63,6 @@ def build_network(x: Any, **options: Any) -> Any:
     for option in options:
         if option not in known:
             raise unknown_name("option of this network", option, known)
+    if options.get("generator") is not None:
+        check_torch_generator(options["generator"])
     return build(x, **options)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.ground.arguments import check_torch_generator
 from nasbench1shot1.hyperparameters import Hyperparameters as Hyperparameters
 from nasbench1shot1.space import OneShotSpace, as_one_shot
 from nasbench1shot1.weight_sharing.passes import Batch as Batch
@@ -74,6 +75,7 @@ class OneShotOptimizer(ABC):
         """Draw Λ from `generator`, which must be on the CPU: every device then starts with equal values."""
         import torch
 
+        check_torch_generator(generator)
         self.space, self.hyperparameters = as_one_shot(space), hyperparameters
         self.parameters = {
             key: (INITIAL_SPREAD * torch.randn(shape, generator=generator)).to(device).requires_grad_()

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.configurable import Configurable
 from nasbench1shot1.errors import InvalidInputError, unknown_name
+from nasbench1shot1.ground.arguments import check_rng
 
 Weights = Mapping[str, Any]
 """Mixing weights or raw architecture parameters: a tensor or array for every key of `mixing_shapes()`."""
@@ -87,6 +88,9 @@ class SearchSpace(Configurable):
         Raises InvalidInputError for an unknown kind.
         """
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}('{self.name}', id='{self.id}')"
+
     def architectures(self, kind: str) -> Iterator[Architecture]:
         """Iterate over all architectures of a kind, by number; raises InvalidInputError for an unknown kind."""
         numbers = self.numbers(kind)
@@ -104,6 +108,7 @@ class SearchSpace(Configurable):
 
         `sample`, in contrast, favours cells that many architectures share.
         """
+        check_rng(rng)
         return self[int(rng.choice(self.numbers("unique")))]
 
     @abstractmethod
@@ -112,6 +117,7 @@ class SearchSpace(Configurable):
 
     def mutate(self, arch: Architecture, rng: np.random.Generator) -> Architecture:
         """Draw one of the neighbours of an architecture uniformly; raises InvalidInputError as `index` does."""
+        check_rng(rng)
         neighbours = self.neighbours(arch)
         return neighbours[int(rng.integers(len(neighbours)))]
 
@@ -129,6 +135,7 @@ class SearchSpace(Configurable):
         The result can equal `arch`. Returns None if the result is not in the space: draw again then. Raises
         InvalidInputError if `arch` is not in the space.
         """
+        check_rng(rng)
         levels, values = self.variables(), self.values_of(arch)
         draws = rng.random(len(levels)).tolist()
         child = [_moved(v, n, draw / probability) for v, n, draw in zip(values, levels, draws, strict=True)]

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.arguments import check_torch_generator
 from nasbench1shot1.layers import BatchNorm2d, initialise
 from nasbench1shot1.space import OneShotSpace, SearchSpace, Weights, as_one_shot, check_keys
 from nasbench1shot1.supernets.presets import Preset, as_preset
@@ -83,6 +84,8 @@ class Supernet(nn.Module):
         partial_channels: int = 1,
     ) -> None:
         super().__init__()
+        if generator is not None:
+            check_torch_generator(generator)
         if not all(isinstance(number, int | np.integer) and number >= 1 for number in (channels, cells)):
             raise InvalidInputError(f"a supernet needs at least 1 channel and 1 cell, not {channels!r} and {cells!r}")
         self.space, self.preset = as_one_shot(space), as_preset(preset)

@@ -37,6 +37,18 @@ def sayer(console: "Console") -> Callable[[str], None]:
     return say
 
 
+def row_sayer(console: "Console", heading: str) -> Callable[[str], None]:
+    """Print lines as `sayer` does, with a heading above the first one."""
+    say, rows = sayer(console), 0
+
+    def say_row(text: str) -> None:
+        nonlocal rows
+        rows += 1
+        say(f"{heading}\n{text}" if rows == 1 else text)
+
+    return say_row
+
+
 def literal_console(soft_wrap: bool = False) -> "Console":
     """Return a console for standard output that prints text, and the cells and titles of tables, as they are."""
     from rich.console import Console

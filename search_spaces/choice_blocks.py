@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import InvalidInputError, unknown_name
+from nasbench1shot1.ground.arguments import check_rng
 from nasbench1shot1.nasbench101.architecture import CellArchitecture, live_blocks
 from nasbench1shot1.nasbench101.encoding import Encodings
 from nasbench1shot1.nasbench101.numbering import canonical
@@ -66,7 +67,7 @@ class ChoiceBlockSpace(ParentChoices):
         self.paper_loose_end_rule = paper_loose_end_rule
 
     def __repr__(self) -> str:
-        return f"ChoiceBlockSpace('{self.id}', n_parents={self.n_parents})"
+        return f"ChoiceBlockSpace('{self.name}', id='{self.id}', n_parents={self.n_parents})"
 
     # Numbers ---------------------------------------------------------------------------------------------------
 
@@ -200,6 +201,7 @@ class ChoiceBlockSpace(ParentChoices):
 
     def sample(self, rng: np.random.Generator, loose_ends: bool = True) -> CellArchitecture:
         """Draw an architecture uniformly from "loose_ends" (every encoding) or from "no_loose_ends"."""
+        check_rng(rng)
         if loose_ends:
             return self[int(rng.integers(len(self)))]
         return self[int(rng.choice(self._loose_end_free))]

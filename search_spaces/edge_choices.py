@@ -10,6 +10,7 @@ import numpy as np
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.configurable import checked_values
+from nasbench1shot1.ground.arguments import check_rng
 from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.nasbench101.encoding import OPERATIONS, edge_bit
 from nasbench1shot1.search_spaces import configurations
@@ -56,6 +57,7 @@ class EdgeChoices(SearchSpace):
 
         A change that gives an invalid encoding is drawn again.
         """
+        check_rng(rng)
         arch, n_changes = member(self, arch), self.n_blocks * (N_OPERATIONS - 1)
         n_moves = n_changes + n_edges(self.n_vertices)
         while (number := int(rng.random() * n_moves)) >= n_changes:
@@ -72,6 +74,7 @@ class EdgeChoices(SearchSpace):
         keeps invalid children in the population, with an error of 1 and no cost; here, a change that gives an invalid
         encoding is drawn again. Raises InvalidInputError as `index` does.
         """
+        check_rng(rng)
         arch, n_blocks, n_choices = self._member(arch), self.n_blocks, self._n_choices
         while (choice := int(rng.random() * n_choices)) >= n_blocks:
             if self.has_graph(flipped := arch.edges ^ 1 << choice - n_blocks):
@@ -81,6 +84,7 @@ class EdgeChoices(SearchSpace):
 
     def mutate_each(self, arch: Architecture, probability: float, rng: np.random.Generator) -> CellArchitecture | None:
         """Change every choice independently, as `SearchSpace.mutate_each` does, but without values."""
+        check_rng(rng)
         arch, n_blocks = self._member(arch), self.n_blocks
         mask, operations = arch.edges, arch.operations
         draws = rng.random(self._n_choices).tolist()

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import InvalidInputError, unknown_name
+from nasbench1shot1.ground.arguments import check_rng
 from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.nasbench101.encoding import (
     EDGE_BITS,
@@ -65,7 +66,7 @@ class NASBench101Space(EdgeChoices):
         self.id = f"{self.name}-v1" if rule == "pruned" else f"{self.name}-raw-v1"
 
     def __repr__(self) -> str:
-        return f"NASBench101Space('{self.rule}', {self.n_vertices})"
+        return f"NASBench101Space('{self.name}', rule='{self.rule}', {self.n_vertices} vertices)"
 
     # Numbers ---------------------------------------------------------------------------------------------------
 
@@ -216,6 +217,7 @@ class NASBench101Space(EdgeChoices):
         The distribution over "loose_ends" equals drawing 21 edges and five operations until they are valid, as the
         black-box methods of NAS-Bench-101 do.
         """
+        check_rng(rng)
         if loose_ends:
             return self._numbered(int(rng.integers(self._length)))
         return self[int(rng.choice(self._loose_end_free[0]))]

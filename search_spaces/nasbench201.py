@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.configurable import checked_values
 from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.arguments import check_rng
 from nasbench1shot1.nasbench201.architecture import SPACE_NAME, EdgeArchitecture
 from nasbench1shot1.nasbench201.numbering import N_ARCHITECTURES, all_operations, index_of_checked
 from nasbench1shot1.nasbench201.operations import EDGE_NAMES, EDGES, N_NODES, OPERATIONS
@@ -53,7 +54,7 @@ class NASBench201Space(OneShotSpace):
     quick_defaults: Mapping[str, Any] = {"batch_size": 32}
 
     def __repr__(self) -> str:
-        return "NASBench201Space()"
+        return f"NASBench201Space('{self.name}', {len(self):,} architectures)"
 
     # Numbers ---------------------------------------------------------------------------------------------------
 
@@ -99,6 +100,7 @@ class NASBench201Space(OneShotSpace):
 
     def sample(self, rng: np.random.Generator, loose_ends: bool = True) -> EdgeArchitecture:
         """Draw an architecture uniformly from "all"; `loose_ends` has no effect."""
+        check_rng(rng)
         return self[int(rng.integers(len(self)))]
 
     def neighbours(self, arch: Architecture) -> list[EdgeArchitecture]:
@@ -108,6 +110,7 @@ class NASBench201Space(OneShotSpace):
 
     def mutate(self, arch: Architecture, rng: np.random.Generator) -> EdgeArchitecture:
         """Draw one of the neighbours of an architecture uniformly; raises InvalidInputError as `index` does."""
+        check_rng(rng)
         number = int(rng.random() * _N_CHANGES)
         return self._architecture(with_another_operation(self._operations(arch), number, N_OPERATIONS))
 
@@ -118,6 +121,7 @@ class NASBench201Space(OneShotSpace):
         The edge 1<-0 therefore changes three times as often as 3<-0 (D-X-Y/AutoDL-Projects, f46486e,
         `exps/NAS-Bench-201-algos/R_EA.py`, `mutate_arch_func`). Raises InvalidInputError as `index` does.
         """
+        check_rng(rng)
         node = 1 + int(rng.random() * (N_NODES - 1))
         edge = node * (node - 1) // 2 + int(rng.random() * node)
         number = edge * (N_OPERATIONS - 1) + int(rng.random() * (N_OPERATIONS - 1))

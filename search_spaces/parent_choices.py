@@ -9,6 +9,7 @@ import numpy as np
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.configurable import checked_values
+from nasbench1shot1.ground.arguments import check_rng
 from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.nasbench101.cell import OPERATIONS
 from nasbench1shot1.search_spaces import configurations
@@ -52,6 +53,7 @@ class ParentChoices(OneShotSpace):
 
     def mutate(self, arch: Architecture, rng: np.random.Generator) -> CellArchitecture:
         """Draw one of the neighbours of an architecture uniformly; raises InvalidInputError as `index` does."""
+        check_rng(rng)
         arch, n_changes = member(self, arch), self.n_blocks * (N_OPERATIONS - 1)
         number = int(rng.random() * (n_changes + len(self._exchanges)))
         if number < n_changes:
@@ -67,6 +69,7 @@ class ParentChoices(OneShotSpace):
         those with a choice of parents, the output among them (automl/nasbench-1shot1, master cb0f0ec,
         `run_regularized_evolution.py`, `mutate_arch`). Raises InvalidInputError as `index` does.
         """
+        check_rng(rng)
         arch = member(self, arch)
         mutation = int(rng.random() * 3)
         if mutation == 1 and self._nodes_with_choice:

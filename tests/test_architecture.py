@@ -23,6 +23,7 @@ def test_parse_gives_parents_per_node_and_operations() -> None:
     arch = Architecture.parse(TEXT)
     assert arch == Architecture("s1", ((0,), (0, 1), (0, 2), (1, 3), (2, 4)), (0, 1, 2, 0))
     assert str(arch) == TEXT
+    assert repr(arch) == f"CellArchitecture('{TEXT}')"
     assert Architecture.parse(f"  {TEXT}\n") == arch
 
 

@@ -100,4 +100,7 @@ def test_another_word_and_initials_suggest_the_name_that_is_meant() -> None:
     options = ["--learning-rate", "--loss", "--weight-decay", "--architecture-learning-rate"]
     for asked, meant in (("--lr", options[0]), ("--wd", options[2]), ("--alr", options[3]), ("--los", options[1])):
         assert f"did you mean '{meant}'?" in str(unknown_name("option", asked, options))
+        names = [option[2:].replace("-", "_") for option in options]
+        said = str(unknown_name("option", asked[2:], names))
+        assert said == f"unknown option '{asked[2:]}'; did you mean '{names[options.index(meant)]}'?"
     assert "did you mean 'cuda'?" in str(unknown_name("device", "gpu", ("auto", "cpu", "cuda", "cuda:0")))

@@ -2,8 +2,20 @@
 
 import numpy as np
 import pytest
+import torch
 
 import nasbench1shot1 as nb
+from nasbench1shot1.registry import black_box_optimizer, optimizer
+
+RNG = r"rng must be a numpy Generator, such as numpy\.random\.default_rng\(0\), not 0"
+GENERATOR = r"generator must be a torch\.Generator, such as torch\.Generator\(\)\.manual_seed\(0\), not 0"
+
+
+def draw(space, name):
+    """Give a seed to a method of a space that needs a generator."""
+    arguments = {"mutate_each": (space[0], 0.5), "sample": (), "sample_distinct": ()}.get(name, (space[0],))
+    getattr(space, name)(*arguments, 0)
+
 
 MATRIX = [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
 CALLS = {
@@ -45,6 +57,34 @@ CALLS = {
     "draw_cell": (lambda out: nb.draw_cell(3), "3 cannot be drawn"),
     "train_cell": (lambda out: nb.train_cell(3, out=out), "3 is not a cell"),
     "index": (lambda out: nb.search_space("s1").index("x"), "'x' is not an Architecture"),
+    "positional: search": (
+        lambda out: nb.search("darts", "s1"),
+        r"nb\.search takes one positional argument: give all others by keyword, as in `nb\.search\(.darts., space=.s1",
+    ),
+    "positional: search_seeds": (lambda out: nb.search_seeds([0], "darts"), r"as in `nb\.search_seeds\("),
+    "positional: tune": (lambda out: nb.tune("darts", "s1"), "all others by keyword"),
+    "positional: black_box": (lambda out: nb.black_box("random", "s1"), "all others by keyword"),
+    "positional: correlate": (lambda out: nb.correlate("run", 100), "all others by keyword"),
+    "positional: train_cell": (lambda out: nb.train_cell("arch", 108), "all others by keyword"),
+    "rng: split_images": (lambda out: nb.split_images(nb.load_images("cifar10-sample"), "20k/20k", 0), RNG),
+    "rng: query": (lambda out: nb.load_table().query(nb.search_space("s1")[0], run="random", rng=0), RNG),
+    **{
+        f"rng: {name}, {space}": (lambda out, name=name, space=space: draw(nb.search_space(space), name), RNG)
+        for space in ("s1", "nb101", "nb201")
+        for name in ("sample", "sample_distinct", "mutate", "published_mutate", "mutate_each")
+    },
+    "rng: black-box optimizer": (
+        lambda out: black_box_optimizer("random")(nb.search_space("s1"), None, 108, (108,), 0),
+        RNG,
+    ),
+    "generator: image_batches": (
+        lambda out: next(nb.image_batches(nb.load_images("cifar10-sample"), np.arange(4), 2, 0)),
+        GENERATOR,
+    ),
+    "generator: Augmentation": (lambda out: nb.Augmentation()(torch.zeros(1, 8, 8, 3), 0), GENERATOR),
+    "generator: Supernet": (lambda out: nb.Supernet(nb.search_space("s1"), generator=0), GENERATOR),
+    "generator: build_network": (lambda out: nb.build_network(nb.search_space("s1")[0], generator=0), GENERATOR),
+    "generator: optimizer": (lambda out: optimizer("darts")(nb.search_space("s1"), None, 0, "cpu"), GENERATOR),
     "mutate": (lambda out: nb.search_space("s1").mutate(3, np.random.default_rng(0)), "3 is not an Architecture"),
 }
 

@@ -31,7 +31,8 @@ def open_entries(runs: Any) -> list[Entry]:
             given twice.
         DamagedFileError: a run's config.json is damaged.
     """
-    given = list(runs) if isinstance(runs, Iterable) and not isinstance(runs, str) else [runs]
+    is_single = isinstance(runs, str | SearchGroup) or not isinstance(runs, Iterable)
+    given = [runs] if is_single else list(runs)
     if not given:
         raise InvalidInputError(f"no run is given: give at least one folder of {KINDS}")
     if len(given) > MOST:

@@ -14,6 +14,7 @@ from nasbench1shot1.experiments.correlation.options import (
     RankingOptions,
     chosen_budgets,
     chosen_epochs,
+    default_images,
     ranking_options,
 )
 from nasbench1shot1.experiments.correlation.outcome import write_outcome
@@ -23,6 +24,7 @@ from nasbench1shot1.experiments.correlation.selection import list_facts
 from nasbench1shot1.experiments.correlation.state import RankingState
 from nasbench1shot1.experiments.correlation.truth import in_table, table_of_ranking, truths
 from nasbench1shot1.files import sha256, write_json
+from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.images.batches import batches, epoch_generator
 from nasbench1shot1.named_data import by_name
@@ -48,6 +50,7 @@ MAIN = "spearman_error"
 """Criterion without which a ranking ends in an error."""
 
 
+@options_by_keyword("nb.correlate(run, images=1000)")
 def correlate(
     run: "Run | str | Path | None" = None,
     *,
@@ -68,7 +71,8 @@ def correlate(
         allow_module: a module that may be imported because the run's config.json names it.
         console: a rich console for the progress; a new one if not given. `Console(quiet=True)` is silent.
         options: the fields of `experiments.correlation.options.RankingOptions`: epochs=(5, 10), architectures="all",
-            images=1000, batch_norm="recalibrated", budgets=(4, 12, 36, 108), seed=0, …
+            images=1000, batch_norm="recalibrated", budgets=(4, 12, 36, 108), seed=0, … The default of `images` is
+            1,000, or all images of the architecture half if it has fewer.
 
     Returns:
         The finished ranking.
@@ -103,7 +107,11 @@ def rank(
     searched = run if isinstance(run, Run) else open_search(run)
     folder = as_path(out, "--out") if out is not None else searched.folder / "ranking"
     given = {name: value for name, value in by_name(options).items() if value is not None}
-    wanted = ranking_options({"table": table_of(searched.config["space"]), **given})
+    usual = {
+        "table": table_of(searched.config["space"]),
+        "images": default_images(searched.config["architecture_images"]),
+    }
+    wanted = ranking_options({**usual, **given})
     chosen_epochs(wanted.epochs, some_kept_epochs(searched), searched.folder)
     chosen_budgets(wanted.budgets, load_table(wanted.table).epochs)
     if (folder / CONFIG).is_file():

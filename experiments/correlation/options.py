@@ -31,8 +31,8 @@ class RankingOptions:
     copies: Literal["all", "one", "mean"] = "all"
     """How to count sub-networks with isomorphic cells: all of them, one per distinct cell, or their mean per cell."""
     images: Annotated[str, Form("N|all|auto|auto:R")] = "1000"
-    """Number of images of the architecture half. auto: the smallest number whose split-half Spearman correlation
-    reaches 0.95, or R."""
+    """Number of images of the architecture half; the default becomes all of them if there are fewer. auto: the smallest
+    number whose split-half Spearman correlation reaches 0.95, or R."""
     batch_norm: BatchNormMode | None = None
     """Batch-norm statistics of the sub-networks."""
     budgets: Annotated[str | None, Form("LIST")] = None
@@ -125,6 +125,11 @@ def chosen_epochs(text: str, kept: Sequence[int], folder: Path) -> list[int]:
             f"'{folder}' has no weights for --epochs '{text}': choose among {', '.join(map(str, kept))}"
         )
     return chosen
+
+
+def default_images(available: int) -> str:
+    """Return the default of the option `images` for an architecture half of `available` images."""
+    return str(min(int(RankingOptions.images), available))
 
 
 def image_count(text: str) -> int | None:

@@ -14,6 +14,7 @@ from nasbench1shot1.black_box_search.screen import StudyProgress, announce, conc
 from nasbench1shot1.black_box_search.summary import summarise
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.files import picture_name, save_figure
+from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.named_data import by_name, check_importable
 from nasbench1shot1.registry import check_at_hand, search_space
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer
 
 
+@options_by_keyword('nb.black_box("random", space="s1")')
 def black_box(
     optimizer: "str | type[BlackBoxOptimizer] | None" = None,
     *,

@@ -2,7 +2,7 @@
 
 import time
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import torch
 from rich.console import Console
@@ -13,7 +13,7 @@ from nasbench1shot1.cell_training.state import TrainingState
 from nasbench1shot1.notebooks.console import console_or_new
 from nasbench1shot1.progress_bar import WithBar
 from nasbench1shot1.runs.options import given
-from nasbench1shot1.wording import counted, duration, percent, sayer
+from nasbench1shot1.wording import counted, duration, percent, row_sayer, sayer
 
 HEADING = "epochs    step   batch loss   train   validation     test      time"
 ROW = "{epochs:>6}{step:>8}{loss:>13}{train:>8}{validation:>13}{test:>9}{seconds:>8} s"
@@ -45,13 +45,9 @@ class TrainingProgress(WithBar):
     """Reports a training on a console; a context manager. On what is not a terminal, only the rows appear."""
 
     def __init__(self, total: int, done: int, steps: int, console: Console) -> None:
-        self._say, self._steps = sayer(console), steps
+        self._say, self._steps = row_sayer(console, HEADING), steps
         super().__init__(console)
         self._task = self._bar.add_task(f"step {done // STEP_WORK:,} of {steps:,}", total=total, completed=done)
-
-    def __enter__(self) -> Self:
-        self._say(HEADING)
-        return super().__enter__()
 
     def step(self, step: int, loss: float | None) -> None:
         """Move the bar by a step."""

@@ -8,6 +8,7 @@ from nasbench1shot1.architecture import CELL_TRAINING, Architecture
 from nasbench1shot1.cell_training.config import TrainingOptions, check_options
 from nasbench1shot1.cell_training.record import Training, load_training, summarise
 from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.nasbench201.architecture import EdgeArchitecture
 from nasbench1shot1.runs.compute import cpu_threads
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from nasbench1shot1.tables.table import Table
 
 
+@options_by_keyword("nb.train_cell(arch, epochs=108)")
 def train_cell(
     x: Any = None,
     *,

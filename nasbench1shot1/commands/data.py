@@ -1,8 +1,9 @@
 """`nb1shot1 data`: image sets."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import tyro
 
@@ -17,19 +18,34 @@ class Info:
     """Read every image and verify the recorded SHA-256."""
 
     def run(self) -> None:
-        """Print a paragraph for each."""
-        import textwrap
+        """Print a table with a section for each image set."""
+        from rich.table import Table
 
-        from nasbench1shot1.images.data_sets import DATA_SETS
         from nasbench1shot1.images.image_set import describe_images
+        from nasbench1shot1.wording import literal_console
 
+        screen = Table(show_header=False)
+        screen.add_column(no_wrap=True)
+        screen.add_column(overflow="fold")
         for row in describe_images(self.verify):
-            print(f"{row['name']}: {row['training_images']:,} training images, {row['test_images']:,} test images")
-            of = DATA_SETS[row["dataset"]].title if row["dataset"] in DATA_SETS else "a data set of your own"
-            print(f"  of {of}: {row['classes']} classes, {row['side']} x {row['side']} pixels")
-            print(f"  in {row['path']}")
-            source = f"{row['source']}{' (an official archive, by its SHA-256)' if row['official'] is True else ''}"
-            print(textwrap.fill(source, 100, initial_indent="  from ", subsequent_indent="  "))
+            for label, text in _facts(row).items():
+                screen.add_row(label, text)
+            screen.add_section()
+        literal_console().print(screen)
+
+
+def _facts(row: Mapping[str, Any]) -> dict[str, str]:
+    """Return what is printed about an image set, by label."""
+    from nasbench1shot1.images.data_sets import DATA_SETS
+
+    of = DATA_SETS[row["dataset"]].title if row["dataset"] in DATA_SETS else "your own"
+    return {
+        "name": row["name"],
+        "images": f"{row['training_images']:,} training images, {row['test_images']:,} test images",
+        "data set": f"{of}: {row['classes']} classes, {row['side']} × {row['side']} pixels",
+        "source": f"{row['source']}{' (an official archive, by its SHA-256)' if row['official'] is True else ''}",
+        "path": row["path"],
+    }
 
 
 @dataclass(frozen=True)

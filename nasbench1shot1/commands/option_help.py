@@ -50,18 +50,36 @@ def option_helps(command: Any, default: Any, variants: Mapping[str, Mapping[str,
         default: an instance with the defaults; None: the defaults of the fields.
         variants: defaults that differ in other settings: for the words for a setting, values by name of the option.
     """
+    texts: dict[type, dict[str, str]] = {}
+    for holder, name, hint, value in _options(command, default):
+        if holder not in texts:
+            texts[holder] = _docstrings(holder)
+        others = {words: values.get(name, value) for words, values in variants.items()}
+        differing = {words: other for words, other in others.items() if other != value}
+        yield _option_help(name, holder, hint, texts[holder].get(name, ""), value, differing)
+
+
+def flags_for(value: str, command: Any, default: Any) -> Iterator[str]:
+    """Yield the options of a command that list a value among their names or choices; arguments as in `option_helps`."""
+    for _, name, hint, _ in _options(command, default):
+        known, kind = _names(_extras(hint)), _without_extras(hint)
+        choices = get_args(kind) if get_origin(kind) is Literal else ()
+        if value in (listed_names(known.group) if known else choices):
+            yield flag(name)
+
+
+def _options(command: Any, default: Any) -> Iterator[tuple[type, str, Any, Any]]:
+    """Yield record, name, type and default of every option of a command; arguments as in `option_helps`."""
     holder = command if default is None else type(default)
-    hints, texts = get_type_hints(holder, include_extras=True), _docstrings(holder)
+    hints = get_type_hints(holder, include_extras=True)
     for field in fields(holder):
         hint = hints[field.name]
         is_selected = bool(_names(_extras(hint)))  # in `default`, by the command line
         value = _default(field) if default is None or is_selected else getattr(default, field.name)
         if is_dataclass(value) and not isinstance(value, type):
-            yield from option_helps(type(value), value, variants)
+            yield from _options(type(value), value)
         elif SUPPRESSED not in _extras(hint):
-            others = {words: values.get(field.name, value) for words, values in variants.items()}
-            differing = {words: other for words, other in others.items() if other != value}
-            yield _option_help(field.name, holder, hint, texts.get(field.name, ""), value, differing)
+            yield holder, field.name, hint, value
 
 
 def _option_help(

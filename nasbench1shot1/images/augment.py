@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.arguments import check_torch_generator
 from nasbench1shot1.images.data_sets import CIFAR10
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class Augmentation:
 
     def __call__(self, images: Tensor, generator: torch.Generator, dtype: torch.dtype = torch.float32) -> Tensor:
         """Augment images uint8 (B, H, W, 3) into floats (B, 3, H, W), in channels_last on the images' device."""
+        check_torch_generator(generator)
         draws = self.draw(len(images), images.shape[1], images.shape[2], generator)
         return self.apply(images, draws, dtype)
 

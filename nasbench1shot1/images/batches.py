@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.arguments import check_torch_generator
 from nasbench1shot1.images.augment import Augmentation
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def batches(
     The last one is shorter, or left out with `drop_last`. Raises InvalidInputError, at once, where there are no rows
     or no batch would come.
     """
+    check_torch_generator(generator)
     rows = torch.as_tensor(rows)
     if not len(rows) or batch_size < 1 or (drop_last and batch_size > len(rows)):
         raise InvalidInputError(f"no batch of {batch_size} can be made from {len(rows):,} images")

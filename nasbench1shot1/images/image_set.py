@@ -1,5 +1,6 @@
 """Image sets as tensors that stay on the device as uint8, by name or from a file."""
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from nasbench1shot1.errors import InvalidInputError, UserError, unknown_name
 from nasbench1shot1.files import read_json
 from nasbench1shot1.ground.paths import as_path
+from nasbench1shot1.images import npz, store
 from nasbench1shot1.images.data_sets import CIFAR10, DATA_SETS, SMALLEST_SIDE, DataSet, data_set
 from nasbench1shot1.images.npz import read_images
 from nasbench1shot1.images.sample import SAMPLE, read_sample
@@ -165,6 +167,24 @@ def load_images(name_or_path: str | Path, verify: bool = True) -> ImageSet:
         columns, of = read_images(path)
         return _image_set(path.stem, columns, of, content_sha256(columns))
     raise unknown_name("image set", name, {SAMPLE_NAME, *DATA_SETS, *imported_names()})
+
+
+def quick_side(name_or_path: str, wanted: int) -> int:
+    """Return the smallest side, at least `wanted`, to which an image set can be shrunk, or else the images' own side.
+
+    The images are not read. The result is `wanted` if the set is missing or damaged, which `load_images` reports.
+    """
+    with suppress(Exception):
+        own = _side(name_or_path)
+        return next((side for side in range(wanted, own + 1) if own % side == 0), own)
+    return wanted
+
+
+def _side(name: str) -> int:
+    """Return the side of a set's images; raises any error if the set is missing or damaged."""
+    if name == SAMPLE_NAME:
+        return CIFAR10.side
+    return store.read_side(images_folder() / name) if is_imported(name) else npz.read_side(Path(name))
 
 
 def describe_images(verify: bool = False) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from nasbench1shot1.errors import DamagedFileError
-from nasbench1shot1.files import read_npz
+from nasbench1shot1.files import read_npy_header, read_npz
 from nasbench1shot1.images.data_sets import (
     CIFAR10,
     DATA_SETS,
@@ -43,6 +43,15 @@ def read_images(path: Path) -> tuple[Columns, DataSet]:
     tests = arrays["images"][is_test], labels[is_test]
     columns = Columns(arrays["images"][train], labels[train], index[train], *tests)
     return columns, _known_data_set(arrays) or _own_data_set(columns)
+
+
+def read_side(path: Path) -> int:
+    """Return the side of the images in an .npz, from the array's header; a damaged file can raise any error."""
+    import zipfile
+
+    with zipfile.ZipFile(path) as archive, archive.open("images.npy") as member:
+        shape, _, _ = read_npy_header(member)
+    return shape[1]
 
 
 def _known_data_set(arrays: dict[str, np.ndarray]) -> DataSet | None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nasbench1shot1.errors import InvalidInputError, unknown_name
+from nasbench1shot1.ground.arguments import check_rng
 from nasbench1shot1.images.data_sets import CIFAR10, CIFAR100, IMAGENET16_120, OTHER, data_set
 from nasbench1shot1.images.nasbench201_halves import official_halves
 
@@ -69,6 +70,7 @@ def split_images(
     Raises InvalidInputError for an unknown scheme or data set, for a scheme that the data set does not have, if a class
     has too few images, or if test images are missing.
     """
+    check_rng(rng)
     _check(image_set, scheme, images_per_half)
     labels, index = image_set.labels.cpu().numpy(), image_set.index.numpy()
     if image_set.dataset == OTHER:

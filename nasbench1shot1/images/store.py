@@ -97,6 +97,11 @@ def read_columns(folder: Path) -> tuple[Columns, DataSet, dict[str, Any]]:
     return read_steadily(folder, _read)
 
 
+def read_side(folder: Path) -> int:
+    """Return the side of a stored set's images, from its meta.json; a damaged file can raise any error."""
+    return _data_set_of(read_json(folder / META)).side
+
+
 def _read(folder: Path) -> tuple[Columns, DataSet, dict[str, Any]]:
     meta = read_json(folder / META)
     try:

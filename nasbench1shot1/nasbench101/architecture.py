@@ -22,7 +22,7 @@ _TEXT = re.compile(r"(?P<space>[\w-]+):(?P<parents>[0-9,|]*):(?P<operations>[\w,
 _NODE = r"(?:0|[1-9][0-9]{0,2})"  # one way to write a number, so that equal architectures have equal texts
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CellArchitecture(Architecture):
     """An architecture of a space of cells; immutable, hashable, comparable.
 

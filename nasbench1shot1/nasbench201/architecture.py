@@ -19,7 +19,7 @@ _EXAMPLE = "|nor_conv_3x3~0|+|nor_conv_3x3~0|nor_conv_3x3~1|+|skip_connect~0|nor
 _TEXT = re.compile(r"(?:(?P<space>[\w-]+):)?(?P<official>\|[\w|+]*~[\w|+~]*)")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class EdgeArchitecture(Architecture):
     """An architecture of NAS-Bench-201's topology space; immutable, hashable, comparable.
 

@@ -1,10 +1,11 @@
 """Reading a group of searches: one search for each of several seeds, in one folder (docs/run_folder.md)."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, overload
 
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.files import picture_name
@@ -32,8 +33,10 @@ def load_run(folder: str | Path) -> "SearchRecord | SearchGroup":
 
 
 @dataclass(frozen=True, eq=False)
-class SearchGroup:
-    """Read-only view of the folder of a group of searches, which `search --seeds` writes.
+class SearchGroup(Sequence[Run]):
+    """Read-only view of the folder of a group of searches, which `nb.search_seeds` and `search --seeds` write.
+
+    A group is a sequence of its `runs`: `group[0]` is the first one.
 
     Attributes:
         folder: the folder of the group.
@@ -93,6 +96,18 @@ class SearchGroup:
         Raises DamagedFileError if the config.json of one is damaged.
         """
         return self._begun()
+
+    @overload
+    def __getitem__(self, index: int) -> Run: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Run]: ...
+    def __getitem__(self, index: int | slice) -> Run | list[Run]:
+        """Return one of `runs`, or a list of them."""
+        return self.runs[index]
+
+    def __len__(self) -> int:
+        """Return the number of searches that have begun."""
+        return len(self.runs)
 
     def _begun(self) -> list[Run]:
         folders = [self.folder / f"seed-{seed}" for seed in self.seeds]

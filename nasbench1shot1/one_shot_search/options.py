@@ -62,7 +62,17 @@ def search_options(given: Mapping[str, Any]) -> SearchOptions:
     method = optimizer(given.get("optimizer") or SearchConfig.optimizer)
     check_method(method)
     METHODS.check_known(method, given)
-    return _filled(method, given).resolved()
+    options = _filled(method, given)
+    if given.get("image_side") is None:
+        options = replace(options, common=_with_fitting_side(options.common))
+    return options.resolved()
+
+
+def _with_fitting_side(common: SearchConfig) -> SearchConfig:
+    """Return options in which the images can be shrunk to the scale's side."""
+    from nasbench1shot1.images.image_set import quick_side
+
+    return replace(common, image_side=common.image_side and quick_side(common.images, common.image_side))
 
 
 def search_options_again(recorded: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> SearchOptions:

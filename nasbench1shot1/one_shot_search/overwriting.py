@@ -45,7 +45,7 @@ def overwritten(folder: Path, overwrite: bool) -> Iterator[Sequence[Callable[...
         DamagedFileError: its config.json or seeds.json is damaged.
         UserError: the folder cannot be moved.
     """
-    _put_back(folder)
+    put_back(folder)
     place = folder.resolve()  # of a link, the folder itself
     if not overwrite or not (place.exists() and (not place.is_dir() or names_in(place))):
         yield [lambda *_: remove_leftovers(place)]
@@ -65,8 +65,11 @@ def overwritten(folder: Path, overwrite: bool) -> Iterator[Sequence[Callable[...
     _discard(old, place)
 
 
-def _put_back(folder: Path) -> None:
-    """Put back what a killed process moved aside, if it left nothing, or only a torso, in its place."""
+def put_back(folder: Path) -> None:
+    """Put back what a killed process moved aside, if it left nothing, or only a torso, in its place.
+
+    Raises InvalidInputError if another process is writing to the folder.
+    """
     if is_aside(folder):
         place = folder.resolve()
         if place.is_dir() and is_torso(place):

@@ -1,12 +1,12 @@
 """A search's progress on the screen: a bar with loss, regret and time left, and a row for every epoch."""
 
 import time
-from typing import Any, Self
+from typing import Any
 
 from rich.console import Console
 
 from nasbench1shot1.progress_bar import WithBar
-from nasbench1shot1.wording import percent, sayer
+from nasbench1shot1.wording import percent, row_sayer
 
 HEADING = "epoch   train loss   one-shot error   test regret   validation regret    time"
 ROW = "{epoch:>5}{loss:>13}{error:>17}{test:>14}{valid:>20}{seconds:>6} s"  # fits 80 columns
@@ -16,17 +16,13 @@ class SearchProgress(WithBar):
     """Reports a search on a console; a context manager. On what is not a terminal, only the epochs' rows appear."""
 
     def __init__(self, epochs: int, steps_per_epoch: int, first_epoch: int, console: Console) -> None:
-        self._say = sayer(console)
+        self._say = row_sayer(console, HEADING)
         super().__init__(console)
         done = max(first_epoch - 1, 0) * steps_per_epoch
         first = f"epoch {first_epoch}/{epochs}" + ("  measuring the untrained supernet" if first_epoch == 0 else "")
         self._task = self._bar.add_task(first, total=epochs * steps_per_epoch, completed=done)
         self._epochs, self._steps, self._regret = epochs, steps_per_epoch, "–"
         self._step, self._training_share, self._began, self._trained = 0, 1.0, time.monotonic(), 0.0
-
-    def __enter__(self) -> Self:
-        self._say(HEADING)
-        return super().__enter__()
 
     def step(self, epoch: int, loss: float | None) -> None:
         """Move the bar by a step; after the last of an epoch what is left of it is evaluation."""

@@ -16,6 +16,7 @@ from nasbench1shot1.notebooks.console import console_or_new
 from nasbench1shot1.one_shot_search.early_stopping import returned_epoch
 from nasbench1shot1.one_shot_search.estimate import expected_seconds
 from nasbench1shot1.one_shot_search.folder import CELLS, WEIGHTS
+from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.kept_weights import kept_epochs
 from nasbench1shot1.one_shot_search.options import non_default_options
 from nasbench1shot1.one_shot_search.progress import SearchProgress
@@ -34,7 +35,7 @@ def announce(state: SearchState, table: Table, folder: Path, console: Console | 
     stopped = config.early_stopping and returned_epoch(state.eigenvalues) is not None
     left = 0 if stopped else config.epochs - max(state.epoch, 0)
     if not left:
-        say(f"{folder} is searched to its last epoch already; its summary and picture are written anew.")
+        say(f"{folder} is already finished; its summary and pictures are written again.")
         return console
     if state.recorded:
         say(f"Resuming {folder} after epoch {state.epoch} of {config.epochs}.")
@@ -104,15 +105,15 @@ def conclude(run: Run, table: Table, console: Console) -> None:
         say(f"To rank architectures by these weights: nb1shot1 correlate {run.folder}")
 
 
-def conclude_group(runs: list[Run], folder: Path, console: Console) -> None:
+def conclude_group(group: SearchGroup, console: Console) -> None:
     """Say what came out of several seeds together."""
     say = sayer(console)
-    regrets = [run.summary["test_regret"] for run in runs]
-    if len(runs) > 1 and None not in regrets:
-        predicted = "" if all(run.summary["test_measured"] for run in runs) else " (predicted)"
+    regrets = [run.summary["test_regret"] for run in group]
+    if len(group) > 1 and None not in regrets:
+        predicted = "" if all(run.summary["test_measured"] for run in group) else " (predicted)"
         mean, spread = statistics.mean(regrets), statistics.stdev(regrets)
-        say(f"Test regret of {len(runs)} seeds: {percent(mean)} ± {percent(spread)}{predicted}")
-    say(f"Picture of all: {folder / picture_name(FIGURE, runs[0].config.get('format'))}")
+        say(f"Test regret of {len(group)} seeds: {percent(mean)} ± {percent(spread)}{predicted}")
+    say(f"Picture of all: {group.folder / picture_name(FIGURE, group[0].config.get('format'))}")
 
 
 def regret_text(result: Mapping[str, Any], split: Literal["test", "validation"]) -> str:

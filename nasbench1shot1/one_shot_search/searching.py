@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.files import picture_name, save_figure, write_json
+from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.named_data import by_name
 from nasbench1shot1.one_shot_search.callbacks import Callback, CallingReporter, check_callbacks
 from nasbench1shot1.one_shot_search.config import SearchConfig, data_facts
 from nasbench1shot1.one_shot_search.folder import CELLS
 from nasbench1shot1.one_shot_search.options import SearchOptions, recorded_search, search_options, search_options_again
-from nasbench1shot1.one_shot_search.overwriting import REPLACE, overwritten
+from nasbench1shot1.one_shot_search.overwriting import REPLACE, overwritten, put_back
 from nasbench1shot1.one_shot_search.record import FIGURE, Run, SearchWriter, open_search
 from nasbench1shot1.one_shot_search.tensorboard import tensorboard_callbacks
 from nasbench1shot1.registry import check_at_hand, one_shot, search_space
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from nasbench1shot1.tables.table import Table
 
 
+@options_by_keyword('nb.search("darts", space="s1")')
 def search(
     optimizer: "str | type[OneShotOptimizer] | None" = None,
     *,
@@ -146,6 +148,7 @@ def resume_search(
     """Continue the search in a folder; arguments and errors as for `search`."""
     from nasbench1shot1.one_shot_search.state import begin
 
+    put_back(folder)
     open_search(folder)
     given = {name: value for name, value in given.items() if value is not None}
     with overwritten(folder, overwrite=False) as discards, existing_run(folder, SearchWriter, Run) as writer:

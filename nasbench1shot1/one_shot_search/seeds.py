@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, RunStoppedError, UserError
 from nasbench1shot1.files import picture_name, save_figure, write_json
+from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.named_data import by_name
 from nasbench1shot1.one_shot_search.callbacks import Callback, check_callbacks
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.options import SearchOptions, search_options, search_options_again
-from nasbench1shot1.one_shot_search.overwriting import REPLACE, overwritten
+from nasbench1shot1.one_shot_search.overwriting import REPLACE, overwritten, put_back
 from nasbench1shot1.one_shot_search.parallel_seeds import check_parallel, search_in_workers, with_threads
-from nasbench1shot1.one_shot_search.record import FIGURE, SEEDS, Run, open_search
+from nasbench1shot1.one_shot_search.record import FIGURE, SEEDS, Run
 from nasbench1shot1.one_shot_search.searching import (
     check_data,
     check_resumed,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
+@options_by_keyword('nb.search_seeds([0, 1], optimizer="darts")')
 def search_seeds(
     seeds: Sequence[int],
     *,
@@ -47,7 +49,7 @@ def search_seeds(
     console: "Console | None" = None,
     callbacks: Sequence[Callback] = (),
     **options: Any,
-) -> list[Run]:
+) -> SearchGroup:
     """Run one search for each seed, in `out/seed-<seed>`, and draw `out/regret.png` with their mean and spread.
 
     With `resume` (the folder of such a group) finished seeds are kept, a stopped one is resumed, and the others are
@@ -63,7 +65,7 @@ def search_seeds(
         overwrite, tensorboard, allow_module, console, callbacks, options: as in `search`.
 
     Returns:
-        The finished runs, in the order of the seeds.
+        The group, a sequence of the finished runs in the order of the seeds.
 
     Raises:
         UserError: as in `search`; with several workers, after the searches that did not fail are finished.
@@ -96,8 +98,7 @@ def search_seeds(
         else:
             with tensorboard_callbacks(tensorboard) as events:
                 _search_here(folder, wanted, console, [*callbacks, *events, *discards])
-    runs = [open_search(folder / f"seed-{options.common.seed}") for options in wanted]
-    return _conclude(runs, folder, wanted[0], console)
+    return _conclude(SearchGroup.open(folder), wanted[0], console)
 
 
 @contextmanager
@@ -132,16 +133,16 @@ def _search_here(
             start_search(options, folder, console, callbacks)
 
 
-def _conclude(runs: list[Run], folder: Path, options: SearchOptions, console: "Console") -> list[Run]:
+def _conclude(group: SearchGroup, options: SearchOptions, console: "Console") -> SearchGroup:
     from nasbench1shot1.one_shot_search.regret_curve import regret_figure
     from nasbench1shot1.one_shot_search.screen import conclude_group
     from nasbench1shot1.tables.table import load_table
 
     table = load_table(options.common.table)  # only for its caption
-    figure = regret_figure(runs, [run.metrics for run in runs], table)
-    save_figure(figure, folder / picture_name(FIGURE, options.common.format))
-    conclude_group(runs, folder, console)
-    return runs
+    figure = regret_figure(group.runs, [run.metrics for run in group], table)
+    save_figure(figure, group.folder / picture_name(FIGURE, options.common.format))
+    conclude_group(group, console)
+    return group
 
 
 def _new_group(
@@ -196,6 +197,7 @@ def _group_to_resume(
 ) -> tuple[Path, list[SearchOptions]]:
     if seeds or set(given) - {"epochs"}:
         raise InvalidInputError("--resume of several seeds cannot be combined with other options, except --epochs")
+    put_back(folder)
     group = SearchGroup.open(folder)
     recorded_seeds, recorded = group.seeds, group.options
     where = folder / SEEDS

@@ -224,7 +224,9 @@ class Recorder:
         self._stack.__exit__(kind, error, traceback)
 
     def __repr__(self) -> str:
-        return f"Recorder('{self.folder}': {self.space.name}, epoch {self.epoch}, {self.table.id})"
+        recorded = f"epoch {self.epoch}" if self.epoch >= 0 else "no epoch yet"
+        state = "" if self._is_open else ", closed"
+        return f"Recorder('{self.folder}': {self.space.name}, {recorded}{state}, {self.table.id})"
 
     def _begin(self, epoch: int, seconds: float) -> None:
         """Get ready for the next epoch; `epoch` is the last one, and `seconds` the search time so far."""

@@ -1,10 +1,12 @@
 """The config.json of a run: its kind, its options in sections, and facts about its data."""
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.folder_swap import is_aside
 from nasbench1shot1.runs.folder import CONFIG, damaged, read_object
 
 KIND, COMMON, OWN = "kind", "options", "optimizer_options"
@@ -59,6 +61,11 @@ def updated(folder: Path, changes: Mapping[str, Any]) -> dict[str, Any]:
 
 def _missing(folder: Path) -> str:
     """Return in words what is missing from a folder that should hold a run."""
+    if is_aside(folder):
+        return (
+            "a search with --overwrite was killed before it began; nb1shot1 search --resume "
+            f"{shlex.quote(str(folder))} restores the old search"
+        )
     if not folder.is_dir():
         return "there is no such folder"
     if groups := sorted(path.parent.name for path in folder.glob(f"*/{CONFIG}"))[:1]:

@@ -5,6 +5,7 @@ is killed leaves the file behind. On the same machine the next process sees at o
 machine it waits until the file has not been refreshed for `LEASE` seconds.
 """
 
+import os
 import socket
 import time
 from collections.abc import Iterator
@@ -38,7 +39,7 @@ class FolderLock:
         """Take the lock; wait only for a holder on another machine, which may be dead. A missing folder is made.
 
         Raises:
-            InvalidInputError: another process holds the lock.
+            InvalidInputError: another process, or another lock of this process, holds the lock.
             UserError: the lock's file cannot be written.
         """
         from filelock import Timeout
@@ -52,9 +53,7 @@ class FolderLock:
                     raise
                 self._lease.acquire(timeout=1.5 * LEASE, poll_interval=0.2)
         except Timeout as error:  # an OSError, too
-            raise InvalidInputError(
-                f"another process is writing to {self.folder}: wait until it ends, or stop it"
-            ) from error
+            raise InvalidInputError(self._refusal()) from error
         except OSError as error:
             raise write_error(self.folder / LOCK, error) from error
 
@@ -62,14 +61,23 @@ class FolderLock:
         """Release the lock and remove its file."""
         self._lease.release()
 
+    def _refusal(self) -> str:
+        own = {f"host={socket.gethostname()}", f"pid={os.getpid()}"}
+        if own <= set(self._lines()):
+            return f"this process is already writing to {self.folder}: finish or close the recorder or run that does"
+        return f"another process is writing to {self.folder}: wait until it ends, or stop it"
+
     def _is_held_here(self) -> bool:
         """Return whether the lock's file names this machine; False if it is missing or unreadable."""
-        try:
-            lines = (self.folder / LOCK).read_text(encoding="utf-8", errors="replace").splitlines()
-        except OSError:
-            return False
         own = f"host={socket.gethostname()}"
-        return any(line == own or line.startswith(f"{own}?") for line in lines)  # "?" begins the name of a container
+        return any(line == own or line.startswith(f"{own}?") for line in self._lines())  # "?" begins a container's name
+
+    def _lines(self) -> list[str]:
+        """Return the lines of the lock's file, none if it is missing or unreadable."""
+        try:
+            return (self.folder / LOCK).read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError:
+            return []
 
     def _remove_if_empty(self) -> None:
         """Remove an empty lock file: its process died, or the disk was full, before it could be written."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, OutOfDomainError, unknown_name
+from nasbench1shot1.ground.arguments import check_rng
 
 Rows = NDArray[np.int64]
 Run = Literal["mean", "random", "all"] | int
@@ -215,8 +216,9 @@ def _drawn(
     rng: np.random.Generator | None,
     trained: Callable[[], NDArray[np.bool_]] | None,
 ) -> Repeat:
-    if not isinstance(rng, np.random.Generator):
-        raise InvalidInputError("run='random' draws a repeat: give rng, a numpy Generator")
+    if rng is None:
+        raise InvalidInputError("run='random' draws a repeat: give rng, such as rng=numpy.random.default_rng(0)")
+    check_rng(rng)
     drawn = rng.integers(repeats, size=shape) if trained is None else _draw_among(trained(), rng)
     return np.asarray(drawn, np.int64) if shape else int(drawn)
 

@@ -12,6 +12,7 @@ from nasbench1shot1.tables.description import ALL_METRICS, HALFWAY, METRICS, PAR
 from nasbench1shot1.tables.folder import TableFolder
 from nasbench1shot1.tables.keys import RowKeys
 from nasbench1shot1.tables.metric_column import Repeat, Rows
+from nasbench1shot1.wording import counted
 
 Values = Any  # a float for one architecture; an array for several, or where every repeat was asked for
 
@@ -149,8 +150,21 @@ class Metrics:
         self.__dict__.update(state)
 
     def __repr__(self) -> str:
-        values = ", ".join(f"{name}={getattr(self, name)!r}" for name in (*METRICS, PARAMETERS, "hash"))
-        return f"Metrics({values}, epochs={self.epochs}, dataset={self.dataset!r}, table_id={self.table_id!r})"
+        subject = repr(self.hash) if isinstance(self.hash, str) else counted(len(self.hash), "network")
+        values = ", ".join(filter(None, map(self._in_words, (*METRICS, PARAMETERS))))
+        return f"Metrics({subject}, {counted(self.epochs, 'epoch')} on {self.dataset}: {values}; {self.table_id})"
+
+    def _in_words(self, name: str) -> str:
+        """Return a value, or the range of several, and whether it is measured; nothing if it is unknown."""
+        values = np.asarray(getattr(self, name), np.float64).ravel()
+        known = values[~np.isnan(values)]
+        if not len(known):
+            return ""
+        ends = [f"{end:.4f}" if name.endswith("accuracy") else f"{end:,.0f}" for end in (known.min(), known.max())]
+        measured = np.ravel(self.is_measured(name))[~np.isnan(values)]
+        source = "measured" if measured.all() else f"{measured.sum()} measured" if measured.any() else "predicted"
+        unit = {PARAMETERS: "", "training_time": f" s ({source})"}.get(name, f" ({source})")
+        return f"{name} {' to '.join(dict.fromkeys(ends))}{unit}"
 
 
 _MEASURABLE = (*ALL_METRICS, PARAMETERS)

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,11 @@ from nasbench1shot1.jobs.cluster import PATIENCE
 from nasbench1shot1.jobs.folders import is_finished, is_started, wait_until_free
 from nasbench1shot1.jobs.job import Job
 from nasbench1shot1.jobs.process import KILLED, JobStoppedError, run_in_process
+from nasbench1shot1.one_shot_search.config import SearchConfig
 from nasbench1shot1.one_shot_search.folder import PARAMETERS
+from nasbench1shot1.one_shot_search.options import search_options_again
 from nasbench1shot1.one_shot_search.record import Run, open_search
-from nasbench1shot1.one_shot_search.searching import search
+from nasbench1shot1.one_shot_search.searching import search, start_search
 from nasbench1shot1.registry import search_space
 from nasbench1shot1.runs.compute import resolve_device
 from nasbench1shot1.runs.folder import CHECKPOINT, CONFIG, ENVIRONMENT, METRICS, read_object
@@ -23,7 +26,7 @@ from nasbench1shot1.tables.space_table import table_for
 from nasbench1shot1.tables.table import Table
 from nasbench1shot1.tuning.engine.trial import Outcome, Trial, TrialInterruptedError, TrialStoppedError
 from nasbench1shot1.tuning.objective import objective
-from nasbench1shot1.tuning.options import set_by_the_study
+from nasbench1shot1.tuning.options import SET_BY_THE_STUDY, set_by_the_study
 from nasbench1shot1.tuning.record import Study, folder_of
 
 FAILURE = "failure.json"
@@ -104,6 +107,7 @@ def trial_job(study: Study, trial: Trial) -> Job:
     """Return the search of a trial as a job."""
     shorter = _shorter(study, trial)
     options = {
+        **_not_recorded(study),
         **study.shared_options,
         **set_by_the_study(study.options, trial.epochs),
         **trial.configuration,
@@ -117,6 +121,12 @@ def trial_job(study: Study, trial: Trial) -> Job:
         resume_options={"epochs": trial.epochs},
         threads=options.get("threads"),
     )
+
+
+def _not_recorded(study: Study) -> dict[str, None]:
+    """Return the options that the version which began the study did not have; they are off, as in that version."""
+    known = {*study.shared_options, *study.config_space, *SET_BY_THE_STUDY}
+    return {field.name: None for field in fields(SearchConfig) if field.default is None and field.name not in known}
 
 
 def _shorter(study: Study, trial: Trial) -> Path | None:
@@ -136,7 +146,7 @@ def search_trial(
         out: the folder of a new search.
         resume: the folder of a search to resume.
         continues: the folder of a finished, shorter search. A new search continues a copy of it.
-        options: options of the search; on resuming, its epochs.
+        options: options of the search, of which None stays None; on resuming, its epochs.
 
     Raises:
         DivergedError: the search diverged. The folder then has a failure.json with the message.
@@ -147,7 +157,10 @@ def search_trial(
         copy_run(Path(continues), folder)
         out, resume, options = None, folder, {name: options[name] for name in ("optimizer", "epochs")}
     try:
-        search(out=out, resume=resume, **options)
+        if resume is None:
+            start_search(search_options_again(options), folder, console=None)  # what is recorded as None stays None
+        else:
+            search(resume=resume, **options)
     except DivergedError as error:
         folder.mkdir(parents=True, exist_ok=True)  # a search that diverges at once leaves none
         write_json(folder / FAILURE, {"failure": error.for_command_line})

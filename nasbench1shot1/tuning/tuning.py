@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.files import write_json
+from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.named_data import by_name, check_importable
 from nasbench1shot1.one_shot_search.config import data_facts
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 MAY_GROW = ("iterations",)
 
 
+@options_by_keyword('nb.tune("darts", space="s1")')
 def tune(
     optimizer: "str | type[OneShotOptimizer] | None" = None,
     *,

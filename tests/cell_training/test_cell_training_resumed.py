@@ -1,5 +1,6 @@
 """Trainings of a cell that are killed, interrupted, damaged, and resumed; and the command line."""
 
+import io
 import os
 import shutil
 from pathlib import Path
@@ -76,8 +77,11 @@ def test_the_time_of_the_first_part_counts(images, tmp_path):
 def test_resuming_a_finished_training_changes_nothing(unbroken, tmp_path):
     folder = shutil.copytree(unbroken.folder, tmp_path / "run")
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    resumed = nb.train_cell(CELL, resume=folder, console=QUIET, epochs=4, seed=0)
+    screen = Console(file=io.StringIO(), width=200)
+    resumed = nb.train_cell(CELL, resume=folder, console=screen, epochs=4, seed=0)
     assert_same_training(unbroken, resumed)
+    said = screen.file.getvalue().splitlines()
+    assert [line.split(":")[0] for line in said[1:]] == ["Accuracy after 4 epochs", "Record"]
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
@@ -112,7 +116,7 @@ def test_two_processes_do_not_write_into_one_folder(unbroken, tmp_path):
     from nasbench1shot1.runs.lock import locked
 
     folder = shutil.copytree(unbroken.folder, tmp_path / "run")
-    with locked(folder), pytest.raises(nb.InvalidInputError, match="another process is writing to"):
+    with locked(folder), pytest.raises(nb.InvalidInputError, match="this process is already writing to"):
         nb.train_cell(resume=folder, console=QUIET)
 
 

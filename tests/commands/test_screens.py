@@ -3,6 +3,7 @@
 from io import StringIO
 from pathlib import Path
 
+import numpy as np
 import official_files as official
 import pytest
 from command_line import command
@@ -140,6 +141,22 @@ def test_table_list_has_bundled_and_imported_tables_and_marks_the_one_in_use(
     assert list(found) == ["embedded", "nb101-sample", "nb201", "broken", "mine (in use)"]
     assert found["mine (in use)"][1:] == ["2", "108"]
     assert found["broken"][0].startswith("unusable")
+
+
+def test_data_info_fits_a_terminal_of_80_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("NB1SHOT1_DATA", str(tmp_path / ("long-name/" * 12)))
+    monkeypatch.setenv("COLUMNS", "80")
+    np.savez(tmp_path / "mine.npz", images=np.zeros((3, 8, 8, 3), np.uint8), labels=np.arange(3))
+    main(["data", "import", str(tmp_path / "mine.npz")])
+    capsys.readouterr()
+    main(["data", "info"])
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in lines]
+    for row in (["name", "cifar10-sample"], ["name", "mine"], ["data set", "your own: 3 classes, 8 × 8 pixels"]):
+        assert row in rows
 
 
 @pytest.mark.parametrize(("word", "commands"), [("table", "list info verify import download build"), ("data", "info")])

@@ -52,6 +52,8 @@ def test_over_epochs_a_groups_curve_is_mean_minimum_and_maximum_of_its_searches(
     assert frame["at"].tolist() == [0, 1, 2, 3, 4]
     for name, naive in (("mean", np.mean), ("low", np.min), ("high", np.max)):
         np.testing.assert_allclose(frame[name], naive(values, axis=0))
+    alone = compare_runs(nb.open_run(folder / "seeds"))  # a sequence, but a single entry
+    assert alone.curves["darts"].equals(frame)
     single = found.curves["gdas"]
     assert single["mean"].tolist() == [line["test_regret"] for line in nb.load_run(folder / "one").lines]
 

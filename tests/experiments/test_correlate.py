@@ -22,6 +22,7 @@ from torch.nn import functional as F
 import nasbench1shot1 as nb
 from nasbench1shot1.experiments.correlation import correlating, evaluation, image_count
 from nasbench1shot1.experiments.correlation.expectation import Expectation
+from nasbench1shot1.experiments.correlation.options import default_images
 from nasbench1shot1.experiments.correlation.record import CORRELATIONS, RELIABILITY
 from nasbench1shot1.experiments.correlation.reliability import ImagesNeeded
 from nasbench1shot1.one_shot_search.state import load_halves
@@ -369,6 +370,17 @@ def test_a_run_without_weights_says_how_to_keep_them(tmp_path):
     searched = search(tmp_path / "run", epochs=1)
     with pytest.raises(nb.InvalidInputError, match="search again with keep_weights_every=1"):
         correlate(searched)
+
+
+def test_the_default_number_of_images_is_at_most_the_architecture_half(ranking, run, monkeypatch):
+    wanted = []
+    monkeypatch.setattr(correlating, "_start", lambda run, folder, options, console: wanted.append(options))
+    few = {name: value for name, value in RANKING.items() if name != "images"}
+    correlating.rank(run, out=ranking.folder / "new", **few)
+    assert [options.images for options in wanted] == ["40"]
+    resumed = correlating.rank(run, out=ranking.folder, console=Console(quiet=True), epochs="1,3", **few)
+    assert resumed.config["images"] == ranking.config["images"] == "40"
+    assert [default_images(available) for available in (999, 1_000, 20_000)] == ["999", "1000", "1000"]
 
 
 def test_another_ranking_in_the_folder_is_left_alone(ranking, run, tmp_path):

@@ -13,7 +13,7 @@ from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.images.image_set import ImageSet, load_images
 from nasbench1shot1.images.sources import import_images
 from nasbench1shot1.one_shot_search.config import SearchConfig
-from nasbench1shot1.one_shot_search.options import search_options
+from nasbench1shot1.one_shot_search.options import search_options, search_options_again
 from nasbench1shot1.one_shot_search.state import begin
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -58,6 +58,22 @@ def test_quick_searches_shrink_and_full_ones_do_not() -> None:
         "nb201": (16, 32),
     }
     assert search_options({"space": "nb201"}).common.image_side is SearchConfig.image_side is None
+
+
+@pytest.mark.parametrize(("own", "side"), [(40, 20), (24, 24), (12, 12), (48, 16)])
+def test_quick_searches_shrink_own_images_as_far_as_16_pixels_if_they_can(tmp_path: Path, own: int, side: int) -> None:
+    labels = np.arange(12) % 3
+    np.savez(tmp_path / "mine.npz", images=np.zeros((12, own, own, 3), np.uint8), labels=labels)
+    import_images(tmp_path / "mine.npz")
+    for images in (str(tmp_path / "mine.npz"), "mine"):
+        quick = search_options({"scale": "quick", "images": images}).common
+        assert (quick.image_side, load_images(images).shrunk(quick.image_side).side) == (side, side)
+        assert search_options({"scale": "quick", "images": images, "image_side": 9}).common.image_side == 9
+        assert search_options({"images": images}).common.image_side is None
+    recorded = {**search_options({"scale": "quick"}).as_dict(), "images": "mine", "image_side": None}
+    assert search_options_again(recorded).common.image_side is None
+    (tmp_path / "mine.npz").write_bytes(b"damaged")
+    assert search_options({"scale": "quick", "images": str(tmp_path / "mine.npz")}).common.image_side == 16
 
 
 def test_a_search_trains_on_shrunk_images_and_records_their_side(tmp_path: Path) -> None:

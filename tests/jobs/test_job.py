@@ -64,7 +64,7 @@ def test_a_folder_that_a_lost_worker_still_holds_is_waited_for(tmp_path, monkeyp
 def test_a_folder_that_stays_held_is_refused(tmp_path):
     job = light_job(tmp_path, "one")
     job.folder.mkdir()
-    with locked(job.folder), pytest.raises(InvalidInputError, match="another process is writing to"):
+    with locked(job.folder), pytest.raises(InvalidInputError, match="this process is already writing to"):
         wait_until_free(job.folder, 0.01)
         run_to_its_end(job.command, job.folder, job.options)
     assert not job.folder.exists() or not list(job.folder.iterdir())

@@ -86,7 +86,7 @@ def test_the_first_search_has_one_progress_area_and_shows_its_picture(kernel):
     assert '<img src="data:image/png;base64,' in record.data["text/html"]
     assert kinds(metrics) == [{"text/plain", "text/html"}]
     assert kinds(drawing) == [{"text/plain", "image/png"}]
-    assert query.outputs[0].data["text/plain"].startswith("Metrics(validation_accuracy=0.")
+    assert "108 epochs on cifar10: validation_accuracy 0." in query.outputs[0].data["text/plain"]
     assert again.outputs[0].data == record.data
 
 

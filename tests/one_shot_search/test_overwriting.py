@@ -91,7 +91,7 @@ def test_a_failure_after_the_first_epoch_leaves_the_new_run(old, monkeypatch):
 
 def test_a_run_that_is_written_is_not_replaced(old):
     before = contents(old)
-    with locked(old), pytest.raises(nb.InvalidInputError, match="another process is writing"):
+    with locked(old), pytest.raises(nb.InvalidInputError, match="this process is already writing to"):
         search(old, epochs=1, overwrite=True)
     assert contents(old) == before
 
@@ -136,7 +136,7 @@ def test_nobody_can_write_to_a_search_while_it_is_moved_aside(old, monkeypatch):
     held = []
 
     def look(folder, real=overwriting.check_has_no_other_files):
-        with pytest.raises(nb.InvalidInputError, match="another process is writing"), locked(folder):
+        with pytest.raises(nb.InvalidInputError, match="this process is already writing"), locked(folder):
             held.append("not held")
         real(folder)
         held.append(folder)
@@ -169,12 +169,20 @@ def kill(moment, old):
     assert len(list(old.parent.glob(".run.*.old"))) == 1
 
 
-def test_a_process_that_is_killed_before_its_options_are_written_leaves_the_old_run(old):
+def test_a_process_that_is_killed_before_its_options_are_written_leaves_the_old_run(old, capsys):
     before = contents(old)
     kill("before config.json", old)
+    for read in (nb.open_run, nb.load_run, nb.draw_regret, lambda folder: cli.main(["report", str(folder)])):
+        with pytest.raises((nb.InvalidInputError, SystemExit)) as caught:
+            read(old)
+        said = str(caught.value) if isinstance(caught.value, nb.UserError) else capsys.readouterr().err
+        assert f"was killed before it began; nb1shot1 search --resume {old} restores the old search" in said
     with pytest.raises(nb.InvalidInputError, match="holds another search"):
         search(old, epochs=1, seed=8)
     assert contents(old) == before
+    kill("before config.json", old)
+    assert nb.search(resume=old, console=QUIET).config["seed"] == 7
+    assert [path.name for path in old.parent.iterdir()] == ["run"]
     kill("before config.json", old)
     assert search(old, epochs=1, seed=8, overwrite=True).config["seed"] == 8
     assert [path.name for path in old.parent.iterdir()] == ["run"]

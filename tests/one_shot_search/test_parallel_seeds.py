@@ -145,7 +145,7 @@ def test_a_group_that_cannot_begin_is_refused(forked, tmp_path):
 
     with pytest.raises(nb.InvalidInputError, match="remove workers or callbacks"):
         nb.search_seeds([0, 1], out=folder, workers=2, console=QUIET, callbacks=[meanwhile], **SMALL)
-    with locked(folder), pytest.raises(nb.InvalidInputError, match="another process is writing"):
+    with locked(folder), pytest.raises(nb.InvalidInputError, match="this process is already writing to"):
         nb.search_seeds([0, 1], out=folder, workers=2, console=QUIET, **SMALL)
 
 

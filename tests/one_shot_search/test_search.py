@@ -443,7 +443,7 @@ def test_two_processes_do_not_write_into_one_run(unbroken, tmp_path):
     from nasbench1shot1.runs.lock import locked
 
     folder = shutil.copytree(unbroken.folder, tmp_path / "run")
-    with locked(folder), pytest.raises(nb.InvalidInputError, match="another process is writing to"):
+    with locked(folder), pytest.raises(nb.InvalidInputError, match="this process is already writing to"):
         nb.search(resume=folder, epochs=5, console=Console(quiet=True))
 
 

@@ -48,7 +48,7 @@ def test_a_search_on_an_own_data_set(tmp_path):
     images = write_images(tmp_path / "mine.npz", 3, 24)
     with np.load(images) as file:
         np.savez(images, **{name: np.tile(file[name], (20,) + (1,) * (file[name].ndim - 1)) for name in file})
-    state = begin(search_options({**TINY, "images": str(images), "images_per_half": 21, "image_side": 24}))
+    state = begin(search_options({**TINY, "images": str(images), "images_per_half": 21}))
     assert state.net.classifier.out_features == 3
     assert state.images.side == 24
     assert state.augmentation(1).crop == 3

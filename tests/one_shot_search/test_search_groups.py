@@ -19,7 +19,8 @@ def test_a_group_opens_with_its_searches_in_order(tmp_path):
     assert isinstance(loaded, nb.SearchGroup) and loaded.seeds == found.seeds
     assert isinstance(nb.load_run(tmp_path / "group" / "seed-0"), nb.Run)
     assert found.seeds == (0, 1, 2)
-    assert [run.config["seed"] for run in found.runs] == [0, 1, 2]
+    assert [run.config["seed"] for run in found] == [0, 1, 2]
+    assert (len(found), found[0], found[-2:]) == (3, found.runs[0], found.runs[1:])
     regrets = [run.lines[-1]["test_regret"] for run in found.runs]
     mean = f"mean test regret {100 * sum(regrets) / 3:.2f} % (predicted)"
     assert repr(found) == f"SearchGroup('{made.folder}': darts on s1, seeds 0, 1, 2, 3 of 3 finished, {mean})"
@@ -32,7 +33,7 @@ def test_a_group_that_was_stopped_has_the_searches_that_began(tmp_path):
     assert not made.is_finished
     assert [run.folder.name for run in made.runs] == ["seed-0", "seed-1"]
     none = make.group(tmp_path / "none", RANKS, begun=0)
-    assert none.runs == [] and not none.is_finished
+    assert len(none) == 0 and not none.is_finished
     assert list(none.metrics.columns) == [*nb.Run.as_frame([]).columns, "seed"]
 
 

@@ -1,6 +1,7 @@
 """Groups of seeds: checked before anything is written, and resumed from a record that is what was written."""
 
 import json
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -31,8 +32,10 @@ def test_a_folder_without_content_is_a_new_group(tmp_path, leftovers):
     (tmp_path / "group").mkdir()
     for name in leftovers:
         (tmp_path / "group" / name).touch()
-    runs = nb.search_seeds([0], out=tmp_path / "group", console=QUIET, **SMALL)
-    assert [run.folder.name for run in runs] == ["seed-0"]
+    group = nb.search_seeds([0], out=tmp_path / "group", console=QUIET, **SMALL)
+    assert repr(group) == repr(nb.load_run(tmp_path / "group"))
+    assert [run.folder.name for run in group] == ["seed-0"]
+    assert nb.draw_regret(group).get_lines()
 
 
 DAMAGES = {
@@ -52,6 +55,13 @@ def group(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("groups") / "group"
     nb.search_seeds([0], out=folder, console=QUIET, **SMALL)
     return folder
+
+
+def test_a_finished_search_that_is_resumed_shows_its_result_without_an_empty_table(group):
+    nb.search_seeds([], resume=group, console=(screen := Console(file=StringIO(), width=200)))
+    first, second, *_ = screen.file.getvalue().splitlines()
+    assert first == f"{group / 'seed-0'} is already finished; its summary and pictures are written again."
+    assert second.startswith("Final architecture: ")
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())

@@ -55,6 +55,13 @@ def test_a_record_holds_what_the_loop_gave_and_what_the_table_says(tmp_path):
     assert {path.name for path in run.folder.iterdir()} >= {"regret.png", "cells.png", "summary.json"}
     assert run.config["notes"] == {"learning_rate": 0.1} and run.config["space_id"] == S1.id
     assert "mine on s1, seed 0, epoch 2" in repr(run)
+    with nb.Recorder(tmp_path / "shown", "s1") as recorder:
+        assert f"Recorder('{tmp_path / 'shown'}': s1, no epoch yet, {table.id})" == repr(recorder)
+        recorder.record(archs[0], seconds=1.0)
+        assert ": s1, epoch 0, " in repr(recorder)
+        with pytest.raises(nb.InvalidInputError, match=r"this process is already writing to .*shown: finish or close"):
+            nb.Recorder.resume(tmp_path / "shown")
+    assert ": s1, epoch 0, closed, " in repr(recorder)
 
 
 def test_a_record_of_architectures_marks_them_with_ones(tmp_path):

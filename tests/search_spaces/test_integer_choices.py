@@ -27,13 +27,14 @@ P_VALUE = 1e-4
 Draw = Callable[[np.random.Generator], nb.Architecture]
 
 
-class Scripted:
+class Scripted(np.random.Generator):
     """A generator of which `random` returns given numbers."""
 
     def __init__(self, numbers: Sequence[float]) -> None:
+        super().__init__(np.random.PCG64(0))
         self._numbers = iter(numbers)
 
-    def random(self) -> float:
+    def random(self) -> float:  # type: ignore[override]
         return next(self._numbers)
 
 
@@ -135,7 +136,7 @@ def test_the_number_of_a_mutation_is_that_of_the_neighbour(space: nb.SearchSpace
     for arch in drawn(space, 3):
         neighbours = space.neighbours(arch)
         n_moves = {"nb101": 31, "nb101-mini": 23}.get(space.name, len(neighbours))
-        found = [space.mutate(arch, Scripted([(i + at) / n_moves, 0.0])) for i in range(n_moves) for at in (0.01, 0.99)]  # type: ignore[arg-type]
+        found = [space.mutate(arch, Scripted([(i + at) / n_moves, 0.0])) for i in range(n_moves) for at in (0.01, 0.99)]
         if n_moves == len(neighbours):
             assert found == [neighbour for neighbour in neighbours for _ in range(2)]
         redrawn = 2 * (n_moves - len(neighbours))

@@ -18,8 +18,9 @@ from nasbench1shot1.files import PACKAGE_DATA
 from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.nasbench101.encoding import are_possible, is_possible
 from nasbench1shot1.table_import.identity import verify_hashes
-from nasbench1shot1.tables.description import CHECKSUM, content_sha256
+from nasbench1shot1.tables.description import CHECKSUM, METRICS, content_sha256
 from nasbench1shot1.tables.folder import write_table
+from nasbench1shot1.tables.metrics import Metrics
 from nasbench1shot1.tables.table import Table, load_table
 
 
@@ -304,14 +305,19 @@ def test_an_encoding_that_cannot_be_is_no_endless_search(folder: Path) -> None:
 # Anything ----------------------------------------------------------------------------------------------------------
 
 
+def whole(metrics: Metrics) -> list[object]:
+    """Read all values of an answer."""
+    return [repr(metrics), *(getattr(metrics, name) for name in (*METRICS, "trainable_parameters", "hash"))]
+
+
 def use(folder: Path, hashes: list[str], cells: list[Cell]) -> Table:
     """Ask everything; each question is answered or refused for itself."""
     table = load_table(folder)
     questions: list[Callable[[], object]] = [
         table.info,
         lambda: [table.fidelity(epochs) for epochs in table.epochs],
-        lambda: [repr(table.query(one, run=run)) for one in (*hashes, *cells) for run in ("mean", 0)],
-        lambda: [repr(table.query(many, epochs=e, run="all")) for many in (hashes, cells) for e in table.epochs],
+        lambda: [whole(table.query(one, run=run)) for one in (*hashes, *cells) for run in ("mean", 0)],
+        lambda: [whole(table.query(many, epochs=e, run="all")) for many in (hashes, cells) for e in table.epochs],
         lambda: table.query(cells, epochs=table.epochs[0], halfway=True).validation_accuracy,
         lambda: [table.regret(cells, space) for space in (*table.spaces, "nb101")],
         lambda: [table.best(space, split) for space in table.spaces for split in ("test", "validation")],

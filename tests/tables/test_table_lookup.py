@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import nasbench1shot1 as nb
+from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, OutOfDomainError
 from nasbench1shot1.files import PACKAGE_DATA
 from nasbench1shot1.nasbench101.encoding import encode_all, encode_architecture, encode_architectures, encode_graph
@@ -146,6 +147,25 @@ def test_columns_and_description_must_fit(measured_table: Table) -> None:
         Table.from_columns(columns | {"test_accuracy": columns["test_accuracy"][:5]}, folder.meta)
     with pytest.raises(DamagedFileError, match="repeats"):
         Table.from_columns(columns, folder.meta | {"repeats": 0})
+
+
+def test_an_answer_is_shown_in_one_line_with_its_sources(embedded: Table) -> None:
+    good = Architecture.parse("s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3")
+    found = embedded.query(good)
+    assert repr(found) == (
+        f"Metrics('{found.hash}', 108 epochs on cifar10: "
+        f"validation_accuracy {found.validation_accuracy:.4f} (predicted), "
+        f"test_accuracy {found.test_accuracy:.4f} (predicted), training_time {found.training_time:,.0f} s (predicted), "
+        f"trainable_parameters {found.trainable_parameters:,}; {embedded.id})"
+    )
+    times = np.sort(embedded.query([good, other := nb.search_space("s1")[0]]).training_time)
+    assert f"training_time {times[0]:,.0f} to {times[1]:,.0f} s (predicted)" in repr(embedded.query([good, other]))
+
+
+def test_an_answer_is_shown_as_measured_where_it_is(measured_table: Table) -> None:
+    shown = repr(measured_table.query(measured_table.hashes(np.arange(3)), run="all"))
+    assert shown.startswith("Metrics(3 networks, 108 epochs on cifar10: ") and "(measured)" in shown
+    assert "predicted" not in shown
 
 
 def test_an_answer_goes_to_another_process_whole(measured_table: Table) -> None:

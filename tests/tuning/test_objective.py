@@ -12,7 +12,8 @@ import nasbench1shot1 as nb
 from nasbench1shot1.errors import DivergedError
 from nasbench1shot1.files import write_json
 from nasbench1shot1.jobs.process import KILLED, JobStoppedError
-from nasbench1shot1.runs.folder import read_object
+from nasbench1shot1.one_shot_search.config import SCALES
+from nasbench1shot1.runs.folder import CONFIG, read_object
 from nasbench1shot1.tuning import evaluation
 from nasbench1shot1.tuning.engine.trial import Observation, Outcome, TrialInterruptedError, TrialStoppedError
 from nasbench1shot1.tuning.evaluation import FAILURE, trial_job
@@ -100,6 +101,26 @@ def test_a_search_gets_configuration_budget_and_the_studys_options(study):
     assert job.resume_options == {"epochs": 50}
 
 
+@pytest.mark.parametrize("is_recorded", [True, False])
+def test_the_searches_of_a_resumed_study_keep_its_recorded_options(tmp_path, monkeypatch, is_recorded):
+    """The study began when images were not shrunk, or when there was no such option."""
+    study = tiny_study(tmp_path / "study", optimizer="gdas", config_space="cs2")
+    config = read_object(study.folder / CONFIG)
+    begun = {**config["search_options"], "image_side": None}
+    recorded = begun if is_recorded else {name: begun[name] for name in begun if name != "image_side"}
+    write_json(study.folder / CONFIG, {**config, "search_options": recorded})
+    changed = {"channels": 3, "cells": 2, "batch_size": 7, "image_side": 4, "threads": 2, "momentum": 0.1}
+    monkeypatch.setitem(SCALES, "quick", {**SCALES["quick"], **changed, "reference": "present"})
+    found = []
+    monkeypatch.setattr(evaluation, "start_search", lambda options, folder, console: found.append(options.as_dict()))
+    hyperparameters = {"learning_rate": 0.1, "weight_decay": 1e-4}
+    job = trial_job(Study.open(study.folder), trial(hyperparameters, 2))
+    evaluation.search_trial(out=job.folder, **job.options)
+    tuned = {name: value for name, value in found[0].items() if name in study.config_space}
+    assert {name: found[0][name] for name in begun} == begun
+    assert {**tuned, **hyperparameters} == tuned and found[0]["epochs"] == 2
+
+
 def finish(folder: Path, failure: str | None = None) -> None:
     folder.mkdir(parents=True)
     if failure is not None:
@@ -169,10 +190,10 @@ def test_another_table_under_the_recorded_name_is_refused(study, monkeypatch):
 
 
 def test_a_search_that_diverges_before_its_first_epoch_leaves_a_failure(tmp_path, monkeypatch):
-    def diverge(**given: Any) -> None:
+    def diverge(*given: Any, **named: Any) -> None:
         raise DivergedError("the one-shot validation loss diverged")
 
-    monkeypatch.setattr(evaluation, "search", diverge)
+    monkeypatch.setattr(evaluation, "start_search", diverge)
     with pytest.raises(DivergedError):
         evaluation.search_trial(out=tmp_path / "run", optimizer="gdas", epochs=3)
     assert read_object(tmp_path / "run" / FAILURE) == {"failure": "the one-shot validation loss diverged"}

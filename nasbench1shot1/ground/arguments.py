@@ -1,0 +1,53 @@
+"""Checks of arguments in Python calls: random generators, and options that are not given by keyword."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+import numpy as np
+
+from nasbench1shot1.errors import InvalidInputError, shortened
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+def check_rng(rng: object) -> None:
+    """Raise InvalidInputError for anything but a numpy Generator, such as a seed."""
+    if not isinstance(rng, np.random.Generator):
+        raise InvalidInputError(
+            "rng must be a numpy Generator, such as numpy.random.default_rng(0), not " + shortened(repr(rng))
+        )
+
+
+def check_torch_generator(generator: object) -> None:
+    """Raise InvalidInputError for anything but a torch.Generator, such as a seed."""
+    import torch
+
+    if not isinstance(generator, torch.Generator):
+        raise InvalidInputError(
+            "generator must be a torch.Generator, such as torch.Generator().manual_seed(0), not "
+            + shortened(repr(generator))
+        )
+
+
+def options_by_keyword(example: str) -> Callable[[Callable[Arguments, Result]], Callable[Arguments, Result]]:
+    """Let a function with one positional parameter refuse further positional arguments in a sentence.
+
+    Args:
+        example: a correct call, for the message.
+    """
+
+    def decorated(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+        @wraps(function)
+        def checked(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+            if len(args) > 1:
+                raise InvalidInputError(
+                    f"nb.{function.__name__} takes one positional argument: give all others by keyword, as in "
+                    f"`{example}`"
+                )
+            return function(*args, **kwargs)
+
+        return checked
+
+    return decorated
