@@ -177,7 +177,7 @@ class Table(TableRows):
 
     def _check_halfway(self, dataset: str) -> None:
         if HALFWAY + stored_name(self._folder.meta, dataset, METRICS[0]) not in self._columns:
-            raise OutOfDomainError(f"the table {self.id} has no half-way values: ask for the end of the training")
+            raise OutOfDomainError(f"the table {self.id} has no half-way values: set halfway=False")
 
     def _budget(self, epochs: int | None) -> int:
         if epochs is None:
