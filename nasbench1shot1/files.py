@@ -198,7 +198,7 @@ def read_npz(
         if lacking := [name for name in needed if name not in arrays]:
             raise ValueError(f"it lacks {lacking[0]}")
         return arrays
-    except Exception as error:  # zipfile, zlib and numpy's header parser fail in a dozen ways on damaged bytes
+    except Exception as error:  # zipfile, zlib and numpy's header parser raise many kinds of errors for damaged bytes
         raise DamagedFileError(
             f"{path} cannot be read as an .npz of plain arrays ({reason(error)}): {remedy}"
         ) from error

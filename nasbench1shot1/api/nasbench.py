@@ -175,7 +175,7 @@ class NASBench:
             raise OutOfDomainError(f"the first op must be '{INPUT}' and the last '{OUTPUT}', not {spec.ops}")
         for op in spec.ops[1:-1]:
             if op not in self.config["available_ops"]:
-                raise OutOfDomainError(f"{op!r} is not an op: use one of {self.config['available_ops']}")
+                raise OutOfDomainError(f"unknown op {op!r}: use one of {self.config['available_ops']}")
 
 
 def _opened(dataset_file: str | Path | Table) -> Table:

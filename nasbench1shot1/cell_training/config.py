@@ -216,6 +216,6 @@ def check_options(options: type[TrainingOptions], given: Iterable[str]) -> None:
         for other in (TrainingConfig, EdgeTrainingConfig):
             if name not in mine and name in option_names(other):
                 raise InvalidInputError(
-                    f"{flag(name)} does not apply to the training protocol of {options.BENCHMARK} (only to that of "
-                    f"{other.BENCHMARK}): remove it"
+                    f"{flag(name)} does not apply to the training protocol of {options.BENCHMARK} (only to "
+                    f"{other.BENCHMARK}'s): remove it"
                 )

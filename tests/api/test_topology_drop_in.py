@@ -281,7 +281,7 @@ def test_what_a_table_cannot_answer(api: nats_bench.NATStopology, old: NASBench2
         (lambda: api.get_net_param(0, "cifar10", None), "does not have trained weights"),
         (lambda: info.get_net_param("cifar10"), "does not have trained weights"),
         (lambda: api.reload(index=0), "does not have trained weights"),
-        (lambda: api.find_best("cifar100", "valid", hp="200"), "of 14,251 of 15,625 architectures"),
+        (lambda: api.find_best("cifar100", "valid", hp="200"), "for 14,251 of 15,625 architectures"),
         (lambda: api.find_best("cifar100", "ori-test"), "no table has 'ori-test' of cifar100"),
         (lambda: nats_bench.create(None, "sss"), "no table of NATS-Bench's size space"),
     ):

@@ -139,7 +139,7 @@ def test_what_a_run_could_not_find_again_is_refused_before_anything_is_written(t
     with pytest.raises(nb.InvalidInputError, match="space=ChoiceBlockSpace is a class: give an object of it"):
         search(tmp_path / "run", space=ChoiceBlockSpace)
     memory = Table.from_columns(nb.load_table()._columns, nb.load_table()._folder.meta)
-    with pytest.raises(nb.InvalidInputError, match=r"lies in memory, .*save it"):
+    with pytest.raises(nb.InvalidInputError, match=r"is only in memory, .*save it"):
         search(tmp_path / "run", space="s1", table=memory)
     assert not (tmp_path / "run").exists()
 

@@ -144,7 +144,7 @@ def test_a_record_names_a_table_by_what_opens_it_again(table: nb.Table, tmp_path
     for name in ("embedded", "nb101-sample", "nb201"):
         assert recorded_name(nb.load_table(name)) == name
     small = some_of_nb201(10)
-    with pytest.raises(nb.InvalidInputError, match=r"lies in memory, .*: save it with table.save\('my-table'\)"):
+    with pytest.raises(nb.InvalidInputError, match=r"is only in memory, .*: save it with table.save\('my-table'\)"):
         recorded_name(small)
     small.save(tmp_path / "small")
     saved = nb.load_table(tmp_path / "small")
