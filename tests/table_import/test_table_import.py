@@ -177,7 +177,7 @@ def test_a_file_that_only_has_the_name_is_warned_of(trainings: list[Training], t
     file = official.write_file(tmp_path / "nasbench_full.tfrecord", trainings[:12])
     meta = import_table(file, tmp_path / "table", report=said.append)
     assert len(said) == 1
-    assert "has the name of an official NAS-Bench-101 file but is NOT that file (SHA-256 " in said[0]
+    assert "has the name of an official NAS-Bench-101 file, but is NOT that file (SHA-256 " in said[0]
     assert ", not 3d64db818" in said[0]
     assert meta["source"]["known"] is False
 
@@ -215,7 +215,7 @@ WRONG: dict[str, tuple[Callable[[Training], Training], str]] = {
     "no input": (lambda t: other_graph(t, operations=CHAIN.replace("input", "in")), "has the operations 'in,"),
     "not square": (lambda t: other_graph(t, adjacency=SQUARE[:-1]), "which is not a square of digits 0 and 1"),
     "not digits": (lambda t: other_graph(t, adjacency="01x1" * 4), "which is not a square of digits 0 and 1"),
-    "eight vertices": (lambda t: other_graph(t, adjacency="0" * 64), "has 8 vertices, but NAS-Bench-101's cells have 2 to"),
+    "eight vertices": (lambda t: other_graph(t, adjacency="0" * 64), "has 8 vertices, but NAS-Bench-101's cells have"),
     "one vertex": (lambda t: other_graph(t, adjacency="0"), "has 1 vertices"),
     "edges": (
         lambda t: other_graph(t, adjacency="".join(("0" * (i + 1) + "1" * 7)[:5] for i in range(5))),
@@ -267,7 +267,7 @@ def _broken_rows(row: list[object]) -> dict[str, tuple[bytes, str]]:
             json.dumps([*row[:3], None, row[4]]).encode(),
             "has a value for its operations that is not a string",
         ),
-        "epochs": (json.dumps([row[0], True, *row[2:]]).encode(), "has True for its epochs"),
+        "epochs": (json.dumps([row[0], True, *row[2:]]).encode(), "has True epochs"),
         "no metrics": (json.dumps([*row[:4], {}]).encode(), "has a value for its metrics that is not a string"),
         "no base64": (
             json.dumps([*row[:4], metrics[:41]]).encode(),
@@ -339,7 +339,8 @@ def refused(trainings: list[Training], tmp_path: Path) -> str:
 def test_a_missing_repeat_is_named(trainings: list[Training], tmp_path: Path) -> None:
     message = refused([*trainings[:13], *trainings[14:]], tmp_path)
     assert message == (
-        f"a.tfrecord: the cell {trainings[13].graph.hash} has 2 trainings with 4 epochs, but others have 3: one is missing"
+        f"a.tfrecord: the cell {trainings[13].graph.hash} has 2 trainings with 4 epochs, but others have 3: "
+        "one is missing"
     )
 
 

@@ -153,7 +153,7 @@ def test_a_file_of_another_content_is_refused(served: str, tmp_path: Path, home:
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:9/x", "nonsense", "SERVER/missing"])
 def test_what_cannot_be_had_says_what_to_do(address: str, server: str) -> None:
-    with pytest.raises(UserError, match=r"cannot download .* by hand and run `nb1shot1 table import FILE`, or name a"):
+    with pytest.raises(UserError, match=r"cannot download .* by hand and run `nb1shot1 table import FILE`, or give a"):
         download_table("full", address.replace("SERVER", server))
 
 
