@@ -1,4 +1,4 @@
-"""Moves and configurations of spaces in which every possible edge is there or not."""
+"""Mutations and configurations of spaces in which every possible edge is present or absent."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ class EdgeChoices(SearchSpace):
     """The part of `NASBench101Space` that mutates encodings and converts their choices.
 
     Attributes:
-        n_vertices: number of vertices of an encoding, input and output among them.
+        n_vertices: number of vertices of an encoding, including input and output.
     """
 
     n_vertices: int
@@ -42,7 +42,7 @@ class EdgeChoices(SearchSpace):
     def has_graph(self, mask: int) -> bool:
         """Return whether a set of edges (`edge_masks`) is valid."""
 
-    # Moving ----------------------------------------------------------------------------------------------------
+    # Mutation --------------------------------------------------------------------------------------------------
 
     def neighbours(self, arch: Architecture) -> list[CellArchitecture]:
         """Return all valid encodings at edit distance one: first changed operations, then added or removed edges."""
@@ -54,7 +54,7 @@ class EdgeChoices(SearchSpace):
     def mutate(self, arch: Architecture, rng: np.random.Generator) -> CellArchitecture:
         """Draw one of the neighbours of an architecture uniformly; raises InvalidInputError as `index` does.
 
-        A change that gives an invalid encoding is drawn again.
+        A change that results in an invalid encoding is redrawn.
         """
         arch, n_changes = member(self, arch), self.n_blocks * (N_OPERATIONS - 1)
         n_moves = n_changes + n_edges(self.n_vertices)
@@ -64,13 +64,13 @@ class EdgeChoices(SearchSpace):
         return self._with_another_operation(arch, number)
 
     def published_mutate(self, arch: Architecture, rng: np.random.Generator) -> CellArchitecture:
-        """Draw a child as the regularized evolution in the companion code of NAS-Bench-101's authors does.
+        """Draw a child as in the regularized evolution in the companion code of NAS-Bench-101's authors.
 
-        It draws one choice among edges and operations, 26 in NAS-Bench-101, and gives it another value: an edge is
-        flipped, an operation is replaced by one of the other two. An operation change is therefore half as likely as
-        under `mutate` (automl/nas_benchmarks, 1b09906, `run_regularized_evolution.py`, `mutate_arch`). That code also
-        keeps invalid children in the population, with an error of 1 and no cost; here, a change that gives an invalid
-        encoding is drawn again. Raises InvalidInputError as `index` does.
+        It draws one choice among edges and operations, 26 in NAS-Bench-101, and changes its value: an edge is flipped,
+        an operation is replaced by one of the other two. An operation change is therefore half as likely as in `mutate`
+        (automl/nas_benchmarks, 1b09906, `run_regularized_evolution.py`, `mutate_arch`). That code also keeps invalid
+        children in the population, with an error of 1 and no cost; here, a change that results in an invalid encoding
+        is redrawn. Raises InvalidInputError like `index`.
         """
         arch, n_blocks, n_choices = self._member(arch), self.n_blocks, self._n_choices
         while (choice := int(rng.random() * n_choices)) >= n_blocks:
@@ -80,7 +80,7 @@ class EdgeChoices(SearchSpace):
         return self._with_another_operation(arch, number)
 
     def mutate_each(self, arch: Architecture, probability: float, rng: np.random.Generator) -> CellArchitecture | None:
-        """Change every choice independently, as `SearchSpace.mutate_each` does, but without values."""
+        """Change every choice independently, as in `SearchSpace.mutate_each`, without converting to integers."""
         arch, n_blocks = self._member(arch), self.n_blocks
         mask, operations = arch.edges, arch.operations
         draws = rng.random(self._n_choices).tolist()
@@ -119,7 +119,7 @@ class EdgeChoices(SearchSpace):
         return self._variables
 
     def values_of(self, arch: Architecture) -> tuple[int, ...]:
-        """Return the operation of each block and, for each possible edge, 1 if it is there or else 0.
+        """Return the operation of each block, and for each possible edge 1 if it is present, else 0.
 
         Edges x → y ascend by x, then by y. Raises InvalidInputError as `index` does.
         """

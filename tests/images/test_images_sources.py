@@ -197,7 +197,7 @@ def test_names(tmp_path: Path) -> None:
     np.savez(tmp_path / "good.npz", **GOOD)
     for name, sentence in (
         ("cifar10", "not the complete"),
-        ("cifar10-sample", "carries"),
+        ("cifar10-sample", "bundled sample"),
         ("../x", "letters"),
         (".x", "letters"),
     ):

@@ -161,7 +161,7 @@ def test_the_module_of_a_space_gives_its_name() -> None:
     with pytest.raises(nb.InvalidInputError, match=r"is not an attribute of any module, .*docs/own_space\.md"):
         name_of_space(ChoiceBlockSpace("nowhere", "nowhere-v1", n_parents=(1, 1, 2)))
     with pytest.raises(
-        nb.InvalidInputError, match=r"unknown search space 'own'.*name one of your own as module:object"
+        nb.InvalidInputError, match=r"unknown search space 'own'.*write your own space as module:object"
     ):
         search_space("own")
     with pytest.raises(nb.InvalidInputError, match=r"'sys:path' is not a search space"):
