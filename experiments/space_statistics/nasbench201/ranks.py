@@ -99,7 +99,8 @@ def _ranked(found: Measurements, pairs: list[tuple[Column, Column]], words: str,
     whole = [pair for pair in pairs if all(column.n == len(found.rows) for column in pair)]
     if not whole:
         raise OutOfDomainError(
-            f"the table {found.table.id} does not have two of these accuracies for all architectures: open another table"
+            f"the table {found.table.id} does not have two of these accuracies for all architectures: open another "
+            "table"
         )
     frame = pandas.concat([_ranks(found, *pair) for pair in whole], ignore_index=True)
     columns = {(column.dataset, column.split, column.epochs): column for pair in pairs for column in pair}
