@@ -231,9 +231,9 @@ def test_numbers_ascend_by_mask_then_operations_with_the_last_block_fastest(spac
         (lambda s: s.index(nb.Architecture.parse(PATHLESS)), "is not in nb101: no path leads from its input to its"),
         (
             lambda s: s.index(nb.Architecture.parse(TEN_EDGES)),
-            "it has 10 edges left after pruning, where NAS-",
+            "it has 10 edges left after pruning, but NAS-",
         ),
-        (lambda s: SPACES["raw"].index(nb.Architecture.parse(TEN_EDGES_ONE_DEAD)), "it has 10 edges, where NAS-Bench"),
+        (lambda s: SPACES["raw"].index(nb.Architecture.parse(TEN_EDGES_ONE_DEAD)), "it has 10 edges, but NAS-Bench"),
         (lambda s: s.neighbours(nb.Architecture.parse(PATHLESS)), "no path leads from its input to its output"),
         (lambda s: s.index(nb.search_space("s3")[0]), "is not in nb101, whose architectures all have 5 blocks"),
         (lambda s: s.index(nb.Architecture("nb101", ((0,), (1,)), (0,))), "whose architectures all have 5 blocks"),

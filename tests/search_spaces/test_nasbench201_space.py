@@ -178,7 +178,7 @@ def test_configurations_have_the_names_and_choices_of_the_published_bohb() -> No
             "unknown value of 3<-2 'avg_pool'; did you mean 'avg_pool_3x3'",
         ),
         (lambda: SPACE.discretise({"operations": np.zeros((5, 6))}), "have shape (5, 6), but nb201 needs (6, 5)"),
-        (lambda: SPACE.discretise({"operations": np.full((6, 5), np.nan)}), "'operations' hold NaN"),
+        (lambda: SPACE.discretise({"operations": np.full((6, 5), np.nan)}), "'operations' contain NaN"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_sentence(call: Any, message: str) -> None:
