@@ -144,7 +144,7 @@ def test_a_file_of_another_content_is_refused(served: str, tmp_path: Path, home:
     file = tmp_path / "served" / "nasbench_only108.tfrecord"
     file.write_bytes(file.read_bytes()[:-1])
     with pytest.raises(
-        UserError, match=r"is not the official nasbench_only108.tfrecord \(another SHA-256.* table import"
+        UserError, match=r"is not the official nasbench_only108.tfrecord \(its SHA-256 differs.* table import"
     ):
         download_table("only108", served)
     assert not (home / "tables" / "nasbench_only108").exists()
