@@ -1,6 +1,6 @@
 """Architectures: discrete choices in a search space, which all parts of the package exchange.
 
-Every family of spaces has a form of its own, a subclass of `Architecture` with its own text.
+Every family of spaces has its own form: a subclass of `Architecture` with its own text form.
 """
 
 import re
@@ -24,12 +24,12 @@ _SPACE = re.compile(r"[\w-]+")
 class Architecture:
     """An architecture of a search space: an immutable, hashable value. Equal architectures have equal texts.
 
-    This class is the base of all forms. `Architecture(space, parents, operations)` makes a
+    This class is the base of all forms. `Architecture(space, parents, operations)` creates a
     `nasbench101.architecture.CellArchitecture`, the form of s1, s2, s3 and nb101. The form of nb201 is
     `nasbench201.architecture.EdgeArchitecture`.
 
     Attributes:
-        space: the short name of its search space, "s1" for example.
+        space: the short name of its search space, such as "s1".
     """
 
     SYNTAX: ClassVar[str] = ""
@@ -42,7 +42,7 @@ class Architecture:
     space: str
 
     def __new__(cls, *arguments: Any, **named: Any) -> Self:
-        """Make a `CellArchitecture` if the call does not name another form."""
+        """Create a `CellArchitecture` when called on `Architecture` itself, else an instance of the subclass."""
         made: Self = object.__new__(_form(CELL_FORM) if cls is Architecture else cls)
         return made
 
@@ -54,16 +54,16 @@ class Architecture:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read the result of `str(architecture)`; only the form is checked.
+        """Read the result of `str(architecture)`; only the format is checked.
 
         `SearchSpace.index` checks whether the architecture is in its space.
 
         Args:
-            text: for example "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3", or NAS-Bench-201's string of an
-                architecture.
+            text: a text such as "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3", or NAS-Bench-201's string
+                for an architecture.
 
         Raises:
-            InvalidInputError: the text is not an architecture, or not one of this form.
+            InvalidInputError: the text is not an architecture, or does not have this form.
         """
         forms = [_form(name) for name in FORMS] if cls is Architecture else [cls]
         for form in forms:
@@ -73,15 +73,15 @@ class Architecture:
 
     @classmethod
     def from_text(cls, text: str) -> Self | None:
-        """Read the text of this form; None if it has another form.
+        """Read text in this form; return None if it has another form.
 
-        Raises InvalidInputError if it has this form, but cannot be an architecture.
+        Raises InvalidInputError if it has this form, but is not a valid architecture.
         """
         raise NotImplementedError
 
     @property
     def network_id(self) -> str:
-        """The string that identifies the network in tables and records: NAS-Bench-101's MD5 of the cell, for example.
+        """The string that identifies the network in tables and records, such as NAS-Bench-101's MD5 of the cell.
 
         Architectures whose network is trained only once, such as copies of a cell, have equal identifiers.
         """
@@ -91,7 +91,7 @@ class Architecture:
 def check_space_name(name: object) -> None:
     """Raise InvalidInputError if a value cannot be the name of a space."""
     if not isinstance(name, str) or not _SPACE.fullmatch(name):
-        raise InvalidInputError(f"{name!r} is not a space's name: give letters, digits, _ and -, as in 's1'")
+        raise InvalidInputError(f"{name!r} is not a valid name of a space: use letters, digits, _ and -, as in 's1'")
 
 
 def _form(name: str) -> Any:

@@ -15,7 +15,7 @@ from nasbench1shot1.ground.openmp import limit_spinning
 from nasbench1shot1.ground.paths import with_usable_paths
 from nasbench1shot1.ground.standard_output import tell, usable_output
 
-INTERRUPTED = 130  # what a shell reports for a process that Ctrl-C ended
+INTERRUPTED = 130  # exit code that a shell reports after Ctrl-C
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Command:
 
 COMMANDS = {
     "search": Command("search with a one-shot optimizer and record regret per epoch", "search:Search"),
-    "train": Command("train an architecture as its benchmark did", "train:Train"),
+    "train": Command("train an architecture with its benchmark's protocol", "train:Train"),
     "report": Command("score a finished run again, on any table", "report:Report"),
     "correlate": Command("rank architectures by shared weights against the table", "correlate:Correlate"),
     "tune": Command("tune an optimizer's hyperparameters with BOHB or SMAC", "tune:Tune"),
@@ -43,7 +43,7 @@ COMMANDS = {
     "table list": Command("list the tables that --table knows by name", "table:List"),
     "table info": Command("describe the table in use and its accuracy", "table:Info"),
     "table verify": Command("verify the checksums of a table", "table:Verify"),
-    "table import": Command("import a NAS-Bench-101 file, or another file in its format", "table:Import"),
+    "table import": Command("import a file of NAS-Bench-101, NAS-Bench-201 or NATS-Bench", "table:Import"),
     "table download": Command("download and import NAS-Bench-101 (499 MB or 1.95 GB)", "table:Download"),
     "table build": Command("rebuild the bundled table of estimates", "table:Build"),
     "data info": Command("list the installed image sets", "data:Info"),
@@ -84,7 +84,7 @@ def _main(arguments: list[str]) -> None:
 
 
 def _program() -> str:
-    """Return how to call this program again: by its path if its folder is not in PATH."""
+    """Return the name for calling this program again, or its path if its folder is not in PATH."""
     from pathlib import Path
     from shutil import which
 
@@ -100,9 +100,9 @@ def _run(arguments: list[str]) -> None:
     flags, default = _flags(rest), None
     wants_help = "help" in flags or "-h" in rest
     flags.pop("help", None)
-    if hasattr(options, "for_flags"):  # which options there are depends on one of them
+    if hasattr(options, "for_flags"):  # the available options depend on one of them
         options, default = options.for_flags(flags)
-    elif hasattr(options, "for_words"):  # or on a word that is not an option
+    elif hasattr(options, "for_words"):  # they depend on a word that is not an option
         options, default = options.for_words(rest, flags)
     if wants_help:
         _show_help(name, options, default)
@@ -121,7 +121,7 @@ def _show_help(name: str, options: Any, default: Any) -> None:
 
 
 def _split(arguments: list[str]) -> tuple[str, list[str]]:
-    """Return the command that the first one or two words name, and the words after it."""
+    """Return the command in the first one or two words, and the remaining words."""
     one, two = arguments[0], " ".join(arguments[:2])
     if one in COMMANDS:
         return one, arguments[1:]
@@ -134,12 +134,15 @@ def _split(arguments: list[str]) -> tuple[str, list[str]]:
 
 
 def _group(word: str) -> list[str]:
-    """Return the commands of two words that begin with a word."""
+    """Return the two-word commands that begin with a word."""
     return [name for name in COMMANDS if name.startswith(word + " ")]
 
 
 def _check_not_empty(arguments: list[str]) -> None:
-    """Raise if an argument is empty, as "$FOLDER" is if FOLDER is unset: as a path, it would be the current folder."""
+    """Raise InvalidInputError for an empty argument, such as "$FOLDER" with FOLDER unset.
+
+    As a path, it would mean the current folder.
+    """
     for before, argument in zip(["", *arguments], arguments, strict=False):
         if argument == "" or (argument.startswith("--") and argument.endswith("=")):
             option = before if before.startswith("--") and not argument else argument.removesuffix("=")
@@ -149,7 +152,7 @@ def _check_not_empty(arguments: list[str]) -> None:
 def _flags(arguments: list[str]) -> dict[str, str]:
     """Return every `--option value`, `--option=value` and `--option` by field name, with its last value."""
     found = {}
-    for word, after in zip(arguments, [*arguments[1:], ""], strict=False):  # one longer where there is none
+    for word, after in zip(arguments, [*arguments[1:], ""], strict=False):  # one item longer if there are no arguments
         flag, equals, value = word.partition("=")
         if flag.startswith("--") and flag != "--":
             found[flag.removeprefix("--").replace("-", "_")] = value if equals else after * (not after.startswith("--"))

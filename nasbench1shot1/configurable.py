@@ -1,4 +1,4 @@
-"""Architectures as configurations of ConfigSpace, and as tuples of integers: one for each categorical choice."""
+"""Architectures as configurations of ConfigSpace, and as tuples of integers, one for each categorical choice."""
 
 import operator
 from abc import ABC, abstractmethod
@@ -48,7 +48,7 @@ class Configurable(ABC):
         return tuple(len(values) for values in self._values_of_choices.values())
 
     def values_of(self, arch: Architecture) -> tuple[int, ...]:
-        """Return the number of the value that an architecture has of each of `variables()`.
+        """Return the index of an architecture's value for each of `variables()`.
 
         Raises InvalidInputError if the architecture is not in the space.
         """
@@ -73,7 +73,7 @@ class Configurable(ABC):
 def categorical_values(name: str, space: "ConfigurationSpace") -> dict[str, tuple[Any, ...]]:
     """Return the values of each hyperparameter; raises InvalidInputError if one is not categorical or is conditional.
 
-    `name` is the search space's, for messages.
+    `name` is the name of the search space, for messages.
     """
     found = {key: _values(hyperparameter) for key, hyperparameter in space.items()}
     unfit = [key for key, values in found.items() if not values or key in space.conditional_hyperparameters]
@@ -95,9 +95,9 @@ def _values(hyperparameter: Any) -> tuple[Any, ...]:
 
 
 def checked_values(name: str, values: Iterable[int], sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """Return values as Python integers; raises InvalidInputError unless there is one below each of `sizes`.
+    """Return values as Python integers; raises InvalidInputError unless each is at least 0 and less than its size.
 
-    `name` is the search space's, for messages.
+    `name` is the name of the search space, for messages.
     """
     try:
         integers = tuple(map(operator.index, values))

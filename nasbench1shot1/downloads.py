@@ -1,4 +1,4 @@
-"""Fetching a file of known content from the net into the data folder."""
+"""Download of files with known SHA-256 into the data folder."""
 
 from pathlib import Path
 from typing import Any
@@ -8,18 +8,18 @@ from nasbench1shot1.files import data_folder, write_error
 
 
 def fetch(url: str, name: str, sha256: str, progress: Any, what: str, instead: str) -> Path:
-    """The file of an address in the data folder's `downloads`; one that is there and right is not fetched again.
+    """Download a file into the data folder's `downloads` and return its path; a valid file is not downloaded again.
 
     Args:
-        url: the address.
-        name: of the file.
-        sha256: that it must have.
+        url: address of the file.
+        name: name of the file.
+        sha256: required SHA-256 of the file.
         progress: an object with pooch's `total`, `update`, `reset`, `close`, such as download_bar.DownloadBar, or
-            False for none.
-        what: the file in words, for messages.
-        instead: what the user can do where it cannot be had, for messages.
+            False for no progress.
+        what: description of the file, for messages.
+        instead: advice if the file cannot be downloaded, for messages.
 
-    Raises UserError where the file cannot be had, is another one, or cannot be written.
+    Raises UserError if the file cannot be downloaded, has another SHA-256, or cannot be written.
     """
     import requests
     from pooch.core import retrieve
@@ -34,4 +34,4 @@ def fetch(url: str, name: str, sha256: str, progress: Any, what: str, instead: s
     except OSError as error:
         raise write_error(folder / name, error) from error
     except ValueError as error:
-        raise UserError(f"{url} is not {what} (another SHA-256, or no such address): {instead}") from error
+        raise UserError(f"{url} is not {what} (its SHA-256 differs, or the address is invalid): {instead}") from error

@@ -1,8 +1,8 @@
-"""The probability that Λ gives to architectures, and the most probable ones (NAS-Bench-201, Table 7).
+"""The probabilities of architectures under Λ, and the most probable architectures (NAS-Bench-201, Table 7).
 
 Λ encodes independent decisions (`OneShotSpace.choices`). A single entry is drawn from the softmax of its vector.
-Several entries are drawn from the softmax one after another, each from the remaining entries; their order does not
-matter (Plackett-Luce; Gumbel-top-k samples from this model).
+Several entries are drawn one after another from the softmax over the remaining entries; their order does not matter
+(Plackett-Luce; Gumbel-top-k samples from this model).
 """
 
 import math
@@ -53,12 +53,12 @@ def _log_probability_of_order(logits: Floats, order: Sequence[int]) -> float:
 def most_probable(space: OneShotSpace, parameters: Weights) -> Iterator[tuple[Architecture, float]]:
     """Yield the networks of a space, most probable first, each with the log-probability of its encoding in nats.
 
-    An encoding takes entries of every decision, and its probability is the product over all of them. Several encodings
-    can be the same network, because they differ only in loose ends. A network is yielded once, with its most probable
+    An encoding takes entries of every decision, and its probability is the product over all decisions. Encodings that
+    differ only in loose ends are the same network. A network is yielded once, with its most probable
     encoding, as the architecture without loose ends. Ties have a fixed order.
 
-    The search is lazy and exact: a heap holds the encodings that are next in one decision to those already found. It
-    needs memory for the networks that were yielded, not for the whole space.
+    The search is lazy and exact: a heap contains the encodings that are the next worse in one decision than an encoding
+    already found. Memory grows with the number of yielded networks, not with the size of the space.
 
     Args:
         space: a space whose decisions are listed node by node, so that only later decisions can make a decision part of
@@ -72,7 +72,7 @@ def most_probable(space: OneShotSpace, parameters: Weights) -> Iterator[tuple[Ar
     heap: list[tuple[float, tuple[int, ...]]] = []
 
     def push(ranks: tuple[int, ...]) -> None:
-        # fsum rounds once, so that the cost never falls when one of its terms grows
+        # fsum rounds once, so the cost never decreases when one of its terms increases
         cost = -math.fsum(decision[rank][0] for decision, rank in zip(decisions, ranks, strict=True))
         heappush(heap, (cost, ranks))
 
@@ -83,7 +83,7 @@ def most_probable(space: OneShotSpace, parameters: Weights) -> Iterator[tuple[Ar
         picks = [decision[rank][1] for decision, rank in zip(decisions, ranks, strict=True)]
         network = space.without_loose_ends(space.from_picks(picks[::-1]))
         if network in found:
-            continue  # this and all that follows from it only add a worse pick in a loose end
+            continue  # this encoding, and all that follow from it, only have worse picks in loose ends
         found.add(network)
         yield network, -cost
         for following in _following(ranks, decisions):
@@ -103,7 +103,7 @@ def _decisions(space: OneShotSpace, parameters: Weights) -> list[list[tuple[floa
 
 
 def _following(ranks: tuple[int, ...], decisions: Sequence[Sequence[object]]) -> Iterator[tuple[int, ...]]:
-    """Yield the ranks that are worse by one in one decision, so that every tuple of ranks follows from one other."""
+    """Yield the ranks that are worse by one in one decision; every tuple of ranks follows from exactly one other."""
     last = max((i for i, rank in enumerate(ranks) if rank), default=0)
     for i in range(last, len(ranks)):
         if ranks[i] + 1 < len(decisions[i]):

@@ -1,4 +1,4 @@
-"""The errors that a user's input can cause: each carries one sentence that says what to do."""
+"""Errors for users, whose messages are one sentence that states what is wrong and what to do."""
 
 import difflib
 import re
@@ -6,18 +6,18 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 LONGEST_VALUE, LONGEST_WORD, LONGEST_MESSAGE = 100, 500, 4_000
-"""Characters of a value, of a word (a path has no blanks) and of a message that an error shows."""
+"""Maximum number of characters of a value, a word (such as a path) and a message in an error."""
 
 OTHER_WORDS = {"gpu": "cuda", "wd": "weight-decay", "arch-learning-rate": "architecture-learning-rate"}
-"""Names that other programs have for ours."""
+"""Names of options in other programs, and this package's names for them."""
 
 _SWITCHES = ("hessian_eigenvalue", "overwrite", "predicted")
-"""Options that messages advise to switch on; in Python, their value is True."""
+"""Options that messages advise to enable; in Python, their value is True."""
 
 _NO_VALUES = (
     "and applies as can cannot continues does has is lists may must needs of only or requires runs to was with would"
 )
-"""Words that follow an option in messages and are not its value."""
+"""Words that can follow an option in messages and are not its value."""
 
 _KEPT = r"`[^`]*`|(?<!\w)'[^']*'(?!\w)|\"[^\"]*\"|\bnb1shot1 [^,;:()]*"
 """A quoted text, or a command."""
@@ -29,10 +29,10 @@ _OPTION = re.compile(rf"(?P<kept>{_KEPT})|(?<![\w-])--(?P<name>[a-z][\w-]*)(?: (
 
 
 class UserError(Exception):
-    """An error whose message is meant for the user; the command line prints it alone, without a traceback.
+    """An error with a message for the user; the command line prints only the message, without a traceback.
 
-    The message is one line of bounded length, whatever a value in it holds: control characters and bytes that are not
-    UTF-8 are escaped, and the middle of a word of more than 500 characters is left out.
+    The message is one line of bounded length for any values in it: control characters and bytes that are not UTF-8 are
+    escaped, and the middle of a word with more than 500 characters is omitted.
 
     Messages name options as the command line does (`--epochs 3`); `str(error)` names them as Python does (`epochs=3`).
     An error that quotes another error must quote its `for_command_line`.
@@ -53,15 +53,15 @@ class UserError(Exception):
 
 
 class InvalidInputError(UserError, ValueError):
-    """An argument, option or architecture that does not fit what it was given to."""
+    """An argument, option or architecture is invalid."""
 
 
 class OutOfDomainError(UserError):
-    """A question that the table in use cannot answer: an unknown cell, budget, repeat or reference."""
+    """The table in use lacks an answer: the cell, budget, repeat or reference is unknown."""
 
 
 class RunStoppedError(KeyboardInterrupt):
-    """Ctrl-C during a run; what was recorded stays in `folder`, from which `resume` continues."""
+    """The user pressed Ctrl-C during a run; the record is kept in `folder`, from which `resume` continues."""
 
     def __init__(self, folder: Path, command: str) -> None:
         super().__init__(f"stopped; continue with: nb1shot1 {command} --resume {folder}")
@@ -69,15 +69,15 @@ class RunStoppedError(KeyboardInterrupt):
 
 
 SearchStoppedError = TrainingStoppedError = RunStoppedError
-"""The names under which each kind of run raised it before."""
+"""Former names of the error for each kind of run."""
 
 
 class DivergedError(UserError):
-    """A loss, a weight or an architecture parameter that became infinite or NaN: a result of the run's options."""
+    """A loss, a weight or an architecture parameter became infinite or NaN; depends on the run's options."""
 
 
 class DamagedFileError(UserError):
-    """A file whose content is not what it should be."""
+    """A file is missing or its content is invalid."""
 
 
 def for_python(message: str) -> str:
@@ -131,7 +131,7 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> InvalidInputE
 
 
 def _meant(shown: str, known: Sequence[str]) -> list[str]:
-    """Return known names that were probably meant: by another word for them, their initials, or their spelling."""
+    """Return the known names that were probably meant, by a synonym, their initials, or a similar spelling."""
     asked = _hyphenated(shown)
     for is_meant in (lambda name: name == OTHER_WORDS.get(asked), lambda name: _initials(name) == asked):
         if found := [name for name in known if is_meant(_hyphenated(name))]:
@@ -145,12 +145,12 @@ def _hyphenated(name: str) -> str:
 
 
 def _initials(name: str) -> str:
-    """Return "lr" for "learning-rate"; nothing for a single word."""
+    """Return the initials of a name, such as "lr" for "learning-rate"; an empty string for a single word."""
     words = name.split("-")
     return "".join(word[:1] for word in words) if len(words) > 1 else ""
 
 
 def shortened(text: str, longest: int = LONGEST_VALUE) -> str:
-    """Return a text for a message: as it is, or its two ends if it has more than `longest` (at least 60) characters."""
+    """Return a text for a message; only its two ends if it has more than `longest` (at least 60) characters."""
     half = longest // 2 - 15
     return text if len(text) <= longest else f"{text[:half]}[…{len(text) - 2 * half:,} characters…]{text[-half:]}"

@@ -1,4 +1,4 @@
-"""From an architecture to what a table says of it: the only bridge between a search and the truth."""
+"""Look-up of an architecture's true performance in a table; searches use no other access to tables."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -10,16 +10,16 @@ from nasbench1shot1.tables.description import Objective
 from nasbench1shot1.tables.table import Table
 
 ELSEWHERE = ("table_validation_error", "table_test_error", "validation_regret", "test_regret")
-"""Fields that are recorded for the data sets that a search does not train on."""
+"""Fields that are recorded for data sets on which a search does not train."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """One architecture in one table after the full training, mean over repeats; errors and regrets are fractions.
+    """The performance of an architecture in a table at the full budget, means over repeats.
 
-    None where the table has no value. Regret is relative to the best of the architecture's own space, by its name: a
-    space of one's own needs a table that covers it (`Table.covering`). `cell_hash` identifies the row
-    (`Architecture.network_id`).
+    Errors and regrets are fractions; unknown values are None. Regret is relative to the best network of the
+    architecture's own space, identified by its name: a user's own space needs a table that covers it
+    (`Table.covering`). `cell_hash` identifies the row (`Architecture.network_id`).
     """
 
     cell_hash: str
@@ -32,7 +32,7 @@ class Score:
     training_seconds: float | None
 
     def fields(self, search_seconds: float) -> dict[str, Any]:
-        """The fields of a metrics line that come from the table, and the simulated clock: search, then one training.
+        """Return the fields of a metrics line that come from the table, and the times of the simulated clock.
 
         Simulated time follows NAS-Bench-1Shot1, section 5: t_sim = t_search + t_train, in seconds.
         """
@@ -43,17 +43,17 @@ class Score:
 
 
 def score(arch: Architecture, table: Table, dataset: str | None = None) -> Score:
-    """Look up an architecture.
+    """Look up an architecture's errors and regrets.
 
     Args:
         arch: the architecture.
         table: the table in use.
         dataset: the data set of one of the table's objectives. Default: the first objective.
 
-    All values are None for an architecture that a table lacks which covers its space only in part (`Table.covering`).
+    All values are None if the table lacks the architecture and only covers a part of its space (`Table.covering`).
 
     Raises:
-        OutOfDomainError: the table has no row for the architecture, or no such objective.
+        OutOfDomainError: the table lacks the architecture or the objective.
     """
     return _scored(arch, table, table.objective(dataset))
 
@@ -88,7 +88,7 @@ def _scored(arch: Architecture, table: Table, objective: Objective) -> Score:
 def _regret(table: Table, arch: Architecture, split: str, dataset: str) -> float | None:
     try:
         return float(table.regret(arch, split=split, dataset=dataset))  # type: ignore[arg-type]
-    except OutOfDomainError:  # a table without that split, asked for a score all the same
+    except OutOfDomainError:  # the table lacks values for this split
         return None
 
 

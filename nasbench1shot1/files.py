@@ -1,4 +1,4 @@
-"""Files and folders: where data lives, and writing that never leaves half a file behind."""
+"""Files and folders: the data folder, and atomic writing."""
 
 import errno
 import hashlib
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 PACKAGE_DATA = Path(__file__).parent / "data"
 LEASE = 60.0
-"""Seconds without a refresh after which another machine may take a lock; a holder refreshes every third of that."""
+"""Seconds without a refresh after which another machine may take a lock; holders refresh three times as often."""
 
 
 def data_folder() -> Path:
-    """Where imported tables, images and caches live: NB1SHOT1_DATA, else the user's cache directory."""
+    """Return the folder of imported tables, images and caches: NB1SHOT1_DATA, or else the user's cache directory."""
     if named := os.environ.get("NB1SHOT1_DATA"):
         return as_path(named, "NB1SHOT1_DATA")
     from platformdirs import user_cache_path
@@ -39,9 +39,9 @@ def data_folder() -> Path:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file beside `path` for writing, and put it in the place of `path` only once it is whole.
+    """Open a temporary file for writing, and move it to `path` when it is complete.
 
-    Raises UserError where the disk is full or the folder cannot be written; `path` then is as before.
+    Raises UserError if the disk is full or the folder cannot be written; `path` is unchanged then.
     """
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
@@ -59,14 +59,16 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
 
 def check_writable(folder: Path) -> None:
-    """Raise UserError where a folder cannot be made or replaced; to be asked before long work."""
+    """Raise UserError if a folder cannot be created or replaced; call this before long work."""
     try:
         parent = folder.resolve().parent
         while not parent.exists():
             parent = parent.parent
         if not parent.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, f"{parent} is not a folder")
-        with tempfile.TemporaryDirectory(prefix=".", dir=parent):  # rights alone do not tell, of /proc for one
+        with tempfile.TemporaryDirectory(
+            prefix=".", dir=parent
+        ):  # permissions are not sufficient, for example in /proc
             pass
     except OSError as error:
         raise write_error(folder, error) from error
@@ -74,10 +76,10 @@ def check_writable(folder: Path) -> None:
 
 @contextmanager
 def replacing_folder(folder: Path) -> Iterator[Path]:
-    """An empty folder beside `folder`, put in its place at the end; removed if anything goes wrong.
+    """Create an empty temporary folder, and move it to `folder` at the end; remove it after an error.
 
-    Of two processes that write the same folder at once, the one that ends last has its way.
-    Raises UserError where the disk is full or the folder cannot be written; `folder` then is as before.
+    If two processes write the same folder at the same time, the result of the process that ends last is kept.
+    Raises UserError if the disk is full or the folder cannot be written; `folder` is unchanged then.
     """
     folder = folder.resolve()
     beside = name_aside(folder, NEW)
@@ -94,13 +96,13 @@ def replacing_folder(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def one_at_a_time(file: Path) -> Iterator[None]:
-    """Wait until no other process holds this lock, and hold it; on shared file systems, too, where `flock` fails.
+    """Wait until no other process holds this lock, and hold it; also works on shared file systems, unlike `flock`.
 
-    The lock is a file that its holder refreshes. One that a killed process of this machine left is taken over at once,
-    one of another machine after `LEASE` seconds. A holder that was suspended for so long can lose it to another: what
-    the lock protects must only be work that is better done once.
+    The lock is a file that its holder refreshes. The lock of a killed process is taken over immediately on the same
+    machine, and after `LEASE` seconds on another machine. A holder that is suspended for that long can lose the lock,
+    so it must only protect work that may be done twice.
 
-    Raises UserError where the file cannot be written.
+    Raises UserError if the file cannot be written.
     """
     from filelock import SoftFileLease
 
@@ -117,7 +119,7 @@ def one_at_a_time(file: Path) -> Iterator[None]:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write `content` as readable JSON, whole or not at all."""
+    """Write `content` as indented JSON, completely or not at all."""
     with replacing(path) as file:
         file.write((json.dumps(content, indent=2, allow_nan=False) + "\n").encode())
 
@@ -130,20 +132,20 @@ _UNDATED: dict[str, dict[str, Any]] = {".svg": {"Date": None}, ".pdf": {"Creatio
 
 
 def picture_name(name: str, format: PictureFormat | None) -> str:
-    """Return a picture's file name such as "regret.png" with the suffix of a format. Default: png."""
+    """Return a picture's file name, such as "regret.png", with the suffix of a format. Default: png."""
     return f"{name.rpartition('.')[0]}.{format or 'png'}"
 
 
 def check_picture(path: Path | None) -> None:
-    """Raise InvalidInputError if a path's suffix is not one of `PICTURES`; None means that nothing is drawn."""
+    """Raise InvalidInputError if a path's suffix is not one of `PICTURES`; None (no picture) is valid."""
     if path is not None and path.suffix not in PICTURES:
-        raise InvalidInputError(f"'{path}' is not the name of a picture: let it end in {', '.join(PICTURES)}")
+        raise InvalidInputError(f"'{path}' is not the name of a picture: it must end in {', '.join(PICTURES)}")
 
 
 def save_figure(figure: "Figure", path: Path) -> None:
-    """Write a figure in the format that the file's suffix names, such as ".png" or ".svg", whole or not at all.
+    """Write a figure in the format of the file's suffix, such as ".png" or ".svg", completely or not at all.
 
-    Equal figures give equal files: they record no date, and identifiers in SVG files are not random.
+    Equal figures give equal files: they have no date, and identifiers in SVG files are not random.
     """
     import matplotlib
 
@@ -152,17 +154,17 @@ def save_figure(figure: "Figure", path: Path) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """Read a JSON file; raises DamagedFileError where it is none."""
+    """Read a JSON file; raises DamagedFileError if it is missing or not valid JSON."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, OSError, RecursionError) as error:
         raise DamagedFileError(
-            f"{path} cannot be read as JSON ({reason(error)}): restore it or make it anew"
+            f"{path} cannot be read as JSON ({reason(error)}): restore it or create it again"
         ) from error
 
 
 def write_error(path: Path, error: OSError) -> UserError:
-    """The one sentence for a failed write."""
+    """Return the error for a failed write."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return UserError(f"no space left on the disk while writing {path}: free some space, then resume or run again")
     return UserError(
@@ -171,24 +173,24 @@ def write_error(path: Path, error: OSError) -> UserError:
 
 
 def sha256(path: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal digits."""
+    """Return the SHA-256 of a file in hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read_npz(
-    path: Path, remedy: str = "restore it or make it anew", needed: Iterable[str] = ()
+    path: Path, remedy: str = "restore it or create it again", needed: Iterable[str] = ()
 ) -> "dict[str, NDArray[Any]]":
-    """Read all arrays of an `.npz` file, without pickle, each up to its end, where its CRC is checked.
+    """Read all arrays of an `.npz` file without pickle, and check their CRCs.
 
-    No more memory is asked for than the archive can really fill, whatever its headers claim.
+    It never allocates more memory than the archive can fill, even if its headers claim more.
 
     Args:
         path: the file.
-        remedy: what the error tells the user to do.
-        needed: names of arrays that must be there.
+        remedy: the advice in errors.
+        needed: names of required arrays.
 
-    Raises DamagedFileError where the file or an array is missing, or where it is not an archive of whole, plain arrays.
+    Raises DamagedFileError if the file or an array is missing, or the file is not an archive of complete, plain arrays.
     """
     import zipfile
 
@@ -198,7 +200,7 @@ def read_npz(
         if lacking := [name for name in needed if name not in arrays]:
             raise ValueError(f"it lacks {lacking[0]}")
         return arrays
-    except Exception as error:  # zipfile, zlib and numpy's header parser fail in a dozen ways on damaged bytes
+    except Exception as error:  # zipfile, zlib and numpy's header parser raise many kinds of errors for damaged bytes
         raise DamagedFileError(
             f"{path} cannot be read as an .npz of plain arrays ({reason(error)}): {remedy}"
         ) from error
@@ -213,7 +215,7 @@ def _read_member(archive: "zipfile.ZipFile", info: "zipfile.ZipInfo") -> "NDArra
         shape, _, dtype = read_npy_header(member)
         claimed, held = math.prod(shape) * dtype.itemsize, info.file_size - member.tell()
         if claimed != held:
-            raise ValueError(f"{info.filename} claims {claimed} bytes of values and holds {held}")
+            raise ValueError(f"{info.filename} claims {claimed} bytes of values, but has {held}")
     with archive.open(info) as member:
         array: NDArray[Any] = npy.read_array(member, allow_pickle=False)
         member.read()  # the CRC is compared at the end
@@ -221,16 +223,16 @@ def _read_member(archive: "zipfile.ZipFile", info: "zipfile.ZipInfo") -> "NDArra
 
 
 _DEFLATE_AT_MOST = 1_100
-"""How many times smaller deflate can make its input, rounded up from 1,032."""
+"""Maximum compression ratio of deflate, rounded up from 1,032."""
 
 
 def read_npy_header(file: IO[bytes]) -> "tuple[tuple[int, ...], bool, np.dtype[Any]]":
     """Read the header of an `.npy` file or archive member, up to the first byte of its values.
 
     Returns:
-        Shape, whether the values are in Fortran's order, and dtype.
+        Shape, whether the values are in Fortran order, and dtype.
 
-    Raises ValueError for arrays of objects; a damaged header can raise anything else, too.
+    Raises ValueError for arrays of objects; a damaged header can raise any error.
     """
     from numpy.lib import format as npy
 
@@ -245,5 +247,5 @@ def read_npy_header(file: IO[bytes]) -> "tuple[tuple[int, ...], bool, np.dtype[A
 
 
 def reason(error: BaseException) -> str:
-    """What an error says, on one line of at most 120 characters; its type's name if it says nothing."""
+    """Return an error's message on one line of at most 120 characters; the name of its type if it has no message."""
     return " ".join(str(error).split())[:120] or type(error).__name__

@@ -5,7 +5,7 @@ from itertools import cycle
 from typing import Any
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999", "#7f5fa8", "#8c6d31")
-"""Okabe and Ito's colours, which colour-blind readers can tell apart, and three more for figures with many methods."""
+"""Okabe and Ito's colours, which colour-blind readers can distinguish, and three more for figures with many methods."""
 BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK, GREY, PURPLE, BROWN = COLOURS
 METHODS = {
     "darts": BLUE,
@@ -26,8 +26,8 @@ METHODS = {
     "hyperband": GREY,
     "bohb": VERMILION,
 }
-"""Colours of built-in methods. There are more methods than distinguishable colours, so some one-shot methods share one
-with a black-box optimizer. Within a figure, curves of one colour differ in line style.
+"""Colours of built-in methods. There are more methods than distinguishable colours, so some one-shot methods share a
+colour with a black-box optimizer. Within a figure, curves with the same colour differ in line style.
 """
 MOST_CURVES = 5
 """Maximum number of curves on an axis; figures with more methods have several rows."""
@@ -38,7 +38,7 @@ MARKERS = ("", "o")
 
 
 def colours(methods: Sequence[str]) -> list[str]:
-    """Return the colour of each method; other methods than the built-in ones get colours that no built-in one has."""
+    """Return the colour of each method; methods that are not built in get colours that no given built-in method has."""
     own = iter([name for name in dict.fromkeys(methods) if name not in METHODS])
     taken = {METHODS[name] for name in methods if name in METHODS}
     free = [*(colour for colour in COLOURS if colour not in taken), *COLOURS]

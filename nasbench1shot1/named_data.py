@@ -1,4 +1,4 @@
-"""Spaces and tables by name: from the objects of Python calls to names, and from a run's names to objects."""
+"""Names of spaces and tables: conversion of Python objects to names, and of a run's names to objects."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from nasbench1shot1.tables.table import Table
 
 SCRIPT = "__main__:"
-"""Beginning of the names of objects that a script or notebook defines, which other processes cannot import."""
+"""Prefix of the names of objects that a script or notebook defines, which other processes cannot import."""
 
 
 def by_name(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options in which `space` and `table` are names, from which another process opens the same again.
+    """Return options in which `space` and `table` are names, with which another process can open the same objects.
 
-    Raises InvalidInputError for a space that no module has as an attribute, or a table that lies in memory only.
+    Raises InvalidInputError for a space that is not an attribute of any module, or a table that is only in memory.
     """
     from nasbench1shot1.tables.space_table import recorded_name
     from nasbench1shot1.tables.table import Table
@@ -28,7 +28,7 @@ def by_name(options: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(space := found.get("space"), SearchSpace):
         found["space"] = name_of_space(space)
     elif isinstance(space, type):
-        raise InvalidInputError(f"space={space.__name__} is a class: give an object of it, or a name")
+        raise InvalidInputError(f"space={space.__name__} is a class: give an instance of it, or a name")
     if isinstance(table := found.get("table"), Table):
         found["table"] = recorded_name(table)
     return found
@@ -40,15 +40,15 @@ def table_of_run(
     table: str | Path | None = None,
     reference: "Reference | None" = None,
 ) -> "Table":
-    """Open a table to score a run on, with the networks of the run's space as a reference.
+    """Open the table for scoring a run, with the networks of the run's space as a reference.
 
     Args:
         config: the run's configuration: its `space`, and `reference` if the run has this option.
-        where: the file of the configuration, for messages.
+        where: path of the configuration's file, for messages.
         table: folder or name of the table. Default: the table of the space.
-        reference: as in `tables.space_table.table_for`. Default: the run's.
+        reference: as in `tables.space_table.table_for`. Default: the run's reference.
 
-    Raises InvalidInputError if using the space would import a module that is not allowed, and as `table_for` does.
+    Raises InvalidInputError if using the space would import a module that is not allowed, and errors of `table_for`.
     """
     from nasbench1shot1.tables.space_table import table_for
 

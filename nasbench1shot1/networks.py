@@ -1,4 +1,4 @@
-"""Building the stand-alone network of an architecture, as its benchmark trains it."""
+"""Construction of an architecture's stand-alone network, as its benchmark trains it."""
 
 import inspect
 from importlib import import_module
@@ -42,11 +42,11 @@ def build_network(
 
 
 def build_network(x: Any, **options: Any) -> Any:
-    """Build the stand-alone network of an architecture, with fresh weights; the defaults are its benchmark's.
+    """Build the stand-alone network of an architecture with new weights; the defaults are its benchmark's.
 
     Args:
-        x: an architecture of NAS-Bench-101 or of nb201, or of another form that names its `NETWORK`; for
-            NAS-Bench-101 also a Cell, or anything with `matrix` and `ops`, for example a ModelSpec.
+        x: an architecture of NAS-Bench-101 or nb201, or of another form with the attribute `NETWORK`; for NAS-Bench-101
+            also a Cell, or an object with `matrix` and `ops`, such as a ModelSpec.
         options: for NAS-Bench-101, the options of `nasbench101.network.build_network` (stem_channels, stacks,
             cells_per_stack, classes, numbering, batch_norm_momentum, generator); for nb201, the options of
             `nasbench201.network.build_edge_network` (channels, cells_per_stage, classes, generator).

@@ -48,9 +48,9 @@ class SearchStep:
 class OneShotOptimizer(ABC):
     """Base class of one-shot methods.
 
-    For every epoch the search loop calls `begin_epoch`; for every step `architecture_step`, then
-    `mixing` for the weight step; after the steps `end_epoch`; then, also before training (epoch 0), `choose`,
-    `evaluation_mixing` and `architecture`. After the last `choose` comes `end_search`. During a warm start,
+    In every epoch, the search loop calls `begin_epoch`; in every step, `architecture_step`, then `mixing` for the
+    weight step; after the steps, `end_epoch`. It then calls `choose`, `evaluation_mixing` and `architecture`, also
+    before training (epoch 0). After the last `choose`, it calls `end_search`. During a warm start,
     `architecture_step` and `end_epoch` are not called.
 
     Attributes:
@@ -72,7 +72,7 @@ class OneShotOptimizer(ABC):
     def __init__(
         self, space: OneShotSpace, hyperparameters: Any, generator: torch.Generator, device: torch.device
     ) -> None:
-        """Draw Λ from `generator`, which must be on the CPU: every device then starts with equal values."""
+        """Draw Λ from `generator`, which must be on the CPU, so that the values do not depend on the device."""
         import torch
 
         check_torch_generator(generator)
@@ -91,18 +91,18 @@ class OneShotOptimizer(ABC):
     def learns_parameters(self) -> bool:
         """Whether Λ is learned, so that it encodes a probability of every architecture.
 
-        Otherwise, Λ only marks the architecture that was chosen.
+        Otherwise, Λ only marks the chosen architecture.
         """
         return any(value.requires_grad for value in self.parameters.values())
 
     @property
     def is_relaxed(self) -> bool:
-        """Whether the weights train under mixing weights that are a function of Λ, instead of single paths."""
+        """Whether the weights are trained with mixing weights that depend on Λ, instead of with single paths."""
         return self.learns_parameters
 
     @property
     def is_annealed(self) -> bool:
-        """Whether mixing weights depend on Λ more and more steeply, so that the Hessian with respect to Λ grows."""
+        """Whether mixing weights depend increasingly steeply on Λ, so that the Hessian with respect to Λ grows."""
         return False
 
     @property
@@ -117,24 +117,24 @@ class OneShotOptimizer(ABC):
 
     @abstractmethod
     def mixing(self) -> Mixing:
-        """Return the mixing weights of one training pass, differentiable with respect to Λ; sampling methods draw."""
+        """Return the mixing weights of one training pass, differentiable with respect to Λ or sampled."""
 
-    def architecture_step(self, step: SearchStep) -> None:  # noqa: B027  a default, not a gap
-        """Update Λ once; does nothing by default, as for methods whose Λ follows no gradient."""
+    def architecture_step(self, step: SearchStep) -> None:  # noqa: B027  an intended default
+        """Update Λ once; does nothing by default, for methods whose Λ is not updated by gradients."""
 
     def end_epoch(self, shared: SharedWeights) -> None:  # noqa: B027
-        """Update what changes once per epoch, given the supernet's weights at the end of the epoch."""
+        """Make the method's updates at the end of an epoch, given the supernet's current weights."""
 
     def choose(self, shared: SharedWeights) -> None:  # noqa: B027
         """Choose the architecture of this epoch, for methods that score candidates with the shared weights."""
 
     def end_search(self, shared: SharedWeights) -> None:  # noqa: B027
-        """Choose the architecture that the search returns, for methods that do more than prefer one after each epoch.
+        """Choose the architecture that the search returns, for methods with a final selection.
 
-        Called once, after `choose` in the last epoch; `architecture`, `parameters` and `evaluation_mixing` then give
-        what is recorded for that epoch. The loop undoes its effects with `load_state_dict` before it writes the
-        checkpoint, so that a finished search can be continued for more epochs. It is not called where a search stops
-        early. It may change only what `load_state_dict` restores.
+        It is called once, after `choose` in the last epoch; `architecture`, `parameters` and `evaluation_mixing` are
+        then recorded for that epoch. The loop undoes its effects with `load_state_dict` before it writes the
+        checkpoint, so that a finished search can be continued for more epochs. It is not called if a search stops
+        early. It may only change state that `load_state_dict` restores.
         """
 
     def evaluation_mixing(self) -> Mixing:
@@ -146,11 +146,11 @@ class OneShotOptimizer(ABC):
         return self.space.discretise(self.parameters)
 
     def scorings(self, batch_size: int, architecture_images: int) -> Sequence[tuple[int, int]]:
-        """Return what `end_epoch` and `choose` score per epoch, to estimate times: (architectures, images of each)."""
+        """Return the work of `end_epoch` and `choose` per epoch, to estimate times: (architectures, images of each)."""
         return ()
 
     def scorings_at_end(self, batch_size: int, architecture_images: int) -> Sequence[tuple[int, int]]:
-        """Return what `end_search` scores, to estimate times: (architectures or mixings, images of each)."""
+        """Return the work of `end_search`, to estimate times: (architectures or mixings, images of each)."""
         return ()
 
     @abstractmethod

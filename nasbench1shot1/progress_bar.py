@@ -1,4 +1,4 @@
-"""The progress bar that long commands share."""
+"""The progress bar of long commands."""
 
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -12,12 +12,12 @@ class WithBar:
     """Base class of progress displays: a context manager around a bar, which only terminals and notebooks show."""
 
     def __init__(self, console: "Console", estimates: bool = True) -> None:
-        """Make the bar `_bar`, without a task.
+        """Create the bar `_bar`, without a task.
 
         Args:
-            console: where it is shown.
-            estimates: whether the bar itself estimates the time left, from its speed during the last ten minutes: an
-                epoch has phases of different speed.
+            console: the console that shows the bar.
+            estimates: whether the bar estimates the remaining time from its speed during the last ten minutes, a period
+                that averages over an epoch's phases of different speed.
         """
         self._bar = progress_bar(console, estimates)
 

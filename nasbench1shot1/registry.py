@@ -1,7 +1,7 @@
-"""Which spaces and optimizers there are, by name; each is imported only when it is asked for.
+"""The registry of search spaces and optimizers by name; each is imported only when it is used.
 
-Other packages add their own through the entry-point groups `nasbench1shot1.search_spaces` and
-`nasbench1shot1.optimizers`, whose entries name an object as `module:attribute`.
+Other packages can add their own through the entry-point groups `nasbench1shot1.search_spaces` and
+`nasbench1shot1.optimizers`, whose entries have the form `module:attribute`.
 """
 
 import sys
@@ -53,7 +53,7 @@ ENTRY_POINTS = {"black_box_optimizers": "optimizers"}
 
 
 def names(group: str) -> list[str]:
-    """The names registered in a group, built-in ones first."""
+    """Return the names registered in a group, built-in names first."""
     return list(_references(group))
 
 
@@ -75,14 +75,14 @@ def listed_names(group: str) -> list[str]:
 
 
 def _is_built_in(group: str, name: object) -> bool:
-    """Return whether a name of a group is built in, without asking which packages are installed: that takes 10 ms."""
-    return name in list(BUILT_IN[group])  # a list, as what is asked for may not be hashable
+    """Return whether a name of a group is built in, without listing the installed packages, which takes 10 ms."""
+    return name in list(BUILT_IN[group])  # a list, because `name` may not be hashable
 
 
 def search_space(name: str) -> "SearchSpace":
-    """The search space of that name, for example "s1", or of that versioned id, "nb101-s1-v1".
+    """Return the search space with a name, such as "s1", or a versioned id, such as "nb101-s1-v1".
 
-    Raises InvalidInputError for an unknown name; the message suggests the closest that is known.
+    Raises InvalidInputError for an unknown name; the message suggests the closest known name.
     """
     if not _is_built_in("search_spaces", name) and name not in (known := names("search_spaces")):
         for short in known:
@@ -98,30 +98,30 @@ def _checked_space(name: str, found: Any) -> "SearchSpace":
 
     if isinstance(found, SearchSpace):
         return found
-    what = "a class: name an object of it" if isinstance(found, type) else "not a search space: name an nb.SearchSpace"
+    what = "a class: name an instance" if isinstance(found, type) else "not a search space: name an nb.SearchSpace"
     raise InvalidInputError(f"'{name}' is {what}, such as my_module:SPACE")
 
 
 def name_of_space(space: "SearchSpace") -> str:
-    """Return the name under which a space is found again in another process: a registered name, or "module:object".
+    """Return the name with which another process can find a space: a registered name, or "module:object".
 
-    Raises InvalidInputError if no module has the space as an attribute.
+    Raises InvalidInputError if the space is not an attribute of any module.
     """
     if space.name in names("search_spaces"):
-        with suppress(InvalidInputError):  # another package's that cannot be imported
+        with suppress(InvalidInputError):  # another package's space that cannot be imported
             if search_space(space.name) is space:
                 return space.name
     places = [f"{module}:{attribute}" for module, attribute in _places_of(space)]
     if not places:
         raise InvalidInputError(
-            f"{space!r} is not an attribute of any module, so that a run could not find it again: assign it to a name "
-            "at the top level of a module (SPACE = …), or register it (docs/own_space.md)"
+            f"{space!r} is not an attribute of any module, so a run could not find it again: assign it to a name at "
+            "the top level of a module (SPACE = …), or register it (docs/own_space.md)"
         )
     return min(places, key=lambda place: (place.startswith("__main__:"), place))
 
 
 def _places_of(space: "SearchSpace") -> Iterator[tuple[str, str]]:
-    """Yield modules and the attributes of them that are a space."""
+    """Yield the modules and attributes that refer to a space."""
     for name, module in list(sys.modules.items()):
         if name == "__main__" or getattr(module, "__spec__", None) is not None:
             for attribute, value in list(getattr(module, "__dict__", {}).items()):
@@ -132,7 +132,7 @@ def _places_of(space: "SearchSpace") -> Iterator[tuple[str, str]]:
 def one_shot(space: "SearchSpace") -> "OneShotSpace":
     """Return the space itself if it has the relaxation that supernets and one-shot searches need.
 
-    Raises InvalidInputError naming the registered spaces that have one.
+    Raises InvalidInputError if it does not; the message names the registered spaces that have one.
     """
     from nasbench1shot1.space import OneShotSpace, without_relaxation
 
@@ -153,7 +153,7 @@ def _one_shot_names() -> list[str]:
 
 
 def optimizer(name: str) -> "type[OneShotOptimizer]":
-    """The class of the one-shot optimizer of that name, for example "darts".
+    """Return the class of the one-shot optimizer with a name, such as "darts".
 
     Raises InvalidInputError for an unknown name, or one of something else.
     """
@@ -166,7 +166,7 @@ def optimizer(name: str) -> "type[OneShotOptimizer]":
 
 
 def black_box_optimizer(name: str) -> "type[BlackBoxOptimizer]":
-    """The class of the black-box optimizer of that name, for example "regularized-evolution".
+    """Return the class of the black-box optimizer with a name, such as "regularized-evolution".
 
     Raises InvalidInputError for an unknown name, or one of something else.
     """
@@ -182,21 +182,21 @@ def _checked_class(name: str, found: Any, base: type, what: str) -> Any:
     if not (isinstance(found, type) and issubclass(found, base)):
         raise InvalidInputError(f"'{name}' is not {what}: name a subclass of nb.{base.__name__}")
     if lacking := sorted(getattr(found, "__abstractmethods__", ())):
-        raise InvalidInputError(f"'{name}' lacks {', '.join(lacking)}: write them, or name another optimizer")
+        raise InvalidInputError(f"'{name}' lacks {', '.join(lacking)}: implement them, or name another optimizer")
     return found
 
 
 def is_at_hand(group: str, name: str) -> bool:
-    """Return whether using a name of a group imports no code that only the name asks for.
+    """Return whether a name can be used without importing a module only because it is named.
 
-    True for registered names, and for a "module:attribute" whose module this process has imported already.
+    This is true for registered names, and for a "module:attribute" whose module is already imported.
     """
     module, colon, _ = str(name).partition(":")
     return module in sys.modules if colon else _is_built_in(group, name) or name in names(group)
 
 
 def allow(modules: str | None) -> None:
-    """Import the modules that the user trusts, separated by commas, so that names in run folders may refer to them.
+    """Import modules that the user trusts, separated by commas, so that names in run folders may refer to them.
 
     Raises InvalidInputError if one cannot be imported.
     """
@@ -215,28 +215,28 @@ def table_of(space: str) -> str | None:
 
 
 def check_at_hand(group: str, kind: str, name: str, where: object, allowed: str | None = None) -> None:
-    """Refuse to import a module because a file names it.
+    """Raise InvalidInputError if a file's name would import a module that is not allowed.
 
     Args:
         group: "optimizers" or "search_spaces".
-        kind: the group's members in words, for the message.
-        name: as the file has it.
-        where: the file.
+        kind: the noun for the group's members, for the message.
+        name: the name in the file.
+        where: path of the file.
         allowed: a module that the user allows, or several, separated by commas.
 
     Raises:
-        InvalidInputError: a "module:attribute" whose module is neither imported nor allowed.
+        InvalidInputError: the name is a "module:attribute" whose module is neither imported nor allowed.
     """
     module, colon, _ = str(name).partition(":")
     if colon and module not in (allowed or "").split(",") and not is_at_hand(group, name):
         raise InvalidInputError(
-            f"{where} names '{name}' as its {kind}, and importing a module runs its code: if you trust it, add "
+            f"{where} names '{name}' as its {kind}, but importing a module runs its code: if you trust it, add "
             f"--allow-module {module}, or import the module in Python first"
         )
 
 
 def _references(group: str) -> dict[str, str]:
-    from importlib.metadata import entry_points  # slow to import, and only names that are not built in need it
+    from importlib.metadata import entry_points  # slow to import, and only needed for names that are not built in
 
     points = entry_points(group=f"nasbench1shot1.{ENTRY_POINTS.get(group, group)}")
     plugins = {entry.name: entry.value for entry in points}
@@ -246,8 +246,8 @@ def _references(group: str) -> dict[str, str]:
 def _load(group: str, kind: str, name: str) -> Any:
     is_reference = isinstance(name, str) and ":" in name
     known = BUILT_IN[group] if is_reference or _is_built_in(group, name) else _references(group)
-    if name not in list(known) and not is_reference:  # a list, as what is asked for may not be hashable
-        advice = "; name one of your own as module:object" if group == "search_spaces" else ""
+    if name not in list(known) and not is_reference:  # a list, because `name` may not be hashable
+        advice = "; write your own space as module:object" if group == "search_spaces" else ""
         raise InvalidInputError(f"{unknown_name(kind, name, known)}{advice}")
     module, _, attribute = (name if is_reference else known[name]).partition(":")
     try:
@@ -255,7 +255,7 @@ def _load(group: str, kind: str, name: str) -> Any:
     except (ImportError, AttributeError, ValueError, TypeError) as error:
         if module == "__main__":
             raise InvalidInputError(
-                f"the {kind} '{name}' is an object of the script or notebook that began this run: resume it from there"
+                f"the {kind} '{name}' belongs to the script or notebook that started this run: resume it from there"
             ) from error
         raise InvalidInputError(
             f"the {kind} '{name}' cannot be imported ({error}): install it, set PYTHONPATH, or correct its name"

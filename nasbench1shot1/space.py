@@ -29,7 +29,7 @@ class Choice:
         key: the tensor of mixing weights, a key of `mixing_shapes()`.
         row: the row of the vector in that tensor; None if the tensor is the vector.
         entries: number of entries to choose from.
-        picks: number of entries that are taken, without repetition.
+        picks: number of entries that an architecture takes, without repetition.
     """
 
     key: str
@@ -44,12 +44,12 @@ class SearchSpace(Configurable):
     Architectures are numbered densely: `space[i]` and `space.index(arch)` are inverse for 0 ≤ i < len(space).
 
     Attributes:
-        name: short name, "s1"; the first part of an architecture's text.
-        id: versioned name, "nb101-s1-v1"; it must change whenever the contents of the space change.
+        name: short name, such as "s1"; the first part of an architecture's text.
+        id: versioned name, such as "nb101-s1-v1"; it must change whenever the contents of the space change.
         kinds: kinds of architectures that the space can count and iterate. The first kind contains all architectures,
             "unique" contains one for each distinct cell or network.
-        table: name of the table of its networks. None: $NB1SHOT1_TABLE, or else the embedded table.
-        family: the benchmark whose settings optimizers take as defaults (`family_defaults` of their classes).
+        table: name of the table with its networks. None: $NB1SHOT1_TABLE, or else the embedded table.
+        family: the benchmark whose settings are the optimizers' defaults (`family_defaults` of their classes).
     """
 
     name: str
@@ -83,7 +83,7 @@ class SearchSpace(Configurable):
 
     @abstractmethod
     def numbers(self, kind: str) -> Numbers:
-        """Return the numbers of all architectures of a kind, ascending, (count(kind),); a range if the kind has all.
+        """Return the numbers of all architectures of a kind, ascending, (count(kind),); a range for all architectures.
 
         Raises InvalidInputError for an unknown kind.
         """
@@ -98,9 +98,9 @@ class SearchSpace(Configurable):
 
     @abstractmethod
     def sample(self, rng: np.random.Generator, loose_ends: bool = True) -> Architecture:
-        """Draw an architecture uniformly, from all or only from architectures without loose ends.
+        """Draw an architecture uniformly, from all architectures or only from architectures without loose ends.
 
-        In spaces without the kind "no_loose_ends", no architecture counts as one with loose ends.
+        In spaces without the kind "no_loose_ends", architectures do not have loose ends.
         """
 
     def sample_distinct(self, rng: np.random.Generator) -> Architecture:
@@ -116,13 +116,13 @@ class SearchSpace(Configurable):
         """Return all architectures that differ by one elementary change."""
 
     def mutate(self, arch: Architecture, rng: np.random.Generator) -> Architecture:
-        """Draw one of the neighbours of an architecture uniformly; raises InvalidInputError as `index` does."""
+        """Draw one of the neighbours of an architecture uniformly; raises InvalidInputError like `index`."""
         check_rng(rng)
         neighbours = self.neighbours(arch)
         return neighbours[int(rng.integers(len(neighbours)))]
 
     def published_mutate(self, arch: Architecture, rng: np.random.Generator) -> Architecture:
-        """Draw a child as the benchmark's published regularized evolution does; by default one of the neighbours.
+        """Draw a child as in the benchmark's published regularized evolution; by default one of the neighbours.
 
         A child may equal its parent if the published mutation allows it. Raises InvalidInputError if `arch` is not in
         the space.
@@ -147,7 +147,7 @@ class SearchSpace(Configurable):
     def without_loose_ends(self, arch: Architecture) -> Architecture:
         """Return the architecture of the kind "no_loose_ends" with the same live part.
 
-        In spaces without this kind, that is the architecture itself. Raises InvalidInputError if it is not in the
+        In spaces without this kind, this is the architecture itself. Raises InvalidInputError if it is not in the
         space.
         """
         self.index(arch)
@@ -162,10 +162,10 @@ class SearchSpace(Configurable):
     def check_architecture(arch: Architecture) -> None:
         """Raise InvalidInputError if a value is not an `Architecture`."""
         if not isinstance(arch, Architecture):
-            raise InvalidInputError(f"{arch!r} is not an Architecture: read a text with Architecture.parse")
+            raise InvalidInputError(f"{arch!r} is not an Architecture: convert text with Architecture.parse")
 
     def checked_number(self, index: int) -> int:
-        """Return a number as a Python integer; raises as `__getitem__` does."""
+        """Return a number as a Python integer; raises the errors of `__getitem__`."""
         number = operator.index(index)
         if not 0 <= number < len(self):
             raise IndexError(f"{self.name} has architectures 0 to {len(self) - 1}, not {number}")
@@ -173,7 +173,7 @@ class SearchSpace(Configurable):
 
 
 def _moved(value: int, levels: int, draw: float) -> int:
-    """Return another value, uniformly, if `draw` is below 1; it then decides which one."""
+    """Return a uniform other value, determined by `draw`, if `draw` is below 1, else `value`."""
     if draw >= 1 or levels == 1:
         return value
     other = int(draw * (levels - 1))
@@ -188,11 +188,11 @@ class OneShotSpace(SearchSpace):
             (`supernet.SupernetCell` documents the interface).
         operation_key: the key of the mixing weights that choose operations. Each row belongs to a place in the cell; a
             single path computes one operation at each place.
-        skeleton: what surrounds the cells of its supernets: a key of `supernets.skeletons.SKELETONS`, or another class
-            as "module:Class".
+        skeleton: the layers around the cells of its supernets: a key of `supernets.skeletons.SKELETONS`, or another
+            class as "module:Class".
         search_defaults: defaults of common options that differ for searches on this space.
-        quick_defaults: the same for searches at the quick scale.
-        split: the scheme that splits the images of a search (`images.splits`); None: the preset's.
+        quick_defaults: defaults of common options that differ for searches at the quick scale.
+        split: the scheme that splits the images of a search (`images.splits`); None: the preset's scheme.
     """
 
     cell_kind: str
@@ -245,7 +245,7 @@ class OneShotSpace(SearchSpace):
                     f"mixing weights '{key}' have shape {array.shape}, but {self.name} needs {shapes[key]}"
                 )
             if np.isnan(array).any():
-                raise InvalidInputError(f"mixing weights '{key}' hold NaN: the search that made them has diverged")
+                raise InvalidInputError(f"mixing weights '{key}' contain NaN: the search that produced them diverged")
         return arrays
 
 
@@ -262,7 +262,7 @@ def as_one_shot(space: Any) -> OneShotSpace:
 
 
 def without_relaxation(space: SearchSpace, advice: str) -> InvalidInputError:
-    """Return the error for a space that no one-shot method can search; `advice` says what to do instead."""
+    """Return the error for a space that one-shot methods cannot search; `advice` states what to do instead."""
     name = getattr(space, "name", repr(space))
     return InvalidInputError(f"{name} has no mixing weights, which a supernet and a one-shot search need: {advice}")
 

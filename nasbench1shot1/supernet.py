@@ -35,7 +35,7 @@ class SupernetCell(Protocol):
         operations: Sequence[int] | None,
         path: Architecture | None,
     ) -> Tensor:
-        """(N, in_channels, H, W) → (N, out_channels, H, W), under mixing weights of the space's keys.
+        """(N, in_channels, H, W) → (N, out_channels, H, W), with mixing weights that have the space's keys.
 
         With `path`, only the parts of that architecture are computed; without mixing weights, they are not scaled.
         """
@@ -49,24 +49,24 @@ class SupernetCell(Protocol):
 
 
 class Supernet(nn.Module):
-    """Shared cells in the skeleton of their space: stem, three stacks of cells, global average, classifier.
+    """A weight-sharing network of cells in its space's skeleton: stem, three stacks of cells, average, classifier.
 
-    The supernet owns no architecture parameters: it applies the mixing weights that it receives, equal in all cells.
-    Between stacks the image is halved and the channels double (NAS-Bench-1Shot1, section 3; NAS-Bench-101, section 2.1;
-    NAS-Bench-201, section 3). Every projection and operation has one parameter tensor.
+    The supernet does not own architecture parameters: it applies the mixing weights that it receives to all cells.
+    Between stacks, the image is halved and the number of channels doubles (NAS-Bench-1Shot1, section 3; NAS-Bench-101,
+    section 2.1; NAS-Bench-201, section 3). Every projection and operation has one parameter tensor.
 
     Args:
-        space: the search space; its `mixing_shapes()` are what `forward` expects.
-        channels: channels of the stem and of every block in the first stack.
+        space: the search space; `forward` expects mixing weights with its `mixing_shapes()`.
+        channels: number of channels of the stem and of every block in the first stack.
         cells: number of cells, 9 in the paper; stacks end before cells `cells // 3` and `2 * cells // 3`.
         preset: "corrected", "original", or another `Preset`.
         classes: number of classes.
-        partial_channels: k; operations see 1/k of a block's channels (PC-DARTS: 4), all of them with 1.
+        partial_channels: k; operations see 1/k of a block's channels (PC-DARTS: 4). 1 means all channels.
         generator: draws the initial weights. Default: PyTorch's global generator.
 
     Raises:
-        InvalidInputError: unknown preset, a space without mixing weights, a cell that cannot be found, channels that
-            cannot be divided by `partial_channels`, or fewer than one channel or cell.
+        InvalidInputError: the preset is unknown, the space has no mixing weights, its cell cannot be found, `channels`
+            is not a multiple of `partial_channels`, or there is less than one channel or cell.
     """
 
     classifier: nn.Linear
@@ -116,15 +116,15 @@ class Supernet(nn.Module):
         operations: Sequence[int] | Sequence[Sequence[int]] | None = None,
         path: Architecture | None = None,
     ) -> Tensor:
-        """Return class scores of images under mixing weights, or of one architecture alone.
+        """Return class scores of images with mixing weights, or of a single architecture.
 
         Args:
             images: (N, 3, H, W) normalised images.
-            mixing: a tensor or array for every key of `space.mixing_shapes()`, of that shape, or, to compute
-                different architectures in one batch, with a leading N. `torch.compile` takes tensors only.
-                With a list of mappings, cell i uses mapping i modulo the length of the list.
-                With an Architecture, only its live blocks, their operations and the projections that they read are
-                computed, without scaling.
+            mixing: a tensor or array for every key of `space.mixing_shapes()`, with that shape or, to compute
+                different architectures in one batch, with an additional leading dimension N. `torch.compile` requires
+                tensors. In a list of mappings, cell i uses mapping i modulo the length of the list. With an
+                Architecture, only its live blocks, their operations and the needed projections are computed, without
+                scaling.
             operations: for methods that sample operations, the operation to compute in every block, as Python integers
                 (a list of sequences if `mixing` is a list). Its output is still scaled by its weight in `mixing`, so
                 that the weight has a gradient.
@@ -134,17 +134,17 @@ class Supernet(nn.Module):
             (N, classes) logits.
 
         Raises:
-            InvalidInputError: mixing weights with wrong keys or shapes, operations that the cell does not have, or an
-                architecture of another space; not checked inside `torch.compile`.
+            InvalidInputError: mixing weights have wrong keys or shapes, the cell does not have the operations, or the
+                architecture is not in the space; not checked inside `torch.compile`.
         """
         if isinstance(mixing, Architecture):
             self.space.index(mixing)
-            of_cells: list[Any] = [(None, None, mixing)]
+            per_cell: list[Any] = [(None, None, mixing)]
         else:
-            of_cells = self._of_cells(images, mixing, operations, path)
+            per_cell = self._arguments_per_cell(images, mixing, operations, path)
         x = self.stem(images)
         for i, cell in enumerate(self.cells):
-            x = cell(self.halved(x, i), *of_cells[i % len(of_cells)])
+            x = cell(self.halved(x, i), *per_cell[i % len(per_cell)])
         logits: Tensor = self.skeleton.classify(self, x)
         return logits
 
@@ -153,8 +153,8 @@ class Supernet(nn.Module):
         reduced: Tensor = self.reductions[str(cell)](x) if str(cell) in self.reductions else x
         return reduced
 
-    def _of_cells(self, images: Tensor, mixing: Any, operations: Any, path: Architecture | None) -> list[Any]:
-        """Check and return the arguments of the cells, (mixing, operations, path): one for all, or used in turns."""
+    def _arguments_per_cell(self, images: Tensor, mixing: Any, operations: Any, path: Architecture | None) -> list[Any]:
+        """Check and return the arguments of the cells, (mixing, operations, path), which the cells use in turn."""
         several = isinstance(mixing, list | tuple)
         mixings = list(mixing) if several else [mixing]
         sampled = list(operations) if several and operations is not None else [operations] * len(mixings)
@@ -173,7 +173,7 @@ class Supernet(nn.Module):
         return [(*both, path) for both in zip(mixings, sampled, strict=True)]
 
     def discrete_mixing(self, architectures: Architecture | Sequence[Architecture]) -> dict[str, Tensor]:
-        """Return the mixing weights with which this supernet evaluates discrete architectures under its preset.
+        """Return the mixing weights with which this supernet evaluates discrete architectures, given its preset.
 
         Args:
             architectures: one (weights of `mixing_shapes()`), or a sequence of N (weights with a leading N).

@@ -1,4 +1,4 @@
-"""Numbers and lengths of time in words, as every screen says them."""
+"""Formatting of numbers and durations for screens."""
 
 import sys
 from collections.abc import Callable
@@ -9,18 +9,18 @@ if TYPE_CHECKING:
 
 
 def percent(value: float | None, digits: int = 2) -> str:
-    """A fraction in percent; a dash where there is none."""
+    """Return a fraction in percent; a dash for None."""
     return "–" if value is None else f"{100 * value:.{digits}f} %"
 
 
 def counted(number: int, noun: str) -> str:
-    """So many of something: "1 epoch", "50 epochs", "2 searches"."""
+    """Return a number with a noun in the singular or plural: "1 epoch", "50 epochs", "2 searches"."""
     plural = "es" if noun.endswith("search") else "s"
     return f"{number:,} {noun}{'' if number == 1 else plural}"
 
 
 def duration(seconds: float) -> str:
-    """A length of time in words, as exact as an estimate is."""
+    """Return a duration in words, rounded for an estimate."""
     if seconds < 60:
         return "less than a minute"
     if seconds < 5400:
@@ -29,7 +29,7 @@ def duration(seconds: float) -> str:
 
 
 def sayer(console: "Console") -> Callable[[str], None]:
-    """Prints lines as they are, however long and whatever markup of rich may seem to be in them."""
+    """Return a function that prints a line literally: without wrapping, and without interpreting rich's markup."""
 
     def say(text: str) -> None:
         console.print(text, highlight=False, soft_wrap=True, markup=False, emoji=False)
@@ -50,12 +50,12 @@ def row_sayer(console: "Console", heading: str) -> Callable[[str], None]:
 
 
 def literal_console(soft_wrap: bool = False) -> "Console":
-    """Return a console for standard output that prints text, and the cells and titles of tables, as they are."""
+    """Return a console for standard output that prints text, and the cells and titles of tables, literally."""
     from rich.console import Console
 
     return Console(markup=False, emoji=False, highlight=False, soft_wrap=soft_wrap)
 
 
 def to_stderr(line: str) -> None:
-    """Print a line to standard error: a `report` where the caller gives none."""
+    """Print a line to standard error; the default `report` of many functions."""
     print(line, file=sys.stderr)

@@ -1,4 +1,4 @@
-"""What moves the weights: one-shot optimizers, one file per method, and what several methods share.
+"""One-shot optimizers, one module per method, and code that several methods share.
 
 Methods: darts (first and second order), gdas, pc_darts, snas, random_ws, enas, setn. Shared modules: adam (base of the
 methods that learn Λ with Adam); gradient (base of the methods that train the weights under a relaxation of Λ),

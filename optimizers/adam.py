@@ -1,4 +1,4 @@
-"""The methods whose Λ is learned by Adam, as in DARTS (Liu, Simonyan, Yang: DARTS, ICLR 2019, section 3)."""
+"""Base of methods that learn Λ with Adam, as in DARTS (Liu, Simonyan, Yang: DARTS, ICLR 2019, section 3)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class AdamHyperparameters(Hyperparameters):
 
 
 class AdamOptimizer(OneShotOptimizer):
-    """A one-shot method whose Λ is learned by Adam; a subclass gives Adam the gradient."""
+    """A one-shot method that learns Λ with Adam; subclasses compute the gradient."""
 
     Hyperparameters = AdamHyperparameters
     hyperparameters: AdamHyperparameters

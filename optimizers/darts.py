@@ -6,18 +6,18 @@ from nasbench1shot1.optimizers.gradient import GradientHyperparameters, Gradient
 
 
 class DARTS(GradientOptimizer):
-    """Softmax over every vector of Λ; Λ follows the validation gradient at the present weights."""
+    """Train with the softmax of every vector of Λ; update Λ with the validation gradient at the current weights."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SecondOrderHyperparameters(GradientHyperparameters):
-    """DARTS's, with its second-order gradient."""
+    """The options of DARTS, with the second-order gradient as default."""
 
     update: UpdateName = "second-order"
-    """Gradient of Λ: first-order at the present weights, second-order through one virtual step of them."""
+    """Gradient of Λ: first-order (at the current weights) or second-order (through one virtual weight step)."""
 
 
 class SecondOrderDARTS(DARTS):
-    """The same, with Λ's gradient through one virtual step of the weights (equation 7)."""
+    """DARTS with the gradient of Λ through one virtual weight step (equation 7)."""
 
     Hyperparameters = SecondOrderHyperparameters

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from nasbench1shot1.optimizers.enas_controller import ControllerSettings, Samples
     from nasbench1shot1.weight_sharing.shared_weights import SharedWeights
 
-BETAS, EPSILON = (0.1, 0.999), 1e-3  # of the controller's Adam, as published
-DRAWN_AT_ONCE = 64  # architectures; one by one, each takes the controller ten times as long
-BIAS_START = 10.0  # of the favoured operations' learned bias, as published
+BETAS, EPSILON = (0.1, 0.999), 1e-3  # settings of the controller's Adam, as published
+DRAWN_AT_ONCE = 64  # architectures; drawing them one by one takes ten times as long
+BIAS_START = 10.0  # initial value of the favoured operations' learned bias, as published
 UNFAVOURED = "conv1x1-bn-relu"
 
 
@@ -46,7 +46,7 @@ class ENASHyperparameters(SamplingHyperparameters):
     controller_baseline_from_zero: bool = False
     """Start the baseline at 0, as in the published code, instead of at the first reward."""
     controller_reward_scale: Annotated[float, Range(above=0)] = 100.0
-    """Factor of accuracy and weighted entropy; with 1, Adam's epsilon exceeds most gradients."""
+    """Scaling factor of accuracy and weighted entropy; with 1, Adam's epsilon exceeds most gradients."""
     controller_hidden: Annotated[int, Range(1)] = 64
     """Number of hidden units of the controller's LSTM."""
     controller_temperature: Annotated[float, Range(above=0)] = 5.0
@@ -62,9 +62,9 @@ class ENASHyperparameters(SamplingHyperparameters):
 
 
 class ENAS(SamplingOptimizer):
-    """Train one architecture per step, drawn by a controller.
+    """Train one architecture per step, which a controller draws.
 
-    After each epoch, the controller learns by REINFORCE which architectures are accurate under the shared weights.
+    After each epoch, the controller learns with REINFORCE which architectures are accurate with the shared weights.
     """
 
     Hyperparameters = ENASHyperparameters
@@ -72,7 +72,7 @@ class ENAS(SamplingOptimizer):
     original_defaults = {  # noqa: RUF012
         "candidates": 1000,
         "candidate_batches": 1,
-        "controller_entropy_weight": 1e-6,  # 1e-4 beside an accuracy in percent
+        "controller_entropy_weight": 1e-6,  # 1e-4 relative to an accuracy in percent
         "controller_average_parents": True,
         "controller_baseline_from_zero": True,
         "controller_operation_bias": 0.25,
@@ -139,7 +139,7 @@ class ENAS(SamplingOptimizer):
             samples = self.controller.sample(self.generator)
             errors = shared.errors(samples.architectures, shared.rows(shared.batch_size, self.generator))
             self.reinforce(samples, 1 - float(errors[0]))
-        self._drawn = []  # of the controller before
+        self._drawn = []  # drawn by the controller before these steps
         if not all(torch.isfinite(weight).all() for weight in self.controller.parameters()):
             raise DivergedError(
                 "a weight of the controller diverged (infinite or NaN): search again with a lower "
@@ -147,7 +147,7 @@ class ENAS(SamplingOptimizer):
             )
 
     def reinforce(self, samples: Samples, accuracy: float) -> None:
-        """One step of the controller towards one sampled architecture, or away from it."""
+        """Take one controller step, which makes a sampled architecture more or less probable."""
         import torch
 
         settings = self.hyperparameters
@@ -161,14 +161,14 @@ class ENAS(SamplingOptimizer):
         self.baseline = baseline + (1 - settings.controller_baseline_decay) * (rewarded - baseline)
 
     def scorings(self, batch_size: int, architecture_images: int) -> list[tuple[int, int]]:
-        """One architecture on a batch for each step of the controller, and the selection."""
+        """Return the work for one architecture on a batch per controller step, and for the selection."""
         steps = (self.hyperparameters.controller_steps, min(batch_size, architecture_images))
         return [steps, *super().scorings(batch_size, architecture_images)]
 
     def state_dict(self) -> dict[str, Any]:
-        """The chosen architecture, the controller, Adam's moments and the baseline."""
+        """Return the chosen architecture, the controller, Adam's moments and the baseline."""
         own = {"controller": self.controller.state_dict(), "adam": self.adam.state_dict(), "baseline": self.baseline}
-        return {**super().state_dict(), **deepcopy(own)}  # else Adam's moments would go on moving in it
+        return {**super().state_dict(), **deepcopy(own)}  # without a copy, Adam's moments would keep changing
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take up what `state_dict` gave."""
@@ -179,18 +179,18 @@ class ENAS(SamplingOptimizer):
 
 
 def reinforce_loss(samples: Samples, rewards: Tensor, baseline: float, entropy_weight: float) -> Tensor:
-    """A scalar whose expected gradient is the gradient of -E[reward + entropy_weight · entropy]; rewards are (N,).
+    """Return a scalar whose expected gradient is ∇ -E[reward + entropy_weight · entropy]; rewards are (N,).
 
-    The entropy depends on the controller in two ways: by which decisions are reached (so it counts as a reward), and
-    by the distributions met there (so it is differentiated). Any baseline that the samples do not depend on leaves the
-    expectation as it is (Williams 1992).
+    The entropy depends on the controller in two ways: through the decisions that are reached (so it counts as a
+    reward), and through the distributions of these decisions (so it is differentiated). A baseline that does not depend
+    on the samples does not change the expectation (Williams 1992).
     """
     advantages = rewards + entropy_weight * samples.entropy.detach() - baseline
     return -(advantages * samples.log_probability + entropy_weight * samples.entropy).mean()
 
 
 def controller_settings(space: OneShotSpace, hyperparameters: ENASHyperparameters) -> ControllerSettings:
-    """The controller's form; raises InvalidInputError where a bias is asked for over operations that it is not of."""
+    """Return the controller's settings; raises InvalidInputError if the operation bias does not apply to the space."""
     from nasbench1shot1.optimizers.enas_controller import ControllerSettings
 
     favoured = hyperparameters.controller_operation_bias
@@ -213,5 +213,5 @@ def _check_operations(space: OneShotSpace) -> None:
     if entries != {len(OPERATIONS)}:
         raise InvalidInputError(
             f"--controller-operation-bias is for the operations {', '.join(OPERATIONS)}, which {space.name} does not "
-            "choose among: leave it at 0"
+            "have: set it to 0"
         )

@@ -1,8 +1,8 @@
-"""ENAS's controller: a recurrent network that draws architectures, one decision after the other.
+"""ENAS's controller: a recurrent network that draws architectures, one decision after another.
 
 Pham, Guan, Zoph, Le and Dean: Efficient Neural Architecture Search via Parameter Sharing, ICML 2018, sections 2.2, 2.3.
-It lives on the CPU, wherever the supernet is: architectures are host objects, and the cost of so small a network is the
-launching of its kernels.
+It is always on the CPU: architectures are host objects, and on a GPU, kernel launches would dominate the cost of such a
+small network.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,22 +19,22 @@ from nasbench1shot1.space import Choice, OneShotSpace
 INITIAL_RANGE = 0.1  # every weight starts uniformly within ± this, as in ENAS's code
 
 Decisions = Sequence[Tensor]
-"""For every choice of the space what N architectures take of it, (N, picks) int64, in the order of drawing."""
+"""For every choice of the space, the entries that N architectures take, (N, picks) int64, in the order of drawing."""
 
 
 @dataclass(frozen=True)
 class ControllerSettings:
-    """The controller's form; the defaults come from the published NAS-Bench-1Shot1 code (docs/enas.md).
+    """The controller's settings; the defaults come from the published NAS-Bench-1Shot1 code (docs/enas.md).
 
     Attributes:
-        hidden: units of the LSTM, and of the embeddings it reads.
-        temperature: what scores are divided by before the tanh.
-        tanh_constant: bound of the scores after it.
-        operation_tanh_reduction: what that bound is divided by for operations.
-        average_picks: the published NAS-Bench-1Shot1 code's reading of several parents: `averaged_draws` instead of
-            `successive_draws`.
-        operation_bias: what is added to the bounded scores of the operations, one number for each; none if empty.
-        operation_bias_start: where the learned bias of the operations' scores starts, one number each; 0 if empty.
+        hidden: number of units of the LSTM and of its input embeddings.
+        temperature: divisor of the scores before the tanh.
+        tanh_constant: bound of the scores after the tanh.
+        operation_tanh_reduction: divisor of this bound for operations.
+        average_picks: whether to use `averaged_draws`, as in the published NAS-Bench-1Shot1 code, instead of
+            `successive_draws` for several parents.
+        operation_bias: numbers added to the bounded scores of the operations; none if empty.
+        operation_bias_start: initial values of the learned bias of the operations' scores; 0 if empty.
     """
 
     hidden: int = 64
@@ -48,13 +48,13 @@ class ControllerSettings:
 
 @dataclass(frozen=True)
 class Samples:
-    """N architectures as drawn.
+    """N drawn architectures.
 
     Attributes:
-        architectures: what was drawn.
-        decisions: the same, as `Controller.score` takes it.
-        log_probability: (N,), of drawing these decisions in this order, in nats.
-        entropy: (N,), of the distributions that were drawn from, summed over the decisions, in nats.
+        architectures: the architectures.
+        decisions: their decisions, as `Controller.score` expects them.
+        log_probability: (N,) log-probabilities of drawing these decisions in this order, in nats.
+        entropy: (N,) entropies of the distributions, summed over the decisions, in nats.
     """
 
     architectures: tuple[Architecture, ...]
@@ -64,21 +64,21 @@ class Samples:
 
 
 class Controller(nn.Module):
-    """An LSTM that makes the decisions of `space.choices()` in turn, each knowing those before it.
+    """An LSTM that makes the decisions of `space.choices()` in order, each given the previous ones.
 
-    One step per decision: it reads the mean embedding of what was taken last, and a linear layer of the decision's own
-    scores the entries. The score s of an entry becomes c · tanh(s / temperature); `picks` different ones are drawn from
-    the softmax.
+    Each step makes one decision. Its input is the mean embedding of the entries taken last, and a separate linear layer
+    for the decision scores the entries. The score s of an entry becomes c · tanh(s / temperature); `picks` distinct
+    entries are drawn from the softmax.
     """
 
     def __init__(self, space: OneShotSpace, settings: ControllerSettings, generator: torch.Generator) -> None:
-        """Draw the weights from `generator`, a CPU one; the global one is left alone."""
+        """Draw the weights from `generator`, which is on the CPU; the global generator is not used."""
         super().__init__()
         self.space, self.settings = space, settings
         self.choices = space.choices()
-        # Entry e of choice i has embedding first[i] + e; 0 is read before the first decision.
+        # Entry e of choice i has embedding first[i] + e; embedding 0 is the input of the first decision.
         self._first = np.cumsum([1, *(choice.entries for choice in self.choices)]).tolist()
-        with torch.device("meta"):  # no memory yet, and no draw from the global generator
+        with torch.device("meta"):  # allocates no memory, and does not draw from the global generator
             self.embedding = nn.Embedding(self._first[-1], settings.hidden)
             self.lstm = nn.LSTMCell(settings.hidden, settings.hidden)
             self.scores = nn.ModuleList(nn.Linear(settings.hidden, choice.entries) for choice in self.choices)
@@ -90,11 +90,11 @@ class Controller(nn.Module):
         return self._decide(count, lambda i, logits: draw(logits, self.choices[i].picks, generator))
 
     def score(self, decisions: Decisions) -> Samples:
-        """Given decisions, with the log-probability and entropy that `sample` would report had it drawn them."""
+        """Return given decisions with the log-probability and entropy that `sample` would return for them."""
         return self._decide(len(decisions[0]), lambda i, logits: decisions[i])
 
     def _decide(self, count: int, decide: Callable[[int, Tensor], Tensor]) -> Samples:
-        """Walk the choices; `decide(i, logits (count, entries))` gives the picks of choice i, (count, picks)."""
+        """Make all decisions; `decide(i, logits (count, entries))` returns the picks of choice i, (count, picks)."""
         measure = averaged_draws if self.settings.average_picks else successive_draws
         state: tuple[Tensor, Tensor] | None = None
         read = self.embedding(torch.zeros(count, dtype=torch.int64))
@@ -110,7 +110,7 @@ class Controller(nn.Module):
         return Samples(architectures(self.space, decisions), decisions, log_probability, entropy)
 
     def _logits(self, i: int, choice: Choice, hidden: Tensor) -> Tensor:
-        """(N, hidden) → (N, entries), bounded by the tanh."""
+        """Return the logits of choice i, bounded by the tanh: (N, hidden) → (N, entries)."""
         settings = self.settings
         operation = choice.key == self.space.operation_key
         bound = settings.tanh_constant / (settings.operation_tanh_reduction if operation else 1)
@@ -129,24 +129,24 @@ class Controller(nn.Module):
 
 
 def draw(logits: Tensor, picks: int, generator: torch.Generator) -> Tensor:
-    """`picks` different entries drawn one after the other, each by the softmax over those left.
+    """Draw `picks` distinct entries one after another, each from the softmax over the remaining entries.
 
-    The largest of logits with Gumbel noise, in descending order, are such draws (Kool, van Hoof and Welling: Stochastic
-    Beams and Where to Find Them, ICML 2019, section 2.3).
+    The largest logits with Gumbel noise, in descending order, have this distribution (Kool, van Hoof and Welling:
+    Stochastic Beams and Where to Find Them, ICML 2019, section 2.3).
 
     Args:
-        logits: (N, entries).
-        picks: at most that many entries.
-        generator: a CPU one.
+        logits: (N, entries) logits.
+        picks: number of picks, at most the number of entries.
+        generator: a generator on the CPU.
 
     Returns:
-        (N, picks) int64, in the order of drawing.
+        (N, picks) int64 entries, in the order of drawing.
     """
     return (logits + gumbel_noise(logits.shape, generator)).topk(picks, dim=1).indices
 
 
 def successive_draws(logits: Tensor, picks: Tensor) -> tuple[Tensor, Tensor]:
-    """Log-probability and entropy, (N,) each, of draws without replacement, each given those before it.
+    """Return log-probability and entropy, (N,) each, of draws without replacement, each given the previous draws.
 
     The probabilities of all orders of all picks sum to 1. `logits` are (N, entries), `picks` (N, picks).
     """
@@ -155,15 +155,15 @@ def successive_draws(logits: Tensor, picks: Tensor) -> tuple[Tensor, Tensor]:
     for pick in picks.unbind(dim=1):
         left = logits.masked_fill(taken, -torch.inf).log_softmax(dim=1)
         log_probability = log_probability + left.gather(1, pick[:, None])[:, 0]
-        entropy = entropy + _entropy(left.masked_fill(taken, 0), left.exp())  # 0 · log 0 = 0, in the gradient, too
+        entropy = entropy + _entropy(left.masked_fill(taken, 0), left.exp())  # 0 · log 0 = 0, also in the gradient
         taken = taken.scatter(1, pick[:, None], True)
     return log_probability, entropy
 
 
 def averaged_draws(logits: Tensor, picks: Tensor) -> tuple[Tensor, Tensor]:
-    """What the published code takes instead: the mean over the picks as if each were the first, and one entropy.
+    """Return the published code's replacement: the mean over the picks as if each were the first, and one entropy.
 
-    Shapes as in `successive_draws`. For one pick the two agree; for more this is not a log-probability.
+    Shapes are as in `successive_draws`. For one pick, both functions agree; for more, this is not a log-probability.
     """
     first = logits.log_softmax(dim=1)
     return first.gather(1, picks).mean(dim=1), _entropy(first, first.exp())
@@ -174,6 +174,6 @@ def _entropy(log_probabilities: Tensor, probabilities: Tensor) -> Tensor:
 
 
 def architectures(space: OneShotSpace, decisions: Decisions) -> tuple[Architecture, ...]:
-    """The architectures that decisions stand for, one for each of their N rows."""
+    """Return the architectures with the given decisions, one for each of their N rows."""
     per_architecture = zip(*(picks.tolist() for picks in decisions), strict=True)
     return tuple(space.from_picks(taken) for taken in per_architecture)

@@ -22,7 +22,7 @@ class GDASHyperparameters(GradientHyperparameters):
 
 
 class GDAS(GradientOptimizer):
-    """Every pass computes one operation in each block, drawn by a hard Gumbel-softmax; edges are soft ones."""
+    """Compute one operation per block in every pass, drawn by a hard Gumbel-softmax; edges are soft."""
 
     Hyperparameters = GDASHyperparameters
     original_defaults = {  # noqa: RUF012

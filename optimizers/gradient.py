@@ -1,4 +1,4 @@
-"""The methods that move Λ along a gradient: a relaxation, a temperature, and a rule for the update, mixed at will."""
+"""Base of gradient methods for Λ: any combination of a relaxation, a temperature schedule and an update rule."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class GradientHyperparameters(AdamHyperparameters):
     draws: Annotated[int, Range(1, 1000)] = 1
     """Number of samples per forward pass; cell i uses sample i modulo this number."""
     evaluation_noise: bool = False
-    """Sample for the one-shot error, too, as in the published code, instead of taking the mode."""
+    """Also sample for the one-shot error, as in the published code, instead of using the mode."""
     update: UpdateName = "first-order"
     """Gradient of Λ: first-order (at the current weights) or second-order (through one virtual weight step)."""
 
@@ -53,12 +53,12 @@ class GradientHyperparameters(AdamHyperparameters):
                 f"{self.temperature_min}: both must be finite and more than 0, and the maximum at least the minimum"
             )
         if self.draws > 1 and self.relaxation in ("softmax", "single-path"):
-            why = "draws nothing" if self.relaxation == "softmax" else "is one for all cells"
-            raise InvalidInputError(f"a {self.relaxation} {why}: give --draws 1")
+            why = "is not random" if self.relaxation == "softmax" else "is the same for all cells"
+            raise InvalidInputError(f"the relaxation {self.relaxation} {why}: give --draws 1")
 
 
 class GradientOptimizer(AdamOptimizer):
-    """A one-shot method that trains the weights under a relaxation of Λ; Λ follows the gradient through it."""
+    """A one-shot method that trains the weights with a relaxation of Λ, and Λ with the gradient through it."""
 
     Hyperparameters = GradientHyperparameters
     hyperparameters: GradientHyperparameters
@@ -88,11 +88,11 @@ class GradientOptimizer(AdamOptimizer):
         self.temperature = settings.temperature_max + share * (settings.temperature_min - settings.temperature_max)
 
     def mixing(self) -> Mixing:
-        """The relaxation of Λ at this epoch's temperature, with noise where it has any."""
+        """Return the relaxation of Λ at this epoch's temperature, with its noise, if any."""
         return self._relaxed(self.generator)
 
     def evaluation_mixing(self) -> Mixing:
-        """The same without noise (`evaluation_noise`: with it)."""
+        """Return the relaxation without noise, or with noise if `evaluation_noise` is set."""
         return self._relaxed(self.generator if self.hyperparameters.evaluation_noise else None)
 
     def _relaxed(self, generator: torch.Generator | None) -> Mixing:
@@ -105,7 +105,7 @@ class GradientOptimizer(AdamOptimizer):
         return relax(self.space, repeated, self.temperature, generator).unstacked()
 
     def architecture_step(self, step: SearchStep) -> None:
-        """One step of Adam along the gradient that `update` names."""
+        """Take one Adam step on Λ with the gradient that `update` selects."""
         import torch
 
         from nasbench1shot1.optimizers.updates import UPDATES
@@ -118,7 +118,7 @@ class GradientOptimizer(AdamOptimizer):
         self.descend(torch.autograd.grad(tensors, parameters, of_mixing, allow_unused=True))
 
     def state_dict(self) -> dict[str, Any]:
-        """Λ, Adam's moments and the temperature."""
+        """Return Λ, Adam's moments and the temperature."""
         return {**super().state_dict(), "temperature": self.temperature}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:

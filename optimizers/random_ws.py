@@ -8,11 +8,11 @@ from nasbench1shot1.optimizers.sampling import SamplingOptimizer, draw_uniformly
 
 
 class RandomWS(SamplingOptimizer):
-    """Every step trains one architecture, drawn uniformly, loose ends and all; nothing learns what to draw."""
+    """Train one uniformly drawn architecture per step, including architectures with loose ends."""
 
     defaults = {"batch_size": 64, "grad_clip": 0.25}  # noqa: RUF012
     family_defaults = {"nasbench201": {"epochs": 250, "candidates": 100, "candidate_batches": 4, "finalists": 1}}  # noqa: RUF012
 
     def sample(self) -> Architecture:
-        """One architecture, uniformly over the space's encodings."""
+        """Draw an architecture uniformly over the space's encodings."""
         return draw_uniformly(self.space, self.generator)

@@ -1,8 +1,8 @@
-"""Relaxations: how architecture parameters Λ become mixing weights, by name.
+"""Relaxations, which turn architecture parameters Λ into mixing weights.
 
-Each is a function (space, Λ, temperature, generator) → Mixing, differentiable with respect to Λ. `generator` is a CPU
-one; without it (None) nothing is drawn, and the relaxation's mode takes the place of the sample. All but a single path
-take Λ with a leading axis, too, for several samples at once.
+Each is a function (space, Λ, temperature, generator) → Mixing, differentiable with respect to Λ. `generator` is on the
+CPU; if it is None, the result is the relaxation's mode instead of a sample. All relaxations except `single_path` also
+accept Λ with a leading axis, for several samples at once.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,40 +20,40 @@ Relaxation = Callable[[OneShotSpace, Parameters, float, torch.Generator | None],
 
 
 def softmax(space: OneShotSpace, parameters: Parameters, temperature: float, _: torch.Generator | None) -> Mixing:
-    """S(Λ / τ) over all candidates of each choice (DARTS, equation 2)."""
+    """Return S(Λ / τ), the softmax over all candidates of each choice (DARTS, equation 2)."""
     return Mixing(_softmax(parameters, temperature))
 
 
 def gumbel(
     space: OneShotSpace, parameters: Parameters, temperature: float, generator: torch.Generator | None
 ) -> Mixing:
-    """S((Λ + G) / τ), G Gumbel noise: the concrete distribution (SNAS, equation 4)."""
+    """Return S((Λ + G) / τ) with Gumbel noise G: a sample of the concrete distribution (SNAS, equation 4)."""
     return Mixing(_softmax(perturbed(parameters, generator), temperature))
 
 
 def gumbel_operations(
     space: OneShotSpace, parameters: Parameters, temperature: float, generator: torch.Generator | None
 ) -> Mixing:
-    """Gumbel-softmax, hard for the operations, soft for the edges (GDAS as NAS-Bench-1Shot1 runs it).
+    """Return a Gumbel-softmax sample, hard for operations and soft for edges (GDAS, as in NAS-Bench-1Shot1).
 
-    Only the sampled operations are computed. The weights of an operation that was not sampled get no gradient. Its
-    entry of Λ gets the one that flows through the softmax from the sampled operation's weight (straight-through
-    estimator: forward one-hot, backward soft).
+    Only the sampled operations are computed, so the weights of other operations do not receive a gradient. All entries
+    of Λ receive a gradient through the softmax from the sampled operation's weight (straight-through estimator: one-hot
+    in the forward pass, soft in the backward pass).
     """
     noisy = perturbed(parameters, generator)
     soft, key = _softmax(noisy, temperature), space.operation_key
     sampled = noisy[key].argmax(dim=-1)
     hard = F.one_hot(sampled, noisy[key].shape[-1]).to(noisy[key].dtype)
-    operations = tuple(sampled.tolist())  # the one copy to the host, of all samples together
+    operations = tuple(sampled.tolist())  # a single copy to the host for all samples
     return Mixing({**soft, key: _straight_through(hard, soft[key])}, operations)
 
 
 def single_path(
     space: OneShotSpace, parameters: Parameters, temperature: float, generator: torch.Generator | None
 ) -> Mixing:
-    """Gumbel top-k, hard for operations and edges alike: one architecture, drawn from S(Λ) without replacement.
+    """Return a Gumbel top-k sample, hard for operations and edges: an architecture drawn from S(Λ) without replacement.
 
-    Only its path is computed; gradients as in `gumbel_operations`.
+    Only its path is computed; gradients are as in `gumbel_operations`.
     """
     noisy = perturbed(parameters, generator)
     soft = _softmax(noisy, temperature)
@@ -68,11 +68,11 @@ RELAXATIONS: dict[str, Relaxation] = {
     "gumbel-operations": gumbel_operations,
     "single-path": single_path,
 }
-"""By the name that the option `relaxation` takes."""
+"""The relaxations by their name in the option `relaxation`."""
 
 
 def perturbed(parameters: Parameters, generator: torch.Generator | None) -> dict[str, Tensor]:
-    """Λ + G with standard Gumbel noise G, drawn at once and copied to the device at once; Λ itself without one."""
+    """Return Λ + G with standard Gumbel noise G, copied to the device in one transfer; Λ without a generator."""
     if generator is None:
         return dict(parameters)
     sizes = [value.numel() for value in parameters.values()]
@@ -82,7 +82,7 @@ def perturbed(parameters: Parameters, generator: torch.Generator | None) -> dict
 
 
 def gumbel_noise(shape: int | torch.Size, generator: torch.Generator) -> Tensor:
-    """Standard Gumbel noise, float32, finite always."""
+    """Return standard Gumbel noise, float32, always finite."""
     exponential = torch.empty(shape).exponential_(generator=generator)
     return -exponential.clamp_min(torch.finfo(torch.float32).tiny).log()
 
@@ -92,12 +92,12 @@ def _softmax(parameters: Parameters, temperature: float) -> dict[str, Tensor]:
 
 
 def _straight_through(hard: Tensor, soft: Tensor) -> Tensor:
-    """`hard` forward, the gradient of `soft` backward; exactly 0 and 1, as soft - soft is 0."""
+    """Return `hard` with the gradient of `soft`; values are exactly 0 and 1, because soft - soft is 0."""
     return hard + (soft - soft.detach())
 
 
 def _on_host(parameters: Parameters) -> dict[str, np.ndarray]:
-    """Λ as arrays, by one copy from the device."""
+    """Return Λ as arrays, copied from the device in one transfer."""
     flat = torch.cat([value.detach().flatten() for value in parameters.values()]).cpu().numpy()
     parts = np.split(flat, np.cumsum([value.numel() for value in parameters.values()])[:-1])
     return {key: part.reshape(value.shape) for part, (key, value) in zip(parts, parameters.items(), strict=True)}

@@ -43,9 +43,9 @@ class SamplingHyperparameters(Hyperparameters):
 
 
 class SamplingOptimizer(OneShotOptimizer):
-    """A one-shot method without a relaxation: every weight step trains one architecture, and no other weight moves.
+    """A one-shot method without a relaxation: every weight step trains the weights of one sampled architecture.
 
-    Λ, as it is recorded, marks the architecture that was chosen with ones.
+    The recorded Λ marks the chosen architecture with ones.
     """
 
     Hyperparameters = SamplingHyperparameters
@@ -61,10 +61,10 @@ class SamplingOptimizer(OneShotOptimizer):
 
     @abstractmethod
     def sample(self) -> Architecture:
-        """One architecture, drawn from `self.generator`."""
+        """Draw an architecture with `self.generator`."""
 
     def mixing(self) -> Mixing:
-        """One sampled architecture."""
+        """Return one sampled architecture."""
         return Mixing(path=self.sample())
 
     def evaluation_mixing(self) -> Mixing:
@@ -72,7 +72,7 @@ class SamplingOptimizer(OneShotOptimizer):
         return Mixing(path=self.chosen)
 
     def choose(self, shared: SharedWeights) -> None:
-        """Draw candidates and select the best."""
+        """Draw candidates and select the best one."""
         from nasbench1shot1.supernet import to_tensors
 
         drawn = list(dict.fromkeys(self.sample() for _ in range(self.hyperparameters.candidates)))
@@ -84,7 +84,7 @@ class SamplingOptimizer(OneShotOptimizer):
         return self.chosen
 
     def scorings(self, batch_size: int, architecture_images: int) -> list[tuple[int, int]]:
-        """Candidates on some batches, finalists on the whole architecture half."""
+        """Return the work for the candidates on some batches, and for the finalists on the whole architecture half."""
         return selection_scorings(self.hyperparameters, batch_size, architecture_images)
 
     def state_dict(self) -> dict[str, Any]:
@@ -100,7 +100,7 @@ class SamplingOptimizer(OneShotOptimizer):
 
 
 def draw_uniformly(space: OneShotSpace, generator: torch.Generator) -> Architecture:
-    """Draw one architecture, uniformly over the space's encodings."""
+    """Draw an architecture uniformly over the space's encodings."""
     import torch
 
     seed = int(torch.randint(2**62, (), generator=generator))
@@ -113,10 +113,10 @@ def select(
     settings: SamplingHyperparameters,
     generator: torch.Generator,
 ) -> Architecture:
-    """Select the best of distinct candidates by the shared weights, in two stages (NAS-Bench-1Shot1, algorithm 4).
+    """Select the best of distinct candidates with the shared weights, in two stages (NAS-Bench-1Shot1, algorithm 4).
 
-    All candidates are scored on the same few images of the architecture half, the best of them on the whole half. Ties
-    of the first stage go to the earlier candidate, of the second stage to the better of the first.
+    All candidates are scored on the same few images of the architecture half, and the best of them on the whole half.
+    In the first stage, ties go to the earlier candidate; in the second stage, to the better one in the first stage.
     """
     rows = shared.rows(settings.candidate_batches * shared.batch_size, generator)
     best = np.argsort(shared.errors(candidates, rows), kind="stable")[: settings.finalists]
@@ -127,6 +127,6 @@ def select(
 def selection_scorings(
     settings: SamplingHyperparameters, batch_size: int, architecture_images: int
 ) -> list[tuple[int, int]]:
-    """Return the most that `select` can score, in the form of `OneShotOptimizer.scorings`."""
+    """Return the maximum work of `select`, in the form of `OneShotOptimizer.scorings`."""
     candidates = (settings.candidates, min(settings.candidate_batches * batch_size, architecture_images))
     return [candidates, (settings.finalists, architecture_images)] if settings.finalists > 1 else [candidates]

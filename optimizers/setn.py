@@ -32,7 +32,7 @@ class SETNHyperparameters(AdamHyperparameters, SamplingHyperparameters):
 
 
 class SETN(AdamOptimizer):
-    """Train uniformly drawn architectures; learn Λ, which decides which architectures are candidates."""
+    """Train uniformly drawn architectures, and learn Λ, which determines the candidates."""
 
     Hyperparameters = SETNHyperparameters
     defaults = {"batch_size": 64}  # noqa: RUF012
@@ -56,7 +56,7 @@ class SETN(AdamOptimizer):
         return Mixing(path=draw_uniformly(self.space, self.generator))
 
     def architecture_step(self, step: SearchStep) -> None:
-        """Move Λ by one step of Adam, along the validation loss's gradient under the softmax of Λ."""
+        """Take one Adam step on Λ, with the gradient of the validation loss at the softmax of Λ."""
         import torch
 
         from nasbench1shot1.optimizers.relaxation import softmax
@@ -86,7 +86,7 @@ class SETN(AdamOptimizer):
         return self.chosen
 
     def scorings(self, batch_size: int, architecture_images: int) -> list[tuple[int, int]]:
-        """Return the candidates on some batches, and the finalists on the whole architecture half."""
+        """Return the work for the candidates on some batches, and for the finalists on the whole architecture half."""
         return selection_scorings(self.hyperparameters, batch_size, architecture_images)
 
     def state_dict(self) -> dict[str, Any]:

@@ -7,17 +7,17 @@ from nasbench1shot1.optimizers.gradient import GradientHyperparameters, Gradient
 
 @dataclass(frozen=True, kw_only=True)
 class SNASHyperparameters(GradientHyperparameters):
-    """A soft Gumbel-softmax for operations and edges."""
+    """Options of SNAS: a soft Gumbel-softmax for operations and edges, and a falling temperature."""
 
     relaxation: RelaxationName = "gumbel"
     """Relaxation, which turns Λ into mixing weights."""
     temperature_max: float = 1.0
     """Temperature of the relaxation in the first epoch; it falls linearly."""
     temperature_min: float = 0.03
-    """Temperature of the relaxation at the end."""
+    """Temperature of the relaxation in the last epoch."""
 
 
 class SNAS(GradientOptimizer):
-    """Mixing weights are drawn from the concrete distribution, which sharpens as the temperature falls."""
+    """Draw mixing weights from the concrete distribution, which sharpens as the temperature falls."""
 
     Hyperparameters = SNASHyperparameters

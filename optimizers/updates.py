@@ -1,7 +1,7 @@
-"""The gradient that moves Λ: at the present weights, or through one virtual step of them (DARTS, section 2.3).
+"""The gradient of Λ: at the current weights, or through one virtual weight step (DARTS, section 2.3).
 
-Both are functions (step, mixing, leaves) → ∂L/∂leaf for every leaf, where `leaves` are the tensors of `mixing`; what
-was sampled for `mixing` stays the same in all passes.
+Both are functions (step, mixing, leaves) → ∂L/∂leaf for every leaf, where `leaves` are the tensors of `mixing`. All
+passes use the same sample.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,16 +17,17 @@ FINITE_DIFFERENCE = 0.01  # length of the step between the two passes of equatio
 
 
 def first_order(step: SearchStep, mixing: Mixing, leaves: Sequence[Tensor]) -> list[Tensor]:
-    """∇ L_valid(w, Λ): equation 7 with ξ = 0."""
+    """Return ∇ L_valid(w, Λ): equation 7 with ξ = 0."""
     return _gradients(step.loss(mixing, step.architecture_batch), leaves)
 
 
 def second_order(step: SearchStep, mixing: Mixing, leaves: Sequence[Tensor]) -> list[Tensor]:
-    """∇ L_valid(w′, Λ) - ξ ∇²_{Λ,w} L_train(w, Λ) ∇_{w′} L_valid(w′, Λ): equation 7, its product by equation 8.
+    """Return ∇ L_valid(w′, Λ) - ξ ∇²_{Λ,w} L_train(w, Λ) ∇_{w′} L_valid(w′, Λ): equation 7 with the product in
+    equation 8.
 
-    w′ is w after one step of the weights' own SGD, momentum and weight decay included, without clipping; ξ is its
-    learning rate. Weights that the pass does not compute stay where they are, as in the step itself. Nothing is
-    copied but the weights that move, and batch-norm's running statistics do not change.
+    w′ is w after one step of the weights' SGD with momentum and weight decay, without clipping; ξ is its learning rate.
+    As in a real step, weights that the pass does not compute do not change. Only weights that change are copied, and
+    batch norm's running statistics do not change.
     """
     weights = {name: weight.detach() for name, weight in step.weights.items()}
     virtual, rate = _virtual_step(step, weights, mixing)
@@ -46,11 +47,11 @@ def second_order(step: SearchStep, mixing: Mixing, leaves: Sequence[Tensor]) -> 
 
 
 UPDATES: dict[str, Update] = {"first-order": first_order, "second-order": second_order}
-"""By the name that the option `update` takes."""
+"""The updates by their name in the option `update`."""
 
 
 def _virtual_step(step: SearchStep, weights: Mapping[str, Tensor], mixing: Mixing) -> tuple[dict[str, Tensor], float]:
-    """The weights that one step of SGD on the training batch would move, after it, and its learning rate."""
+    """Return the weights that one SGD step on the training batch changes, after this step, and its learning rate."""
     leaves = {name: weight.clone().requires_grad_() for name, weight in weights.items()}
     loss = step.loss_at(leaves, mixing, step.weight_batch)
     gradients: Sequence[Tensor | None] = torch.autograd.grad(loss, list(leaves.values()), allow_unused=True)

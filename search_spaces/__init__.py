@@ -1,1 +1,1 @@
-"""The search spaces: a file of data for each, and the code that they share."""
+"""The search spaces, one module per space, and the code that they share."""

@@ -1,4 +1,4 @@
-"""Sub-spaces of NAS-Bench-101 made of choice blocks, such as the three spaces of NAS-Bench-1Shot1."""
+"""Sub-spaces of NAS-Bench-101 that consist of choice blocks, such as the three spaces of NAS-Bench-1Shot1."""
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -55,7 +55,7 @@ class ChoiceBlockSpace(ParentChoices):
             id: versioned name.
             n_parents: number of parents of block 1, …, block n and the output; NAS-Bench-101 allows at most 5 blocks
                 and 9 parents in total.
-            paper_counts: the counts that the paper prints, by kind.
+            paper_counts: the counts in the paper, by kind.
             paper_loose_end_rule: the rule with which the paper counted "loose_ends".
 
         Raises:
@@ -136,14 +136,15 @@ class ChoiceBlockSpace(ParentChoices):
     # Counting and iterating ------------------------------------------------------------------------------------
 
     def count(self, kind: str, rule: str | None = None) -> int:
-        """Return the number of architectures of a kind, under one of the rules behind the paper's Table 1.
+        """Return the number of architectures of a kind, by one of the rules behind the paper's Table 1.
 
         Args:
             kind: "loose_ends", "no_loose_ends" or "unique".
-            rule: "paper" gives the counts that Table 1 prints. For "loose_ends" also "encodings" (every choice) and
+            rule: "paper" returns the counts in Table 1. "loose_ends" also has "encodings" (all choices) and
                 "read-blocks" (operations count only for blocks that some node reads); the paper used "read-blocks"
-                for s1 and s3, "encodings" for s2. Its "no_loose_ends" of s2 and s3 is too high: it counts operations
-                of dead blocks that another dead block reads. Default: the number that `architectures` yields.
+                for s1 and s3, and "encodings" for s2. Its "no_loose_ends" of s2 and s3 is too high, because it counts
+                operations of dead blocks that another dead block reads. Default: the number that `architectures`
+                yields.
 
         Raises:
             InvalidInputError: unknown kind or rule.

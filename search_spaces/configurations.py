@@ -1,5 +1,5 @@
-"""ConfigSpace spaces: a categorical for every block's operation, and for the wiring one for
-every node's parents (spaces of choice blocks) or for every possible edge (NAS-Bench-101).
+"""Conversion to ConfigSpace: a categorical for every block's operation, and for every node's parents (choice-block
+spaces) or every possible edge (NAS-Bench-101).
 """
 
 from collections.abc import Iterator, Mapping, Sequence

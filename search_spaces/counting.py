@@ -9,20 +9,20 @@ from nasbench1shot1.space import Numbers
 
 
 class Countable(Protocol):
-    """What counting needs of a `ChoiceBlockSpace`."""
+    """The part of a `ChoiceBlockSpace`'s interface that counting needs."""
 
     paper_loose_end_rule: str
 
     @property
     def wirings(self) -> Sequence[Wiring]:
-        """All wirings."""
+        """Return all wirings."""
 
     @property
     def loose_end_free_wirings(self) -> Sequence[int]:
-        """The positions of the wirings without loose ends."""
+        """Return the positions of the wirings without loose ends."""
 
     def numbers(self, kind: str) -> Numbers:
-        """The numbers of all architectures of a kind."""
+        """Return the numbers of all architectures of a kind."""
 
     def __len__(self) -> int: ...
 

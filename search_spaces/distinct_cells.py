@@ -98,7 +98,7 @@ def _read(path: Path, space: EnumeratedSpace) -> DistinctCells | None:
     """Return the cached cells, or None if the file is missing or was not written for this space."""
     try:
         stored = read_npz(path, needed=("indices", "hashes", "checksum"))
-    except DamagedFileError:  # the cells are enumerated anew
+    except DamagedFileError:  # the cells are then enumerated again
         return None
     cells = DistinctCells(stored["indices"], stored["hashes"])
     return cells if str(stored["checksum"]) == _checksum(space, cells) else None

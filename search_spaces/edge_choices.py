@@ -1,4 +1,4 @@
-"""Moves and configurations of spaces in which every possible edge is there or not."""
+"""Mutations and configurations of spaces in which every possible edge is present or absent."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ class EdgeChoices(SearchSpace):
     """The part of `NASBench101Space` that mutates encodings and converts their choices.
 
     Attributes:
-        n_vertices: number of vertices of an encoding, input and output among them.
+        n_vertices: number of vertices of an encoding, including input and output.
     """
 
     n_vertices: int
@@ -43,7 +43,7 @@ class EdgeChoices(SearchSpace):
     def has_graph(self, mask: int) -> bool:
         """Return whether a set of edges (`edge_masks`) is valid."""
 
-    # Moving ----------------------------------------------------------------------------------------------------
+    # Mutation --------------------------------------------------------------------------------------------------
 
     def neighbours(self, arch: Architecture) -> list[CellArchitecture]:
         """Return all valid encodings at edit distance one: first changed operations, then added or removed edges."""
@@ -55,7 +55,7 @@ class EdgeChoices(SearchSpace):
     def mutate(self, arch: Architecture, rng: np.random.Generator) -> CellArchitecture:
         """Draw one of the neighbours of an architecture uniformly; raises InvalidInputError as `index` does.
 
-        A change that gives an invalid encoding is drawn again.
+        A change that results in an invalid encoding is redrawn.
         """
         check_rng(rng)
         arch, n_changes = member(self, arch), self.n_blocks * (N_OPERATIONS - 1)
@@ -66,13 +66,13 @@ class EdgeChoices(SearchSpace):
         return self._with_another_operation(arch, number)
 
     def published_mutate(self, arch: Architecture, rng: np.random.Generator) -> CellArchitecture:
-        """Draw a child as the regularized evolution in the companion code of NAS-Bench-101's authors does.
+        """Draw a child as in the regularized evolution in the companion code of NAS-Bench-101's authors.
 
-        It draws one choice among edges and operations, 26 in NAS-Bench-101, and gives it another value: an edge is
-        flipped, an operation is replaced by one of the other two. An operation change is therefore half as likely as
-        under `mutate` (automl/nas_benchmarks, 1b09906, `run_regularized_evolution.py`, `mutate_arch`). That code also
-        keeps invalid children in the population, with an error of 1 and no cost; here, a change that gives an invalid
-        encoding is drawn again. Raises InvalidInputError as `index` does.
+        It draws one choice among edges and operations, 26 in NAS-Bench-101, and changes its value: an edge is flipped,
+        an operation is replaced by one of the other two. An operation change is therefore half as likely as in `mutate`
+        (automl/nas_benchmarks, 1b09906, `run_regularized_evolution.py`, `mutate_arch`). That code also keeps invalid
+        children in the population, with an error of 1 and no cost; here, a change that results in an invalid encoding
+        is redrawn. Raises InvalidInputError like `index`.
         """
         check_rng(rng)
         arch, n_blocks, n_choices = self._member(arch), self.n_blocks, self._n_choices
@@ -83,7 +83,7 @@ class EdgeChoices(SearchSpace):
         return self._with_another_operation(arch, number)
 
     def mutate_each(self, arch: Architecture, probability: float, rng: np.random.Generator) -> CellArchitecture | None:
-        """Change every choice independently, as `SearchSpace.mutate_each` does, but without values."""
+        """Change every choice independently, as in `SearchSpace.mutate_each`, without converting to integers."""
         check_rng(rng)
         arch, n_blocks = self._member(arch), self.n_blocks
         mask, operations = arch.edges, arch.operations
@@ -123,7 +123,7 @@ class EdgeChoices(SearchSpace):
         return self._variables
 
     def values_of(self, arch: Architecture) -> tuple[int, ...]:
-        """Return the operation of each block and, for each possible edge, 1 if it is there or else 0.
+        """Return the operation of each block, and for each possible edge 1 if it is present, else 0.
 
         Edges x → y ascend by x, then by y. Raises InvalidInputError as `index` does.
         """

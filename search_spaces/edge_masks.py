@@ -1,7 +1,7 @@
 """Graphs of V vertices as masks, edge x → y at bit x + y(y - 1)/2, many at once.
 
-Seven vertices, the default everywhere, have 21 possible edges; six have 15. The bits of one column, the parents of
-vertex y, are adjacent, so that whole columns are processed at once. The last vertex is the output.
+Seven vertices, the default, have 21 possible edges; six have 15. The bits of one column, the parents of vertex y, are
+adjacent, so that whole columns are processed at once. The last vertex is the output.
 """
 
 from functools import cache
@@ -20,7 +20,7 @@ Parents = tuple[tuple[int, ...], ...]
 
 _MEMBERS = tuple(tuple(x for x in range(MAX_VERTICES - 1) if bits >> x & 1) for bits in range(2 ** (MAX_VERTICES - 1)))
 _COLUMNS = tuple((edge_bit(0, y), 2**y - 1) for y in range(1, MAX_VERTICES))
-"""The lowest bit of the column of vertices 1, 2, … and as many ones as it has bits."""
+"""The lowest bit of each column of vertices 1, 2, …, and a mask with one bit per bit of the column."""
 _LOWER = (1 << edge_bit(0, 5)) - 1
 """The columns of vertices 1 to 4."""
 _ONES = np.array([bits.bit_count() for bits in range(2**MAX_VERTICES)], np.uint8)

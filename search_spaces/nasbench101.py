@@ -32,8 +32,8 @@ _EVERY = "all"
 class NASBench101Space(EdgeChoices):
     """All valid encodings of V vertices: a choice for every possible edge, and an operation for every block.
 
-    The first vertex is the input, the last one the output, and those between are choice blocks; any vertex may have no
-    parents. An encoding is valid if it has a path from input to output and at most nine edges. The paper does not say
+    The first vertex is the input, the last one is the output, and the others are choice blocks; any vertex may have no
+    parents. An encoding is valid if it has a path from input to output and at most nine edges. The paper does not state
     which edges count: "pruned" counts the edges that are left after pruning, as `nasbench.api` does; "raw" counts all
     edges. NAS-Bench-101 has seven vertices, 21 possible edges and five operations: 373,754,169 and 139,359,042 of its
     509,607,936 encodings are valid. NAS-Bench-Mini (figure 8) has at most six vertices: 15 edges and
@@ -42,12 +42,12 @@ class NASBench101Space(EdgeChoices):
     Numbers follow the valid sets of edges, ascending as masks (`edge_masks`), and within each set the operations with
     the last block fastest. The three kinds of architectures:
         "loose_ends": every valid encoding;
-        "no_loose_ends": one architecture for each distinct pruned labelled graph, 1,293,208 in NAS-Bench-101: vertices
-            on a path first, in their order, the others without edges and with operation 0;
+        "no_loose_ends": one architecture for each distinct pruned labelled graph, 1,293,208 in NAS-Bench-101; vertices
+            on a path come first, in order, and the others have no edges and operation 0;
         "unique": one architecture for each distinct cell: the one with the lowest number, 423,624 in NAS-Bench-101.
 
-    The name depends on the number of vertices only; under each rule, architectures have other numbers and the space
-    another `id`.
+    The name depends only on the number of vertices. The numbers of architectures and the space's `id` also depend on
+    the rule.
     """
 
     kinds = ("loose_ends", "no_loose_ends", "unique")
@@ -131,7 +131,7 @@ class NASBench101Space(EdgeChoices):
             return "no path leads from its input to its output"
         edges = int(arch.cell.matrix.sum()) if self.rule == "pruned" else sum(map(len, arch.parents))
         left = " left after pruning" if self.rule == "pruned" else ""
-        return f"it has {edges} edges{left}, where NAS-Bench-101 allows {MAX_EDGES}"
+        return f"it has {edges} edges{left}, but NAS-Bench-101 allows {MAX_EDGES}"
 
     # Counting and iterating ------------------------------------------------------------------------------------
 
@@ -150,7 +150,7 @@ class NASBench101Space(EdgeChoices):
         if rule is None:
             return len(self) if kind == "loose_ends" else len(self.numbers(kind))
         if kind != "loose_ends":
-            raise InvalidInputError(f"'{kind}' is counted in one way only, not by '{rule}': leave out the rule")
+            raise InvalidInputError(f"'{kind}' has only one rule of counting, not '{rule}': remove the rule")
         if rule not in [*RULES, _EVERY]:
             raise unknown_name(f"rule of counting '{kind}'", rule, [*RULES, _EVERY])
         if rule == _EVERY:
@@ -171,9 +171,7 @@ class NASBench101Space(EdgeChoices):
         Cells of "unique" are numbered canonically (`nasbench101.numbering`), 423,624 of them in half a second.
         """
         if kind == "loose_ends":
-            raise InvalidInputError(
-                "the cells of 'loose_ends' are too many to list: choose 'no_loose_ends' or 'unique'"
-            )
+            raise InvalidInputError("'loose_ends' has too many cells to list: choose 'no_loose_ends' or 'unique'")
         self.check_kind(kind)
         return (self._distinct if kind == "unique" else self._loose_end_free)[1]
 

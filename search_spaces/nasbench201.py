@@ -30,12 +30,12 @@ class NASBench201Space(OneShotSpace):
     """All 15,625 choices of an operation for each of six edges; also known as the topology space of NATS-Bench.
 
     Numbers are the official indices: `space[i]` is architecture i of NAS-Bench-201. The three kinds of architectures:
-        "all": every architecture; NAS-Bench-201 trained each of them, isomorphic ones too;
+        "all": every architecture; NAS-Bench-201 trained each of them, including isomorphic ones;
         "unique_skip_connect": one architecture for each topology if skip connections are simplified, 12,751;
-        "unique": one architecture for each topology if zeroized edges are simplified, too, 6,466.
+        "unique": one architecture for each topology if zeroized edges are also simplified, 6,466.
 
-    The last two kinds have the lowest official index of each class of `nasbench201.topology`. No architecture counts
-    as one with loose ends.
+    The last two kinds have the lowest official index of each class of `nasbench201.topology`. Loose ends are not
+    distinguished.
     """
 
     name = SPACE_NAME
@@ -88,7 +88,7 @@ class NASBench201Space(OneShotSpace):
         """
         self.check_kind(kind)
         if rule is not None:
-            raise InvalidInputError(f"'{kind}' is counted in one way only, not by '{rule}': leave out the rule")
+            raise InvalidInputError(f"'{kind}' has only one rule of counting, not '{rule}': remove the rule")
         return len(self.numbers(kind))
 
     def numbers(self, kind: str) -> Numbers:
@@ -115,7 +115,7 @@ class NASBench201Space(OneShotSpace):
         return self._architecture(with_another_operation(self._operations(arch), number, N_OPERATIONS))
 
     def published_mutate(self, arch: Architecture, rng: np.random.Generator) -> EdgeArchitecture:
-        """Draw a child as NAS-Bench-201's published regularized evolution does.
+        """Draw a child as in NAS-Bench-201's published regularized evolution.
 
         It draws one of the three nodes with inputs, then one of the node's edges, then another operation of that edge.
         The edge 1<-0 therefore changes three times as often as 3<-0 (D-X-Y/AutoDL-Projects, f46486e,

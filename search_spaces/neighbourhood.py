@@ -1,4 +1,4 @@
-"""Elementary changes of architectures, numbered: another operation at one place, or one parent of a node exchanged."""
+"""Numbered elementary changes of architectures: another operation at one place, or another parent of a node."""
 
 from functools import lru_cache
 
@@ -17,7 +17,7 @@ def with_another_operation(operations: tuple[int, ...], number: int, n_operation
         n_operations: number of operations at each place.
     """
     place, operation = divmod(number, n_operations - 1)
-    if operation >= operations[place]:  # the operation that is there is not a change
+    if operation >= operations[place]:  # the current operation is not a change
         operation += 1
     return (*operations[:place], operation, *operations[place + 1 :])
 
@@ -40,7 +40,7 @@ def operation_changes(arch: CellArchitecture) -> list[CellArchitecture]:
 
 
 def parent_exchanges(arch: CellArchitecture) -> list[CellArchitecture]:
-    """Return every architecture in which one parent of one node is exchanged for another."""
+    """Return every architecture in which one parent of one node is replaced by another."""
     return [
         with_parents(arch, node, exchanged)
         for node, parents in enumerate(arch.parents, start=1)

@@ -1,4 +1,4 @@
-"""Moves and configurations of spaces whose nodes choose a fixed number of parents."""
+"""Mutations and configurations of spaces whose nodes have a fixed number of parents."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -44,7 +44,7 @@ class ParentChoices(OneShotSpace):
         """Number of choice blocks."""
         return len(self.n_parents) - 1
 
-    # Moving ----------------------------------------------------------------------------------------------------
+    # Mutation --------------------------------------------------------------------------------------------------
 
     def neighbours(self, arch: Architecture) -> list[CellArchitecture]:
         """Return all architectures that differ in one operation, then all that differ in one parent of a node."""
@@ -62,12 +62,12 @@ class ParentChoices(OneShotSpace):
         return with_parents(arch, node, parent_exchanges_of(node, arch.parents[node - 1])[exchange])
 
     def published_mutate(self, arch: Architecture, rng: np.random.Generator) -> CellArchitecture:
-        """Draw a child as NAS-Bench-1Shot1's published regularized evolution does.
+        """Draw a child as in NAS-Bench-1Shot1's published regularized evolution.
 
         One of three mutations is drawn, each with probability 1/3: the child equals its parent; one parent of a random
-        node is exchanged for another predecessor; or a random block takes another operation. Nodes are drawn from
-        those with a choice of parents, the output among them (automl/nasbench-1shot1, master cb0f0ec,
-        `run_regularized_evolution.py`, `mutate_arch`). Raises InvalidInputError as `index` does.
+        node is replaced by another predecessor; or the operation of a random block changes. The node is drawn from all
+        nodes with a choice of parents, including the output (automl/nasbench-1shot1, master cb0f0ec,
+        `run_regularized_evolution.py`, `mutate_arch`). Raises InvalidInputError like `index`.
         """
         check_rng(rng)
         arch = member(self, arch)

@@ -1,4 +1,4 @@
-"""Search space 1: four choice blocks, two parents each; the smallest of the three."""
+"""Search space 1, the smallest of the three: four choice blocks, with two parents each except block 1."""
 
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
 

@@ -128,7 +128,7 @@ def test_a_cell_without_a_path_is_not_valid() -> None:
 
 @pytest.mark.parametrize("space", ["", "s1:", "s 1", None])
 def test_a_space_that_no_text_could_name_is_refused(space: Any) -> None:
-    with pytest.raises(InvalidInputError, match="is not a space's name"):
+    with pytest.raises(InvalidInputError, match="is not a valid name of a space"):
         Architecture(space, PARENTS, (0, 0, 0, 0))
 
 

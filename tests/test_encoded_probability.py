@@ -162,7 +162,7 @@ def test_a_space_without_loose_ends_and_without_a_key_of_operations_has_all_enco
 
 def test_bad_parameters_are_refused_in_a_sentence():
     parameters = parameters_of(S1)
-    with pytest.raises(nb.InvalidInputError, match="'operations' hold NaN"):
+    with pytest.raises(nb.InvalidInputError, match="'operations' contain NaN"):
         next(most_probable(S1, {**parameters, "operations": np.full((4, 3), np.nan)}))
     with pytest.raises(nb.InvalidInputError, match="shape"):
         next(most_probable(S1, {**parameters, "output_edges": np.zeros(2)}))

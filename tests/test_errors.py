@@ -78,8 +78,8 @@ def test_errors_travel_between_processes(kind: type[UserError]) -> None:
         ("the Hessian's eigenvalue: add --hessian-eigenvalue", "the Hessian's eigenvalue: add hessian_eigenvalue=True"),
         ("--hessian-eigenvalue must be true or false", "hessian_eigenvalue must be true or false"),
         (
-            "run `nb1shot1 data import FILE --name x`, or name a --mirror",
-            "run `nb1shot1 data import FILE --name x`, or name a mirror=",
+            "run `nb1shot1 data import FILE --name x`, or give a --mirror",
+            "run `nb1shot1 data import FILE --name x`, or give a mirror=",
         ),
         (
             "start nb1shot1 tune-worker x --host y, then use --scale quick",

@@ -1,1 +1,1 @@
-"""The questions that NAS-Bench-101 asked of its table, each a function from a table to a frame and a figure."""
+"""The analyses of tables in several papers: functions from a table to a data frame, and functions that draw it."""

@@ -1,4 +1,4 @@
-"""An analysis of a table: a function that answers a question, the panels of its figure, and its result in one line."""
+"""An analysis of a table: its function, the panels of its figure, and its result in one line."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ Frame = pandas.DataFrame
 
 @dataclass(frozen=True)
 class Analysis:
-    """A question: the function that answers it, the panels of its figure, and its result in words.
+    """An analysis: the function that computes it, the panels of its figure, and its result in words.
 
     Attributes:
         ask: (table, ...) → frame; it takes the options in `takes`.
         panels: functions (frame, axes), row by row in the figure.
         headline: returns the result in one line.
-        split: the split that the paper asked about; None where there is nothing to choose.
+        split: the split in the paper; None if the analysis has no split.
         takes: options of the command line: "predicted", "split", "rng", "space", "kind".
         columns: panels in a row of the figure. Default: all.
         panel_inches: width and height of a panel. Default: the size that `drawing.new_figure` chooses.
@@ -37,5 +37,5 @@ class Analysis:
     panel_inches: tuple[float, float] | None = None
 
     def run(self, table: Table, options: dict[str, Any]) -> Frame:
-        """Return the frame for a table, with the options that the analysis takes; raises as `ask`."""
+        """Return the frame for a table, with the options that the analysis takes; raises the errors of `ask`."""
         return self.ask(table, **{name: options[name] for name in self.takes})

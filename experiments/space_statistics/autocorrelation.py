@@ -1,4 +1,4 @@
-"""How far does a step in the space carry? Autocorrelation along random walks, NAS-Bench-101's figure 6 (left)."""
+"""Autocorrelation of accuracies along random walks. NAS-Bench-101's figure 6 (left)."""
 
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 CELLS = {2: 1, 3: 7, 4: 91, 5: 2532, 6: 64_542, 7: 423_624}
-"""How many cells there are of up to so many vertices."""
+"""Number of cells with at most the given number of vertices."""
 
 
 def autocorrelation(
@@ -41,31 +41,32 @@ def autocorrelation(
     shifts: int = 100,
     predicted: bool = False,
 ) -> pandas.DataFrame:
-    """Autocorrelation of the accuracies that a random walk meets.
+    """Return the autocorrelation of accuracies along a random walk.
 
-    Without `space` the walk is over valid encodings, V × V matrices with labels, V the vertices of the table's largest
-    cells: each step flips one edge or changes one label; a flip that leaves no valid cell is not taken and another
-    drawn. In a choice-block space each step goes to one of `space.neighbours`, uniformly. A walk meets every cell, so
-    the table has to know all.
+    Without `space`, the walk visits valid encodings, labelled V × V matrices, where V is the number of vertices of the
+    table's largest cells. Each step flips one edge or changes one label; a flip that results in an invalid encoding is
+    redrawn. In a choice-block space, each step goes to a uniformly drawn neighbour (`space.neighbours`). A walk can
+    visit every cell, so the table must have all of them.
 
     Args:
-        table: one with every cell of up to V vertices, or of the space.
-        rng: where the start and the steps are drawn from.
-        space: "s1", "s2", "s3" or a space of that kind.
-        split, epochs, predicted: which accuracy, mean over repeats.
-        steps: length of the walk.
-        shifts: the greatest shift.
+        table: a table with all cells of at most V vertices, or of the space.
+        rng: generator for drawing the start and the steps.
+        space: "s1", "s2", "s3" or another choice-block space.
+        split, epochs, predicted: select the accuracy, a mean over repeats.
+        steps: number of steps of the walk.
+        shifts: the largest shift.
 
     Returns:
-        `shift` 0, 1, …; `distance`, its square root, for a walk of n steps ends about √n away; `autocorrelation`.
+        A data frame with `shift` 0, 1, …; `distance`, its square root, because a walk of n steps ends at a distance of
+        about √n; and `autocorrelation`.
 
     Raises:
-        OutOfDomainError: the table does not know every cell that the walk can meet.
-        InvalidInputError: the walk is not longer than the shifts; a space without choice blocks.
+        OutOfDomainError: the table lacks a cell that the walk can visit.
+        InvalidInputError: the walk is too short for the largest shift, or the space does not consist of choice blocks.
     """
     check_counts(steps=steps, shifts=shifts)
     if steps <= shifts + 1:
-        raise InvalidInputError(f"a walk of {steps} steps cannot tell a shift of {shifts}: give more steps")
+        raise InvalidInputError(f"a walk of {steps} steps is too short for a shift of {shifts}: give more steps")
     values = known_values(table, accuracy(split), epochs, predicted)
     if space is None:
         rows, where = _walk_encodings(table, values.mean, steps, rng)
@@ -75,13 +76,13 @@ def autocorrelation(
     shift = np.arange(shifts + 1)
     columns = {"shift": shift, "distance": np.sqrt(shift), "autocorrelation": shifted_correlations(met, shifts)}
     frame = pandas.DataFrame(columns)
-    note = f"{steps:,} steps over {where}, which met {len(np.unique(rows)):,} cells"
+    note = f"{steps:,} steps over {where}, which visited {len(np.unique(rows)):,} cells"
     frame.attrs = values.attributes(split=split, steps=steps, where=where, notes=[note])
     return frame
 
 
 def plot_autocorrelation(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes":
-    """Autocorrelation against the square root of the shift."""
+    """Draw the autocorrelation against the square root of the shift."""
     axes = axes_or_new(ax)
     axes.plot(frame["distance"], frame["autocorrelation"], "o-", markersize=3, color=COLOURS[0])
     axes.axhline(0, color=GREY, linewidth=1)
@@ -91,15 +92,16 @@ def plot_autocorrelation(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "
 
 
 def shifted_correlations(series: Floats, shifts: int) -> Floats:
-    """Pearson's r of a (N,) series with itself shifted by 0, 1, …, `shifts`; NaN where it is constant."""
+    """Return Pearson's r of a series (N,) with itself shifted by 0, 1, …, `shifts`; NaN if it is constant."""
     return np.array([pearson(series[: len(series) - s], series[s:]) for s in range(shifts + 1)])
 
 
 def walk(space: Graphs, steps: int, rng: np.random.Generator) -> tuple[Integers, Integers]:
-    """A random walk over the valid encodings of V vertices: (steps + 1,) edges as bits, (steps + 1, V - 2) operations.
+    """Return a random walk over valid encodings of V vertices: (steps + 1,) edges as bits and (steps + 1, V - 2)
+    operations.
 
-    It starts at a valid encoding, uniformly. Each step chooses one of the edges and labels uniformly, and flips the
-    edge or changes the label to one of the two others; a choice that leaves no valid cell is drawn anew.
+    It starts at a uniformly drawn valid encoding. Each step draws one of the edges and labels uniformly, and flips the
+    edge or changes the label to one of the other two. A step that results in an invalid encoding is redrawn.
     """
     valid = space.valid()
     n_edges = len(space.edges).bit_length() - 1
@@ -129,9 +131,9 @@ def _walk_encodings(
     known, needed = int((~np.isnan(values)).sum()), CELLS[vertices]
     if known < needed:
         raise OutOfDomainError(
-            f"a random walk meets every cell, but the table {table.id} knows {known:,} of the {needed:,} of up to "
-            f"{vertices} vertices: open a whole table (the official data), or name a space that this one knows whole "
-            '(space="s1"; the embedded table does with predicted=True)'
+            f"a random walk can visit every cell, but the table {table.id} has values for {known:,} of the {needed:,} "
+            f"with at most {vertices} vertices: open a complete table (the official data), or give a space whose cells "
+            'it all has (space="s1"; in the embedded table, with predicted=True)'
         )
     space = graphs(vertices)
     return table.rows_of_encodings(space.cells(*walk(space, steps, rng))), f"encodings of {vertices} vertices"
@@ -146,8 +148,8 @@ def _walk_space(
     known = int(((rows >= 0) & ~np.isnan(values[rows])).sum())
     if known < len(rows):
         raise OutOfDomainError(
-            f"a random walk meets every cell, but the table {table.id} knows {known / len(rows):.1%} of {space.name}: "
-            "open a table that holds it whole (the official data), or pass predicted=True where this one has estimates"
+            f"a random walk can visit every cell, but the table {table.id} has values for {known / len(rows):.1%} of "
+            f"{space.name}: open a table with all its cells (the official data), or use estimates with predicted=True"
         )
     arch: Architecture = space.sample(rng)
     met = np.empty(steps + 1, np.uint64)

@@ -1,4 +1,4 @@
-"""Does a short training rank cells as a long one does? NAS-Bench-101's supplement, figure 7."""
+"""Rank correlation of accuracies between training budgets. NAS-Bench-101's supplement, figure 7."""
 
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -20,27 +20,28 @@ if TYPE_CHECKING:
 def budget_correlation(
     table: Table, split: str = "validation", best: float = 1.0, predicted: bool = False
 ) -> pandas.DataFrame:
-    """Rank correlation of accuracies, means over repeats, between every two budgets.
+    """Return the rank correlations of accuracies, means over repeats, between all pairs of budgets.
 
     Args:
-        table: any.
-        split: of which the accuracy is.
-        best: only this share of the cells, those that are best at the highest budget.
-        predicted: take estimates where nothing is measured.
+        table: a table of NAS-Bench-101.
+        split: the split of the accuracy.
+        best: use only this share of the cells, the best ones at the largest budget.
+        predicted: use estimates if the metric is not measured.
 
     Returns:
-        `epochs`, `and_epochs` (the higher of two budgets), `spearman`, `kendall` (τ-b); all on the same `cells`.
+        A data frame with `epochs`, `and_epochs` (the larger of the two budgets), `spearman`, `kendall` (τ-b), and the
+        number of `cells`, which are the same for all pairs.
 
     Raises:
-        OutOfDomainError: fewer than two budgets have values, or fewer than three cells have them at all of those.
-        InvalidInputError: `best` is not a share.
+        OutOfDomainError: fewer than two budgets have values, or fewer than three cells have values at all of them.
+        InvalidInputError: `best` is not above 0 and up to 1.
     """
     if not 0 < best <= 1:
         raise InvalidInputError(f"best cannot be {best!r}: give a share above 0 and up to 1")
     of_budget = {epochs: values_or_nan(table, accuracy(split), epochs, predicted) for epochs in table.epochs}
     of_budget = {epochs: values for epochs, values in of_budget.items() if len(values.rows)}
     if not of_budget:
-        known_values(table, accuracy(split), table.epochs[-1], predicted)  # raises, and says what would help
+        known_values(table, accuracy(split), table.epochs[-1], predicted)  # raises an error with advice
     check_enough(len(of_budget), 2, f"budgets with {split} accuracy", table)
     means = np.stack([values.mean for values in of_budget.values()])
     rows = np.flatnonzero(~np.isnan(means).any(axis=0))
@@ -70,7 +71,7 @@ def budget_correlation(
 
 
 def plot_budget_correlation(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes":
-    """Spearman's ρ above the diagonal, Kendall's τ below it."""
+    """Draw a matrix with Spearman's ρ above the diagonal and Kendall's τ below it."""
     axes = axes_or_new(ax)
     budgets = sorted({*frame["epochs"], *frame["and_epochs"]})
     place = {epochs: i for i, epochs in enumerate(budgets)}

@@ -114,7 +114,7 @@ CATALOGUES: dict[str, tuple[str, Mapping[str, Analysis]]] = {
     "nasbench101": ("NAS-Bench-101", ANALYSES),
     "nasbench201": ("NAS-Bench-201", NASBENCH201_ANALYSES),
 }
-"""Return the name and the analyses of each benchmark, by `Table.keyed_by`."""
+"""The name and the analyses of each benchmark, by `Table.keyed_by`."""
 
 
 def check_names(names: Sequence[str]) -> None:
@@ -142,7 +142,7 @@ def check_options(table: Table, given: Mapping[str, bool]) -> None:
     """Raise InvalidInputError for an option that no analysis of the table's benchmark takes.
 
     Args:
-        table: any.
+        table: the table in use.
         given: names of options of `Analysis.takes`, and whether the user gave a value.
     """
     benchmark, analyses = CATALOGUES[table.keyed_by]

@@ -1,4 +1,4 @@
-"""How do training time, parameters and accuracy go together? NAS-Bench-101's figure 3."""
+"""Training time, parameters and accuracy of cells. NAS-Bench-101's figure 3."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -27,21 +27,21 @@ def cost(
     epochs: int | None = None,
     predicted: bool = False,
 ) -> pandas.DataFrame:
-    """Training time, parameters and accuracy of every cell of which both measurements are known.
+    """Return training time, parameters and accuracy of every cell whose time and accuracy are known.
 
     Args:
-        table: any.
-        cell: its neighbours are marked, if one is given; it need not be in the table.
-        split: of which the accuracy is.
+        table: a table of NAS-Bench-101.
+        cell: a cell whose neighbours are marked; it need not be in the table. Default: no marks.
+        split: the split of the accuracy.
         epochs: budget. Default: the table's full budget.
-        predicted: take estimates where nothing is measured.
+        predicted: use estimates if the metric is not measured.
 
     Returns:
-        `hash`, `training_time` (s), `trainable_parameters`, `accuracy` (fraction), means over repeats, and `distance`
-        from `cell` (edges and operations that differ, see `distances`; <NA> without one). `attrs["pearson"]` and
-        `attrs["spearman"]` hold the correlation of each pair.
+        A data frame with `hash`, `training_time` (s), `trainable_parameters`, `accuracy` (fraction), means over
+        repeats, and `distance` from `cell` (differing edges and operations, see `distances`; <NA> without a cell).
+        `attrs["pearson"]` and `attrs["spearman"]` have the correlations of all pairs.
 
-    Raises OutOfDomainError where fewer than three cells have both.
+    Raises OutOfDomainError if fewer than three cells have both.
     """
     epochs = table.full_budget if epochs is None else epochs
     values = known_values(table, accuracy(split), epochs, predicted)
@@ -70,7 +70,7 @@ def cost(
 
 
 def plot_cost(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes":
-    """Time against parameters, coloured by accuracy; the best cell, and what is one edit from the given one."""
+    """Draw time against parameters, coloured by accuracy, with the best cell, the given cell and its neighbours."""
     axes = axes_or_new(ax)
     shown = frame.sort_values("accuracy")
     points = axes.scatter(

@@ -1,4 +1,4 @@
-"""How do depth and width of a cell bear on accuracy and time? NAS-Bench-101's figure 5."""
+"""Accuracy and training time by depth and by width of a cell. NAS-Bench-101's figure 5."""
 
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -22,13 +22,14 @@ MEASURES = ("depth", "width")
 def depth_and_width(
     table: Table, split: str = "validation", epochs: int | None = None, predicted: bool = False
 ) -> pandas.DataFrame:
-    """Mean accuracy and time of the cells of each depth and of each width.
+    """Return the mean accuracy and training time of cells by depth and by width.
 
     Returns:
-        `measure` ("depth" or "width"), `value`, `cells`, `accuracy` and `training_time` (means, a fraction and seconds;
-        time NaN where none is known), `accuracy_error` and `time_error` (their standard errors, NaN for one cell).
+        A data frame with `measure` ("depth" or "width"), `value`, `cells`, `accuracy` and `training_time` (means, a
+        fraction and seconds; time is NaN if unknown), `accuracy_error` and `time_error` (their standard errors, NaN for
+        a single cell).
 
-    Raises OutOfDomainError where accuracy is unknown.
+    Raises OutOfDomainError if accuracy is unknown.
     """
     values = known_values(table, accuracy(split), epochs, predicted)
     seconds = values_or_nan(table, "training_time", epochs, predicted)
@@ -49,18 +50,18 @@ def depth_and_width(
 
 
 def depths_and_widths(codes: Encodings) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Depth and width of pruned cells (NAS-Bench-101, section 4).
+    """Return the depth and width of pruned cells (NAS-Bench-101, section 4).
 
-    Depth is the number of edges on the longest path from input to output. Width is the maximum directed cut: the most
-    edges that lead from a set of vertices with the input to the others with the output, no edge leading back. A
-    direct edge from input to output is left out first: only so is 5 the largest width, as printed; with it four
-    graphs reach 6. The cell that is nothing but that edge counts as a chain, of width 1.
+    Depth is the number of edges on the longest path from input to output. Width is the maximum directed cut: the
+    largest number of edges from a set of vertices with the input to the other vertices with the output, if no edge
+    leads back. A direct edge from input to output is removed first, because the largest width is then 5, as in the
+    paper; with this edge, four graphs have width 6. The cell that consists only of this edge has width 1, like a chain.
 
     Args:
         codes: (N,) encodings.
 
     Returns:
-        (N,) and (N,), 1…6 and 1…5.
+        (N,) depths, 1…6, and (N,) widths, 1…5.
     """
     of_vertices = np.uint64(7 << VERTEX_BIT)
     graphs, graph = np.unique(codes & (np.uint64((1 << EDGE_BITS) - 1) | of_vertices), return_inverse=True)
@@ -69,12 +70,12 @@ def depths_and_widths(codes: Encodings) -> tuple[NDArray[np.int64], NDArray[np.i
 
 
 def plot_by_depth(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes":
-    """Mean accuracy (left axis) and time (right axis) by depth."""
+    """Draw the mean accuracy (left axis) and training time (right axis) by depth."""
     return _draw(frame, "depth", "depth: longest path from input to output [edges]", ax)
 
 
 def plot_by_width(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes":
-    """The same by width."""
+    """Draw the mean accuracy (left axis) and training time (right axis) by width."""
     return _draw(frame, "width", "width: maximum directed cut [edges]", ax)
 
 

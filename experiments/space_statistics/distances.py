@@ -1,4 +1,4 @@
-"""Edit distance between cells: edges and operations that differ, under the best numbering of the vertices."""
+"""Edit distance between cells: differing edges and operations with the best matching of vertices."""
 
 from itertools import permutations
 
@@ -12,11 +12,11 @@ _CHUNK = 65_536
 
 
 def cell_distances(codes: Encodings, target: int) -> NDArray[np.int64]:
-    """How many elementary edits lie between pruned cells and a given one.
+    """Return the edit distances of pruned cells from a given cell.
 
     An edit adds or removes an edge or changes an operation. The distance is the minimum over all ways to match the
-    inner vertices of the two cells, so it does not depend on how they are numbered. A vertex that only one of two
-    cells has costs its edges, not its operation: in an encoding, unused vertices carry any operation.
+    inner vertices of the two cells, so it does not depend on their numbering. A vertex that only one of the cells has
+    contributes its edges, but not its operation, because unused vertices of an encoding can have any operation.
 
     Args:
         codes: (N,) encodings.
@@ -31,7 +31,7 @@ def cell_distances(codes: Encodings, target: int) -> NDArray[np.int64]:
     out = np.empty(len(codes), np.int64)
     for start in range(0, len(codes), _CHUNK):
         cells = _Features(codes[start : start + _CHUNK])
-        # Both have an edge: it does not count. Both have a vertex: its operation counts unless both have the same.
+        # An edge counts if only one cell has it. The operation of a vertex that both have counts if it differs.
         shared = 2 * cells.edges @ edges.T + cells.labels @ labels.T - cells.present @ present.T
         total = cells.edges.sum(axis=1) + wanted.edges.sum()
         out[start : start + _CHUNK] = np.rint(total - shared.max(axis=1))
@@ -39,12 +39,12 @@ def cell_distances(codes: Encodings, target: int) -> NDArray[np.int64]:
 
 
 class _Features:
-    """N cells as numbers whose products count what they share, the output always at vertex 6.
+    """Features of N cells whose products count common properties; the output is always at vertex 6.
 
     Attributes:
-        edges: (N, 49) adjacency, float32 as all are.
-        labels: (N, 15) operations, one-hot.
-        present: (N, 5) which inner vertices there are.
+        edges: (N, 49) adjacency, float32.
+        labels: (N, 15) one-hot operations, float32.
+        present: (N, 5) whether each inner vertex is present, float32.
     """
 
     def __init__(self, codes: Encodings) -> None:
@@ -61,7 +61,7 @@ class _Features:
     def permuted(
         self, orders: NDArray[np.int64]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-        """The first cell with its inner vertices in each of P orders: edges, labels, present."""
+        """Return edges, labels and present of the first cell with its inner vertices in each of P orders."""
         edges = []
         for inner in orders:
             order = [0, *(inner + 1), LAST]

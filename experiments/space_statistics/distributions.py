@@ -1,4 +1,4 @@
-"""How are accuracies distributed, and how noisy is a single training? NAS-Bench-101's figure 2."""
+"""Distributions of accuracies and of the noise of trainings. NAS-Bench-101's figure 2."""
 
 from typing import TYPE_CHECKING
 
@@ -21,23 +21,24 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _STEPS = 2000
-"""More steps than pixels: a curve is thinned to so many."""
+"""Maximum number of steps of a curve, more than a figure has pixels."""
 
 
 def accuracy_distribution(table: Table, epochs: int | None = None, predicted: bool = False) -> pandas.DataFrame:
-    """Empirical distribution functions of training, validation and test accuracy, means over the repeats.
+    """Return the empirical distribution functions of training, validation and test accuracy, means over repeats.
 
     Returns:
-        `split`, `accuracy` (fraction, ascending) and `share` of cells at or below it, thinned to 2,000 steps; in
-        `attrs["lacking"]` the splits of which the table knows nothing, in `attrs["medians"]` the medians of the others.
+        A data frame with `split`, `accuracy` (fraction, ascending) and `share`, the fraction of cells at or below it,
+        thinned to 2,000 steps. `attrs["lacking"]` lists the splits without values, `attrs["medians"]` has the medians
+        of the others.
 
-    Raises OutOfDomainError where no split is known.
+    Raises OutOfDomainError if no split has values.
     """
     epochs = table.full_budget if epochs is None else epochs
     known = {split: values_or_nan(table, accuracy(split), epochs, predicted) for split in SPLITS}
     present = {split: values for split, values in known.items() if len(values.rows)}
     if not present:
-        known_values(table, accuracy("validation"), epochs, predicted)  # raises, and says what would help
+        known_values(table, accuracy("validation"), epochs, predicted)  # raises an error with advice
     curves = {split: values.mean[values.rows] for split, values in present.items()}
     fewest = min(present.values(), key=lambda values: len(values.rows))
     lacking = [split for split in SPLITS if split not in present]
@@ -53,13 +54,13 @@ def accuracy_distribution(table: Table, epochs: int | None = None, predicted: bo
 
 
 def noise_distribution(table: Table, split: str = "test", predicted: bool = False) -> pandas.DataFrame:
-    """Empirical distribution functions of the noise of training: standard deviation over repeats (n - 1) per budget.
+    """Return the empirical distribution functions of training noise, the standard deviation over repeats (n - 1).
 
     Returns:
-        `epochs`, `noise` (fraction, ascending) and `share` of cells at or below it, thinned to 2,000 steps; medians by
-        budget in `attrs["medians"]`.
+        A data frame with `epochs`, `noise` (fraction, ascending) and `share`, the fraction of cells at or below it,
+        thinned to 2,000 steps. `attrs["medians"]` has the medians by budget.
 
-    Raises OutOfDomainError where nothing is measured, or only once; estimates have no noise.
+    Raises OutOfDomainError if the table has no measurements, or only one repeat; estimates have no noise.
     """
     curves, last = {}, None
     for epochs in table.epochs:
@@ -67,10 +68,10 @@ def noise_distribution(table: Table, split: str = "test", predicted: bool = Fals
         if len(values.rows) and values.repeats.shape[1] > 1:
             curves[epochs], last = values.repeats[values.rows].std(axis=1, ddof=1), values
     if last is None:
-        known_values(table, accuracy(split), table.epochs[-1])  # raises where nothing at all is measured
+        known_values(table, accuracy(split), table.epochs[-1])  # raises if there are no measurements
         raise OutOfDomainError(
             f"the table {table.id} has one repeat of each training, so its noise cannot be estimated: open a table "
-            "with several (the official data of NAS-Bench-101 have three)"
+            "with several (the official data of NAS-Bench-101 has three)"
         )
     frame = _stacked(curves, "epochs", "noise")
     frame.attrs = last.attributes(split=split, medians={epochs: float(np.median(c)) for epochs, c in curves.items()})
@@ -79,7 +80,7 @@ def noise_distribution(table: Table, split: str = "test", predicted: bool = Fals
 
 
 def plot_accuracy_distribution(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes":
-    """The distribution functions, one line for each split."""
+    """Draw the distribution functions of accuracy, one line for each split."""
     axes = axes_or_new(ax)
     for colour, line, (split, curve) in zip(
         COLOURS, ("-", "--", "-."), frame.groupby("split", sort=False), strict=False
@@ -95,7 +96,7 @@ def plot_accuracy_distribution(frame: pandas.DataFrame, ax: "Axes | None" = None
 
 
 def plot_noise_distribution(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes":
-    """The distribution functions of noise, one line for each budget."""
+    """Draw the distribution functions of noise, one line for each budget."""
     axes = axes_or_new(ax)
     for colour, (epochs, curve) in zip(COLOURS, frame.groupby("epochs", sort=False), strict=False):
         label = f"{epochs} epochs, median {100 * frame.attrs['medians'][epochs]:.2f}"

@@ -1,4 +1,4 @@
-"""What the figures share: their axes, colours that colour-blind readers can tell apart, and the line about the data."""
+"""Shared parts of the figures: axes, colours for colour-blind readers, and the caption about the data."""
 
 import textwrap
 from collections.abc import Mapping
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
-"""After Okabe and Ito."""
+"""Okabe and Ito's colours."""
 GREY = "#5a5a5a"
 _CAPTION = "caption"
 
 
 def new_figure(panels: int = 1) -> "Figure":
-    """An empty figure for so many panels side by side."""
+    """Return an empty figure for a number of panels side by side."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -29,7 +29,7 @@ def new_figure(panels: int = 1) -> "Figure":
 
 
 def finish(axes: "Axes", frame: pandas.DataFrame, title: str) -> "Axes":
-    """Title, grid, and under the axes how many measured rows of which table the frame stands on."""
+    """Add a title, a grid and a caption about the table and its measured rows; return the axes."""
     predicted = "  (PREDICTED)" if frame.attrs["predicted"] else ""
     axes.set_title(title + predicted, fontsize=10)
     axes.grid(alpha=0.25)
@@ -38,7 +38,7 @@ def finish(axes: "Axes", frame: pandas.DataFrame, title: str) -> "Axes":
         _wrapped(frame.attrs, 92),
         (0.5, 0),
         (0, -5),
-        xycoords=axes.xaxis.label,  # below it, however many lines it has
+        xycoords=axes.xaxis.label,  # below the label, which may have several lines
         textcoords="offset points",
         fontsize=7,
         color=GREY,
@@ -55,7 +55,7 @@ def figure_of(
     columns: int | None = None,
     panel_inches: tuple[float, float] | None = None,
 ) -> "Figure":
-    """Draw all panels of a frame in one figure, with one line about the data.
+    """Draw all panels of a frame in one figure, with one caption about the data.
 
     Args:
         panels: functions (frame, axes), drawn row by row.

@@ -1,4 +1,4 @@
-"""How are errors distributed in each space, with and without loose ends? NAS-Bench-1Shot1's figure 6."""
+"""Distribution of errors in each space, with and without loose ends. NAS-Bench-1Shot1's figure 6."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -32,23 +32,23 @@ def error_distribution(
     epochs: int | None = None,
     predicted: bool = False,
 ) -> pandas.DataFrame:
-    """The error of every distinct cell of some spaces, and how many architectures of each kind have that cell.
+    """Return the error of every distinct cell of spaces, and the number of architectures of each kind with this cell.
 
     Args:
-        table: any; cells without a value are dropped.
-        spaces: names or spaces, made of choice blocks.
+        table: a table of NAS-Bench-101; cells without a value are dropped.
+        spaces: choice-block spaces, or their names.
         split: "test", "validation" or "train".
         epochs: budget. Default: the table's full budget.
-        predicted: take estimates where nothing is measured.
+        predicted: use estimates if the metric is not measured.
 
     Returns:
-        A row for every known cell: `space`, `hash`, `error` (fraction, mean over repeats), and the weights
-        `loose_ends` (architectures, every operation counted) and `no_loose_ends` (distinct live parts in place).
-        `attrs["sizes"]` gives how many architectures of either kind each space has.
+        A data frame with a row for every known cell: `space`, `hash`, `error` (fraction, mean over repeats), and the
+        weights `loose_ends` (number of architectures, counting every operation) and `no_loose_ends` (number of distinct
+        live parts in place). `attrs["sizes"]` has the number of architectures of each kind in each space.
 
     Raises:
-        OutOfDomainError: no row has a value, or none in these spaces.
-        InvalidInputError: an unknown space or split, or a space that is not made of choice blocks.
+        OutOfDomainError: no row has a value, or no row in these spaces.
+        InvalidInputError: a space or the split is unknown, or a space does not consist of choice blocks.
     """
     values = known_values(table, accuracy(split), epochs, predicted)
     found, cells = [], np.zeros(len(table), bool)
@@ -61,7 +61,7 @@ def error_distribution(
     check_enough(len(frame), 1, f"cells of {', '.join(map(str, spaces))} with {values.what}", table)
     known = int((cells & ~np.isnan(values.mean)).sum())
     sizes = {space.name: {kind: space.count(kind) for kind in KINDS} for space in map(choice_block_space, spaces)}
-    note = f"cells of {', '.join(sizes)}, cells weighted by the number of architectures they stand for"
+    note = f"cells of {', '.join(sizes)}, weighted by the number of architectures that they represent"
     of_spaces = {"rows": known, "dropped": len(table) - known}
     if not predicted:
         of_spaces["measured_rows"] = known
@@ -70,7 +70,7 @@ def error_distribution(
 
 
 def plot_error_distribution(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes":
-    """For each space the share of architectures with at most an error, with loose ends (solid) and without (dashed)."""
+    """Draw the distribution functions of error for each space, with loose ends (solid) and without (dashed)."""
     axes = axes_or_new(ax)
     for colour, (space, of_space) in zip(COLOURS, frame.groupby("space", sort=False), strict=False):
         ordered = of_space.sort_values("error")
@@ -89,11 +89,12 @@ def plot_error_distribution(frame: pandas.DataFrame, ax: "Axes | None" = None) -
 
 
 def architecture_counts(space: ChoiceBlockSpace) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
-    """Every pruned cell of a space, as its architectures number it, and how many of them prune to it.
+    """Return all pruned cells of a space, numbered as in its architectures, and the numbers of these architectures.
 
     Returns:
-        (N,) encodings, some of isomorphic cells; (N,) architectures with loose ends, which add up to
-        `space.count("loose_ends")`; (N,) distinct live parts in place, which add up to `space.count("no_loose_ends")`.
+        (N,) encodings, some of isomorphic cells; (N,) numbers of architectures with loose ends, whose sum is
+        `space.count("loose_ends")`; (N,) numbers of distinct live parts in place, whose sum is
+        `space.count("no_loose_ends")`.
     """
     with_loose_ends, without, graphs = Counter[bytes](), Counter[bytes](), {}
     loose_end_free = set(space.loose_end_free_wirings)
@@ -110,7 +111,7 @@ def architecture_counts(space: ChoiceBlockSpace) -> tuple[NDArray[np.uint64], ND
 
 
 def _of_space(table: Table, space: ChoiceBlockSpace) -> pandas.DataFrame:
-    """A row for every distinct cell that the table has."""
+    """Return a row for every distinct cell in the table."""
     codes, loose_ends, no_loose_ends = architecture_counts(space)
     rows = table.rows_of_encodings(codes)
     known = rows >= 0
@@ -123,7 +124,7 @@ def _of_space(table: Table, space: ChoiceBlockSpace) -> pandas.DataFrame:
 
 
 def _all_labelled(matrix: NDArray[np.int8]) -> NDArray[np.uint64]:
-    """The encodings of a pruned graph under all its labellings."""
+    """Return the encodings of a pruned graph with all its labellings."""
     n = len(matrix)
     edges = sum(1 << edge_bit(int(x), int(y)) for x, y in zip(*np.nonzero(matrix), strict=True))
     labels = labellings(n - 2)

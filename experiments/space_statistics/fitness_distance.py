@@ -1,4 +1,4 @@
-"""Are good cells near the best one? Fitness-distance correlation, NAS-Bench-101's figure 6 (left)."""
+"""Fitness-distance correlation: accuracy by distance from the best cell. NAS-Bench-101's figure 6 (left)."""
 
 from typing import TYPE_CHECKING
 
@@ -19,14 +19,15 @@ if TYPE_CHECKING:
 def fitness_distance(
     table: Table, split: str = "test", epochs: int | None = None, predicted: bool = False
 ) -> pandas.DataFrame:
-    """Accuracy of the known cells by their edit distance from the best known one.
+    """Return the accuracy of known cells by their edit distance from the best known cell.
 
     Returns:
-        A row for each distance: `distance` (see `distances.cell_distances`), `cells`, `accuracy` (mean), `std` (n - 1),
-        `lower`, `median`, `upper` (quartiles), fractions. `attrs` names the best cell's hash as `best`, and gives over
-        all other cells `pearson` and `spearman`, the correlation of accuracy with distance.
+        A data frame with a row for each distance: `distance` (see `distances.cell_distances`), `cells`, and as
+        fractions `accuracy` (mean), `std` (n - 1), `lower`, `median` and `upper` (quartiles). `attrs` has the best
+        cell's hash, `best`, and the correlations of accuracy with distance over all other cells, `pearson` and
+        `spearman`.
 
-    Raises OutOfDomainError where accuracy is unknown, or known of fewer than three cells.
+    Raises OutOfDomainError if accuracy is unknown, or known for fewer than three cells.
     """
     values = known_values(table, accuracy(split), epochs, predicted)
     check_enough(len(values.rows), 3, f"cells with {values.what}", table)
@@ -48,7 +49,7 @@ def fitness_distance(
 
 
 def plot_fitness_distance(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes":
-    """Mean accuracy against distance, with the middle half of the cells."""
+    """Draw the mean accuracy against distance, with the interquartile range."""
     axes = axes_or_new(ax)
     lower, upper = 100 * frame["lower"], 100 * frame["upper"]
     axes.fill_between(frame["distance"], lower, upper, color=COLOURS[0], alpha=0.2, linewidth=0, label="middle half")

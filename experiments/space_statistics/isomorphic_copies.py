@@ -1,4 +1,4 @@
-"""How often would a random encoding be a top cell? Isomorphic copies, as in NAS-Bench-101's figure 6 (right)."""
+"""Numbers of encodings that prune to the top cells (isomorphic copies), as in NAS-Bench-101's figure 6 (right)."""
 
 from typing import TYPE_CHECKING
 
@@ -26,23 +26,24 @@ def isomorphic_copies(
     rule: str = "pruned",
     predicted: bool = False,
 ) -> pandas.DataFrame:
-    """The top cells and the number of encodings, matrices of `vertices` vertices with labels, that prune to each.
+    """Return the top cells and the number of encodings (labelled V × V matrices) that prune to each.
 
     Args:
-        table: any.
-        split: of which the accuracy is.
+        table: a table of NAS-Bench-101.
+        split: the split of the accuracy.
         epochs: budget. Default: the table's full budget.
-        top: how many cells; if not given, those within two standard errors of the best, or without repeats the 12 best.
-        vertices: number of vertices of an encoding. Default: as many as the table's largest cells have; 7 in
-            NAS-Bench-101, which has 2²¹ · 3⁵ = 509,607,936 encodings.
-        rule: what may have at most nine edges, the "pruned" cell or the "raw" matrix.
-        predicted: take estimates where nothing is measured.
+        top: number of cells. Default: all cells within two standard errors of the best, or without repeats the 12 best.
+        vertices: V, the number of vertices of an encoding. Default: the number of vertices of the table's largest
+            cells; 7 in NAS-Bench-101, which has 2²¹ · 3⁵ = 509,607,936 encodings.
+        rule: whether the "pruned" cell or the "raw" matrix may have at most nine edges.
+        predicted: use estimates if the metric is not measured.
 
     Returns:
-        Best first: `hash`, `accuracy` (fraction, mean over repeats), `vertices`, `copies`, `cumulative_share` (of all
-        encodings, valid or not). `attrs["copies"]` is their sum, `attrs["encodings"]` how many encodings there are.
+        A data frame, best cell first, with `hash`, `accuracy` (fraction, mean over repeats), `vertices`, `copies` and
+        `cumulative_share` (of all encodings, including invalid ones). `attrs["copies"]` is the sum of the copies,
+        `attrs["encodings"]` the number of all encodings.
 
-    Raises OutOfDomainError where accuracy is unknown; InvalidInputError for a rule or number that is none.
+    Raises OutOfDomainError if accuracy is unknown, InvalidInputError if the rule or a number is invalid.
     """
     values = known_values(table, accuracy(split), epochs, predicted)
     rows, which = top_rows(values, top)
@@ -70,7 +71,7 @@ def isomorphic_copies(
 
 
 def plot_isomorphic_copies(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes":
-    """Copies of each top cell, best first."""
+    """Draw the number of copies of each top cell, best first."""
     axes = axes_or_new(ax)
     ranks = np.arange(1, len(frame) + 1)
     bars = axes.bar(ranks, frame["copies"], color=COLOURS[0])
@@ -82,5 +83,5 @@ def plot_isomorphic_copies(frame: pandas.DataFrame, ax: "Axes | None" = None) ->
     axes.set_ylim(0.8, 3 * frame["copies"].max())
     below = ", with its accuracy [%]" if len(frame) <= 16 else ""
     axes.set_xlabel(f"top cell by {frame.attrs['split']} accuracy{below}")
-    axes.set_ylabel("encodings that prune to it")
+    axes.set_ylabel("number of encodings that prune to the cell")
     return finish(axes, frame, f"Isomorphic copies: {frame.attrs['copies']:,} encodings of {len(frame)} top cells")

@@ -1,4 +1,4 @@
-"""What does replacing one operation by another change? NAS-Bench-101's figure 4."""
+"""The effect of replacing one operation by another. NAS-Bench-101's figure 4."""
 
 from itertools import permutations
 from typing import TYPE_CHECKING
@@ -28,15 +28,15 @@ NAMES = ("3×3 convolution", "1×1 convolution", "3×3 max-pooling")
 def operation_replacement(
     table: Table, split: str = "validation", epochs: int | None = None, predicted: bool = False
 ) -> pandas.DataFrame:
-    """Mean effect of replacing one operation, over every vertex of every cell whose changed cell is known as well.
+    """Return the mean effects of replacing one operation, over all vertices for which the changed cell is known.
 
     Returns:
-        A row for each ordered pair: `replaced`, `by`; `replacements` (vertices counted), `accuracy_change` (mean
-        difference, a fraction) and `accuracy_error` (its standard error, replacements taken as independent);
-        `time_change` (mean of new time / old time - 1), NaN where no times are known, and `timed` (replacements
-        behind it).
+        A data frame with a row for each ordered pair: `replaced`, `by`; `replacements` (number of vertices),
+        `accuracy_change` (mean difference, a fraction) and `accuracy_error` (its standard error, assuming independent
+        replacements); `time_change` (mean of new time / old time - 1, NaN if no times are known) and `timed` (number
+        of replacements with known times).
 
-    Raises OutOfDomainError where accuracy is unknown, or no two known cells differ in one operation.
+    Raises OutOfDomainError if accuracy is unknown, or no two known cells differ in one operation.
     """
     values = known_values(table, accuracy(split), epochs, predicted)
     seconds = values_or_nan(table, "training_time", epochs, predicted)
@@ -57,23 +57,23 @@ def operation_replacement(
     frame = pandas.DataFrame(parts)
     if not frame["replacements"].sum():
         raise OutOfDomainError(
-            f"the table {table.id} knows no two cells that differ in one operation: open a larger one"
+            f"the table {table.id} has no two known cells that differ in one operation: open a larger table"
         )
     frame.attrs = values.attributes(
         split=split,
-        notes=[f"{frame['replacements'].sum():,} replacements between known cells, both directions counted"],
+        notes=[f"{frame['replacements'].sum():,} replacements between known cells, counted in both directions"],
     )
     return frame
 
 
 def plot_accuracy_change(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes":
-    """Mean change of accuracy in percentage points, by what is replaced (down) and what replaces it (across)."""
+    """Draw the mean change of accuracy in percentage points; rows: replaced operation, columns: replacement."""
     title = f"Change of {frame.attrs['split']} accuracy [percentage points]"
     return _draw(frame, "accuracy_change", "replacements", "{:+.2f}", title, ax)
 
 
 def plot_time_change(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes":
-    """Mean relative change of training time in percent, likewise."""
+    """Draw the mean relative change of training time in percent; rows: replaced operation, columns: replacement."""
     return _draw(frame, "time_change", "timed", "{:+.1f} %", "Relative change of training time [%]", ax)
 
 
@@ -97,7 +97,7 @@ def _draw(frame: pandas.DataFrame, column: str, counted: str, form: str, title: 
     counts = frame.pivot(index="replaced", columns="by", values=counted).reindex(index=OPERATIONS, columns=OPERATIONS)
     shown = 100 * grid.to_numpy(float)
     largest = np.nanmax(np.abs(shown)) if not np.isnan(shown).all() else 1.0
-    axes.imshow(shown, cmap="PuOr", vmin=-1.6 * largest, vmax=1.6 * largest)  # pale enough for black text
+    axes.imshow(shown, cmap="PuOr", vmin=-1.6 * largest, vmax=1.6 * largest)  # light enough for black text
     for (i, j), value in np.ndenumerate(shown):
         text = "–" if np.isnan(value) else f"{form.format(value)}\nn = {counts.to_numpy()[i, j]:,.0f}"
         axes.text(j, i, text.replace("-", "−"), ha="center", va="center", fontsize=8)

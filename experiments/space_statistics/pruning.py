@@ -1,7 +1,7 @@
-"""Encodings as black-box methods search them, V × V matrices with labels, and the cells that they prune to.
+"""The encodings that black-box methods search, labelled V × V matrices, and the cells that they prune to.
 
-NAS-Bench-101 writes a cell as a 7 × 7 upper-triangular matrix and five labels: 2²¹ · 3⁵ encodings (its section 2.2),
-most of which have loose ends. Tables of smaller cells (EC-NAS) have such encodings with fewer vertices.
+NAS-Bench-101 represents a cell as a 7 × 7 upper-triangular matrix and five labels: 2²¹ · 3⁵ encodings (its section
+2.2), most of which have loose ends. Tables of smaller cells (EC-NAS) have encodings with fewer vertices.
 """
 
 from dataclasses import dataclass
@@ -30,14 +30,14 @@ N_OPERATIONS = len(OPERATIONS)
 
 @dataclass(frozen=True, eq=False)
 class Graphs:
-    """What each of the G = 2^(V (V - 1) / 2) matrices of V vertices prunes to; position = edges as bits, `edge_bit`.
+    """The pruned graphs of all G = 2^(V (V - 1) / 2) matrices of V vertices, by their edges as bits (`edge_bit`).
 
     Attributes:
-        vertices: V.
+        vertices: V, the number of vertices.
         edges: (G,) edges of the pruned graph, renumbered without gaps.
-        live: (G,) the inner vertices on a path from input to output, vertex v at bit v - 1; 0 too where no path is.
-        n_vertices: (G,) vertices of the pruned graph; 0 where no path leads to the output.
-        n_edges, raw_edges: (G,) edges after and before pruning.
+        live: (G,) inner vertices on a path from input to output, vertex v at bit v - 1; also 0 if there is no path.
+        n_vertices: (G,) numbers of vertices of the pruned graph; 0 if no path leads to the output.
+        n_edges, raw_edges: (G,) numbers of edges after and before pruning.
     """
 
     vertices: int
@@ -49,26 +49,29 @@ class Graphs:
 
     @property
     def inner(self) -> int:
-        """How many labels an encoding has."""
+        """Number of labels of an encoding."""
         return self.vertices - 2
 
     def valid(self, rule: str = "pruned") -> NDArray[np.bool_]:
-        """(G,) which are cells of NAS-Bench-101, by one of `edge_masks.RULES`; raises InvalidInputError for another."""
+        """Return whether each matrix is a cell of NAS-Bench-101, (G,), by a rule in `edge_masks.RULES`.
+
+        Raises InvalidInputError for an unknown rule.
+        """
         counted = self.n_edges if checked_rule(rule) == "pruned" else self.raw_edges
         valid: NDArray[np.bool_] = (self.n_vertices > 0) & (counted <= MAX_EDGES)
         return valid
 
     def cells(self, matrices: Integers, labels: Integers) -> Encodings:
-        """The encodings of the pruned cells.
+        """Return the encodings of the pruned cells.
 
         Args:
-            matrices: (N,) edges as bits, each with a path.
-            labels: (N, V - 2) operations, of dead vertices too.
+            matrices: (N,) edges as bits, each with a path from input to output.
+            labels: (N, V - 2) operations, including dead vertices.
         """
         codes = self.n_vertices[matrices].astype(np.uint64) << np.uint64(VERTEX_BIT)
         codes |= self.edges[matrices].astype(np.uint64)
         live = self.live[matrices]
-        place = np.zeros(len(matrices), np.int64)  # where the next live vertex goes
+        place = np.zeros(len(matrices), np.int64)  # position of the next live vertex
         for vertex in range(self.inner):
             is_live = (live >> vertex & 1).astype(np.int64)
             shift = (EDGE_BITS + 2 * place).astype(np.uint64)
@@ -79,7 +82,7 @@ class Graphs:
 
 @lru_cache(maxsize=2)
 def graphs(vertices: int = MAX_VERTICES) -> Graphs:
-    """All matrices of so many vertices; of seven, two million in under a second."""
+    """Return all matrices with a number of vertices; for seven, two million in less than a second."""
     masks = np.arange(1 << edge_bit(0, vertices), dtype=np.int32)
     wide = _with_output_last(masks, vertices)
     on_path = edge_masks.live_vertices(wide)
@@ -99,20 +102,20 @@ def graphs(vertices: int = MAX_VERTICES) -> Graphs:
 
 
 def checked_rule(rule: str) -> str:
-    """`rule`, if it is one; else InvalidInputError."""
+    """Return `rule`; raises InvalidInputError if it is unknown."""
     if rule not in RULES:
         raise unknown_name("rule of what is valid", rule, RULES)
     return rule
 
 
 def _vertex_sets(vertices: int) -> list[tuple[int, ...]]:
-    """Input, output and every choice of vertices between."""
+    """Return all sets of vertices that contain input and output."""
     inner = range(1, vertices - 1)
     return [(0, *chosen, vertices - 1) for k in range(vertices - 1) for chosen in combinations(inner, k)]
 
 
 def _with_output_last(masks: edge_masks.Masks, vertices: int) -> edge_masks.Masks:
-    """The same graphs as matrices of seven vertices: the output's column moves to the end."""
+    """Return the graphs as matrices of seven vertices; the output's column moves to the end."""
     below = edge_bit(0, vertices - 1)
     wide: edge_masks.Masks = masks & (1 << below) - 1 | masks >> below << edge_bit(0, MAX_VERTICES - 1)
     return wide

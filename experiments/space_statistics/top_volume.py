@@ -1,4 +1,4 @@
-"""How much of the space lies near a top cell? NAS-Bench-101's figure 6 (right)."""
+"""The share of the space near a top cell. NAS-Bench-101's figure 6 (right)."""
 
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _PRODUCTS = 20_000_000
-"""Distances computed at a time: 80 MB."""
+"""Number of distances computed at a time, which take 80 MB."""
 
 
 def top_volume(
@@ -37,21 +37,22 @@ def top_volume(
     vertices: int | None = None,
     predicted: bool = False,
 ) -> pandas.DataFrame:
-    """The share of all encodings, valid or not, within so many edits of the closest encoding of a top cell.
+    """Return the share of all encodings, including invalid ones, within each distance of an encoding of a top cell.
 
-    Encodings are drawn uniformly, or taken one and all where there are no more than `samples`. An edit flips an edge of
-    the matrix or changes a label, be its vertex dead or alive.
+    Encodings are drawn uniformly; if there are at most `samples`, all are used. An edit flips an edge of the matrix or
+    changes the label of a live or dead vertex.
 
     Args:
-        table: any.
-        rng: where encodings are drawn from.
+        table: a table of NAS-Bench-101.
+        rng: generator for drawing encodings.
         split, epochs, top, vertices, predicted: as for `isomorphic_copies`.
-        samples: how many encodings.
+        samples: number of encodings.
 
     Returns:
-        `distance` 0, 1, …; `share` of the encodings within it; `error`, its standard error (0 where all were taken).
+        A data frame with `distance` 0, 1, …; `share`, the fraction of the encodings within this distance; and `error`,
+        its standard error (0 if all encodings were used).
 
-    Raises OutOfDomainError where accuracy is unknown, or the top cells have more than two million encodings.
+    Raises OutOfDomainError if accuracy is unknown, or the top cells have more than two million encodings.
     """
     check_counts(samples=samples)
     values = known_values(table, accuracy(split), epochs, predicted)
@@ -75,7 +76,7 @@ def top_volume(
 
 
 def nearest(these: tuple[Integers, Integers], others: tuple[Integers, Integers], space: Graphs) -> NDArray[np.int64]:
-    """For each of N encodings (edges as bits, operations) the edits to the closest of the others, (N,)."""
+    """Return the distances of N encodings (edges as bits, operations) to the closest of the others, (N,)."""
     targets = _signs(*others, space)
     step = max(1, _PRODUCTS // len(targets))
     n_edges = len(space.edges).bit_length() - 1
@@ -87,7 +88,7 @@ def nearest(these: tuple[Integers, Integers], others: tuple[Integers, Integers],
 
 
 def plot_top_volume(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes":
-    """Share of the encodings against distance."""
+    """Draw the share of encodings against distance."""
     axes = axes_or_new(ax)
     axes.errorbar(frame["distance"], 100 * frame["share"], 200 * frame["error"], fmt="o-", color=COLOURS[0], capsize=3)
     if (frame["distance"] == 6).any():
@@ -101,7 +102,7 @@ def plot_top_volume(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes"
 
 
 def _encodings(space: Graphs, samples: int, rng: np.random.Generator) -> tuple[tuple[Integers, Integers], bool]:
-    """All encodings where they are no more than `samples`, else so many drawn uniformly."""
+    """Return all encodings if there are at most `samples`, else `samples` uniform draws; and whether they are all."""
     n_labellings = N_OPERATIONS**space.inner
     if len(space.edges) * n_labellings <= samples:
         labels = labellings(space.inner)
@@ -111,7 +112,7 @@ def _encodings(space: Graphs, samples: int, rng: np.random.Generator) -> tuple[t
 
 
 def _signs(matrices: Integers, labels: Integers, space: Graphs) -> NDArray[np.float32]:
-    """Encodings as vectors whose product is (edges alike - edges unlike) / 2 + labels alike."""
+    """Return encodings as vectors whose product is (equal edges - different edges) / 2 + equal labels."""
     bits = np.arange(len(space.edges).bit_length() - 1)
     edges = np.where(matrices[:, None] >> bits & 1, 1, -1) / np.sqrt(2)
     hot = (labels[:, :, None] == np.arange(N_OPERATIONS)).reshape(len(labels), -1)

@@ -1,4 +1,4 @@
-"""What a table knows of a metric at one budget, row by row, and the words about it that every figure carries."""
+"""A metric of all rows of a table at one budget, and the caption of figures about it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,13 +18,13 @@ SPLITS = ("train", "validation", "test")
 
 @dataclass(frozen=True, eq=False)
 class Values:
-    """A metric of all R rows of a table at one budget.
+    """The values of a metric for all R rows of a table at one budget.
 
     Attributes:
-        table_id, what: which table, and the metric and budget in words.
-        repeats: (R, K), NaN where there is no value.
-        predicted: whether these are estimates; measurements otherwise.
-        n_measured: how many rows have a measurement.
+        table_id, what: id of the table, and a description of the metric and budget.
+        repeats: (R, K) values, NaN if unknown.
+        predicted: whether the values are estimates instead of measurements.
+        n_measured: number of rows with a measurement.
     """
 
     table_id: str
@@ -35,17 +35,17 @@ class Values:
 
     @cached_property
     def mean(self) -> Floats:
-        """(R,) mean over the repeats, NaN where one is lacking."""
+        """The means over the repeats, (R,), NaN if a repeat is missing."""
         mean: Floats = self.repeats.mean(axis=1)
         return mean
 
     @cached_property
     def rows(self) -> NDArray[np.int64]:
-        """The rows that have a value, ascending."""
+        """The rows with a value, ascending."""
         return np.flatnonzero(~np.isnan(self.mean))
 
     def attributes(self, **more: Any) -> dict[Any, Any]:
-        """What a frame keeps in `attrs`: table, quantity, rows that stand behind it, rows dropped, predicted or not."""
+        """Return a frame's `attrs`: table, quantity, numbers of used and dropped rows, and whether it is predicted."""
         return {
             "table": self.table_id,
             "quantity": self.what,
@@ -58,28 +58,28 @@ class Values:
 
 
 def caption(attributes: Mapping[Any, Any]) -> str:
-    """The line under a figure: how many rows stand behind it, whether they are measured, and the table's id."""
+    """Return a figure's caption: the number of rows, whether they are measured, and the table's id."""
     rows, total = attributes["rows"], attributes["rows"] + attributes["dropped"]
     kind = "PREDICTED, not measured:" if attributes["predicted"] else "measured:"
     unit = attributes.get("unit", "rows")
     said = f"{attributes['quantity']}, {kind} {rows:,} of {total:,} {unit} of table {attributes['table']}"
     if attributes["predicted"]:
-        said += f"; {attributes['measured_rows']:,} of them with a measurement drawn in"
+        said += f"; {attributes['measured_rows']:,} of them combined with a measurement"
     return "\n".join([said, *attributes.get("notes", ())])
 
 
 def known_values(table: Table, metric: str, epochs: int | None = None, predicted: bool = False) -> Values:
-    """A metric of a whole table: measurements, or with `predicted` the table's own values, estimates among them.
+    """Return a metric of all rows: measurements, or with `predicted` the table's values, which may be estimates.
 
     Args:
-        table: any.
+        table: a table of NAS-Bench-101.
         metric: "validation_accuracy", "test_accuracy", "train_accuracy" or "training_time".
         epochs: budget. Default: the table's full budget.
-        predicted: take estimates where the table's column is not measured.
+        predicted: use estimates if the table's column is not measured.
 
     Raises:
-        OutOfDomainError: the table has no such budget, or no row has a value; the sentence says what would help.
-        InvalidInputError: unknown metric.
+        OutOfDomainError: the table lacks the budget, or no row has a value; the message states what would help.
+        InvalidInputError: the metric is unknown.
     """
     epochs = table.full_budget if epochs is None else epochs
     found = values_or_nan(table, metric, epochs, predicted)
@@ -89,7 +89,7 @@ def known_values(table: Table, metric: str, epochs: int | None = None, predicted
 
 
 def values_or_nan(table: Table, metric: str, epochs: int | None = None, predicted: bool = False) -> Values:
-    """`known_values` of a metric that an analysis can do without: NaN where the table knows nothing."""
+    """Return `known_values` of an optional metric: only NaN if the table has no values."""
     epochs = table.full_budget if epochs is None else epochs
     is_estimate = predicted and not table.is_measured(metric)
     measured = table.measured(metric, epochs)
@@ -99,21 +99,21 @@ def values_or_nan(table: Table, metric: str, epochs: int | None = None, predicte
 
 
 def accuracy(split: str) -> str:
-    """The metric of a split; raises InvalidInputError for an unknown one."""
+    """Return the name of a split's accuracy; raises InvalidInputError for an unknown split."""
     if split not in SPLITS:
         raise unknown_name("split", split, SPLITS)
     return f"{split}_accuracy"
 
 
 def cells_of(table: Table) -> NDArray[np.uint64]:
-    """(R,) the encodings of all cells as the table numbers them."""
+    """Return the encodings of all cells with the table's numbering, (R,)."""
     return np.asarray(table.column("cell"))
 
 
 def vertices_of(table: Table, wanted: int | None = None) -> int:
-    """Return the number of vertices of an encoding: as many as the table's largest cells have, or as many as wanted.
+    """Return the number of vertices of an encoding: `wanted`, or by default the number in the table's largest cells.
 
-    Raises InvalidInputError where cells of the table do not fit, or there are more than seven.
+    Raises InvalidInputError if cells of the table have more vertices than `wanted`, or it is more than seven.
     """
     largest = max(int(cells_of(table).max() >> np.uint64(VERTEX_BIT)), 3)  # two vertices leave nothing to choose
     if wanted is not None and (wanted not in range(largest, MAX_VERTICES + 1)):
@@ -124,21 +124,21 @@ def vertices_of(table: Table, wanted: int | None = None) -> int:
 
 
 def check_enough(found: int, needed: int, what: str, table: Table) -> None:
-    """Raise OutOfDomainError where an analysis has too little to go by."""
+    """Raise OutOfDomainError if an analysis has too little data."""
     if found < needed:
-        raise OutOfDomainError(f"the table {table.id} has {found} {what}, and {needed} are needed: open a larger table")
+        raise OutOfDomainError(f"the table {table.id} has {found} {what}, but {needed} are needed: open a larger table")
 
 
 def check_counts(**counts: int) -> None:
-    """Raise InvalidInputError for a number of steps, samples or cells that is none."""
+    """Raise InvalidInputError for an invalid number of steps, samples or cells."""
     for name, value in counts.items():
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
             raise InvalidInputError(f"{name} cannot be {value!r}: give a whole number of at least 1")
 
 
 def _refusal(table: Table, metric: str, epochs: int, predicted: bool) -> str:
-    """Nothing is there: say so, and what would be."""
-    helps = ["open a table that has it (the official data of NAS-Bench-101 do)"]
+    """Return the message for a metric without values, with advice."""
+    helps = ["open a table that has it (such as the official data of NAS-Bench-101)"]
     if metric == "test_accuracy" and len(values_or_nan(table, "validation_accuracy", epochs, predicted).rows):
         helps.insert(0, "give --split validation")
     if not predicted and len(values_or_nan(table, metric, epochs, True).rows):

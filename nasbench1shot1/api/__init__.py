@@ -1,9 +1,8 @@
-"""Drop-in for `nasbench.api`: the same names, calls and answers, without TensorFlow.
+"""Drop-in replacement for `nasbench.api`: the same names, calls and results, without TensorFlow.
 
     from nasbench1shot1 import api          # was: from nasbench import api
 
-docs/api.md describes the differences. The modules `nats_bench` and `nas_201_api` are drop-ins for the packages of these
-names.
+docs/api.md describes the differences. The modules `nats_bench` and `nas_201_api` replace the packages with these names.
 """
 
 from nasbench1shot1.api.model_spec import ModelSpec as ModelSpec

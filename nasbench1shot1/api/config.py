@@ -1,4 +1,4 @@
-"""The settings that `nasbench.api.NASBench` shows in `config`."""
+"""The settings in the attribute `config` of `nasbench.api.NASBench`."""
 
 from typing import Any
 
@@ -6,13 +6,13 @@ from nasbench1shot1.nasbench101.cell import MAX_EDGES, MAX_VERTICES, OPERATIONS
 
 
 def build_config(repeats: int = 3) -> dict[str, Any]:
-    """The keys and default values of the published package, as a dictionary of one's own.
+    """Return a new dictionary with the keys and default values of the published package.
 
-    `module_vertices`, `max_edges` and `available_ops` bound what is valid and `num_repeats` which repeats `query`
-    draws from; the others describe the training and are what `evaluate` goes by, as far as it needs them.
+    `module_vertices`, `max_edges` and `available_ops` limit which models are valid, and `num_repeats` limits the
+    repeats that `query` draws from. The others describe the training; `evaluate` uses the ones that it needs.
 
     Args:
-        repeats: how many repeats the table holds.
+        repeats: number of repeats in the table.
     """
     data: dict[str, Any] = {
         "train_data_files": [],

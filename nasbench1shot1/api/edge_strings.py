@@ -1,4 +1,4 @@
-"""Parsing of the strings of NAS-Bench-201's architectures, with the results of the official APIs."""
+"""Parsing of NAS-Bench-201's architecture strings, with the same results as the official APIs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,22 +16,22 @@ _EXAMPLE = "|nor_conv_1x1~0|+|none~0|none~1|+|none~0|none~1|skip_connect~2|"
 def str2lists(arch_str: str) -> list[tuple[tuple[str, int], ...]]:
     """Return the incoming edges of each node after the input, as pairs of operation and source node.
 
-    Raises InvalidInputError (a ValueError) for a text of another form.
+    Raises InvalidInputError (a ValueError) for a malformed string.
     """
     try:
         return [tuple(_edge(edge) for edge in node.split("|") if edge) for node in arch_str.split("+")]
     except (AttributeError, ValueError):
-        raise InvalidInputError(f"{arch_str!r} is not the string of an architecture: write {_EXAMPLE}") from None
+        raise InvalidInputError(f"{arch_str!r} is not an architecture string: write, for example, {_EXAMPLE}") from None
 
 
 def str2matrix(arch_str: str, search_space: Sequence[str] = OPERATIONS) -> NDArray[np.float64]:
-    """Return the index of the operation of each edge, (nodes, nodes) float64, row target, column source; 0 elsewhere.
+    """Return the index of each edge's operation, (nodes, nodes) float64; row: target, column: source; 0: no edge.
 
     Args:
-        arch_str: an architecture's string.
-        search_space: the operations; their order numbers them.
+        arch_str: an architecture string.
+        search_space: the operations, in the order of their indices.
 
-    Raises InvalidInputError (a ValueError) for a text of another form or an operation that is not in `search_space`.
+    Raises InvalidInputError (a ValueError) for a malformed string or an operation that is not in `search_space`.
     """
     nodes = str2lists(arch_str)
     matrix = np.zeros((len(nodes) + 1, len(nodes) + 1))

@@ -1,4 +1,4 @@
-"""`NASBench.evaluate`: a model trained from scratch, through this package's trainer."""
+"""`NASBench.evaluate`: train a model from scratch with this package's trainer."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -16,24 +16,24 @@ _FIXED = {"lr_decay_method": "COSINE_BY_STEP", "intermediate_evaluations": ["0.5
 
 
 def evaluate(model_spec: Any, model_dir: Path, config: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Train a model from scratch by the data set's protocol, on CPU or GPU.
+    """Train a model from scratch with NAS-Bench-101's training protocol, on CPU or GPU.
 
-    Writes `metadata.json` into `model_dir`, and beside it `training`, the record of the training, from which
-    `nb1shot1 train --resume` goes on if it was stopped.
+    Writes `metadata.json` into `model_dir`, next to the folder `training`, which records the training. If the training
+    is interrupted, `nb1shot1 train --resume` continues it from there.
 
     Args:
-        model_spec: a ModelSpec; vertices and edges are not limited.
-        model_dir: is made if need be; must not hold a training yet.
-        config: see `api.config.build_config`. Of the keys about data only the first of `train_data_files` counts: an
-            image set of this package (a name or an `.npz` file); the official CIFAR-10 if there is none.
-        seed: of everything random in the training.
+        model_spec: a ModelSpec with any number of vertices and edges.
+        model_dir: folder for the results, created if necessary; must not contain a training yet.
+        config: see `api.config.build_config`. The first entry of `train_data_files` is an image set of this package
+            (a name or an `.npz` file); if there is none, the official CIFAR-10 is used. Other data keys are ignored.
+        seed: random seed of the training.
 
     Returns:
-        The same keys as `NASBench.query`.
+        A dictionary with the same keys as the result of `NASBench.query`.
 
     Raises:
-        UserError: no graph to train, a setting that the trainer does not have, images that are missing, a training
-            already there, a loss that is NaN or infinite, a full disk.
+        UserError: the graph has no path from input to output, the trainer does not support a setting, images are
+            missing, the folder already contains a training, the loss is NaN or infinite, or the disk is full.
     """
     from nasbench1shot1.cell_training.training import train_and_evaluate
 
@@ -55,18 +55,18 @@ def evaluate(model_spec: Any, model_dir: Path, config: Mapping[str, Any], seed: 
 
 
 def training_config(config: Mapping[str, Any], seed: int) -> "TrainingConfig":
-    """The trainer's options that published settings stand for.
+    """Return the trainer's options that correspond to published settings.
 
-    The learning rate was multiplied by the shards of the accelerator: 0.1 × 2 gives the data set's 0.2.
+    The published code multiplies the learning rate by the number of accelerator shards: 0.1 × 2 = 0.2.
 
-    Raises InvalidInputError for a setting that the trainer does not have.
+    Raises InvalidInputError for a setting that the trainer does not support, UserError for a missing one.
     """
     from nasbench1shot1.cell_training.config import training_config as resolved_config
 
     try:
         for name, only in _FIXED.items():
             if config[name] != only:
-                raise InvalidInputError(f"config['{name}'] cannot be {config[name]!r}: this trainer has {only!r} alone")
+                raise InvalidInputError(f"config['{name}'] cannot be {config[name]!r}: this trainer only has {only!r}")
         return resolved_config(
             {
                 "epochs": config["train_epochs"],
@@ -82,4 +82,4 @@ def training_config(config: Mapping[str, Any], seed: int) -> "TrainingConfig":
             }
         )
     except KeyError as error:
-        raise UserError(f"config lacks {error}: begin with what build_config() gives") from None
+        raise UserError(f"config lacks {error}: start from the result of build_config()") from None

@@ -1,6 +1,6 @@
-"""Utilities on labelled graphs, with the calls of `nasbench.lib.graph_util`.
+"""Utilities for labelled graphs, with the same calls as `nasbench.lib.graph_util`.
 
-Graphs need be neither acyclic nor ordered here; adjacency is 0 or 1, entry [x, y] being the edge from x to y.
+Graphs may have cycles and any order of vertices. Adjacency is 0 or 1; entry [x, y] is the edge from x to y.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,10 +21,10 @@ LabelledGraph = tuple[ArrayLike, Sequence[Any]]
 
 
 def gen_is_edge_fn(bits: int) -> Callable[..., Any]:
-    """A vectorised function (x, y) → 1 where a number's bits have the edge from x to y, else 0.
+    """Return a vectorised function (x, y) that is 1 if `bits` contains the edge from x to y, else 0.
 
-    Edges are counted column by column above the diagonal, from the lowest bit: 0→1, 0→2, 1→2, 0→3, … So the same
-    number gives the same edges for any number of vertices. Made for `np.fromfunction(fn, (V, V), dtype=np.int8)`.
+    Edges are numbered column by column above the diagonal, from the lowest bit: 0→1, 0→2, 1→2, 0→3, … So a number
+    means the same edges for any number of vertices. Use it with `np.fromfunction(fn, (V, V), dtype=np.int8)`.
     """
 
     def is_edge(x: int, y: int) -> int:
@@ -34,26 +34,28 @@ def gen_is_edge_fn(bits: int) -> Callable[..., Any]:
 
 
 def is_full_dag(matrix: ArrayLike) -> bool:
-    """Whether every vertex but the last of a (V, V) upper triangular matrix has a successor, every other but the
-    first a predecessor: then all lie on a path from the first to the last."""
+    """Return whether all vertices of a (V, V) upper triangular matrix lie on a path from the first to the last.
+
+    They do if every vertex except the last has a successor and every vertex except the first has a predecessor.
+    """
     edges = np.asarray(matrix) != 0
     return bool(edges[:-1].any(axis=1).all() and edges[:, 1:].any(axis=0).all())
 
 
 def num_edges(matrix: ArrayLike) -> int:
-    """The number of edges of a (V, V) matrix."""
+    """Return the number of edges of a (V, V) matrix."""
     return int(np.sum(matrix))
 
 
 def hash_module(matrix: ArrayLike, labeling: Sequence[int]) -> str:
-    """NAS-Bench-101's MD5 of a graph with integer labels, the same for every numbering of its vertices.
+    """Return NAS-Bench-101's MD5 of a graph with integer labels; it does not depend on the order of the vertices.
 
     Args:
         matrix: (V, V) adjacency of 0 and 1; any directed graph.
-        labeling: V integers; for a cell -1 input, the index of the operation, -2 output.
+        labeling: V integers. In a cell: -1 for the input, -2 for the output, otherwise the operation's index.
 
     Raises:
-        InvalidInputError: the matrix is not square, has other entries, or there are not V labels.
+        InvalidInputError: the matrix is not square or has other entries, or the number of labels is not V.
     """
     return graph_hash(_adjacency(matrix, len(labeling)), [int(label) for label in labeling])
 
@@ -61,18 +63,18 @@ def hash_module(matrix: ArrayLike, labeling: Sequence[int]) -> str:
 def permute_graph(
     graph: ArrayLike, label: Sequence[Any], permutation: Sequence[int]
 ) -> tuple[NDArray[np.bool_], list[Any]]:
-    """Renumber a graph: vertex v of the old one is vertex permutation[v] of the new one.
+    """Renumber the vertices of a graph: the old vertex v becomes the new vertex permutation[v].
 
     Args:
         graph: (V, V) adjacency of 0 and 1.
         label: V labels.
-        permutation: the numbers 0 … V - 1 in some order.
+        permutation: the numbers 0 … V - 1 in any order.
 
     Returns:
-        (V, V) adjacency of booleans and the list of labels.
+        (V, V) boolean adjacency and the list of labels.
 
     Raises:
-        InvalidInputError: the three do not fit, or the last is not a permutation.
+        InvalidInputError: the sizes do not match, or `permutation` is not a permutation.
     """
     given = _adjacency(graph, len(label))
     if sorted(permutation) != list(range(len(label))):
@@ -82,11 +84,11 @@ def permute_graph(
 
 
 def is_isomorphic(graph1: LabelledGraph, graph2: LabelledGraph) -> bool:
-    """Whether two pairs (matrix, labels) are one labelled graph, numbered differently. Graphs of any size may differ.
+    """Return whether two labelled graphs, each a pair (matrix, labels), are isomorphic; their sizes may differ.
 
-    Exact, by VF2, where `hash_module` has collisions for some graphs that NAS-Bench-101 does not contain.
+    The result is exact (VF2), whereas `hash_module` has collisions for some graphs outside NAS-Bench-101.
 
-    Raises InvalidInputError where a matrix is not square, has other entries than 0 and 1, or lacks labels.
+    Raises InvalidInputError if a matrix is not square, has entries other than 0 and 1, or lacks labels.
     """
     import networkx
 
@@ -105,7 +107,7 @@ def _networkx(matrix: ArrayLike, labels: Sequence[Any]) -> "networkx.DiGraph[int
 
 
 def _adjacency(matrix: ArrayLike, n_labels: int) -> NDArray[np.int8]:
-    """The matrix, if it fits the labels and holds 0 and 1 alone."""
+    """Return the matrix after checking that its size matches the labels and its entries are 0 or 1."""
     given = adjacency.square(matrix, n_labels)
     adjacency.check_bits(given)
     return given.astype(np.int8)

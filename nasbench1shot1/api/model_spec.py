@@ -15,28 +15,28 @@ from nasbench1shot1.nasbench101 import adjacency
 from nasbench1shot1.nasbench101.encoding import INPUT, OUTPUT, encode_graph, path_vertices
 
 _SMALL = 7
-"""Up to so many vertices a matrix is checked as one integer."""
+"""Largest number of vertices for which a matrix is checked as one integer."""
 
 
 class ModelSpec:
-    """A graph of operations, pruned as NAS-Bench-101 does it: only vertices on a path from first to last remain.
+    """A graph of operations, pruned as in NAS-Bench-101: only vertices on a path from the first to the last remain.
 
-    The arguments are copied. Attributes are made when they are first read and may be assigned or changed then;
-    `NASBench` goes by what they are when it is asked.
+    The arguments are copied. Attributes are computed when first read; they may then be assigned or modified.
+    `NASBench` uses their values at the time of a query.
 
     Args:
         matrix: (V, V) strictly upper triangular adjacency, a nested list or an array; row → column.
-        ops: V labels of any kind; NAS-Bench-101 has "input", then its operations, then "output".
-        data_format: "channels_last" or "channels_first"; kept, and of no effect on what is looked up.
+        ops: V labels of any kind; in NAS-Bench-101, "input", then the operations, then "output".
+        data_format: "channels_last" or "channels_first"; stored, but without effect on queries.
 
     Attributes:
-        original_matrix, original_ops: as given, an array and a list.
-        matrix, ops: what is left after pruning; None where no path leads from the first to the last vertex.
+        original_matrix, original_ops: the arguments, as an array and a list.
+        matrix, ops: the pruned graph; None if no path leads from the first to the last vertex.
         valid_spec: whether there is such a path.
 
     Raises:
-        InvalidInputError: (a ValueError) a matrix that is not square, not strictly upper triangular or holds other
-            entries than 0 and 1, or not as many labels as vertices.
+        InvalidInputError: (a ValueError) the matrix is not square, is not strictly upper triangular or has entries
+            other than 0 and 1, or the numbers of labels and vertices differ.
     """
 
     def __init__(self, matrix: ArrayLike, ops: Sequence[Any], data_format: str = "channels_last") -> None:
@@ -52,23 +52,23 @@ class ModelSpec:
 
     @cached_property
     def original_matrix(self) -> NDArray[Any]:
-        """(V, V) as given."""
+        """The (V, V) matrix before pruning."""
         return np.array(self._given)
 
     @cached_property
     def original_ops(self) -> list[Any]:
-        """The V labels as given."""
+        """The V labels before pruning."""
         return self._labels[:]
 
     @cached_property
     def matrix(self) -> NDArray[Any] | None:
-        """Adjacency after pruning, of the type that was given."""
+        """The adjacency after pruning, with the data type of the argument."""
         kept = self._kept
         return np.array(self._given)[np.ix_(kept, kept)] if kept else None
 
     @cached_property
     def ops(self) -> list[Any] | None:
-        """Labels after pruning."""
+        """The labels after pruning."""
         return [self._labels[v] for v in self._kept] or None
 
     @cached_property
@@ -82,7 +82,7 @@ class ModelSpec:
 
     @cached_property
     def _given_encoding(self) -> int:
-        """Of what was given; 0 where there is none."""
+        """The encoding of the arguments; 0 if they have none."""
         if not self._labels or self._labels[0] != INPUT or self._labels[-1] != OUTPUT:
             return 0
         try:
@@ -92,9 +92,9 @@ class ModelSpec:
 
     @property
     def encoding(self) -> int:
-        """The model as one integer (`nasbench1shot1.nasbench101.encoding`); 0 where it has none.
+        """The model as one integer (`nasbench1shot1.nasbench101.encoding`); 0 if it has none.
 
-        It has one if its labels are NAS-Bench-101's and its vertices, pruned, at most 7.
+        A model has an encoding if its labels are NAS-Bench-101's and it has at most 7 vertices after pruning.
         """
         own = self.__dict__
         if "matrix" in own or "ops" in own or not own.get("valid_spec", True):
@@ -102,14 +102,14 @@ class ModelSpec:
         return self._given_encoding
 
     def hash_spec(self, canonical_ops: Sequence[Any]) -> str:
-        """NAS-Bench-101's MD5 of the pruned graph, the same for every numbering of its vertices.
+        """Return NAS-Bench-101's MD5 of the pruned graph; it does not depend on the order of the vertices.
 
         Args:
-            canonical_ops: the operations in the order that numbers them: `config["available_ops"]`.
+            canonical_ops: the operations in the order of their indices: `config["available_ops"]`.
 
         Raises:
-            InvalidInputError: (a ValueError) an operation that is not among them, or a graph without a path from
-                first to last.
+            InvalidInputError: (a ValueError) an operation is not in `canonical_ops`, or no path leads from the first
+                to the last vertex.
         """
         if self.matrix is None or self.ops is None:
             raise InvalidInputError("the spec has no path from input to output, so it has no hash: connect the two")
@@ -119,11 +119,11 @@ class ModelSpec:
         return hash_module(self.matrix, [-1, *(known.index(op) for op in self.ops[1:-1]), -2])
 
     def visualize(self) -> Any:
-        """The pruned graph as a `graphviz.Digraph`, which notebooks draw.
+        """Return the pruned graph as a `graphviz.Digraph`, which notebooks draw.
 
         Raises:
             UserError: the package graphviz is not installed.
-            InvalidInputError: there is no path from first to last, hence nothing to draw.
+            InvalidInputError: no path leads from the first to the last vertex, so there is nothing to draw.
         """
         try:
             graphviz = import_module("graphviz")
@@ -140,14 +140,14 @@ class ModelSpec:
 
 
 def is_upper_triangular(matrix: ArrayLike) -> bool:
-    """Whether a matrix is 0 on its diagonal and below."""
+    """Return whether a matrix is 0 on and below its diagonal."""
     return not np.tril(np.asarray(matrix)).any()
 
 
 def encoding_of(spec: Any) -> int:
-    """The encoding of a spec as its attributes are now, be it another package's; 0 where it has none.
+    """Return the encoding of a spec, also of another package's, from its current attributes; 0 if it has none.
 
-    A changed spec is not pruned again: one that holds what pruning would remove has no encoding.
+    A modified spec is not pruned again: it has no encoding if pruning would remove something.
     """
     if not spec.valid_spec or spec.matrix is None or spec.ops is None:
         return 0
@@ -162,12 +162,12 @@ def encoding_of(spec: Any) -> int:
 
 
 def _is_small(matrix: NDArray[Any]) -> bool:
-    """Whether a square array has at most 7 vertices, is strictly upper triangular and holds 0 and 1 alone."""
+    """Return whether a square array has at most 7 rows, is strictly upper triangular and contains only 0 and 1."""
     return len(matrix) <= _SMALL and _is_triangle_of_bits(matrix.ravel().tolist(), len(matrix))
 
 
 def _is_plain_list(matrix: list[Any], n: int) -> bool:
-    """`_is_small` for n lists of n, in a microsecond; False where a slower look is needed."""
+    """Do the check of `_is_small` on n lists of n entries in a microsecond; False if the slower check is needed."""
     if len(matrix) != n or not 0 < n <= _SMALL:
         return False
     for row in matrix:
@@ -177,21 +177,21 @@ def _is_plain_list(matrix: list[Any], n: int) -> bool:
 
 
 def _is_triangle_of_bits(entries: Any, n: int) -> bool:
-    """Whether n × n entries are integers, 0 or 1, and 0 on the diagonal and below."""
+    """Return whether n × n entries are the integers 0 or 1, and 0 on and below the diagonal."""
     try:
         return int.from_bytes(bytes(entries), "little") & _forbidden(n) == 0
-    except (TypeError, ValueError):  # no integers, or none that fit into a byte
+    except (TypeError, ValueError):  # not integers, or integers that do not fit into a byte
         return False
 
 
 @lru_cache
 def _forbidden(n: int) -> int:
-    """Every bit of n × n bytes that is set nowhere in a strictly upper triangular matrix of 0 and 1."""
+    """Return the bits of n × n bytes that are never set in a strictly upper triangular matrix of 0 and 1."""
     return int.from_bytes(bytes(0xFE if x < y else 0xFF for x in range(n) for y in range(n)), "little")
 
 
 def _checked(matrix: ArrayLike, n_labels: int) -> NDArray[Any]:
-    """A copy of the matrix as an array; raises InvalidInputError for a form that no spec has."""
+    """Return the matrix as a new array; raises InvalidInputError if it cannot be a spec's."""
     given = adjacency.square(matrix, n_labels)
     if not _is_small(given):
         adjacency.check_bits(given)

@@ -1,8 +1,8 @@
-"""Drop-in for the package `nas_201_api`: the same calls, answered from a table.
+"""Drop-in replacement for the package `nas_201_api`: the same calls, answered from a table.
 
     from nasbench1shot1.api.nas_201_api import NASBench201API as API   # was: from nas_201_api import …
 
-docs/nasbench201_table.md describes what is different.
+docs/nasbench201_table.md describes the differences.
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ class NASBench201API(TopologyAPI):
     def simulate_train_eval(
         self, arch: Any, dataset: str, hp: str | int = "12", account_time: bool = True
     ) -> tuple[float, None, float, float]:
-        """Simulate a training, as `NATStopology.simulate_train_eval` does, which also has `iepoch`."""
+        """Simulate a training; same as `NATStopology.simulate_train_eval` without `iepoch`."""
         return self._simulate(arch, dataset, None, hp, account_time)
 
     def find_best(
@@ -32,5 +32,5 @@ class NASBench201API(TopologyAPI):
         Param_max: float | None = None,
         hp: str | int = "12",
     ) -> tuple[int, float | None]:
-        """Return the best architecture, as `NATStopology.find_best` does, whose limits have other names."""
+        """Return the best architecture; same as `NATStopology.find_best`, with other names for the limits."""
         return self._best(dataset, metric_on_set, FLOP_max, Param_max, hp)

@@ -18,24 +18,24 @@ from nasbench1shot1.tables.table import Table
 
 
 class NASBench:
-    """The data set, with a budget that its queries use up.
+    """The NAS-Bench-101 data set, which counts the simulated cost of its queries.
 
     Args:
-        dataset_file: an official file (`.tfrecord`), imported at the first time and opened from there ever after;
-            the folder of a table; or a Table.
-        seed: of the generator that `query` draws its repeats from: what `random.Random` takes, or a numpy Generator
-            to draw from. The same seed and queries give the same answers. Not given: another one each time.
+        dataset_file: an official file (`.tfrecord`), which is imported on first use and then opened from the imported
+            table; the folder or name of a table; or a Table.
+        seed: random seed for the repeats that `query` draws: a seed of `random.Random`, or a numpy Generator to draw
+            from. The same seed and queries give the same answers. Default: a different seed each time.
 
     Attributes:
         config: see `api.config.build_config`.
-        valid_epochs: the set of budgets.
+        valid_epochs: the set of budgets, in epochs.
         training_time_spent, total_epochs_spent: seconds and epochs of all queries since the last reset.
         fixed_statistics, computed_statistics: by hash, what `get_metrics_from_hash` returns; read-only.
         history: an empty dictionary, for the user.
         table: the Table that answers.
 
     Raises:
-        InvalidInputError, DamagedFileError: no such file or table, or a damaged one; a seed that is none.
+        InvalidInputError, DamagedFileError: the file or table does not exist or is damaged, or the seed is invalid.
     """
 
     def __init__(self, dataset_file: str | Path | Table, seed: Any = None) -> None:
@@ -51,43 +51,43 @@ class NASBench:
 
     @property
     def fixed_statistics(self) -> Statistics:
-        """By hash: module_adjacency, module_operations, trainable_parameters."""
+        """The values independent of training, by hash: module_adjacency, module_operations, trainable_parameters."""
         return Statistics(self.table, self._read.fixed)
 
     @property
     def computed_statistics(self) -> Statistics:
-        """By hash, by epochs: for each repeat the metrics half-way and at the end."""
+        """The metrics of each repeat, half-way and at the end of training, by hash and epochs."""
         return Statistics(self.table, self._read.computed)
 
-    # What search methods ask -----------------------------------------------------------------------------------
+    # Queries of search methods ---------------------------------------------------------------------------------
 
     def query(self, model_spec: Any, epochs: int = 108, stop_halfway: bool = False) -> dict[str, Any]:
-        """One training of a model, drawn among its repeats; counted in the budget.
+        """Return the metrics of one training of a model, a random repeat, and add its cost to the counters.
 
         Args:
             model_spec: a ModelSpec.
             epochs: one of `valid_epochs`.
-            stop_halfway: the values half-way through that training, which costs half the epochs.
+            stop_halfway: return the metrics half-way through the training, at the cost of half the epochs.
 
         Returns:
             module_adjacency (V, V) int8, module_operations, trainable_parameters, training_time (seconds),
-            train_accuracy, validation_accuracy, test_accuracy (fractions). What the table lacks is left out.
+            train_accuracy, validation_accuracy, test_accuracy (fractions). Metrics that the table lacks are omitted.
 
         Raises:
-            OutOfDomainError: a budget, model or half-way value that the table does not have.
+            OutOfDomainError: the table lacks the budget, the model or the half-way values.
         """
         if epochs not in self.valid_epochs:
-            raise OutOfDomainError(f"there is no budget of {epochs} epochs: ask for one of {sorted(self.valid_epochs)}")
+            raise OutOfDomainError(f"there is no budget of {epochs} epochs: use one of {sorted(self.valid_epochs)}")
         row = self._row(model_spec)
         values = self._read.training(row, int(epochs), self._drawn(self.config["num_repeats"]), bool(stop_halfway))
         if not values:
-            raise OutOfDomainError(f"the table {self.table.id} has no half-way values: ask for the end of the training")
+            raise OutOfDomainError(f"the table {self.table.id} has no half-way values: set stop_halfway=False")
         self.training_time_spent += values.get("training_time", 0.0)
         self.total_epochs_spent += epochs // 2 if stop_halfway else epochs
         return self._read.fixed(row) | values
 
     def is_valid(self, model_spec: Any) -> bool:
-        """Whether `query` would answer; costs nothing."""
+        """Return whether the table has a model; costs no budget."""
         try:
             self._row(model_spec)
         except OutOfDomainError:
@@ -95,54 +95,54 @@ class NASBench:
         return True
 
     def get_budget_counters(self) -> tuple[float, int]:
-        """Seconds of training and epochs that the queries since the last reset stand for."""
+        """Return the simulated training time in seconds and the epochs of all queries since the last reset."""
         return self.training_time_spent, self.total_epochs_spent
 
     def reset_budget_counters(self) -> None:
         """Set both counters to zero."""
         self.training_time_spent, self.total_epochs_spent = 0.0, 0
 
-    # What analyses ask -----------------------------------------------------------------------------------------
+    # Queries of analyses ---------------------------------------------------------------------------------------
 
     def hash_iterator(self) -> KeysView[str]:
-        """All hashes, in the order of the official file."""
+        """Return all hashes, in the order of the official file."""
         return self.fixed_statistics.keys()
 
     def get_metrics_from_hash(self, module_hash: str) -> tuple[dict[str, Any], Computed]:
-        """All that is known of a model: what is fixed, and by epochs the metrics of every repeat. Costs no budget.
+        """Return a model's fixed values, and by epochs the metrics of every repeat; costs no budget.
 
         Raises:
-            UnknownCellError: (an OutOfDomainError and a KeyError) the table has no such hash.
+            UnknownCellError: (an OutOfDomainError and a KeyError) the hash is not in the table.
         """
         row = row_of_hash(self.table, module_hash)
         return self._read.fixed(row), self._read.computed(row)
 
     def get_metrics_from_spec(self, model_spec: Any) -> tuple[dict[str, Any], Computed]:
-        """`get_metrics_from_hash` of a ModelSpec; raises OutOfDomainError for one that the table does not have."""
+        """Do what `get_metrics_from_hash` does, for a ModelSpec; raises OutOfDomainError for an unknown model."""
         row = self._row(model_spec)
         return self._read.fixed(row), self._read.computed(row)
 
     def evaluate(self, model_spec: Any, model_dir: str | Path) -> dict[str, Any]:
-        """Train a model from scratch as the data set's were, see `api.evaluation.evaluate`; no table is asked."""
+        """Train a model from scratch, without using the table; see `api.evaluation.evaluate`."""
         from nasbench1shot1.api.evaluation import evaluate
 
         return evaluate(model_spec, as_path(model_dir, "model_dir"), self.config, seed=self._drawn(2**31))
 
-    # Behind them -----------------------------------------------------------------------------------------------
+    # Helpers ---------------------------------------------------------------------------------------------------
 
     def _drawn(self, below: int) -> int:
-        """A number from 0 on, drawn as the published package draws a repeat."""
+        """Return a random number below a limit, drawn in the same way as the published package draws repeats."""
         if isinstance(self._random, Random):
             return self._random.randint(0, below - 1)
         return int(self._random.integers(below))
 
     def _row(self, spec: Any) -> int:
-        """The row of a spec: by its encoding, or else by its hash."""
+        """Return the row of a spec, found by its encoding or, without one, by its hash."""
         code = spec.encoding if isinstance(spec, ModelSpec) else _encoding_of_other(spec)
         if not code or not self._has_default_limits():
             self._check(spec)
             return row_of_hash(self.table, self._hash(spec))
-        if n_edges(code) > MAX_EDGES:  # no table has it: say so without looking
+        if n_edges(code) > MAX_EDGES:  # no table has it: raise without a look-up
             self._check(spec)
         try:
             return self.table.row_of_encoding(code)
@@ -153,7 +153,7 @@ class NASBench:
     def _hash(self, spec: Any) -> str:
         try:
             return str(spec.hash_spec(self.config["available_ops"]))
-        except InvalidInputError as error:  # changed into something that is not a graph
+        except InvalidInputError as error:  # a modified spec may not be a valid graph any more
             raise OutOfDomainError(error.for_command_line) from None
 
     def _has_default_limits(self) -> bool:
@@ -175,13 +175,13 @@ class NASBench:
             raise OutOfDomainError(f"the first op must be '{INPUT}' and the last '{OUTPUT}', not {spec.ops}")
         for op in spec.ops[1:-1]:
             if op not in self.config["available_ops"]:
-                raise OutOfDomainError(f"there is no op {op!r}: use one of {self.config['available_ops']}")
+                raise OutOfDomainError(f"unknown op {op!r}: use one of {self.config['available_ops']}")
 
 
 def _opened(dataset_file: str | Path | Table) -> Table:
     table = _table(dataset_file)
     if table.keyed_by != "nasbench101":
-        raise InvalidInputError(f"the table {table.id} is of another benchmark: open one of NAS-Bench-101")
+        raise InvalidInputError(f"the table {table.id} belongs to another benchmark: open a table of NAS-Bench-101")
     return table
 
 
@@ -205,7 +205,7 @@ def _generator(seed: Any) -> Random | np.random.Generator:
 
 
 def _encoding_of_other(spec: Any) -> int:
-    """Of something else with a ModelSpec's attributes, the published package's for one."""
+    """Return the encoding of another object with a ModelSpec's attributes, such as the published package's."""
     if not hasattr(spec, "valid_spec") or not hasattr(spec, "hash_spec"):
         raise InvalidInputError(f"{spec!r} is not a model: give a ModelSpec")
     return encoding_of(spec)

@@ -1,9 +1,9 @@
-"""Drop-in for the package `nats_bench`, for the topology space: the same calls, answered from a table.
+"""Drop-in replacement for the package `nats_bench` (topology space): the same calls, answered from a table.
 
     from nasbench1shot1.api import nats_bench          # was: import nats_bench
     from nasbench1shot1.api.nats_bench import create   # was: from nats_bench import create
 
-docs/nasbench201_table.md describes what is different.
+docs/nasbench201_table.md describes the differences.
 """
 
 from typing import Any
@@ -21,8 +21,8 @@ NATS_BENCH_SSS_NAMEs = ("sss", "size")
 class NATStopology(TopologyAPI):
     """NATS-Bench's topology space, which is the space of NAS-Bench-201.
 
-    `TopologyAPI` describes most calls and the first argument. `fast_mode` and `archive_dir` are kept as attributes and
-    have no other effect: a table is always opened without reading it.
+    `TopologyAPI` describes most calls and the first argument. `fast_mode` and `archive_dir` are stored as attributes
+    and have no other effect: opening a table never reads the whole file.
     """
 
     def __init__(
@@ -52,16 +52,16 @@ class NATStopology(TopologyAPI):
 
         Args:
             arch: an index, a string, or an object with `tostr`.
-            dataset: "cifar10" (the training "cifar10-valid" answers), "cifar100" or "ImageNet16-120".
+            dataset: "cifar10" (uses the training "cifar10-valid"), "cifar100" or "ImageNet16-120".
             iepoch: None or the last epoch.
             hp: the budget, "12" or "200".
             account_time: add the seconds to `used_time`.
 
         Returns:
-            Validation accuracy in percent; latency, None: unknown; the seconds of this training and evaluation; and
-            `used_time`.
+            Validation accuracy in percent; latency, which is None (unknown); the seconds of this training and
+            evaluation; and `used_time`.
 
-        Raises as `get_more_info`; OutOfDomainError also if the table lacks the accuracy or a time.
+        Raises the errors of `get_more_info`, and OutOfDomainError if the table lacks the accuracy or a time.
         """
         return self._simulate(arch, dataset, iepoch, hp, account_time)
 
@@ -78,17 +78,17 @@ class NATStopology(TopologyAPI):
 
         Args:
             dataset: "cifar10", "cifar100", "ImageNet16-120", or the training "cifar10-valid".
-            metric_on_set: "valid", "test" or "train", or an official name, "x-valid" for example.
+            metric_on_set: "valid", "test" or "train", or an official name such as "x-valid".
             flop_max, param_max: the highest numbers of FLOPs and parameters, in millions. Default: no limit.
             hp: the budget, "12" or "200".
-            enforce_all: has no effect: all architectures in the table are compared.
+            enforce_all: has no effect; all architectures in the table are always compared.
 
         Returns:
             Index and accuracy in percent; (-1, None) if no architecture is within the limits.
 
         Raises:
             InvalidInputError: an unknown data set or set of images.
-            OutOfDomainError: the table lacks an accuracy that is compared.
+            OutOfDomainError: the table lacks the accuracy of an architecture within the limits.
         """
         return self._best(dataset, metric_on_set, flop_max, param_max, hp)
 
@@ -104,20 +104,18 @@ def create(
     """Open NATS-Bench's topology space.
 
     Args:
-        file_path_or_dict: see `TopologyAPI`; None is the bundled table.
+        file_path_or_dict: see `TopologyAPI`; None opens the bundled table.
         search_space: "tss" or "topology".
         fast_mode: has no effect.
         verbose: print one line about the table.
         seed: see `TopologyAPI`.
 
     Raises:
-        OutOfDomainError: the size space, of which this package has no table.
-        InvalidInputError, DamagedFileError: another space, or a file that cannot be read.
+        OutOfDomainError: `search_space` is the size space, for which this package has no table.
+        InvalidInputError, DamagedFileError: the space is unknown, or the file cannot be read.
     """
     if search_space in NATS_BENCH_SSS_NAMEs:
-        raise OutOfDomainError(
-            "this package has no table of NATS-Bench's size space: use the package nats_bench for it"
-        )
+        raise OutOfDomainError("this package has no table of NATS-Bench's size space: use the package nats_bench")
     if search_space not in NATS_BENCH_TSS_NAMEs:
         raise unknown_name("search space", search_space, NATS_BENCH_TSS_NAMEs)
     return NATStopology(file_path_or_dict, fast_mode, verbose, seed=seed)
@@ -126,7 +124,7 @@ def create(
 def search_space_info(main_tag: str, aux_tag: str | None = None) -> dict[str, Any]:
     """Return the operations and the number of nodes of ("nats-bench", "tss") or ("nas-bench-201", None).
 
-    Raises InvalidInputError for other spaces, also for the size space.
+    Raises InvalidInputError for any other space, including the size space.
     """
     if (main_tag, aux_tag) == ("nas-bench-201", None) or (main_tag == "nats-bench" and aux_tag in NATS_BENCH_TSS_NAMEs):
         return {"op_names": list(OPERATIONS), "num_nodes": N_NODES}
@@ -134,5 +132,5 @@ def search_space_info(main_tag: str, aux_tag: str | None = None) -> dict[str, An
 
 
 def version() -> str:
-    """Return the version of the published package whose calls these are."""
+    """Return the version of the published package that this module replaces."""
     return "v1.8"

@@ -1,4 +1,4 @@
-"""A table's rows in the shape that `nasbench.api` gives them: plain dictionaries, made when asked for."""
+"""A table's rows in the format of `nasbench.api`: plain dictionaries, created on demand."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -15,7 +15,7 @@ from nasbench1shot1.tables.metric_column import MetricColumn
 from nasbench1shot1.tables.table import Table
 
 METRICS = ("training_time", "train_accuracy", "validation_accuracy", "test_accuracy")
-"""In the order of the published dictionaries."""
+"""The metrics, in the order of the published dictionaries."""
 
 Computed = dict[int, list[dict[str, float]]]
 
@@ -24,13 +24,13 @@ _AT_ONCE = 4096
 
 
 class UnknownCellError(OutOfDomainError, KeyError):
-    """No such cell in the table; the published package raises a KeyError there."""
+    """The cell is not in the table; also a KeyError, which the published package raises."""
 
     __str__ = OutOfDomainError.__str__  # a KeyError would show its message in quotes
 
 
 def known_metrics(table: Table) -> dict[tuple[int, bool], tuple[str, ...]]:
-    """The metrics that a table has, by (epochs, half-way?)."""
+    """Return the metrics that a table has, by (epochs, half-way?)."""
     about = table.info()["columns"]
     return {
         (epochs, halfway): tuple(
@@ -42,10 +42,10 @@ def known_metrics(table: Table) -> dict[tuple[int, bool], tuple[str, ...]]:
 
 
 class RowReader:
-    """Makes dictionaries of a table's rows.
+    """Turns a table's rows into dictionaries.
 
     Args:
-        table: where the rows are.
+        table: the table to read.
     """
 
     def __init__(self, table: Table) -> None:
@@ -56,7 +56,8 @@ class RowReader:
         return RowReader, (self.table,)
 
     def fixed(self, row: int) -> dict[str, Any]:
-        """What does not depend on a training: module_adjacency (V, V) int8, module_operations, trainable_parameters."""
+        """Return the values independent of training: module_adjacency (V, V) int8, module_operations and
+        trainable_parameters."""
         code = self._cells.item(row)
         return {
             "module_adjacency": adjacency_of(code),
@@ -65,12 +66,12 @@ class RowReader:
         }
 
     def training(self, row: int, epochs: int, repeat: int, halfway: bool) -> dict[str, float]:
-        """The metrics of one training that the table has."""
+        """Return the metrics of one training that the table has."""
         value = self.table.value
         return {metric: value(metric, row, epochs, repeat, halfway) for metric in self._known[epochs, halfway]}
 
     def computed(self, row: int) -> Computed:
-        """For each budget, for each repeat, the metrics half-way (halfway_…) and at the end (final_…)."""
+        """Return the metrics half-way (halfway_…) and at the end (final_…), by budget and repeat."""
         values = {name: values_of(row) for name, values_of in self._whole_rows.items()}
         repeats = range(self.table.repeats)
         return {
@@ -80,7 +81,7 @@ class RowReader:
 
     @cached_property
     def _whole_rows(self) -> dict[str, Callable[[int], list[list[float]]]]:
-        """What reads a row's values of each budget and repeat, by the published name of the metric."""
+        """Functions that read a row's values (budgets × repeats), by the metric's published name."""
         about = self.table.info()["columns"]
         named = {"halfway_" + metric: HALFWAY + metric for metric in METRICS} | {"final_" + m: m for m in METRICS}
         return {
@@ -91,7 +92,7 @@ class RowReader:
 
     @cached_property
     def _places(self) -> dict[int, dict[str, int]]:
-        """For each budget the metrics that the table has, and which of their column's budgets it is."""
+        """For each budget, the available metrics and the budget's position in their columns."""
         about = self.table.info()["columns"]
         return {
             epochs: {
@@ -104,7 +105,7 @@ class RowReader:
 
 
 def _row_values(column: MetricColumn) -> Callable[[int], list[list[float]]]:
-    """A function from a row to its values, budgets × repeats, several times as fast as one by one."""
+    """Return a function from a row to its values (budgets × repeats), several times faster than single look-ups."""
     stored = column.stored
     if stored.dtype.kind == "f" and not column.images:
         return lambda row: stored[row].tolist()
@@ -117,12 +118,12 @@ def _row_values(column: MetricColumn) -> Callable[[int], list[list[float]]]:
 
 
 def n_edges(code: int) -> int:
-    """How many edges an encoding has."""
+    """Return the number of edges of an encoding."""
     return (code & _EDGES).bit_count()
 
 
 def adjacency_of(code: int) -> NDArray[np.int8]:
-    """The (V, V) adjacency of an encoding."""
+    """Return the (V, V) adjacency of an encoding."""
     return _adjacency(code & _EDGES, len(_labels(code >> EDGE_BITS))).copy()
 
 
@@ -133,14 +134,14 @@ def _adjacency(edges: int, n: int) -> NDArray[np.int8]:
 
 @lru_cache(maxsize=1 << 12)
 def _labels(code: int) -> tuple[str, ...]:
-    """The labels of an encoding without its bits for edges."""
+    """Return the labels of an encoding from which the edge bits have been removed."""
     return tuple(decode_graph(code << EDGE_BITS)[1])
 
 
 class Statistics(Mapping[str, Any]):
-    """A read-only dictionary from hashes to what a table knows of them, in the order of the table's source.
+    """A read-only mapping from hashes to the values in a table, in the order of the table's source.
 
-    Values are made when they are asked for, anew each time, so nobody's changes get into the table.
+    Every access creates a new value, so that modifying one does not change the table.
     """
 
     def __init__(self, table: Table, of_row: Callable[[int], Any]) -> None:
@@ -169,15 +170,15 @@ class Statistics(Mapping[str, Any]):
 
 
 def source_order(table: Table) -> NDArray[np.int64]:
-    """The rows in the order in which the table's source first named them; ascending by hash where that is unknown."""
+    """Return the rows in the order of their first occurrence in the table's source; if unknown, sorted by hash."""
     ordered = "order" in table.info()["columns"]
     return np.asarray(table.column("order") if ordered else np.arange(len(table)), np.int64)
 
 
 def row_of_hash(table: Table, hash_: Any) -> int:
-    """The row of a hash; raises UnknownCellError for anything that the table does not have."""
+    """Return the row of a hash; raises UnknownCellError for anything that is not in the table."""
     if not isinstance(hash_, str):
-        raise UnknownCellError(f"{hash_!r} is not a hash: give one of those that hash_iterator() yields")
+        raise UnknownCellError(f"{hash_!r} is not a hash: use one from hash_iterator()")
     try:
         return table.row_of(hash_)
     except UserError as error:

@@ -1,4 +1,4 @@
-"""The calls that the official APIs of NATS-Bench's topology space and of NAS-Bench-201 share, answered from a table."""
+"""Calls shared by the official APIs of NATS-Bench's topology space and NAS-Bench-201, answered from a table."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -23,7 +23,7 @@ from nasbench1shot1.nasbench201.trainings import DATASETS, OFFICIAL_SETS
 from nasbench1shot1.tables.table import Table, load_table
 
 SEARCHED = {"cifar10": "cifar10-valid", "cifar100": "cifar100", "ImageNet16-120": "ImageNet16-120"}
-"""The data sets of searches, and the training that gives validation values on each."""
+"""The data sets of searches, each with the training that has its validation values."""
 _SETS = {"valid": "x-valid", "test": "x-test"}
 _COMMENTS = {
     "cifar10-valid": "train: half of CIFAR-10's training images; valid: the other half; test: its test images",
@@ -34,23 +34,25 @@ _COMMENTS = {
 class TopologyAPI(TopologyArchitectures):
     """The base of `nats_bench.NATStopology` and `nas_201_api.NASBench201API`.
 
-    Accuracies are in percent, costs in millions, times in seconds. Dictionaries only have what the table knows: any
-    other key raises `MissingValueError`, which is both an OutOfDomainError and a KeyError.
+    Accuracies are in percent, costs in millions, times in seconds. Dictionaries only contain the values that the table
+    has: any other key raises `MissingValueError`, which is both an OutOfDomainError and a KeyError.
 
     Args:
         file_path_or_dict: None for the bundled table; an official file or archive, which is imported on first use and
-            then opened from the imported table; the folder or name of a table; a `Table`; or the dictionary in a file.
+            then opened from the imported table; the folder or name of a table; a `Table`; or an official file's
+            dictionary.
         verbose: print one line about the table.
-        seed: of the generator that draws trainings and architectures. Default: Python's own generator, as in the
-            published packages.
+        seed: random seed for drawing trainings and architectures. Default: draw from Python's global generator, as in
+            the published packages.
 
     Attributes:
         table: the `Table` that answers.
-        filename: name of the file, or of the table.
-        used_time: seconds that `simulate_train_eval` has counted since the last `reset_time`.
+        filename: name of the file or table.
+        used_time: seconds counted by `simulate_train_eval` since the last `reset_time`.
 
     Raises:
-        InvalidInputError, DamagedFileError: no such file or table, or a damaged one, or one of another benchmark.
+        InvalidInputError, DamagedFileError: the file or table does not exist, is damaged or belongs to another
+            benchmark.
     """
 
     def __init__(self, file_path_or_dict: Any, verbose: bool, seed: int | None) -> None:
@@ -62,14 +64,14 @@ class TopologyAPI(TopologyArchitectures):
             print(f"{self} answers from the table {self.table.id}")
         if not self.table.seeds:
             warn(
-                f"the table {self.table.id} has means over the seeds and no single trainings: is_random=True gives the "
-                "means, too",
+                f"the table {self.table.id} has means over the seeds and no single trainings: is_random=True also "
+                "returns the means",
                 stacklevel=3,
             )
 
     @cached_property
     def evaluated_indexes(self) -> list[int]:
-        """The official indices of the architectures that the table has, ascending."""
+        """The official indices of the architectures in the table, in ascending order."""
         indices: list[int] = self.table.column("index").tolist()
         return indices
 
@@ -89,19 +91,19 @@ class TopologyAPI(TopologyArchitectures):
             dataset: "cifar10-valid" (half of the training images), "cifar10" (all), "cifar100" or "ImageNet16-120".
             iepoch: None or the last epoch, `int(hp)` - 1.
             hp: the budget, "12" or "200".
-            is_random: True for the training of a random seed, False for the mean over the seeds, or a seed. In a table
-                of means, such as the bundled one, True gives the mean and a seed is an error.
+            is_random: True for the training with a random seed, False for the mean over the seeds, or a seed. In a
+                table of means, such as the bundled one, True gives the mean and a seed is an error.
 
         Returns:
             For each of train, valid and test: "-loss", "-accuracy" (percent), "-per-time" and "-all-time" (seconds of
-            one epoch and of all). "valid" is not in the training "cifar10". Tables have neither the times of tests
-            nor "valtest", the validation and test images together. The bundled one also lacks the losses of all
-            trainings but "cifar10-valid" at 200 epochs, the training accuracies likewise, the test accuracy of
-            "cifar10-valid" at 12 epochs, and most validation accuracies of "cifar100" and "ImageNet16-120" at 200.
+            one epoch and of all epochs). The training "cifar10" has no "valid". Tables have neither test times nor
+            "valtest", the validation and test images together. The bundled table has losses and training accuracies
+            only for "cifar10-valid" at 200 epochs. It also lacks the test accuracy of "cifar10-valid" at 12 epochs and
+            most validation accuracies of "cifar100" and "ImageNet16-120" at 200 epochs.
 
         Raises:
-            InvalidInputError: (a ValueError) an unknown architecture, data set, seed or epoch.
-            OutOfDomainError: a budget, epoch or seed that the table does not have.
+            InvalidInputError: (a ValueError) the architecture, data set, seed or epoch is unknown.
+            OutOfDomainError: the table lacks the budget, epoch or seed.
         """
         row, epochs = self._row(index), self._reader.epochs(hp)
         self._reader.check_epoch(iepoch, epochs)
@@ -118,13 +120,13 @@ class TopologyAPI(TopologyArchitectures):
         return self._reader.known(found, row, (dataset, epochs))
 
     def get_cost_info(self, index: Any, dataset: str, hp: str | int = "12") -> KnownValues:
-        """Return the costs of an architecture, means over its trainings.
+        """Return the costs of an architecture, averaged over its trainings.
 
         Returns:
-            "flops" and "params" in millions; "latency", which is None; "T-train@epoch" and "T-train@total", seconds;
-            "T-x-valid@epoch" and "T-x-valid@total", except for "cifar10". Times of tests are unknown.
+            "flops" and "params" in millions; "latency", which is None; "T-train@epoch" and "T-train@total" in seconds;
+            "T-x-valid@epoch" and "T-x-valid@total", except for "cifar10". Test times are unknown.
 
-        Raises as `get_more_info`.
+        Raises the errors of `get_more_info`.
         """
         return self._reader.costs(self._row(index), dataset, self._reader.epochs(hp))
 
@@ -137,26 +139,26 @@ class TopologyAPI(TopologyArchitectures):
         raise absent_value_error(self.table, "trained weights")
 
     def reload(self, archive_root: str | None = None, index: int | None = None) -> None:
-        """Raise OutOfDomainError: tables have no weights, which is what official archives are reloaded for."""
+        """Raise OutOfDomainError: tables have no weights to reload."""
         raise absent_value_error(self.table, "trained weights")
 
     def clear_params(self, index: int, hp: str | int | None = None) -> None:
         """Do nothing: there are no weights to remove."""
 
     def query_meta_info_by_index(self, arch_index: Any, hp: str | int = "12") -> ArchResults:
-        """Return all trainings of an architecture with a budget; raises as `get_more_info`."""
+        """Return all trainings of an architecture at a budget; raises the errors of `get_more_info`."""
         return ArchResults(self._reader, self._row(arch_index), self._reader.epochs(hp))
 
     def query_by_index(self, arch_index: Any, dataname: str | None = None, hp: str | int = "12") -> Any:
-        """Return all trainings of an architecture with a budget; on one data set, as a dictionary by seed.
+        """Return all trainings of an architecture at a budget; with `dataname`, a dictionary by seed.
 
-        Raises as `get_more_info`; OutOfDomainError for `dataname` in a table of means.
+        Raises the errors of `get_more_info`, and OutOfDomainError for `dataname` in a table of means.
         """
         info = self.query_meta_info_by_index(arch_index, hp)
         return info if dataname is None else info.query(dataname)
 
     def query_info_str_by_arch(self, arch: Any, hp: str | int = "12") -> str:
-        """Return the results of an architecture in several lines; "?" stands for unknown values."""
+        """Return the results of an architecture as several lines; "?" stands for an unknown value."""
         info = self.query_meta_info_by_index(arch, hp)
         return "\n".join(info.lines(f"arch-index={info.arch_index}"))
 
@@ -173,7 +175,7 @@ class TopologyAPI(TopologyArchitectures):
                 print(f"{f' {epochs:03d} epochs ':>^90}", *self.query_meta_info_by_index(one, epochs).lines(), sep="\n")
 
     def statistics(self, dataset: str, hp: str | int) -> dict[int, int]:
-        """Return how many architectures have how many trainings; raises OutOfDomainError for a table of means."""
+        """Return the number of architectures by number of trainings; raises OutOfDomainError for a table of means."""
         if not self.table.seeds:
             raise means_only_error(self.table)
         if dataset not in DATASETS:
@@ -186,7 +188,7 @@ class TopologyAPI(TopologyArchitectures):
 
     @property
     def used_time(self) -> float:
-        """Seconds that `simulate_train_eval` has counted since the last `reset_time`."""
+        """The seconds counted by `simulate_train_eval` since the last `reset_time`."""
         return self._used_time
 
     def reset_time(self) -> None:
@@ -195,7 +197,7 @@ class TopologyAPI(TopologyArchitectures):
 
     @property
     def avaliable_hps(self) -> list[str]:
-        """The budgets, in the official spelling of this name."""
+        """The budgets in epochs, as strings; the official API spells this name so."""
         return [str(epochs) for epochs in self.table.epochs]
 
     def _simulate(
@@ -220,8 +222,8 @@ class TopologyAPI(TopologyArchitectures):
         accuracy = getattr(found, f"{split}_accuracy")[allowed]
         if (lacking := int(np.isnan(accuracy).sum())) > 0:
             raise OutOfDomainError(
-                f"the table {self.table.id} lacks the {split} accuracy on {dataset} at {epochs} epochs of "
-                f"{lacking:,} of {len(accuracy):,} architectures, so the best one is unknown: ask for another set"
+                f"the table {self.table.id} lacks the {split} accuracy on {dataset} at {epochs} epochs for "
+                f"{lacking:,} of {len(accuracy):,} architectures, so the best one is unknown: use another set"
             )
         if not len(accuracy):
             return -1, None
@@ -231,12 +233,12 @@ class TopologyAPI(TopologyArchitectures):
     def _within(self, costs: Any, most: float | None) -> Any:
         """Return whether each cost is within a limit in millions."""
         if most is not None and not _is_limit(most):
-            raise InvalidInputError(f"a limit of FLOPs or parameters cannot be {most!r}: give millions, or None")
+            raise InvalidInputError(f"a limit on FLOPs or parameters cannot be {most!r}: give millions, or None")
         if most is not None and np.isnan(costs).any():
-            raise OutOfDomainError(f"the table {self.table.id} lacks FLOPs of some architectures: give no limit")
+            raise OutOfDomainError(f"the table {self.table.id} lacks FLOPs for some architectures: remove the limit")
         return np.ones(len(costs), bool) if most is None else costs / 1e6 <= most
 
-    # Behind them -----------------------------------------------------------------------------------------------
+    # Helpers ---------------------------------------------------------------------------------------------------
 
     def _row(self, arch: Any) -> int:
         return self.table.row_of(self._known_index(arch))
@@ -246,7 +248,7 @@ class TopologyAPI(TopologyArchitectures):
 
 
 def _official(dataset: str, metric_on_set: str) -> str:
-    """Return the official name of a set that `find_best` may also call valid or test."""
+    """Return the official name of a set; `find_best` also accepts "valid" and "test"."""
     return "ori-test" if dataset == "cifar10" and metric_on_set == "test" else _SETS.get(metric_on_set, metric_on_set)
 
 
@@ -259,7 +261,7 @@ def _opened(file_path_or_dict: Any) -> Table:
     table = _table(file_path_or_dict)
     if table.keyed_by != "nasbench201":
         raise InvalidInputError(
-            f"the table {table.id} is of another benchmark: open one of NAS-Bench-201, such as 'nb201'"
+            f"the table {table.id} belongs to another benchmark: open a table of NAS-Bench-201, such as 'nb201'"
         )
     return table
 

@@ -1,4 +1,4 @@
-"""The architectures of NAS-Bench-201 in the calls of the official APIs; nothing here needs results."""
+"""Calls of the official APIs about NAS-Bench-201's architectures; none of them needs results."""
 
 from collections.abc import Iterator
 from functools import cached_property
@@ -23,7 +23,7 @@ class TopologyArchitectures:
 
     @cached_property
     def meta_archs(self) -> list[str]:
-        """The strings of all 15,625 architectures, by official index."""
+        """The strings of all 15,625 architectures, in the order of their official indices."""
         return [EdgeArchitecture.unchecked(SPACE_NAME, tuple(row)).official for row in all_operations().tolist()]
 
     @cached_property
@@ -45,7 +45,7 @@ class TopologyArchitectures:
         return self.meta_archs[self._known_index(index)]
 
     def query_index_by_arch(self, arch: Any) -> int:
-        """Return the index of an architecture, -1 if it is unknown.
+        """Return the index of an architecture, or -1 if it is unknown.
 
         Args:
             arch: a string, an index, an `EdgeArchitecture`, or an object whose `tostr` method returns the string.
@@ -61,7 +61,10 @@ class TopologyArchitectures:
         return self.archstr2index.get(name, -1) if isinstance(name, str) else -1
 
     def get_unique_str(self, arch: Any) -> str:
-        """Return the string of an architecture's topology, equal for isomorphic ones; raises as `get_more_info`."""
+        """Return the string of an architecture's topology, equal for isomorphic architectures.
+
+        Raises InvalidInputError (a ValueError) for an unknown architecture.
+        """
         return unique_string(all_operations()[self._known_index(arch)].tolist(), zero_rule=True)
 
     def get_net_config(self, index: Any, dataset: str) -> dict[str, Any]:
@@ -74,5 +77,5 @@ class TopologyArchitectures:
     def _known_index(self, arch: Any) -> int:
         index = self.query_index_by_arch(arch)
         if index < 0:
-            raise InvalidInputError(f"{arch!r} is not an architecture of NAS-Bench-201: give its string or index")
+            raise InvalidInputError(f"{arch!r} is not an architecture of NAS-Bench-201: give a string or an index")
         return index

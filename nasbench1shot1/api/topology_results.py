@@ -8,14 +8,14 @@ from nasbench1shot1.nasbench201.trainings import DATASETS, OFFICIAL_SETS
 
 
 class ResultsCount:
-    """A single training, of one seed; only tables of official files have them.
+    """A single training with one seed; only tables imported from official files have single trainings.
 
     Attributes:
         name: the data set.
         seed: the random seed.
         epochs: the budget.
         params, flop: millions of parameters and FLOPs.
-        eval_names: the sets of images, by their official names.
+        eval_names: the official names of the image sets.
     """
 
     def __init__(self, reader: TopologyReader, row: int, training: tuple[str, int, int]) -> None:
@@ -31,25 +31,25 @@ class ResultsCount:
         return self.epochs
 
     def get_eval_set(self) -> list[str]:
-        """Return the official names of the sets of images."""
+        """Return the official names of the image sets."""
         return self.eval_names
 
     def get_train(self, iepoch: int | None = None) -> KnownValues:
         """Return iepoch, loss, accuracy (percent), cur_time and all_time (seconds) on the training images.
 
-        Raises OutOfDomainError for another epoch than the last.
+        Raises OutOfDomainError for any epoch except the last.
         """
         return self._metrics("train", iepoch)
 
     def get_eval(self, name: str, iepoch: int | None = None) -> KnownValues:
-        """Return what `get_train` returns, on the images of a set: "x-valid", "x-test" or "ori-test".
+        """Return the same values as `get_train`, for an image set: "x-valid", "x-test" or "ori-test".
 
-        Raises OutOfDomainError for another epoch than the last, or "ori-test" of CIFAR-100 and ImageNet16-120.
+        Raises OutOfDomainError for any epoch except the last, and for "ori-test" of CIFAR-100 and ImageNet16-120.
         """
         return self._metrics(split_of(self.name, name), iepoch)
 
     def get_times(self) -> KnownValues:
-        """Return the seconds of one and all epochs ("T-train@epoch", "T-train@total", "T-x-valid@epoch", …)."""
+        """Return the seconds of one epoch and of all ("T-train@epoch", "T-train@total", "T-x-valid@epoch", …)."""
         times: dict[str, Any] = {}
         for split, official in (("train", "train"), ("validation", "x-valid")):
             found = self._metrics(split, None)
@@ -66,10 +66,10 @@ class ResultsCount:
         raise absent_value_error(self._reader.table, "trained weights")
 
     def get_config(self, str2structure: Any = None) -> dict[str, Any]:
-        """Return the configuration of the network, as `get_net_config` of the API.
+        """Return the configuration of the network, as the API's `get_net_config` does.
 
         Args:
-            str2structure: if given, turns the architecture's string into the value of "genotype".
+            str2structure: function from the architecture string to the value of "genotype", which replaces "arch_str".
         """
         config = net_config(self._reader.table.hashes(self._row)[0], self.name)
         if str2structure is not None:
@@ -86,7 +86,7 @@ class ResultsCount:
 
 
 class ArchResults:
-    """All trainings of an architecture with one budget.
+    """All trainings of an architecture at one budget.
 
     Attributes:
         arch_index: the official index.
@@ -123,7 +123,7 @@ class ArchResults:
         return self._epochs
 
     def get_compute_costs(self, dataset: str) -> KnownValues:
-        """Return what `get_cost_info` of the API returns."""
+        """Return what the API's `get_cost_info` returns."""
         return self._reader.costs(self._row, dataset, self._epochs)
 
     get_comput_costs = get_compute_costs  # as NAS-Bench-201's README spells it
@@ -140,9 +140,9 @@ class ArchResults:
             is_random: False for the mean over the seeds, True for one of them, or a seed.
 
         Raises:
-            OutOfDomainError: another epoch than the last, a seed in a table of means, "ori-test" of CIFAR-100 and
-                ImageNet16-120; and when a missing value is taken from the result.
-            InvalidInputError: an unknown name or seed.
+            OutOfDomainError: the epoch is not the last, a seed is given for a table of means, or "ori-test" for
+                CIFAR-100 or ImageNet16-120; also raised when a missing value is read from the result.
+            InvalidInputError: a name or the seed is unknown.
         """
         self._reader.check_epoch(iepoch, self._epochs)
         split = split_of(dataset, setname)
@@ -158,7 +158,7 @@ class ArchResults:
         raise absent_value_error(self._reader.table, "trained weights")
 
     def query(self, dataset: str, seed: int | None = None) -> Any:
-        """Return the training of a seed, or by default a dictionary of all trainings by seed.
+        """Return the training with a seed, or by default a dictionary of all trainings by seed.
 
         Raises OutOfDomainError if the table has only means.
         """
@@ -172,7 +172,7 @@ class ArchResults:
         return f"{self.arch_index:06d}"
 
     def lines(self, extra: str | None = None) -> list[str]:
-        """Return what `show` prints; "?" stands for unknown values."""
+        """Return the lines that `show` prints; "?" stands for an unknown value."""
         names = self.get_dataset_names()
         found = [self.arch_str, f"datasets : {names}, extra-info : {extra}"]
         for name in names:

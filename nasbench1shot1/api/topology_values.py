@@ -1,4 +1,4 @@
-"""Values of a table of NAS-Bench-201 in the units and under the names of the official APIs."""
+"""Values of a NAS-Bench-201 table in the units and with the names of the official APIs."""
 
 import random
 from collections.abc import Callable, Mapping
@@ -16,17 +16,17 @@ Repeat = Any  # "mean", or the number of a repeat
 
 
 class MissingValueError(OutOfDomainError, KeyError):
-    """The table lacks a value that the official files have; a KeyError, because it is missing in a dictionary."""
+    """The table lacks a value that the official files have; also a KeyError, because a dictionary lacks the key."""
 
     __str__ = OutOfDomainError.__str__  # a KeyError would show its message in quotes
 
 
 class KnownValues(dict[str, Any]):
-    """A dictionary of what a table knows; asking for something else raises `MissingValueError` with one sentence.
+    """A dictionary of the values that a table has; any other key raises `MissingValueError`.
 
     Args:
-        values: what may be known; NaN is left out.
-        sentence: the error's message, or a function that returns it, with {} for the name.
+        values: values by name; NaN is omitted.
+        sentence: the error's message, or a function that returns it, with {} in place of the name.
     """
 
     def __init__(self, values: Mapping[str, Any], sentence: str | Callable[[], str]) -> None:
@@ -59,9 +59,9 @@ class TopologyReader:
     """Reads the trainings in a table.
 
     Args:
-        table: of NAS-Bench-201.
-        seed: of the generator that draws trainings and architectures. Default: Python's own generator, which the
-            published packages use, too, so that `random.seed` in a script has its effect.
+        table: a table of NAS-Bench-201.
+        seed: random seed for drawing trainings and architectures. Default: draw from Python's global generator, as in
+            the published packages, so that `random.seed` takes effect.
     """
 
     def __init__(self, table: Table, seed: int | None = None) -> None:
@@ -70,15 +70,18 @@ class TopologyReader:
 
     @property
     def random(self) -> Random | ModuleType:
-        """What draws."""
+        """The random generator."""
         return self._random or random
 
     def epochs(self, hp: Any) -> int:
-        """Return the budget that an official `hp` names, "12" or 200; raises OutOfDomainError for an unknown one."""
+        """Return the budget that an official `hp` means, such as "12" or 200.
+
+        Raises OutOfDomainError if the table does not have it.
+        """
         known = [str(epochs) for epochs in self.table.epochs]
         if str(hp) not in known:
             raise OutOfDomainError(
-                f"the table {self.table.id} has no training of {str(hp)[:20]!r} epochs: give hp='{known[-1]}'"
+                f"the table {self.table.id} has no trainings with {str(hp)[:20]!r} epochs: give hp='{known[-1]}'"
                 + (f" or hp='{known[0]}'" if known[1:] else "")
             )
         return int(str(hp))
@@ -98,11 +101,11 @@ class TopologyReader:
     def repeat(self, row: int, dataset: str, epochs: int, is_random: Any) -> Repeat:
         """Return the repeat that an official `is_random` selects: the mean (False), a random one (True), or a seed's.
 
-        In a table of means, True selects the mean, too.
+        In a table of means, True also selects the mean.
 
         Raises:
-            OutOfDomainError: the table has no single trainings, or not this one.
-            InvalidInputError: the seed is not one of the architecture's, or not a number.
+            OutOfDomainError: the table has no single trainings, or lacks this one.
+            InvalidInputError: the value is not a boolean or one of the architecture's seeds.
         """
         _check_dataset(dataset)
         draws = isinstance(is_random, bool | np.bool_)
@@ -120,7 +123,7 @@ class TopologyReader:
 
         Raises:
             InvalidInputError: the training has no such epoch.
-            OutOfDomainError: it is an earlier epoch, of which the table has no values.
+            OutOfDomainError: the epoch is an earlier one, for which the table has no values.
         """
         if iepoch is None or iepoch == epochs - 1:
             return
@@ -135,9 +138,9 @@ class TopologyReader:
         """Return iepoch, loss (nats), accuracy (percent), cur_time and all_time (seconds of one and all epochs).
 
         Args:
-            row: of the table.
-            dataset, epochs: which training.
-            repeat: as `repeat` returns it.
+            row: row of the table.
+            dataset, epochs: data set and budget of the training.
+            repeat: a result of the method `repeat`.
             split: "train", "validation" or "test".
         """
         value = self.table.value
@@ -153,7 +156,7 @@ class TopologyReader:
         return self.known(found, row, (dataset, epochs), f"the {split} set of ")
 
     def costs(self, row: int, dataset: str, epochs: int) -> KnownValues:
-        """Return flops and params (millions), latency (None: unknown), and times in seconds, means over the seeds."""
+        """Return flops and params (millions), latency (None: unknown) and mean times over the seeds (seconds)."""
         _check_dataset(dataset)
         found = self.table.query(int(self.table.column("index")[row]), epochs, dataset=dataset)
         costs = {"flops": found.flops / 1e6, "params": found.trainable_parameters / 1e6, "latency": None}
@@ -162,12 +165,12 @@ class TopologyReader:
         return self.known(costs, row, (dataset, epochs))
 
     def known(self, values: Mapping[str, Any], row: int, training: tuple[str, int], of: str = "") -> KnownValues:
-        """Return values without those that are NaN.
+        """Return the values that are not NaN.
 
         Args:
-            values: of a training.
-            row, training: which one: row of the table, data set and epochs.
-            of: for messages, the part of the training that has the values, such as "the test set of ".
+            values: values of a training.
+            row, training: row of the table, and the training's data set and epochs.
+            of: the part of the training for error messages, such as "the test set of ".
         """
         advice = "do without it" if self.table.seeds else "import an official file for it, or do without it"
 
@@ -177,7 +180,7 @@ class TopologyReader:
         return KnownValues(values, sentence)
 
     def name(self, row: int, dataset: str, epochs: int) -> str:
-        """Return a training in words, for messages."""
+        """Return a description of a training, for error messages."""
         return f"the training of {self.table.hashes(row)[0]} on {dataset} for {epochs} epochs"
 
 
@@ -187,10 +190,10 @@ def percent(fraction: float) -> float:
 
 
 def split_of(dataset: str, official_set: str) -> str:
-    """Return the split that an official name means: "x-valid" is "validation".
+    """Return the split that an official name means, such as "validation" for "x-valid".
 
     Raises:
-        OutOfDomainError: validation and test images together ("ori-test" of CIFAR-100 and ImageNet16-120).
+        OutOfDomainError: the set combines validation and test images ("ori-test" of CIFAR-100 and ImageNet16-120).
         InvalidInputError: the data set or name is unknown.
     """
     _check_dataset(dataset)
@@ -198,7 +201,7 @@ def split_of(dataset: str, official_set: str) -> str:
     if isinstance(official_set, str) and sets.get(official_set) in OFFICIAL_SETS[dataset]:
         return sets[official_set]
     if official_set == "ori-test":
-        raise OutOfDomainError(f"no table has '{official_set}' of {dataset}: ask for 'x-valid' or 'x-test'")
+        raise OutOfDomainError(f"no table has '{official_set}' of {dataset}: use 'x-valid' or 'x-test'")
     raise unknown_name(f"set of {dataset}", official_set, OFFICIAL_SETS[dataset].values())
 
 

@@ -1,4 +1,4 @@
-"""Training the network of one architecture as its benchmark did; importing this imports no torch."""
+"""Train the network of one architecture with its benchmark's protocol; importing this package does not import torch."""
 
 from nasbench1shot1.cell_training.config import EdgeTrainingConfig as EdgeTrainingConfig
 from nasbench1shot1.cell_training.config import TrainingConfig as TrainingConfig

@@ -1,4 +1,4 @@
-"""The options of trainings, each with its type, range, default and help; the defaults are a benchmark's protocol."""
+"""The options of trainings with their types, ranges, defaults and help; the defaults are a benchmark's protocol."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -42,10 +42,10 @@ EDGE_SCALES: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingOptions:
-    """The options of every training. `resolved` replaces None by the value that the machine decides.
+    """The options of every training. `resolved` replaces None by a value that depends on the machine.
 
     Attributes:
-        BENCHMARK: the benchmark whose protocol the defaults are, in words.
+        BENCHMARK: title of the benchmark whose protocol is the default.
         SCALES: values that a scale sets for options that are not given.
         PUBLISHED: names of the options that the protocol fixes, for any budget.
         RECIPE: the class with the code of the protocol (`recipe.Recipe`), as "module:Class".
@@ -90,15 +90,15 @@ class TrainingOptions:
         """Return a resolved configuration from named options; the scale sets options that are not given, or None.
 
         Raises:
-            InvalidInputError: an unknown option (the closest known one is suggested), an option of another benchmark, a
-                value of a wrong type or out of range.
+            InvalidInputError: an option is unknown (the message suggests the closest known one) or belongs to another
+                benchmark, or a value has the wrong type or is out of range.
         """
         check_options(cls, given)
         scale = filled(cls, given, {}).scale
         return filled(cls, given, cls.SCALES[scale]).resolved()
 
     def resolved(self) -> Self:
-        """Fill in what the machine decides and check every value.
+        """Fill in the values that depend on the machine, and check all values.
 
         Raises:
             InvalidInputError: a number is out of its range, or the device does not exist.
@@ -123,7 +123,7 @@ class TrainingOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingConfig(TrainingOptions):
-    """The options of the training of a cell; the defaults are NAS-Bench-101's protocol."""
+    """The options for training a cell; the defaults are NAS-Bench-101's protocol."""
 
     BENCHMARK = "NAS-Bench-101"
     SCALES = SCALES
@@ -166,7 +166,7 @@ class TrainingConfig(TrainingOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class EdgeTrainingConfig(TrainingOptions):
-    """The options of the training of an architecture of nb201; the defaults are NAS-Bench-201's protocol."""
+    """The options for training an architecture of nb201; the defaults are NAS-Bench-201's protocol."""
 
     BENCHMARK = "NAS-Bench-201"
     SCALES = EDGE_SCALES
@@ -193,7 +193,10 @@ class EdgeTrainingConfig(TrainingOptions):
     """Evaluate every N epochs, and after the last; NAS-Bench-201 evaluated after every epoch."""
 
     def resolved(self) -> Self:
-        """Fill in what image set and machine decide and check every value; raises as `TrainingOptions.resolved`."""
+        """Fill in the values that depend on the image set and the machine, and check all values.
+
+        Raises the errors of `TrainingOptions.resolved`.
+        """
         by_images: dict[str, EdgeDataset] = {"cifar100": "cifar100", "ImageNet16-120": "ImageNet16-120"}
         return replace(super().resolved(), dataset=self.dataset or by_images.get(self.images, "cifar10-valid"))
 
@@ -213,6 +216,6 @@ def check_options(options: type[TrainingOptions], given: Iterable[str]) -> None:
         for other in (TrainingConfig, EdgeTrainingConfig):
             if name not in mine and name in option_names(other):
                 raise InvalidInputError(
-                    f"{flag(name)} does not apply to trainings by the protocol of {options.BENCHMARK} (only of "
-                    f"{other.BENCHMARK}): remove it"
+                    f"{flag(name)} does not apply to the training protocol of {options.BENCHMARK} (only to "
+                    f"{other.BENCHMARK}'s): remove it"
                 )

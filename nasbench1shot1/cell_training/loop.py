@@ -1,4 +1,4 @@
-"""The training loop: steps, three evaluations, and a line of record at each of them and at the end of each epoch."""
+"""The training loop: training steps, evaluations, and a recorded line at every evaluation and end of an epoch."""
 
 import time
 from typing import Any, NamedTuple, Protocol
@@ -14,34 +14,35 @@ from nasbench1shot1.cell_training.state import TrainingState
 from nasbench1shot1.runs.divergence import check_network, finite
 from nasbench1shot1.runs.writer import RunWriter
 
-CHECK_EVERY = 10  # steps between looks at the loss: on a GPU each look waits for the device
+CHECK_EVERY = 10  # steps between checks of the loss: on a GPU, each check waits for the device
 
 
 class Reporter(Protocol):
-    """Who is told how a training goes, for a progress bar."""
+    """Receives the progress of a training, for a progress bar."""
 
     def step(self, step: int, loss: float | None) -> None:
-        """A training step is done; the mean loss since the last line, where it was looked at."""
+        """Report a completed training step; `loss` is the mean since the last line, None if it was not checked."""
 
     def evaluated(self) -> None:
-        """A batch is evaluated."""
+        """Report an evaluated batch."""
 
     def recorded(self, line: dict[str, Any]) -> None:
-        """A line is recorded."""
+        """Report a recorded line."""
 
 
 class Means(NamedTuple):
-    """Over the augmented batches since the last line, each before its step."""
+    """Means over the augmented batches since the last line, each computed before its step."""
 
     loss: float
     accuracy: float
 
 
 def run_training(state: TrainingState, writer: RunWriter[Training], reporter: Reporter) -> None:
-    """Train from the state's step to the last, recording every stop.
+    """Train from the state's current step to the last, and record every stop.
 
     Raises:
-        UserError: the loss became NaN or infinite, or the disk is full; the record is whole up to the last checkpoint.
+        UserError: the loss became NaN or infinite, or the disk is full; the record is complete up to the last
+            checkpoint.
     """
     for stop in state.stops[state.recorded :]:
         started = time.perf_counter()
@@ -58,7 +59,7 @@ def run_training(state: TrainingState, writer: RunWriter[Training], reporter: Re
 
 
 def train_to(state: TrainingState, step: int, reporter: Reporter) -> Means:
-    """Train until so many steps are done."""
+    """Train until `step` steps are done, and return the means over these batches."""
     state.net.train()
     loss_sum, correct = torch.zeros((), device=state.device), torch.zeros((), device=state.device)
     size, images = state.config.batch_size, 0
@@ -72,7 +73,7 @@ def train_to(state: TrainingState, step: int, reporter: Reporter) -> Means:
 
 
 def train_step(state: TrainingState) -> tuple[Tensor, Tensor, Tensor]:
-    """One step; returns the cross-entropy () and the logits (B, classes), detached, and the labels (B,)."""
+    """Take one step; return the cross-entropy () and the logits (B, classes), both detached, and the labels (B,)."""
     images, labels = state.batch()
     for group in state.optimizer.param_groups:
         group["lr"] = state.learning_rate
@@ -86,13 +87,13 @@ def train_step(state: TrainingState) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def evaluate(state: TrainingState, reporter: Reporter) -> dict[str, float]:
-    """The accuracies on all parts that are evaluated, un-augmented."""
+    """Return the accuracies on all evaluated parts, without augmentation."""
     return {name: accuracy(state, part, reporter) for name, part in state.parts.evaluated().items()}
 
 
 @torch.inference_mode()
 def accuracy(state: TrainingState, part: Part, reporter: Reporter) -> float:
-    """The fraction of a part's images that the network classifies correctly, with batch-norm's running statistics."""
+    """Return the network's accuracy on a part, with batch norm's running statistics; a fraction."""
     state.net.eval()
     correct, counted = torch.zeros((), dtype=torch.int64, device=state.device), 0
     for rows in state.evaluated_batches(part):
@@ -105,7 +106,7 @@ def accuracy(state: TrainingState, part: Part, reporter: Reporter) -> float:
 
 
 def stop_line(state: TrainingState, stop: Stop, means: Means, accuracies: dict[str, float]) -> dict[str, Any]:
-    """The line of metrics.jsonl for a stop; fields as in `record.FIELDS`."""
+    """Return the line of metrics.jsonl for a stop, with the fields in `record.FIELDS`."""
     if stop.evaluation and state.parts.train_evaluation is None:
         accuracies = {**accuracies, "train_accuracy": means.accuracy}
     return {
@@ -125,6 +126,6 @@ def _mean(loss_sum: Tensor, steps: float, state: TrainingState) -> float:
 
 
 def _advice(state: TrainingState) -> str:
-    """Where a training diverged, and what to do then."""
+    """Return the step at which a training diverged, and advice, for error messages."""
     advice = f"by step {state.step}: train again with a lower --learning-rate or another --seed"
     return f"{advice}; the record is kept" if state.recorded else advice

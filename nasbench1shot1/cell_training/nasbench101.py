@@ -1,4 +1,4 @@
-"""How NAS-Bench-101 trained its cells: RMSProp, a cosine by step, batches that cross the ends of epochs."""
+"""NAS-Bench-101's training protocol: RMSProp, a cosine schedule per step, batches that cross the ends of epochs."""
 
 from dataclasses import replace
 from typing import Any
@@ -39,7 +39,7 @@ class CellRecipe:
         self.facts = {"cell_hash": self.cell.hash, **self.identity}
 
     def parts(self, images: ImageSet) -> Parts:
-        """Divide an image set; the whole CIFAR-10 is divided as in NAS-Bench-101."""
+        """Divide an image set; the complete CIFAR-10 is divided as in NAS-Bench-101."""
         return parts_of(images)
 
     def stops(self, images: int) -> list[Stop]:
@@ -47,11 +47,11 @@ class CellRecipe:
         return stops(self._config.epochs, images, self._config.batch_size)
 
     def stream(self, rows: Tensor) -> ShuffledStream:
-        """Return one random order of all rows after another, cut into whole batches."""
+        """Return a stream of complete batches from consecutive random orders of all rows."""
         return ShuffledStream(rows, self._config.batch_size, self._config.seed)
 
     def learning_rate(self, step: int, last: Stop) -> float:
-        """Return a cosine by step, and zero in the first step."""
+        """Return the learning rate of a cosine schedule per step; it is zero in the first step."""
         return learning_rate(step, last.step, self._config.learning_rate)
 
     def check_fits(self, images: ImageSet) -> None:
@@ -85,6 +85,6 @@ class CellRecipe:
         )
 
     def augmentation(self, images: ImageSet) -> Augmentation:
-        """Return a black border, a random crop, and a flip; no cutout."""
+        """Return an augmentation with a black border, random crops and flips, without cutout."""
         own = Augmentation.of(images)
         return replace(own, mean=MEAN, std=STD) if images.mean == CIFAR10.mean else own

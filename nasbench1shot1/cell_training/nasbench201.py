@@ -1,6 +1,7 @@
-"""How NAS-Bench-201 trained its architectures (section 2.2; exps/NAS-Bench-201 in AutoDL-Projects).
+"""NAS-Bench-201's training protocol (section 2.2; exps/NAS-Bench-201 in AutoDL-Projects).
 
-SGD with Nesterov momentum, a cosine by epoch, a new order of the images in every epoch, and evaluations on all images.
+SGD with Nesterov momentum, a cosine schedule per epoch, a new order of the images in every epoch, and evaluations on
+all images.
 """
 
 from dataclasses import replace
@@ -37,8 +38,8 @@ class EdgeRecipe:
     def __init__(self, x: Any, config: EdgeTrainingConfig) -> None:
         if not isinstance(x, EdgeArchitecture):
             raise InvalidInputError(
-                f"{x!r} is not an architecture of nb201, which {type(config).__name__} trains: give one, or another "
-                "configuration"
+                f"{x!r} is not an architecture of nb201, which {type(config).__name__} requires: use another "
+                "architecture or another configuration"
             )
         self.architecture, self._config = x, config
         index, cells = index_of(x.operations), counted(STAGES * config.cells_per_stage, "cell")
@@ -51,7 +52,7 @@ class EdgeRecipe:
         self.facts = {**self.identity, "index": index}
 
     def parts(self, images: ImageSet) -> Parts:
-        """Divide an image set as NAS-Bench-201 divided its data set, if it is whole."""
+        """Divide an image set; a complete data set is divided as in NAS-Bench-201."""
         return edge_parts(images, self._config.dataset or "cifar10-valid")
 
     def stops(self, images: int) -> list[Stop]:
@@ -60,11 +61,11 @@ class EdgeRecipe:
         return epoch_stops(config.epochs, images, config.batch_size, config.evaluate_every)
 
     def stream(self, rows: Tensor) -> EpochStream:
-        """Return a random order of all rows for every epoch; its last batch may be shorter."""
+        """Return a stream with a random order of all rows in every epoch; its last batch may be smaller."""
         return EpochStream(rows, self._config.batch_size, self._config.seed)
 
     def learning_rate(self, step: int, last: Stop) -> float:
-        """Return the learning rate of a cosine schedule by epoch; it is constant within an epoch."""
+        """Return the learning rate of a cosine schedule per epoch; it is constant within an epoch."""
         epochs = self._config.epochs
         return epoch_learning_rate(step // (last.step // epochs), epochs, self._config.learning_rate)
 
@@ -91,6 +92,6 @@ class EdgeRecipe:
         )
 
     def augmentation(self, images: ImageSet) -> Augmentation:
-        """Return a black border, a random crop, and a flip; no cutout."""
+        """Return an augmentation with a black border, random crops and flips, without cutout."""
         own = Augmentation.of(images)
         return replace(own, mean=MEAN, std=STD) if images.mean == CIFAR10.mean else own

@@ -1,4 +1,4 @@
-"""Which images a network is trained, validated and tested on."""
+"""The images on which a network is trained, validated and tested."""
 
 from dataclasses import dataclass, replace
 
@@ -12,14 +12,14 @@ from nasbench1shot1.images.image_set import ImageSet
 from nasbench1shot1.images.splits import VALIDATION_START, is_whole, split_images
 
 TRAIN_EVALUATION_IMAGES = 10_000
-"""The first so many training images measure the training accuracy (the first of the published training files)."""
+"""Number of training images that measure the training accuracy: the first ones, as in the first published file."""
 HELD_OUT = 7
-"""Of an image set that is not CIFAR-10 whole, every class gives one part in so many for validation."""
+"""In an image set without an official division, 1/7 of the images of every class are for validation."""
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Some images: rows int64 (N,), on the CPU, of an image set."""
+    """A part of an image set: its rows, int64 (N,), on the CPU."""
 
     images: ImageSet
     rows: Tensor
@@ -28,22 +28,22 @@ class Part:
         return len(self.rows)
 
     def first(self, count: int) -> "Part":
-        """The first so many of them."""
+        """Return the first `count` images."""
         return Part(self.images, self.rows[:count])
 
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """What one image set gives.
+    """The division of an image set into parts.
 
     Attributes:
-        train: what moves the weights.
-        train_evaluation: the training images that measure the training accuracy; None: the augmented batches of the
-            last epoch.
-        validation: measures the validation accuracy; None if no images validate.
-        test: measures the test accuracy.
-        is_official: whether these are the images that the benchmark took for each.
-        description: all that in words.
+        train: the images that train the weights.
+        train_evaluation: the training images that measure the training accuracy; None if it is measured on the
+            augmented batches of the last epoch.
+        validation: the images that measure the validation accuracy; None if there are none.
+        test: the images that measure the test accuracy.
+        is_official: whether the benchmark used the same parts.
+        description: a description for screens and records.
     """
 
     train: Part
@@ -54,7 +54,7 @@ class Parts:
     description: str
 
     def evaluated(self) -> dict[str, Part]:
-        """What is measured, by the name of the accuracy."""
+        """Return the evaluated parts by the name of the accuracy."""
         parts = {
             "train_accuracy": self.train_evaluation,
             "validation_accuracy": self.validation,
@@ -63,23 +63,24 @@ class Parts:
         return {name: part for name, part in parts.items() if part is not None}
 
     def check_batch(self, size: int) -> None:
-        """Raise InvalidInputError where one of them does not fill a batch."""
+        """Raise InvalidInputError if a part is smaller than a batch."""
         smallest = min(len(part) for part in (self.train, *self.evaluated().values()))
         if size > smallest:
             raise InvalidInputError(
-                f"--batch-size {size} is more than the {smallest:,} images of a part: lower it, or use more images"
+                f"--batch-size {size} is more than the {smallest:,} images of the smallest part: lower it, or use more "
+                "images"
             )
 
 
 def parts_of(images: ImageSet) -> Parts:
-    """Divide an image set; nothing is random.
+    """Divide an image set deterministically.
 
-    CIFAR-10 whole is divided as NAS-Bench-101 did: canonical training images 0–39,999 train, 40,000–49,999 validate,
-    the 10,000 test images test. Of any other set the last seventh of every class validates; if the set has no test
-    images, the seventh before it tests.
+    The complete CIFAR-10 is divided as in NAS-Bench-101. Training images 0–39,999, in canonical order, are for training
+    and 40,000–49,999 for validation; the 10,000 test images are for testing. In any other set, the last seventh of
+    every class is for validation. If the set has no test images, the seventh before it is for testing.
 
     Raises:
-        InvalidInputError: some class has too few images.
+        InvalidInputError: a class has too few images.
     """
     if (tests := _official_tests(images)) is None:
         return _held_out(images)
@@ -89,15 +90,16 @@ def parts_of(images: ImageSet) -> Parts:
 
 
 def edge_parts(images: ImageSet, dataset: str) -> Parts:
-    """Divide an image set for a training of NAS-Bench-201; nothing is random.
+    """Divide an image set deterministically for NAS-Bench-201's protocol.
 
-    A whole data set is divided as published. For "cifar10-valid", the official halves of the training images train and
-    validate; for "cifar10", all training images train, and none validate. The test images test. For "cifar100" and
-    "ImageNet16-120", all training images train, and the official halves of the test images validate and test. Any other
-    set is divided as by `parts_of`. The training accuracy is measured on the augmented batches, as published.
+    A complete data set is divided as published. For "cifar10-valid", the official halves of the training images are for
+    training and validation. For "cifar10", all training images are for training and none for validation. In both cases
+    the test images are for testing. For "cifar100" and "ImageNet16-120", all training images are for training, and the
+    official halves of the test images are for validation and testing. `parts_of` describes the division of any other
+    set. The training accuracy is measured on the augmented batches, as published.
 
     Raises:
-        InvalidInputError: the images are of another data set than the training, or some class has too few images.
+        InvalidInputError: the images do not belong to `dataset`, or a class has too few images.
     """
     _check_dataset(images, dataset)
     if (tests := _official_tests(images, (CIFAR10.name, CIFAR100.name, IMAGENET16_120.name))) is None:
@@ -106,7 +108,7 @@ def edge_parts(images: ImageSet, dataset: str) -> Parts:
         everything = torch.from_numpy(_canonical_order(images))
         parts = _parts(images, everything, None, tests, "NAS-Bench-201's training on all images", is_official=True)
     else:
-        halves = split_images(images, "nasbench201", np.random.default_rng(0))  # a split of the whole set draws nothing
+        halves = split_images(images, "nasbench201", np.random.default_rng(0))  # not random for a complete set
         train, validation = torch.from_numpy(halves.weights), torch.from_numpy(halves.architecture)
         if images.dataset != CIFAR10.name:
             tests = Part(tests.images, tests.rows[~torch.isin(tests.rows + len(images), validation)])
@@ -118,13 +120,13 @@ def _check_dataset(images: ImageSet, dataset: str) -> None:
     trainings = ("cifar10-valid", "cifar10") if images.dataset == CIFAR10.name else (images.dataset,)
     if images.dataset != OTHER and dataset not in trainings:
         raise InvalidInputError(
-            f"--dataset {dataset} does not train on the images of {images.name}, which are "
-            f"{data_set(images.dataset).title}'s: give --dataset {trainings[0]} or other --images"
+            f"--dataset {dataset} does not match the images of {images.name}, which belong to "
+            f"{data_set(images.dataset).title}: give --dataset {trainings[0]} or other --images"
         )
 
 
 def _official_tests(images: ImageSet, names: tuple[str, ...] = (CIFAR10.name,)) -> Part | None:
-    """Return the test images of an image set that is the whole of one of these data sets; None for any other set."""
+    """Return the test images if the image set is the complete data set with one of these names, else None."""
     tests = _tests(images)
     if tests is None or images.dataset not in names or len(tests) != data_set(images.dataset).test_images:
         return None
@@ -163,7 +165,7 @@ def _parts(
 
 
 def _tests(images: ImageSet) -> Part | None:
-    """The set's own test images, as an image set."""
+    """Return the image set's test images as a part; None if it has none."""
     if images.test_images is None or images.test_labels is None:
         return None
     rows = torch.arange(len(images.test_labels))
@@ -174,14 +176,14 @@ def _tests(images: ImageSet) -> Part | None:
 
 
 def _cut(images: ImageSet, order: np.ndarray, sevenths: int) -> list[Tensor]:
-    """The rows in that order, so many sevenths of every class taken from its end: what is left, then each of them."""
+    """Take sevenths of every class from its end; return the remaining rows, then each seventh, in the given order."""
     labels = images.labels.cpu().numpy()[order]
     by_class = [order[labels == c] for c in range(images.classes)]
     rarest = min(range(images.classes), key=lambda c: len(by_class[c]))
     if len(by_class[rarest]) < HELD_OUT:
         raise InvalidInputError(
-            f"class {rarest} of {images.name} has only {len(by_class[rarest])} images, and {HELD_OUT} are needed to "
-            "hold one out: import more"
+            f"class {rarest} of {images.name} has only {len(by_class[rarest])} images, but at least {HELD_OUT} are "
+            "needed to hold one out: import more"
         )
     ends = [[len(rows) - k * (len(rows) // HELD_OUT) for k in range(sevenths, 0, -1)] for rows in by_class]
     pieces = [np.split(rows, at) for rows, at in zip(by_class, ends, strict=True)]

@@ -20,12 +20,12 @@ class Recipe(Protocol):
 
     Attributes:
         RECORD: the class of the record.
-        WHOLE_BATCHES: whether an evaluation leaves out the images that do not fill a batch.
-        title: what is trained, in words.
-        size: the size of the network, in words.
-        name: the part of the default folder's name that tells architectures apart.
-        identity: what is trained, for checkpoints.
-        facts: what is trained, for config.json.
+        WHOLE_BATCHES: whether an evaluation omits the images that do not fill a batch.
+        title: the architecture, for the screen.
+        size: the size of the network, for the screen.
+        name: the part of the default folder's name that identifies the architecture.
+        identity: the architecture, for checkpoints.
+        facts: the architecture, for config.json.
     """
 
     RECORD: ClassVar[type[Training]]
@@ -38,7 +38,7 @@ class Recipe(Protocol):
     facts: dict[str, Any]
 
     def __init__(self, x: Any, config: Any) -> None:
-        """Take what is trained and its resolved configuration; raises InvalidInputError if it cannot be trained."""
+        """Take an architecture and a resolved configuration; raises InvalidInputError if it cannot be trained."""
 
     def parts(self, images: ImageSet) -> Parts:
         """Divide an image set; raises InvalidInputError if it has too few images."""
@@ -62,11 +62,11 @@ class Recipe(Protocol):
         """Return the optimizer; the loop sets the learning rate of its groups before every step."""
 
     def augmentation(self, images: ImageSet) -> Augmentation:
-        """Return what is done to training images, with the mean and deviation that normalise all images."""
+        """Return the augmentation of training images; its mean and standard deviation normalise all images."""
 
 
 def recipe(x: Any, config: TrainingOptions) -> Recipe:
-    """Return the recipe that a configuration names; raises as `Recipe`."""
+    """Return the recipe that a configuration names; raises the errors of `Recipe`."""
     module, _, name = config.RECIPE.partition(":")
     found: Recipe = getattr(import_module(module), name)(x, config)
     return found

@@ -1,4 +1,4 @@
-"""Reading the folder of a training; its metrics have the form of a table's metrics."""
+"""Read the folder of a training; its metrics have the same form as a table's."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -50,16 +50,16 @@ DESCRIBED = (
 
 @dataclass(frozen=True)
 class Evaluation:
-    """One of the evaluations of a training.
+    """An evaluation of a training.
 
     Attributes:
-        epochs: how much of the budget it is counted as: 0, half, all.
-        step: steps done by then.
-        training_time: seconds of training by then; evaluations and checkpoints are not in them.
-        train_accuracy: fraction of the images, un-augmented; for NAS-Bench-201, of the augmented batches of the last
-            epoch, each before its step.
-        validation_accuracy: fraction of the images, un-augmented; None if no images validate.
-        test_accuracy: fraction of the images, un-augmented.
+        epochs: the nominal number of epochs: 0, half of the budget, or all of it.
+        step: number of steps before the evaluation.
+        training_time: seconds of training before the evaluation, without evaluations and checkpoints.
+        train_accuracy: accuracy on training images without augmentation, a fraction; for NAS-Bench-201, on the
+            augmented batches of the last epoch, each before its step.
+        validation_accuracy: accuracy on validation images without augmentation, a fraction; None if there are none.
+        test_accuracy: accuracy on test images without augmentation, a fraction.
     """
 
     epochs: float
@@ -72,12 +72,12 @@ class Evaluation:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Training(RunRecord):
-    """The training of a network, in its folder; nothing is changed by reading.
+    """The recorded training of a network; reading does not change its folder.
 
     Attributes:
-        folder: where it lies.
-        config: every option, resolved, and what was trained.
-        SUBJECT: what was trained, in words.
+        folder: path of the folder.
+        config: all options, resolved, and the architecture.
+        SUBJECT: the word for what was trained.
     """
 
     COMMAND, FIELDS = "train", FIELDS
@@ -93,7 +93,7 @@ class Training(RunRecord):
 
     @classmethod
     def fault(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
-        """Return a sentence if the step numbers of the lines do not increase, else None."""
+        """Return a message if the step numbers of the lines do not increase, else None."""
         ascend = all(a["step"] < b["step"] for a, b in pairwise(lines))
         return None if ascend else "the step numbers of its lines do not increase"
 
@@ -103,7 +103,7 @@ class Training(RunRecord):
 
     @property
     def trained(self) -> Any:
-        """Return what was trained, a Cell or an Architecture, as tables look it up."""
+        """Return the trained Cell or Architecture, with which tables can be queried."""
         raise NotImplementedError
 
     @property
@@ -113,7 +113,7 @@ class Training(RunRecord):
 
     @property
     def dataset(self) -> str | None:
-        """Return the name of this training in a table with several; None for NAS-Bench-101, whose tables have one."""
+        """Return the data set's name in a table with several data sets; None for NAS-Bench-101, which has one."""
         return self.config.get("dataset")
 
     @property
@@ -133,7 +133,7 @@ class Training(RunRecord):
 
     @property
     def trainable_parameters(self) -> int:
-        """Of the network that was trained."""
+        """Return the number of trainable parameters of the network."""
         return int(self.config["trainable_parameters"])
 
     def _evaluation(self, name: str) -> Evaluation:
@@ -142,20 +142,20 @@ class Training(RunRecord):
                 return Evaluation(**{field: line[field] for field in Evaluation.__annotations__})
         if self.is_finished:
             raise InvalidInputError(
-                f"'{self.folder}' has no evaluation '{name}', which only trainings by NAS-Bench-101's protocol have: "
+                f"'{self.folder}' has no evaluation '{name}', which only trainings with NAS-Bench-101's protocol have: "
                 "read its metrics"
             )
         raise self.unfinished()
 
 
 class CellTraining(Training):
-    """The training of a cell by NAS-Bench-101's protocol."""
+    """The training of a cell with NAS-Bench-101's protocol."""
 
     KIND, SUBJECT, OPTIONS, FACTS = "cell training", "cell", TrainingConfig, FACTS
 
     @cached_property
     def cell(self) -> Cell:
-        """Return the cell as it was given."""
+        """Return the cell, not pruned."""
         return Cell(self.config["matrix"], self.config["ops"])
 
     @property
@@ -170,7 +170,7 @@ class CellTraining(Training):
 
 
 class EdgeTraining(Training):
-    """The training of an architecture of nb201 by NAS-Bench-201's protocol."""
+    """The training of an architecture of nb201 with NAS-Bench-201's protocol."""
 
     KIND, SUBJECT, OPTIONS, FACTS = "NAS-Bench-201 training", "architecture", EdgeTrainingConfig, EDGE_FACTS
 
@@ -189,7 +189,7 @@ class EdgeTraining(Training):
 
     @property
     def network_id(self) -> str:
-        """Return NAS-Bench-201's string of the architecture."""
+        """Return NAS-Bench-201's string for the architecture."""
         return self.architecture.official
 
 
@@ -207,7 +207,7 @@ def load_training(folder: str | Path) -> Training:
 
 
 def summarise(config: Mapping[str, Any], lines: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the summary of a finished training: the table's columns at the end, and at earlier named evaluations."""
+    """Return the summary of a finished training: the metrics at the end, and at the earlier named evaluations."""
     by_name = {line["evaluation"]: line for line in lines if line["evaluation"]}
     named = ("training_time", *ACCURACIES)
     at = {name: {field: line[field] for field in named} for name, line in by_name.items()}

@@ -1,4 +1,4 @@
-"""RMSProp as TensorFlow 1 defines it (`tf.train.RMSPropOptimizer`); PyTorch's differs in three places."""
+"""RMSProp as in TensorFlow 1 (`tf.train.RMSPropOptimizer`), which differs from PyTorch's in three places."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -8,21 +8,21 @@ from torch import Tensor
 
 
 class TensorFlowRMSProp(torch.optim.Optimizer):
-    """RMSProp with momentum, and L2 on every parameter.
+    """RMSProp with momentum and L2 regularisation of all parameters.
 
-    With g the gradient of the loss plus weight_decay · ½ Σ p²:
+    The update with g, the gradient of the loss plus weight_decay · ½ Σ p², is:
 
         rms      ← decay · rms + (1 - decay) · g²          rms starts at one, not at zero
         momentum ← momentum · momentum + lr · g / √(rms + epsilon)      epsilon under the root; lr inside
         p        ← p - momentum
 
     Args:
-        params: what moves.
-        lr: learning rate; `param_groups[i]["lr"]` is read at every step.
-        decay: weight of the old mean of squares.
-        momentum: weight of the old step.
-        epsilon: added under the root.
-        weight_decay: factor of the L2 term.
+        params: the parameters to optimize.
+        lr: learning rate; every step reads it from `param_groups[i]["lr"]`.
+        decay: decay of the moving average of squared gradients.
+        momentum: momentum of the steps.
+        epsilon: constant added to the moving average before the square root.
+        weight_decay: coefficient of the L2 term.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class TensorFlowRMSProp(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
-        """Move all parameters that have a gradient; `closure` is not called."""
+        """Update all parameters that have a gradient; `closure` is not called."""
         for group in self.param_groups:
             moved = [(p, p.grad) for p in group["params"] if p.grad is not None]
             if moved:

@@ -1,4 +1,4 @@
-"""The schedule of a training: its steps, its learning rate and its evaluations, for each benchmark."""
+"""Steps, learning rates and evaluations of a training, for each benchmark."""
 
 import math
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.wording import counted
 
 FEWEST_STEPS = 4
-"""One for the first evaluation, one more for the one half-way, and a rest."""
+"""Smallest number of steps that allows an initial, a half-way and a final evaluation."""
 INITIAL, HALFWAY, FINAL = "initial", "halfway", "final"
 EPOCH = "epoch"
 """An evaluation at the end of an epoch before the last, in trainings of NAS-Bench-201."""
@@ -17,32 +17,32 @@ class Stop(NamedTuple):
     """A step after which something is recorded."""
 
     step: int
-    """How many steps are done then."""
+    """Number of steps done by then."""
     epochs: float
-    """How much of the budget that is counted as."""
+    """Nominal number of epochs done by then."""
     evaluation: str | None
-    """`INITIAL`, `HALFWAY`, `FINAL`, `EPOCH`, or none: the end of an epoch without evaluation."""
+    """`INITIAL`, `HALFWAY`, `FINAL` or `EPOCH`; None for the end of an epoch without evaluation."""
 
 
 def steps(epochs: float, images: int, batch_size: int) -> int:
-    """How many whole batches a number of epochs has; batches run on over the ends of epochs."""
+    """Return the number of complete batches in a number of epochs; batches may cross the ends of epochs."""
     return int(epochs * images / batch_size)
 
 
 def stops(epochs: int, images: int, batch_size: int) -> list[Stop]:
-    """All steps after which something is recorded, in order.
+    """Return all steps after which something is recorded, in order.
 
-    As published: an evaluation after the first step, whose learning rate is 0, counted as epoch 0; one after
-    int(0.5 · epochs · images / batch_size) steps; one after the last.
+    As published, there are three evaluations. The first, counted as epoch 0, is after the first step, whose learning
+    rate is 0. The second is after int(0.5 · epochs · images / batch_size) steps, and the third after the last step.
 
     Raises:
-        InvalidInputError: too few steps for that.
+        InvalidInputError: there are fewer than `FEWEST_STEPS` steps.
     """
     total = steps(epochs, images, batch_size)
     if total < FEWEST_STEPS:
         raise InvalidInputError(
             f"{images:,} images in batches of {batch_size} are only {counted(total, 'step')} in "
-            f"{counted(epochs, 'epoch')}, and a training needs {FEWEST_STEPS}: lower --batch-size or raise --epochs"
+            f"{counted(epochs, 'epoch')}, but a training needs {FEWEST_STEPS}: lower --batch-size or raise --epochs"
         )
     ends = [Stop(steps(e, images, batch_size), float(e), None) for e in range(1, epochs)]
     evaluations = [
@@ -50,20 +50,20 @@ def stops(epochs: int, images: int, batch_size: int) -> list[Stop]:
         Stop(steps(0.5 * epochs, images, batch_size), 0.5 * epochs, HALFWAY),
         Stop(total, float(epochs), FINAL),
     ]
-    by_step = {stop.step: stop for stop in [*ends, *evaluations] if stop.step > 0}  # evaluations have their way
+    by_step = {stop.step: stop for stop in [*ends, *evaluations] if stop.step > 0}  # evaluations take precedence
     return [by_step[step] for step in sorted(by_step)]
 
 
 def learning_rate(step: int, total: int, first: float) -> float:
-    """The learning rate of a step, 0 … total - 1: a cosine to zero, and zero in the first.
+    """Return the learning rate of a step, 0 … total - 1: a cosine schedule to zero, except that the first rate is zero.
 
-    The first step thus moves the statistics of batch-norm and of RMSProp, and no weight.
+    The first step therefore updates the statistics of batch norm and RMSProp, but no weights.
     """
     return 0.0 if step == 0 else first * 0.5 * (1 + math.cos(math.pi * step / total))
 
 
 def epoch_stops(epochs: int, images: int, batch_size: int, evaluate_every: int) -> list[Stop]:
-    """Return the ends of all epochs, each of which takes all images; the last batch of an epoch may be smaller."""
+    """Return the ends of all epochs. Each epoch uses all images; its last batch may be smaller."""
     steps_per_epoch = math.ceil(images / batch_size)
     stops = []
     for epoch in range(1, epochs + 1):
@@ -73,7 +73,7 @@ def epoch_stops(epochs: int, images: int, batch_size: int, evaluate_every: int) 
 
 
 def epoch_learning_rate(epoch: int, epochs: int, first: float) -> float:
-    """Return the learning rate of an epoch, 0 … epochs - 1: a cosine that would be zero after the last epoch.
+    """Return the learning rate of an epoch, 0 … epochs - 1: a cosine schedule that reaches zero after the last epoch.
 
     The published scheduler also receives the position within an epoch, but uses it only for warm-up, which the protocol
     does not have (`CosineAnnealingLR` in AutoDL-Projects).

@@ -1,4 +1,4 @@
-"""What a training prints before, during and after it runs."""
+"""The output of a training before, during and after it runs."""
 
 import time
 from pathlib import Path
@@ -17,11 +17,11 @@ from nasbench1shot1.wording import counted, duration, percent, row_sayer, sayer
 
 HEADING = "epochs    step   batch loss   train   validation     test      time"
 ROW = "{epochs:>6}{step:>8}{loss:>13}{train:>8}{validation:>13}{test:>9}{seconds:>8} s"
-STEP_WORK = 3  # of a step, in evaluated batches: forward, and backward twice as much
+STEP_WORK = 3  # work of a step in evaluated batches: 1 for the forward pass, 2 for the backward pass
 
 
 def announce(state: TrainingState, folder: Path, console: Console | None) -> Console:
-    """Say what is about to happen and with what; returns the console."""
+    """Print what is trained, on which device and images, and an estimate of the time; return the console."""
     console, config = console_or_new(console), state.config
     say = sayer(console)
     if state.recorded == len(state.stops):
@@ -42,7 +42,7 @@ def announce(state: TrainingState, folder: Path, console: Console | None) -> Con
 
 
 class TrainingProgress(WithBar):
-    """Reports a training on a console; a context manager. On what is not a terminal, only the rows appear."""
+    """A context manager that shows the progress of a training; without a terminal, it prints only the rows."""
 
     def __init__(self, total: int, done: int, steps: int, console: Console) -> None:
         self._say, self._steps = row_sayer(console, HEADING), steps
@@ -50,13 +50,13 @@ class TrainingProgress(WithBar):
         self._task = self._bar.add_task(f"step {done // STEP_WORK:,} of {steps:,}", total=total, completed=done)
 
     def step(self, step: int, loss: float | None) -> None:
-        """Move the bar by a step."""
+        """Advance the bar by a step."""
         if loss is not None:
             self._bar.update(self._task, description=f"step {step:,} of {self._steps:,}  loss {loss:.3f}")
         self._bar.advance(self._task, STEP_WORK)
 
     def evaluated(self) -> None:
-        """Move the bar by an evaluated batch."""
+        """Advance the bar by an evaluated batch."""
         self._bar.advance(self._task)
 
     def recorded(self, line: dict[str, Any]) -> None:
@@ -74,7 +74,7 @@ class TrainingProgress(WithBar):
 
 
 def progress(state: TrainingState, console: Console) -> TrainingProgress:
-    """The bar and the rows."""
+    """Return the progress bar of a training, at its current step."""
     steps = state.stops[-1].step
     left = _remaining_work(state)
     total = STEP_WORK * steps + _evaluation_work(state) * sum(stop.evaluation is not None for stop in state.stops)
@@ -82,7 +82,7 @@ def progress(state: TrainingState, console: Console) -> TrainingProgress:
 
 
 def conclude(training: Training, console: Console) -> None:
-    """Say what came out and on which images, and where it lies."""
+    """Print the final accuracies and the folder of the record."""
     final, say = training.final, sayer(console)
     accuracies = f"validation {percent(final.validation_accuracy)}, test {percent(final.test_accuracy)}"
     after = counted(training.config["epochs"], "epoch")
@@ -91,27 +91,27 @@ def conclude(training: Training, console: Console) -> None:
 
 
 def _evaluation_work(state: TrainingState) -> int:
-    """Batches of one evaluation."""
+    """Return the number of batches in one evaluation."""
     return sum(len(state.evaluated_batches(part)) for part in state.parts.evaluated().values())
 
 
 def _remaining_work(state: TrainingState) -> int:
-    """What is left to do, in evaluated batches."""
+    """Return the remaining work in evaluated batches."""
     left = state.stops[state.recorded :]
     steps = left[-1].step - state.step if left else 0
     return STEP_WORK * steps + _evaluation_work(state) * sum(stop.evaluation is not None for stop in left)
 
 
 def _seconds_per_batch(state: TrainingState) -> float:
-    """How long an evaluated batch takes, from timed passes of an eighth of a batch that change nothing."""
+    """Return the seconds per evaluated batch, estimated with an eighth of a batch; changes no state."""
     size = max(state.config.batch_size // 8, 2)
     side = state.parts.train.images.side
     images = torch.zeros(size, 3, side, side, device=state.device)
     labels = torch.zeros(size, dtype=torch.int64, device=state.device)
-    state.net.eval()  # running statistics stay as they are
-    for _ in range(2):  # the first also prepares
+    state.net.eval()  # does not update the running statistics
+    for _ in range(2):  # the first pass warms up
         started = time.perf_counter()
         loss = F.cross_entropy(state.logits(images, compiled=False), labels)
-        torch.autograd.grad(loss, list(state.net.parameters()), allow_unused=True)  # an edge may lead nowhere
+        torch.autograd.grad(loss, list(state.net.parameters()), allow_unused=True)  # some edges may be unused
         seconds = time.perf_counter() - started
     return seconds / size * state.config.batch_size / STEP_WORK

@@ -1,4 +1,4 @@
-"""A training between two steps: the network, its optimizer, the images, and what a checkpoint holds of them."""
+"""The state of a training between two steps, and its checkpoints."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,13 +20,13 @@ from nasbench1shot1.runs.checkpoints import taking_up
 
 @dataclass
 class TrainingState:
-    """All that moves during a training, and what it moves on.
+    """The state of a training: network, optimizer, images and progress.
 
     Attributes:
-        recipe: what is trained, and how its benchmark trains it.
+        recipe: the architecture and its benchmark's protocol.
         stops: all steps after which something is recorded.
-        recorded: how many of these steps are recorded.
-        step: steps done.
+        recorded: number of these steps that are recorded.
+        step: number of steps done.
         training_seconds: wall-clock time of the steps so far, without evaluations and checkpoints.
     """
 
@@ -44,16 +44,16 @@ class TrainingState:
 
     @property
     def device(self) -> torch.device:
-        """Where the network is."""
+        """The device of the network."""
         return next(self.net.parameters()).device
 
     @property
     def learning_rate(self) -> float:
-        """Of the step that comes next."""
+        """The learning rate of the next step."""
         return self.recipe.learning_rate(self.step, self.stops[-1])
 
     def logits(self, images: Tensor, compiled: bool = True) -> Tensor:
-        """The class scores, (N, classes) float32; `compiled` only counts where the training compiles."""
+        """Return the class scores, (N, classes) float32; `compiled` has an effect only with `--compile`."""
         enabled = self.config.precision == "bfloat16"
         forward = self.net if compiled else self.net.forward
         with torch.autocast(images.device.type, dtype=torch.bfloat16, enabled=enabled):
@@ -61,19 +61,19 @@ class TrainingState:
         return logits.float()
 
     def batch(self) -> tuple[Tensor, Tensor]:
-        """The images (B, 3, H, W) and labels (B,) of the step that comes next, augmented."""
+        """Return the augmented images (B, 3, H, W) and the labels (B,) of the next step."""
         pixels, labels = self.parts.train.images.batch(self.stream.batch(self.step))
         return self.augmentation(pixels, epoch_generator(self.config.seed, "augmentation", self.step)), labels
 
     def evaluated_batches(self, part: Part) -> tuple[Tensor, ...]:
-        """The rows of a part's images that an evaluation takes, a batch at a time."""
+        """Return the rows of a part's images that an evaluation uses, in batches."""
         size = self.config.batch_size
         counted = len(part) // size * size if self.recipe.WHOLE_BATCHES else len(part)
         batches: tuple[Tensor, ...] = part.rows[:counted].split(size)
         return batches
 
     def state_dict(self) -> dict[str, Any]:
-        """What a checkpoint holds."""
+        """Return the content of a checkpoint."""
         return {
             "step": self.step,
             "recorded": self.recorded,
@@ -84,13 +84,13 @@ class TrainingState:
         }
 
     def identity(self) -> dict[str, Any]:
-        """Return what a checkpoint must match: every option, what is trained, and the images."""
+        """Return the values that a checkpoint must match: all options, the architecture, and the images."""
         return {**self.config.as_dict(), **self.recipe.identity, "images": self.parts.train.images.sha256}
 
     def load_state_dict(self, state: dict[str, Any], path: Path) -> None:
-        """Go on from the checkpoint that was read from `path`.
+        """Restore the state from a checkpoint that was read from `path`.
 
-        Raises InvalidInputError if it is another training's, DamagedFileError if something is missing from it.
+        Raises InvalidInputError if the checkpoint belongs to another training, DamagedFileError if it is incomplete.
         """
         with taking_up(state, path, self.identity(), "training"):
             self.net.load_state_dict(state["network"])
@@ -100,10 +100,10 @@ class TrainingState:
 
 
 def begin(x: Any, config: TrainingOptions) -> TrainingState:
-    """Set up a training from a resolved configuration: everything is drawn from its seed.
+    """Set up a training from a resolved configuration; everything random depends on its seed.
 
-    Raises UserError for something that cannot be trained by this configuration, missing images, a batch that does not
-    fit, or too few steps.
+    Raises UserError if the configuration does not support the architecture, images are missing, a part is smaller than
+    a batch, there are too few steps, or the training does not fit into memory.
     """
     device, method = torch.device(config.device), recipe(x, config)
     images = load_images(config.images)

@@ -7,15 +7,15 @@ from nasbench1shot1.images.batches import epoch_generator
 
 
 class ShuffledStream:
-    """One random order of all rows after another; whole batches run on over the ends of epochs.
+    """Consecutive random orders of all rows; all batches are complete and may cross the ends of epochs.
 
-    Which rows a step gets depends on seed and step alone.
-    A training that resumes at any step therefore needs no state of it.
+    The rows of a step depend only on the seed and the step. A training can therefore resume at any step without saved
+    state of the stream.
 
     Args:
-        rows: int64 (N,).
-        batch_size: rows per step.
-        seed: of the orders.
+        rows: rows of the training images, int64 (N,).
+        batch_size: number of rows per step.
+        seed: random seed of the orders.
     """
 
     def __init__(self, rows: Tensor, batch_size: int, seed: int) -> None:
@@ -23,7 +23,7 @@ class ShuffledStream:
         self._pass, self._shuffled = -1, rows
 
     def batch(self, step: int) -> Tensor:
-        """The rows of a step, 0, 1, …: int64 (batch_size,)."""
+        """Return the rows of a step, 0, 1, …: int64 (batch_size,)."""
         parts, wanted, at = [], self._batch_size, step * self._batch_size
         while wanted:
             number, offset = divmod(at, len(self._rows))
@@ -40,10 +40,10 @@ class ShuffledStream:
 
 
 class EpochStream(ShuffledStream):
-    """A random order of all rows for every epoch, in batches that end with the epoch: its last one may be smaller."""
+    """A random order of all rows in every epoch; batches end with the epoch, so the last one may be smaller."""
 
     def batch(self, step: int) -> Tensor:
-        """The rows of a step, 0, 1, …: int64 (batch_size,) or, at the end of an epoch, the rest."""
+        """Return the rows of a step, 0, 1, …: int64 (batch_size,) or, at the end of an epoch, the remaining rows."""
         steps_per_epoch = -(-len(self._rows) // self._batch_size)
         epoch, place = divmod(step, steps_per_epoch)
         return self._of_pass(epoch)[place * self._batch_size : (place + 1) * self._batch_size]

@@ -1,4 +1,4 @@
-"""Training the network of an architecture, from named options to a finished training: a new one, or a resumed one."""
+"""Train the network of an architecture: start a new training from options, or resume one."""
 
 from importlib import import_module
 from pathlib import Path
@@ -35,33 +35,33 @@ def train_cell(
     console: "Console | None" = None,
     **options: Any,
 ) -> Training:
-    """Train the network of an architecture by its benchmark's protocol, or resume a stopped training.
+    """Train the network of an architecture with its benchmark's protocol, or resume an interrupted training.
 
     Args:
-        x: an Architecture, a Cell, anything with `matrix` and `ops`; or, as a text, an architecture or a cell's hash.
-        out: the training's folder, which must not exist. Default: `runs/cell-<hash>-<epochs>-<seed>`, or
+        x: an Architecture, a Cell, an object with `matrix` and `ops`, or a string: an architecture or a cell's hash.
+        out: folder for the training, which must not exist. Default: `runs/cell-<hash>-<epochs>-<seed>`, or
             `runs/nb201-<index>-<epochs>-<seed>` for an architecture of nb201.
-        resume: the folder of a training to resume; cannot be combined with other options.
-        table: where a hash is looked up; the one in use if not given.
-        console: a rich console for the progress; a new one if not given. `Console(quiet=True)` is silent.
-        options: epochs=4, seed=0, scale="quick", …: the fields of `cell_training.TrainingConfig` or, for an
-            architecture of nb201, of `cell_training.EdgeTrainingConfig`.
+        resume: folder of a training to resume. Cannot be combined with `out`; other arguments must match the training.
+        table: the table in which a hash is looked up. Default: the table in use.
+        console: a rich console for the progress; `Console(quiet=True)` is silent. Default: a new console.
+        options: options such as epochs=4, seed=0 or scale="quick": the fields of `cell_training.TrainingConfig` or,
+            for an architecture of nb201, of `cell_training.EdgeTrainingConfig`.
 
     Returns:
-        The finished training: `final` in the table's form, `trainable_parameters`; for NAS-Bench-101 also `halfway` and
-        `initial`.
+        The finished training. It has `trainable_parameters` and the evaluation `final`, whose metrics have the same
+        form as a table's; for NAS-Bench-101 also the evaluations `halfway` and `initial`.
 
     Raises:
-        UserError: no such cell, an unknown option, a value out of range, a folder in the way, images that are missing,
-            a loss that is infinite or NaN, a full disk. What was recorded stays, and can be resumed.
-        RunStoppedError: Ctrl-C; it names the folder to resume.
+        UserError: the cell or an option is unknown, a value is out of range, the folder already exists, images are
+            missing, the loss is infinite or NaN, or the disk is full. The record is kept and can be resumed.
+        RunStoppedError: the user pressed Ctrl-C; the message names the folder to resume.
     """
     if resume is not None:
         if out is not None:
             raise InvalidInputError("--resume continues in the training's own folder: remove --out")
         return _resume(as_path(resume, "--resume"), x, options, table, console)
     if x is None:
-        raise InvalidInputError("no cell was given: give an architecture, a cell or its hash")
+        raise InvalidInputError("no architecture was given: give an architecture, a cell or a cell's hash")
     found = find(x, table)
     return _start(found, options_of(found).of(options), out, console)
 
@@ -70,11 +70,11 @@ def train_and_evaluate(x: Any, config: TrainingOptions, out: str | Path) -> Trai
     """Train a network without output, for callers that show their own progress.
 
     Args:
-        x: an Architecture, a Cell, or anything with `matrix` and `ops`, for example a ModelSpec.
-        config: a `TrainingConfig`, or an `EdgeTrainingConfig` for an architecture of nb201; need not be resolved.
-        out: the training's folder, which must not exist.
+        x: an Architecture, a Cell, or an object with `matrix` and `ops`, such as a ModelSpec.
+        config: a `TrainingConfig`, or an `EdgeTrainingConfig` for an architecture of nb201; it need not be resolved.
+        out: folder for the training, which must not exist.
 
-    Returns and raises as `train_cell`.
+    Returns the same value and raises the same errors as `train_cell`.
     """
     from rich.console import Console
 
@@ -82,11 +82,11 @@ def train_and_evaluate(x: Any, config: TrainingOptions, out: str | Path) -> Trai
 
 
 def find(x: Any, table: "Table | None") -> Any:
-    """What is to be trained: x itself, or what its text means.
+    """Return the architecture or cell to train: `x` itself, or what it means if it is a string.
 
     Raises:
-        InvalidInputError: an architecture of no space, or a text that is neither an architecture nor a hash.
-        OutOfDomainError: the table has no such hash.
+        InvalidInputError: the architecture is not in its space, or the string is neither an architecture nor a hash.
+        OutOfDomainError: the hash is not in the table.
     """
     if not isinstance(x, str):
         return x
@@ -94,7 +94,7 @@ def find(x: Any, table: "Table | None") -> Any:
         from nasbench1shot1.registry import search_space
 
         arch = Architecture.parse(x)
-        if not isinstance(arch, EdgeArchitecture):  # each of these has a network
+        if not isinstance(arch, EdgeArchitecture):  # every EdgeArchitecture has a network
             search_space(arch.space).index(arch)
         return arch
     table = table or _table()
@@ -102,7 +102,7 @@ def find(x: Any, table: "Table | None") -> Any:
 
 
 def options_of(x: Any) -> type[TrainingOptions]:
-    """Return the class of the options that train something, as the form of an architecture names it."""
+    """Return the class of the training options, which the attribute TRAINING of an architecture names."""
     module, _, name = (getattr(x, "TRAINING", "") or CELL_TRAINING).partition(":")
     options: type[TrainingOptions] = getattr(import_module(module), name)
     return options
@@ -153,14 +153,14 @@ def _resume(folder: Path, x: Any, given: dict[str, Any], table: "Table | None", 
 
 
 def _as_trained(x: Any) -> Any:
-    """Return what is trained, as its record has it: an architecture of nb201, or a cell."""
+    """Return an architecture in the form of the record: an architecture of nb201, or a cell."""
     from nasbench1shot1.nasbench101.skeleton import as_cell
 
     return x if isinstance(x, EdgeArchitecture) else as_cell(x)
 
 
 def _facts(state: "TrainingState") -> dict[str, Any]:
-    """What a training is made with besides its options."""
+    """Return the fields of config.json besides the options."""
     parts = state.parts
     facts = {
         **state.recipe.facts,
@@ -175,7 +175,7 @@ def _facts(state: "TrainingState") -> dict[str, Any]:
 
 
 def _finish(state: "TrainingState", writer: RunWriter[Training], console: "Console | None") -> Training:
-    """Train to the end, then write the summary."""
+    """Train to the end, write the summary and return the training."""
     from nasbench1shot1.cell_training.loop import run_training
     from nasbench1shot1.cell_training.screen import announce, conclude, progress
 

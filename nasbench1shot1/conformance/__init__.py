@@ -1,6 +1,6 @@
-"""Suites of tests that any new search space, optimizer or table runs through; they need pytest.
+"""Test suites for new search spaces, optimizers and tables; they need pytest.
 
-A class here is subclassed in a test module, with a fixture that gives what is to be tested:
+Subclass a suite in a test module, and add a fixture that returns the object to be tested:
 
     class TestMySpace(SearchSpaceConformance):
         @pytest.fixture
@@ -10,7 +10,7 @@ A class here is subclassed in a test module, with a fixture that gives what is t
 
 import pytest
 
-# So that a failed assertion in a suite shows its values, as in any test module.
+# A failed assertion in a suite then shows its values, as in any test module.
 _MODULES = (
     "black_box_optimizer",
     "search_space",

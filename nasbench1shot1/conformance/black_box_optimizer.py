@@ -1,4 +1,4 @@
-"""The conformance suite of black-box optimizers: complete searches on spaces with a bundled table."""
+"""The conformance suite for black-box optimizers: complete searches on spaces with a bundled table."""
 # ruff: noqa: D102  a test's name states what it checks
 
 from collections.abc import Callable

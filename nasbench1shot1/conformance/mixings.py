@@ -1,4 +1,4 @@
-"""Mixing weights as the suite for optimizers looks at them: by choice, for a pass that computes all, by image."""
+"""Views of mixing weights for the optimizer suite: per choice, for a dense forward pass, and per image."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,37 +14,37 @@ from nasbench1shot1.supernet import to_tensors
 BEFORE_THE_HEAD = ("stem", "cells", "reductions")
 """Names of the supernet's parts up to its last cell."""
 
-OfCells = Sequence[Mapping[str, Tensor]]
-"""Mixing weights of the cells in turns."""
+CellWeights = Sequence[Mapping[str, Tensor]]
+"""The mixing weights of each cell; if there are fewer than cells, the cells use them in turn."""
 
 
 def uniform(space: OneShotSpace) -> Mixing:
-    """Every candidate of a choice weighs the same, none of them nothing."""
+    """Return mixing weights that are equal and positive for all candidates of a choice."""
     return Mixing({key: torch.full(shape, 1 / shape[-1]) for key, shape in space.mixing_shapes().items()})
 
 
-def of_cells(mixing: Mixing) -> OfCells:
-    """The mixing weights of the cells in turns; none for an unweighted path."""
+def weights_per_cell(mixing: Mixing) -> CellWeights:
+    """Return the mixing weights of each cell; an empty list for an unweighted path."""
     if mixing.weights is None:
         return []
     return list(mixing.weights) if isinstance(mixing.weights, tuple) else [mixing.weights]
 
 
-def of_choice(weights: Mapping[str, Tensor], choice: Choice) -> Tensor:
-    """The vector of weights (entries,) that a choice has."""
+def weights_of_choice(weights: Mapping[str, Tensor], choice: Choice) -> Tensor:
+    """Return the weights (entries,) of a choice."""
     return weights[choice.key] if choice.row is None else weights[choice.key][choice.row]
 
 
-def dense(space: OneShotSpace, mixing: Mixing) -> OfCells:
-    """The weights with which a pass that computes everything, most of it times zero, says the same as `mixing`."""
+def dense(space: OneShotSpace, mixing: Mixing) -> CellWeights:
+    """Return the weights for a dense pass, which computes every candidate, with the same output as `mixing`."""
     if mixing.path is None:
         return _masked_by_operations(space, mixing)
     one_hot = to_tensors(space.one_hot(mixing.path))
-    return [{key: one_hot[key] * weights[key] for key in one_hot} for weights in of_cells(mixing)] or [one_hot]
+    return [{key: one_hot[key] * weights[key] for key in one_hot} for weights in weights_per_cell(mixing)] or [one_hot]
 
 
-def _masked_by_operations(space: OneShotSpace, mixing: Mixing) -> OfCells:
-    weights = of_cells(mixing)
+def _masked_by_operations(space: OneShotSpace, mixing: Mixing) -> CellWeights:
+    weights = weights_per_cell(mixing)
     if mixing.operations is None:
         return weights
     key = space.operation_key
@@ -54,7 +54,7 @@ def _masked_by_operations(space: OneShotSpace, mixing: Mixing) -> OfCells:
 
 
 def per_image(space: OneShotSpace, mixings: Sequence[Mixing], images: int) -> Mixing:
-    """All of them in one batch: so many images under the first, as many under the second, …"""
+    """Combine mixings into one batch: the first `images` images use the first mixing, the next ones the second, …"""
     each = [dense(space, mixing) for mixing in mixings]
     cells = [[of[i % len(of)] for of in each] for i in range(max(map(len, each)))]
     return Mixing(
@@ -65,7 +65,7 @@ def per_image(space: OneShotSpace, mixings: Sequence[Mixing], images: int) -> Mi
 
 
 def computed_weights(state: SearchState, mixing: Mixing, batch: Batch) -> set[str]:
-    """Return the names of the supernet's weights that its output depends on, by a pass that computes everything.
+    """Return the names of the supernet's weights that its output depends on, determined with a dense pass.
     Weights after the cells are always included, even if the cells output zero and the gradient is therefore zero.
     """
     names, weights = zip(*state.net.named_parameters(), strict=True)

@@ -1,5 +1,5 @@
-"""What every one-shot optimizer must do, whatever moves its Λ: whole searches, and all of `optimizer_steps`."""
-# ruff: noqa: D102  a test's name says what it checks
+"""The conformance suite for one-shot optimizers: complete searches, and all tests in `optimizer_steps`."""
+# ruff: noqa: D102  a test's name states what it checks
 
 from collections.abc import Callable
 from pathlib import Path
@@ -25,28 +25,29 @@ from nasbench1shot1.runs.checkpoints import load_checkpoint
 from nasbench1shot1.runs.folder import CHECKPOINT
 
 KILLS = (Kill("training", 1), Kill("recording", 1), Kill("choosing", 2))
-"""One search is killed at each of these in turn, and gone on with after each."""
+"""The moments at which a search is killed; it is resumed after each of them."""
 
 
 class OptimizerConformance(OptimizerStepsConformance):
-    """Subclass it in a test module and give the fixture `optimizer`, and `options` that keep its searches short.
+    """Tests of a one-shot optimizer. Subclass this class in a test module and provide the fixture `optimizer`.
 
-    Searches are of 2 epochs on 10 + 10 random images, with 2 channels × 2 cells, on the CPU.
+    Override the fixture `options` if the optimizer needs other options for short searches. Searches take 2 epochs on
+    10 + 10 random images, with 2 channels × 2 cells, on the CPU.
     """
 
     @pytest.fixture
     def searched_space(self) -> str:
-        """The name of the space of whole searches; give another where the optimizer is not for this one."""
+        """Return the name of the space for complete searches; override it if the optimizer does not support s3."""
         return "s3"
 
     @pytest.fixture
     def searched(self, given_on: Callable[[str], dict[str, Any]], searched_space: str) -> dict[str, Any]:
-        """All options of a whole search but the suite's own."""
+        """Return all options of a complete search, except the suite's own."""
         return given_on(searched_space)
 
     @pytest.fixture
     def unbroken(self, searched: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Run:
-        """A whole search, run when it is asked for the first time."""
+        """Return a complete, uninterrupted search; it runs on first use."""
         return kept_search(tmp_path_factory.getbasetemp(), searched)
 
     def test_every_epoch_from_0_on_has_a_point_and_its_lambda(self, unbroken: Run) -> None:

@@ -1,5 +1,5 @@
-"""What every one-shot optimizer must do, whatever moves its Λ: its options, what it gives, and single steps."""
-# ruff: noqa: D102  a test's name says what it checks
+"""Tests of a one-shot optimizer's options, mixing weights, architecture and single steps."""
+# ruff: noqa: D102  a test's name states what it checks
 
 import json
 import random
@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 import torch
 
-from nasbench1shot1.conformance.mixings import computed_weights, of_cells, of_choice, per_image
+from nasbench1shot1.conformance.mixings import computed_weights, per_image, weights_of_choice, weights_per_cell
 from nasbench1shot1.conformance.search_steps import (
     Nobody,
     begin_epoch,
+    change_half,
+    continue_search,
     few_images,
-    garble,
     give_momentum,
-    go_on,
     learn,
     mixings,
     stored,
@@ -40,40 +40,40 @@ from nasbench1shot1.space import Choice
 from nasbench1shot1.supernets.presets import PRESETS
 
 ROUNDING = 1e-5
-"""How far a sum of mixing weights may lie from what it should be."""
+"""Tolerance for a sum of mixing weights."""
 
 
 class OptimizerStepsConformance:
-    """The part of `OptimizerConformance` that needs no whole search."""
+    """The tests of `OptimizerConformance` that do not need a complete search."""
 
     @pytest.fixture
     def optimizer(self) -> str | type[OneShotOptimizer]:
-        """The optimizer to be tested: its name, its class, or "module:Class"."""
-        raise NotImplementedError("give a fixture 'optimizer' that returns its name or class")
+        """Return the optimizer to be tested: its name, its class, or "module:Class"."""
+        raise NotImplementedError("override the fixture 'optimizer'")
 
     @pytest.fixture
     def options(self) -> dict[str, Any]:
-        """Options of its searches beside the suite's own."""
+        """Return the options of all searches, in addition to the suite's own."""
         return {}
 
     @pytest.fixture(params=["s1", "s3"])
     def space(self, request: pytest.FixtureRequest) -> str:
-        """The name of the space; give another where the optimizer is not for these."""
+        """Return the name of a space; override it if the optimizer does not support s1 or s3."""
         return str(request.param)
 
     def expected_sum(self, choice: Choice, mixing: Mixing) -> float | None:
-        """What the mixing weights of a choice sum to; None if that does not matter for this optimizer.
+        """Return the sum that the mixing weights of a choice must have; None if the optimizer allows any sum.
 
-        1, or, along a path, whose weights are hard, as many as are picked.
+        The default is 1 or, for a path, whose weights are 0 or 1, the number of picked entries.
         """
         return 1.0 if mixing.path is None else float(choice.picks)
 
     def looks_ahead(self, state: SearchState) -> bool:
-        """Whether Λ may see batches of the weight half: only through a virtual step of the weights."""
+        """Return whether Λ may depend on batches of the weight half, through a virtual step of the weights."""
         return getattr(state.method.hyperparameters, "update", None) == "second-order"
 
     def learns(self, state: SearchState) -> bool:
-        """Whether a step must move Λ; override it for a method whose Λ has a gradient and yet need not move."""
+        """Return whether a step must change Λ; override it for a method whose Λ has a gradient but need not change."""
         return any(value.requires_grad for value in state.method.parameters.values())
 
     @pytest.fixture
@@ -83,19 +83,19 @@ class OptimizerStepsConformance:
         options: dict[str, Any],
         tmp_path_factory: pytest.TempPathFactory,
     ) -> Callable[[str], dict[str, Any]]:
-        """A space's name → all options of a search on it but the suite's own."""
+        """Return a function from a space's name to all options of a search on it, except the suite's own."""
         name = optimizer if isinstance(optimizer, str) else f"{optimizer.__module__}:{optimizer.__qualname__}"
         images = str(random_images(tmp_path_factory.getbasetemp()))
         return lambda space: {"optimizer": name, "space": space, "images": images, **options}
 
     @pytest.fixture
     def given(self, given_on: Callable[[str], dict[str, Any]], space: str) -> dict[str, Any]:
-        """All options of a search but the suite's own."""
+        """Return all options of a search, except the suite's own."""
         return given_on(space)
 
     @pytest.fixture
     def state(self, given: dict[str, Any]) -> SearchState:
-        """A search before its first epoch."""
+        """Return the state of a search before its first epoch."""
         return tiny_state(given)
 
     # Options ---------------------------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ class OptimizerStepsConformance:
             with pytest.raises(AttributeError):
                 setattr(state.method.hyperparameters, field.name, None)
 
-    # What it gives the supernet, and what it prefers -----------------------------------------------------------
+    # Mixing weights and architecture ---------------------------------------------------------------------------
 
     def test_the_supernet_takes_its_mixing_weights(self, state: SearchState) -> None:
         for mixing in mixings(state):
@@ -125,10 +125,10 @@ class OptimizerStepsConformance:
 
     def test_mixing_weights_sum_to_what_they_should(self, state: SearchState) -> None:
         for mixing in mixings(state):
-            for weights in of_cells(mixing):
+            for weights in weights_per_cell(mixing):
                 for choice in state.net.space.choices():
                     if (expected := self.expected_sum(choice, mixing)) is not None:
-                        assert abs(float(of_choice(weights, choice).sum()) - expected) < ROUNDING, choice
+                        assert abs(float(weights_of_choice(weights, choice).sum()) - expected) < ROUNDING, choice
 
     def test_several_mixings_in_one_batch_are_each_as_alone(self, state: SearchState) -> None:
         given = [*mixings(state), Mixing(path=state.method.architecture())]
@@ -157,10 +157,10 @@ class OptimizerStepsConformance:
             assert space[space.index(arch)] == arch == state.method.architecture()
             assert same(state.method.state_dict(), before)
 
-    # What moves what -------------------------------------------------------------------------------------------
+    # Which steps change which parameters -----------------------------------------------------------------------
 
     def test_only_the_weights_that_a_pass_computes_move(self, state: SearchState) -> None:
-        """Every weight has momentum, and weight decay pulls at it; yet those that are not computed stay."""
+        """Every weight has momentum and weight decay; nevertheless, weights that are not computed do not change."""
         give_momentum(state)
         begin_epoch(state, 1)
         for batch, _ in batch_pairs(state, 1):
@@ -188,36 +188,36 @@ class OptimizerStepsConformance:
 
     @pytest.mark.parametrize("learning_rate", [0.025, 0.0])
     def test_the_weight_half_teaches_lambda_nothing(self, given: dict[str, Any], learning_rate: float) -> None:
-        """A virtual step of the weights may use it; at a learning rate of 0, such a step leads nowhere.
+        """Only a virtual step of the weights may use it, and at a learning rate of 0 such a step has no effect.
 
-        Batch-norm uses the statistics of the scored images, because recalibration would use images of the weight half.
+        Batch norm uses the statistics of the scored images, because recalibration would use images of the weight half.
         """
         state, other = (tiny_state({**given, "evaluation_batch_norm": "batch"}) for _ in range(2))
-        garble(other, other.split.weights)
+        change_half(other, other.split.weights)
         alike = same(learn(state, learning_rate), learn(other, learning_rate))
         assert alike is not (self.looks_ahead(state) and learning_rate > 0)
 
     def test_what_lambda_learns_it_learns_from_the_architecture_half(
         self, given: dict[str, Any], state: SearchState
     ) -> None:
-        """Other labels there, of which several are tried, as errors of a few architectures may be alike by chance."""
+        """Change the labels of that half, several times because a few architectures' errors may be equal by chance."""
         begin_epoch(state, 1)
         unlearned = deepcopy(state.method.state_dict())
         learned, _ = learn(state, 0.025)
-        assert not (self.learns(state) and same(learned, unlearned)), "nothing moves, though Λ could"
+        assert not (self.learns(state) and same(learned, unlearned)), "no step changes Λ, although it has a gradient"
         others = (tiny_state(given) for _ in range(1, state.images.classes))
         for shift, other in enumerate(others, start=1):
-            garble(other, other.split.architecture, shift)
+            change_half(other, other.split.architecture, shift)
             if same(learned, unlearned) or not same(learned, learn(other, 0.025)[0]):
                 return
-        raise AssertionError("whatever the architecture half's images and labels are, Λ becomes the same")
+        raise AssertionError("Λ does not depend on the architecture half's images and labels")
 
     def test_it_scores_images_of_the_architecture_half_and_no_more_than_it_announces(self, state: SearchState) -> None:
         rows: list[int] = []
         scored: list[int] = []
         begin_epoch(state, 1)
         shared = shared_weights(state, 1)
-        _ = shared.reference  # of the weight half, which a method never asks for: fetched before this is watched
+        _ = shared.reference  # uses images of the weight half, but not for the method: computed before rows are counted
 
         def batch(images: ImageSet, wanted: torch.Tensor, real: Any = ImageSet.batch) -> Any:
             rows.extend(wanted.tolist())
@@ -256,7 +256,7 @@ class OptimizerStepsConformance:
 
     def test_all_that_it_draws_comes_from_its_generators(self, state: SearchState) -> None:
         def global_states() -> Any:
-            numpy = np.random.get_state(legacy=False)  # noqa: NPY002  only to see that it stays
+            numpy = np.random.get_state(legacy=False)  # noqa: NPY002  only to check that it does not change
             return torch.get_rng_state(), numpy, random.getstate()
 
         before, generator = global_states(), torch.Generator().manual_seed(0)
@@ -269,10 +269,10 @@ class OptimizerStepsConformance:
         train_and_choose(state, 1)
         fresh = tiny_state({**given, "seed": 1}).method
         fresh.load_state_dict(stored(state.method.state_dict()))
-        assert same(go_on(state, state.method), go_on(state, fresh))
+        assert same(continue_search(state, state.method), continue_search(state, fresh))
 
     def test_its_state_undoes_the_end_of_a_search(self, given: dict[str, Any], state: SearchState) -> None:
-        """So that a finished search can be continued for more epochs; the supernet stays as it is anyway."""
+        """A finished search can therefore be continued for more epochs; its end never changes the supernet."""
         train_and_choose(state, 1)
         before, weights = stored(state.method.state_dict()), deepcopy(state.net.state_dict())
         state.method.end_search(shared_weights(state, 1))
@@ -282,7 +282,7 @@ class OptimizerStepsConformance:
         state.method.load_state_dict(deepcopy(before))  # Adam updates the moments that it loads in place
         fresh = tiny_state({**given, "seed": 1}).method
         fresh.load_state_dict(before)
-        assert same(go_on(state, state.method), go_on(state, fresh))
+        assert same(continue_search(state, state.method), continue_search(state, fresh))
 
     def test_a_state_that_lacks_something_is_refused(self, state: SearchState) -> None:
         for name in (whole := stored(state.method.state_dict())):

@@ -1,5 +1,5 @@
-"""What every search space must do, whatever its choices are made of."""
-# ruff: noqa: D102  a test's name says what it checks
+"""The conformance suites for search spaces."""
+# ruff: noqa: D102  a test's name states what it checks
 
 import re
 from collections.abc import Callable, Mapping
@@ -20,29 +20,30 @@ if TYPE_CHECKING:
     from ConfigSpace import Configuration
 
 N_DRAWN = 100
-"""Architectures that a check looks at, drawn with a fixed seed."""
+"""Number of architectures that a test draws, with a fixed seed."""
 
 N_LISTED = 20_000
-"""How many of a kind's architectures are compared with their numbers."""
+"""Number of architectures of a kind that are compared with their numbers."""
 
 N_CONFIGURATIONS = 200
-"""How many configurations are drawn."""
+"""Number of configurations that a test draws."""
 
 N_BINS, CHI_SQUARE_LIMIT = 20, 50.8
-"""Bins in tests of uniformity; 1 of 10,000 seeds takes a uniform sampler over the limit (19 degrees of freedom)."""
+"""Bins and limit of the uniformity tests; a uniform sampler exceeds the limit for 1 seed in 10,000 (19 degrees of
+freedom)."""
 
 
 class SearchSpaceConformance:
-    """Subclass it in a test module and give the fixture `space`."""
+    """Tests of a search space. Subclass this class in a test module and provide the fixture `space`."""
 
     @pytest.fixture
     def space(self) -> SearchSpace:
-        """The space to be tested."""
-        raise NotImplementedError("give a fixture 'space' that returns the search space")
+        """Return the space to be tested."""
+        raise NotImplementedError("override the fixture 'space'")
 
     @pytest.fixture
     def drawn(self, space: SearchSpace) -> list[Architecture]:
-        """Architectures spread over the whole space, the first and the last among them."""
+        """Return architectures spread over the whole space, including the first and the last."""
         rng = np.random.default_rng(0)
         return [space[0], space[len(space) - 1], *(space.sample(rng) for _ in range(N_DRAWN))]
 
@@ -112,7 +113,7 @@ class SearchSpaceConformance:
         assert len(identifiers) == len(distinct)
         assert all(isinstance(identifier, str) and identifier for identifier in identifiers)
 
-    # Sampling and moving ---------------------------------------------------------------------------------------
+    # Sampling and mutation -------------------------------------------------------------------------------------
 
     @pytest.mark.parametrize("loose_ends", [True, False])
     def test_samples_are_reproducible_from_their_generator(self, space: SearchSpace, loose_ends: bool) -> None:
@@ -123,7 +124,7 @@ class SearchSpaceConformance:
 
     @pytest.mark.parametrize("loose_ends", [True, False])
     def test_samples_are_uniform(self, space: SearchSpace, loose_ends: bool) -> None:
-        """Over all architectures, or over exactly those without loose ends where the space tells them apart."""
+        """Uniform over all architectures, or over all without loose ends if the space distinguishes them."""
         rng = np.random.default_rng(2)
         drawn = np.array([space.index(space.sample(rng, loose_ends)) for _ in range(4000)])
         size = len(space)
@@ -176,7 +177,7 @@ class SearchSpaceConformance:
         assert [space.from_configuration(space.to_configuration(arch)) for arch in drawn[:20]] == drawn[:20]
 
     def test_random_configurations_are_architectures_as_often_as_they_should(self, space: SearchSpace) -> None:
-        """Always, or where a space has fewer architectures than configurations, in their proportion."""
+        """The expected fraction is the number of architectures divided by the number of configurations."""
         configurations = space.configuration_space()
         configurations.seed(8)
         share = len(space) / float(configurations.estimate_size())
@@ -217,7 +218,7 @@ class SearchSpaceConformance:
 
 
 class CellSpaceConformance:
-    """What a space of NAS-Bench-101's cells must do in addition; the second base class of its test class."""
+    """Additional tests of a space of NAS-Bench-101 cells; use this class as a second base class."""
 
     def test_cells_are_in_nasbench101(self, drawn: list[CellArchitecture]) -> None:
         assert all(type(arch) is CellArchitecture and arch.cell.is_valid for arch in drawn)
@@ -226,7 +227,7 @@ class CellSpaceConformance:
 
 
 class OneShotSpaceConformance(SearchSpaceConformance):
-    """The same, and what the relaxation of a `OneShotSpace` must do."""
+    """Tests of a `OneShotSpace`: all tests of a search space, and tests of its relaxation."""
 
     def test_it_names_the_cell_of_its_supernet(self, space: OneShotSpace) -> None:
         assert space.cell_kind
@@ -307,7 +308,7 @@ def _assert_refused(call: Callable[..., object], *arguments: object) -> None:
 
 
 def _fits(space: SearchSpace, configuration: "Configuration") -> bool:
-    """Whether a configuration is an architecture; one that is must come back."""
+    """Return whether a configuration is an architecture; if so, also test the conversion back."""
     try:
         arch = space.from_configuration(configuration)
     except InvalidInputError:
@@ -318,7 +319,7 @@ def _fits(space: SearchSpace, configuration: "Configuration") -> bool:
 
 
 def _chi_square(drawn: NDArray[np.int64], size: int) -> float:
-    """Pearson's statistic of numbers that should be uniform over 0 … size - 1, in N_BINS bins."""
+    """Return Pearson's chi-square statistic of numbers that should be uniform over 0 … size - 1, in N_BINS bins."""
     edges = np.linspace(0, size, min(N_BINS, size) + 1).round()
     expected = np.diff(edges) / size * len(drawn)
     observed, _ = np.histogram(drawn, bins=edges - 0.5)
@@ -326,7 +327,7 @@ def _chi_square(drawn: NDArray[np.int64], size: int) -> float:
 
 
 def _picks(space: OneShotSpace, arch: Architecture) -> list[list[int]]:
-    """Return the entries that an architecture takes of each choice."""
+    """Return the entries that an architecture picks in each choice."""
     weights, choices = space.one_hot(arch), space.choices()
     vectors = [weights[choice.key] if choice.row is None else weights[choice.key][choice.row] for choice in choices]
     assert [vector.shape for vector in vectors] == [(choice.entries,) for choice in choices]

@@ -1,4 +1,4 @@
-"""Parts of a search, as the suite for optimizers takes them one by one."""
+"""Single parts of a search, for the optimizer suite."""
 
 import io
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ from nasbench1shot1.optimizer import Batch, Mixing, OneShotOptimizer
 
 
 class Nobody:
-    """Who is told how a search goes and does not care."""
+    """A progress reporter that does nothing."""
 
     def step(self, epoch: int, loss: float | None) -> None:
         """Nothing."""
@@ -28,12 +28,12 @@ class Nobody:
 
 
 def begin_epoch(state: SearchState, epoch: int) -> None:
-    """Tell the method that an epoch begins."""
+    """Call the method's `begin_epoch`."""
     state.method.begin_epoch(epoch, state.config.epochs, state.generator("optimizer", epoch))
 
 
 def train_and_choose(state: SearchState, epoch: int) -> None:
-    """A whole epoch but for measuring and recording; nothing is trained in epoch 0."""
+    """Run an epoch without measuring and recording; epoch 0 has no training."""
     if epoch > 0:
         train_epoch(state, epoch, Nobody())
     state.method.choose(shared_weights(state, epoch))
@@ -41,7 +41,7 @@ def train_and_choose(state: SearchState, epoch: int) -> None:
 
 
 def mixings(state: SearchState) -> Iterator[Mixing]:
-    """What the method gives the supernet before training and after an epoch, for training and for measuring."""
+    """Yield the method's mixings for training and for measuring, before the first epoch and after it."""
     for epoch in (0, 1):
         train_and_choose(state, epoch)
         begin_epoch(state, epoch + 1)
@@ -51,12 +51,12 @@ def mixings(state: SearchState) -> Iterator[Mixing]:
 
 
 def few_images(state: SearchState) -> Batch:
-    """Two images with their labels."""
+    """Return two images with their labels."""
     return state.images_of(torch.arange(2), state.augmentation(1), None)
 
 
 def give_momentum(state: SearchState) -> None:
-    """One step of all the supernet's weights, so that momentum would go on moving each of them."""
+    """Take one step with all the supernet's weights, so that each of them has momentum."""
     F.cross_entropy(
         state.logits(uniform(state.net.space), few_images(state).images), few_images(state).labels
     ).backward()
@@ -65,11 +65,12 @@ def give_momentum(state: SearchState) -> None:
 
 
 def learn(state: SearchState, learning_rate: float) -> tuple[Any, Any]:
-    """What moves Λ in an epoch, while the weights stand still: the method after learning, and after choosing.
+    """Run the parts of an epoch that change Λ, with fixed weights; return the method's state after it learns and after
+    it chooses an architecture.
 
     Args:
-        state: before its first epoch.
-        learning_rate: of the weights.
+        state: a search before its first epoch.
+        learning_rate: learning rate of the weights.
     """
     state.weight_optimizer.param_groups[0]["lr"] = learning_rate
     begin_epoch(state, 1)
@@ -81,8 +82,8 @@ def learn(state: SearchState, learning_rate: float) -> tuple[Any, Any]:
     return learned, _standing(state.method)
 
 
-def go_on(state: SearchState, method: OneShotOptimizer) -> tuple[Any, ...]:
-    """All that a method does in epoch 2 on the supernet of a state, whose weights stand still."""
+def continue_search(state: SearchState, method: OneShotOptimizer) -> tuple[Any, ...]:
+    """Run epoch 2 of a method on a state's supernet with fixed weights; return everything that the method produces."""
     method.begin_epoch(2, state.config.epochs, state.generator("optimizer", 2))
     drawn = []
     for weight_batch, architecture_batch in batch_pairs(state, 2):
@@ -99,7 +100,7 @@ def _standing(method: OneShotOptimizer) -> tuple[Any, ...]:
 
 
 def stored(content: Mapping[str, Any]) -> dict[str, Any]:
-    """The same after having been in a file."""
+    """Return the content after saving it to a file and loading it."""
     file = io.BytesIO()
     torch.save(dict(content), file)
     file.seek(0)
@@ -107,8 +108,8 @@ def stored(content: Mapping[str, Any]) -> dict[str, Any]:
     return read
 
 
-def garble(state: SearchState, half: np.ndarray, shift: int = 1) -> None:
-    """Replace the images of some rows by their negatives, and their labels by those so many classes on."""
+def change_half(state: SearchState, half: np.ndarray, shift: int = 1) -> None:
+    """Invert the images in the given rows, and shift their labels by `shift` classes."""
     images, labels = state.images.images.clone(), state.images.labels.clone()
     images[half], labels[half] = 255 - images[half], (labels[half] + shift) % state.images.classes
     state.images = replace(state.images, images=images, labels=labels)

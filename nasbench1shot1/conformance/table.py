@@ -1,5 +1,5 @@
-"""What every table must do, measured or estimated, whatever its data sets, budgets and repeats."""
-# ruff: noqa: D102  a test's name says what it checks
+"""The conformance suite for tables, measured or estimated, with any data sets, budgets and repeats."""
+# ruff: noqa: D102  a test's name states what it checks
 
 from collections.abc import Iterator
 from typing import Literal
@@ -18,12 +18,12 @@ METRICS = (*ACCURACIES, "training_time", "trainable_parameters")
 
 
 class TableConformance:
-    """Subclass it in a test module and give the fixture `table`, of at least two rows."""
+    """Tests of a table. Subclass this class in a test module and provide the fixture `table` (at least two rows)."""
 
     @pytest.fixture
     def table(self) -> Table:
-        """The table to be tested."""
-        raise NotImplementedError("give a fixture 'table' that returns the table")
+        """Return the table to be tested."""
+        raise NotImplementedError("override the fixture 'table'")
 
     @pytest.fixture
     def names(self, table: Table) -> list[str]:
@@ -123,7 +123,7 @@ class TableConformance:
 
 
 def _known(table: Table, reference: str) -> Iterator[tuple[str, Literal["validation", "test"]]]:
-    """Yield the data sets and splits that all networks of a reference have values of, at the full budget."""
+    """Yield the data sets and splits for which all networks of a reference have values at the full budget."""
     for dataset in table.datasets:
         for split in SPLITS:
             values = table.values(f"{split}_accuracy", dataset=dataset)[table.members(reference)]

@@ -1,4 +1,4 @@
-"""What the suite for optimizers searches with: tiny searches, killed ones, and how two runs are compared."""
+"""Tiny searches for the optimizer suite, complete or killed, and the comparison of two runs."""
 
 import hashlib
 import json
@@ -33,18 +33,18 @@ TINY = {
 }
 IMAGES_PER_HALF = 10  # a batch of 6 and a shorter one
 PRELOADED = [__name__, "pytest", "torch._dynamo", "pandas", "rich.console"]
-"""What the processes that get killed take over, imported, from the one that they are forked from."""
+"""Modules that the fork server imports in advance for the processes that get killed."""
 
 SECONDS = ("search_seconds", "simulated_seconds")
 
 
 class Kill(NamedTuple):
-    """When a search kills its own process with SIGKILL: no handler runs, nothing is cleaned up.
+    """The moment at which a search kills its own process with SIGKILL, without any clean-up.
 
     Attributes:
-        moment: "training", after the first weight step of the epoch; "choosing", once the epoch's architecture is
-            chosen; "recording", when its line and Λ are written and its checkpoint is not.
-        epoch: in which.
+        moment: "training": after the first weight step of the epoch; "choosing": after the epoch's architecture is
+            chosen; "recording": after its line and Λ are written, but before its checkpoint is.
+        epoch: number of the epoch.
     """
 
     moment: str
@@ -52,9 +52,10 @@ class Kill(NamedTuple):
 
 
 def random_images(folder: Path) -> Path:
-    """An .npz there, written if there is none yet: images of ten classes, as many as a tiny search takes.
+    """Return the path of an .npz file with the images of a tiny search, in ten classes; write it if it is missing.
 
-    Each is of four squares of random colours: even an untrained network tells such images apart, unlike noise.
+    Each image consists of four squares of random colours. Even an untrained network distinguishes such images, but not
+    images of noise.
     """
     path, rng, number = folder / "random_images.npz", np.random.default_rng(0), 2 * IMAGES_PER_HALF
     if not path.exists():
@@ -64,31 +65,31 @@ def random_images(folder: Path) -> Path:
 
 
 def tiny_state(options: Mapping[str, Any]) -> SearchState:
-    """A search before its first epoch, with `TINY`'s options where none are given."""
+    """Return the state of a search before its first epoch; `TINY` has the defaults of the options."""
     return begin(search_options({**TINY, **options}))
 
 
 def tiny_search(out: Path, options: Mapping[str, Any]) -> Run:
-    """A whole search, with `TINY`'s options where none are given."""
+    """Run a complete search; `TINY` has the defaults of the options."""
     return search(out=out, console=_silent(), **{**TINY, **options})
 
 
 def kept_search(folder: Path, options: Mapping[str, Any]) -> Run:
-    """The same, or what it has left in `folder` when it was asked for before."""
+    """Run a tiny search in `folder`, or open it if it has already run there with the same options."""
     name = hashlib.sha256(json.dumps(options, sort_keys=True).encode()).hexdigest()[:16]
     return open_search(folder / name) if (folder / name / SUMMARY).exists() else tiny_search(folder / name, options)
 
 
 def resumed(folder: Path) -> Run:
-    """The run in that folder, gone on with."""
+    """Resume the run in a folder and return it."""
     method = str(open_search(folder).config["optimizer"])
     return search(resume=folder, allow_module=method.partition(":")[0], console=_silent())  # the suite's own
 
 
 def killed_search(out: Path, options: Mapping[str, Any], kill: Kill) -> None:
-    """Search in a process of its own, or go on with the run in `out` if there is one, until the kill.
+    """Search in a separate process, or resume the run in `out` if it exists, until the process kills itself.
 
-    Raises AssertionError where the process ends in another way.
+    Raises AssertionError if the process ends in any other way.
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
@@ -107,7 +108,7 @@ def _search_and_die(out: Path, options: Mapping[str, Any], kill: Kill) -> None:
 
 
 def _arm(kill: Kill) -> None:
-    """Let the search loop of this process, which nobody else uses, die at that moment."""
+    """Make this process, which only runs this search, kill itself at the given moment."""
     module, before = {
         "training": (loop, "weight_step"),
         "choosing": (loop, "one_shot_error"),
@@ -126,7 +127,7 @@ def _arm(kill: Kill) -> None:
 
 
 def _is_due(kill: Kill, first: Any, *others: Any) -> bool:
-    """Whether a call of the armed function is one of the epoch; in training the state still has the epoch before."""
+    """Return whether a call of the armed function belongs to the kill's epoch; the state has the epoch before it."""
     if kill.moment == "recording":
         path, content = first, others[0]
         return bool(path.name == CHECKPOINT and content["epoch"] == kill.epoch)
@@ -134,7 +135,7 @@ def _is_due(kill: Kill, first: Any, *others: Any) -> bool:
 
 
 def differences(a: Run, b: Run) -> list[str]:
-    """What differs between two runs besides seconds: lines, Λ, tensors and numbers of the checkpoints, kept weights."""
+    """Return the differences between two runs in lines, Λ, checkpoints and saved weights; times are ignored."""
     kept = [sorted(path.name for path in (run.folder / WEIGHTS).glob("*")) for run in (a, b)]
     ours, theirs = (values(load_checkpoint(run.folder / CHECKPOINT)) for run in (a, b))
     found = [f"line {i}" for i, pair in enumerate(zip(_lines(a), _lines(b), strict=False)) if pair[0] != pair[1]]
@@ -161,7 +162,7 @@ def same(a: Any, b: Any) -> bool:
 
 
 def values(content: Any, path: str = "") -> dict[str, Any]:
-    """Everything in nested mappings and sequences by its path, seconds left out."""
+    """Return all values in nested mappings and sequences by their path, except times."""
     if isinstance(content, Mapping):
         items: Any = ((key, value) for key, value in content.items() if key not in (*SECONDS, DIGESTS))
     elif isinstance(content, list | tuple):

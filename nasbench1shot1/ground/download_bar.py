@@ -1,4 +1,4 @@
-"""A download's progress on the screen."""
+"""A progress bar for downloads."""
 
 from types import TracebackType
 
@@ -7,9 +7,9 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 
 
 class DownloadBar:
-    """A bar with what pooch calls: `total` (set once, bytes), `update`, `reset`, `close`.
+    """A progress bar with pooch's interface: `total` (in bytes), `update`, `reset` and `close`.
 
-    A context manager, so that the bar also ends where the download fails. Nothing appears on what is not a terminal.
+    It is a context manager, so that the bar also ends if the download fails. Without a terminal, nothing is shown.
     """
 
     def __init__(self, title: str, console: Console) -> None:
@@ -29,7 +29,7 @@ class DownloadBar:
 
     @property
     def total(self) -> float | None:
-        """The file's size in bytes; None where the server did not say it. Setting it starts the bar."""
+        """The file's size in bytes; None if the server did not state it. Setting it starts the bar."""
         return self._bar.tasks[self._task].total
 
     @total.setter
@@ -38,15 +38,15 @@ class DownloadBar:
         self._bar.start()
 
     def update(self, size: int) -> None:
-        """So many bytes more; pooch gives a whole chunk for the last, shorter one, too."""
+        """Advance the bar by a number of bytes; pooch also reports a whole chunk for the last, shorter one."""
         task = self._bar.tasks[self._task]
         done = task.completed + size
         self._bar.update(self._task, completed=done if task.total is None else min(done, task.total))
 
     def reset(self) -> None:
-        """Back to 0 bytes: pooch does this before it says the exact total."""
+        """Reset the bar to 0 bytes; pooch does this before it reports the exact total."""
         self._bar.update(self._task, completed=0)
 
     def close(self) -> None:
-        """Leave the bar as it is and free the screen."""
+        """Stop the bar and release the screen."""
         self._bar.stop()

@@ -1,11 +1,12 @@
-"""Replacement of a folder by a new one: readers always find one of them, and a killed process loses neither.
+"""Atomic replacement of a folder by a new one: readers always find one of them, and a killed process loses neither.
 
-On Linux the two change places in one step, where the file system can do that. Elsewhere two renames do it: the old
-folder is moved aside, then the new one takes its name. A process that is killed between the two leaves the old folder
-aside; whoever looks for the folder next, reader or writer, puts it back (`is_there`).
+On Linux, the two folders are exchanged in one step if the file system supports it. Otherwise, two renames are needed:
+the old folder is moved aside, then the new one takes its name. If the process is killed between the two, the next
+reader or writer moves the old folder back (`is_there`).
 
-What lies aside is hidden and named for the folder and for the process that made it: `.NAME.MACHINE.PROCESS.TOKEN.part`
-for a new folder that is being filled, and the same with `.old` for one that was moved away.
+Temporary folders are hidden and named after the folder and the process that created them:
+`.NAME.MACHINE.PROCESS.TOKEN.part` for a new folder that is being filled, and `.NAME.MACHINE.PROCESS.TOKEN.old` for an
+old folder that was moved aside.
 """
 
 import errno
@@ -22,22 +23,22 @@ from typing import TypeVar
 
 NEW, OLD = ".part", ".old"
 _ATTEMPTS = 100
-"""Each is only needed where another process replaced the same folder during the one before."""
+"""Maximum number of attempts; another one is needed if another process replaced the folder during the previous one."""
 _EXCHANGE, _WORKING_DIRECTORY = 2, -100  # RENAME_EXCHANGE and AT_FDCWD of Linux
 
 Result = TypeVar("Result")
 
 
 def name_aside(folder: Path, suffix: str) -> Path:
-    """A name of this process's own beside `folder`, for what will take its place or did lie there."""
+    """Return a unique path next to `folder`, for a folder that will replace it or that was moved aside."""
     machine = platform.node().replace(".", "_")
     return folder.with_name(f".{folder.name}.{machine}.{os.getpid()}.{secrets.token_hex(4)}{suffix}")
 
 
 def put_in_place(new: Path, folder: Path) -> None:
-    """Give `new` the name of `folder`, whatever was there; two processes that do it at once both succeed.
+    """Move `new` to `folder` and remove the old folder; if two processes do this at the same time, both succeed.
 
-    Raises OSError where that is not possible; `folder` then is as before.
+    Raises OSError if this is not possible; `folder` is unchanged then.
     """
     for _ in range(_ATTEMPTS):
         if _exchanged(new, folder):
@@ -45,11 +46,11 @@ def put_in_place(new: Path, folder: Path) -> None:
             return
         if _renamed(new, folder):
             return
-    raise OSError(errno.EBUSY, "other processes replace it all the time")
+    raise OSError(errno.EBUSY, "other processes keep replacing it")
 
 
 def _exchanged(new: Path, folder: Path) -> bool:
-    """Let two folders change places; returns False where system or file system cannot, or where one is missing."""
+    """Exchange two folders; return False if the system or file system does not support it, or a folder is missing."""
     if sys.platform != "linux":
         return False
     import ctypes
@@ -62,14 +63,14 @@ def _exchanged(new: Path, folder: Path) -> bool:
 
 
 def _renamed(new: Path, folder: Path) -> bool:
-    """Move the old folder aside and the new one in; returns False where a folder appeared between the two."""
+    """Move the old folder aside and the new one in; return False if another folder appeared between the two."""
     old = name_aside(folder, OLD)
     try:
-        with suppress(FileNotFoundError):  # none was there, or another process has just moved it aside
+        with suppress(FileNotFoundError):  # it does not exist, or another process has just moved it aside
             folder.rename(old)
         new.rename(folder)
     except BaseException as error:
-        with suppress(OSError):  # nothing was moved aside, or another process put its folder in the place
+        with suppress(OSError):  # nothing was moved aside, or another process has put its folder there
             old.rename(folder)
         if isinstance(error, OSError) and error.errno in (errno.ENOTEMPTY, errno.EEXIST):
             return False
@@ -80,26 +81,26 @@ def _renamed(new: Path, folder: Path) -> bool:
 
 
 def is_there(folder: Path) -> bool:
-    """Return whether a folder exists, once what a killed replacement moved aside has been put back."""
+    """Return whether a folder exists, after moving back a folder that a killed process had moved aside."""
     if folder.exists():
         return True
     folder = folder.resolve()
     for _, old in sorted(((_changed(old), old) for old in _aside(folder, OLD)), reverse=True):
-        with suppress(OSError):  # it went, or another process put something in the place, or only reading is allowed
+        with suppress(OSError):  # it has disappeared, another process has put a folder there, or it is read-only
             old.rename(folder)
             break
     return folder.exists()
 
 
 def is_aside(folder: Path) -> bool:
-    """Return whether an old folder of this name was moved aside and is still there."""
+    """Return whether an old folder with this name was moved aside and still exists."""
     return any(_aside(folder.resolve(), OLD))
 
 
 def read_steadily(folder: Path, read: Callable[[Path], Result]) -> Result:
-    """Return `read(folder)` of one and the same folder: it is read anew where it was replaced meanwhile.
+    """Return `read(folder)`; if the folder is replaced at the same time, read it again.
 
-    Errors of `read` pass through, unless the folder was replaced while they arose.
+    Errors of `read` are raised, unless the folder was replaced at the same time.
     """
     for attempt in range(_ATTEMPTS):
         is_there(folder)
@@ -107,7 +108,7 @@ def read_steadily(folder: Path, read: Callable[[Path], Result]) -> Result:
         try:
             result = read(folder)
         except Exception:
-            is_same = before is not None and _identity(folder) == before  # None: it was between two renames, perhaps
+            is_same = before is not None and _identity(folder) == before  # None: possibly between two renames
             if attempt == _ATTEMPTS - 1 or is_same:
                 raise
             continue
@@ -117,7 +118,7 @@ def read_steadily(folder: Path, read: Callable[[Path], Result]) -> Result:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what killed processes of this machine left beside a folder; an old one stays if it is the only one."""
+    """Remove temporary folders of this machine's killed processes; keep an old folder if it is the only one."""
     for suffix in (NEW, OLD) if is_there(folder) else (NEW,):
         for left in _aside(folder, suffix):
             machine, process = left.name.split(".")[-4:-2]
@@ -126,14 +127,14 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def _aside(folder: Path, suffix: str) -> Iterator[Path]:
-    """Return the folders moved aside for this folder, but not for others whose names have a common prefix."""
+    """Yield the temporary folders of this folder, but not of others whose names start with its name."""
     form = re.compile(rf"\.{re.escape(folder.name)}\.[^.]*\.\d{{1,12}}\.[0-9a-f]{{8}}\{suffix}")
-    with suppress(OSError):  # there is no such place, or none that may be listed
+    with suppress(OSError):  # the parent does not exist, or may not be listed
         yield from [path for path in folder.parent.iterdir() if form.fullmatch(path.name)]
 
 
 def _identity(folder: Path) -> tuple[int, int, int] | None:
-    """What tells a folder from one that takes its place later, even if the file system uses its number again."""
+    """Return a value that differs for a folder and its replacement, even if the file system reuses the inode number."""
     try:
         about = folder.stat()
     except OSError:

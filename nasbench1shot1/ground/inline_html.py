@@ -1,4 +1,4 @@
-"""The HTML of a record in a notebook: its repr and its picture."""
+"""The HTML of a record in a notebook, with its repr and its picture."""
 
 import base64
 from html import escape

@@ -1,4 +1,4 @@
-"""Paths as users give them: on the command line, in environment variables, as arguments in Python."""
+"""Paths from users: on the command line, in environment variables, and as arguments in Python."""
 
 import errno
 import os
@@ -21,13 +21,13 @@ def as_path(value: str | os.PathLike[str], option: str) -> Path:
     The path need not exist. `exists`, `is_file` and `is_dir` of the result do not raise.
 
     Args:
-        value: what the user gave.
-        option: its name in the caller's words, for the message: "--out", "NB1SHOT1_DATA", "table".
+        value: the user's value.
+        option: name of the option, argument or variable for the message, such as "--out", "NB1SHOT1_DATA" or "table".
 
     Raises:
         InvalidInputError: `value` is not text, is empty, contains NUL or bytes that are not UTF-8, starts with the
-            home folder of an unknown user, is longer than the file system allows, or is or is in a folder that this
-            user may not search.
+            home folder of an unknown user, is longer than the file system allows, or is a folder, or in a folder, that
+            this user may not search.
     """
     try:
         text = os.fspath(value)
@@ -47,9 +47,9 @@ def as_path(value: str | os.PathLike[str], option: str) -> Path:
 
 
 def with_usable_paths(command: Command) -> Command:
-    """Return a command's options with every path passed through `as_path`; records among the options too.
+    """Return a command's options after converting every path, also in nested records, with `as_path`.
 
-    Raises InvalidInputError as `as_path` does, with the option as it is written on the command line.
+    Raises InvalidInputError like `as_path`, with the option as it is written on the command line.
     """
     changed: dict[str, Any] = {}
     for field in fields(command):
@@ -64,6 +64,6 @@ def with_usable_paths(command: Command) -> Command:
 def _reason(error: Exception) -> str:
     if isinstance(error, UnicodeEncodeError):
         return "it is not UTF-8"
-    if isinstance(error, RuntimeError):  # pathlib's, of ~nosuchuser/x
+    if isinstance(error, RuntimeError):  # pathlib's error for ~nosuchuser/x
         return "there is no such user's home folder"
     return getattr(error, "strerror", None) or str(error)

@@ -1,4 +1,4 @@
-"""Handling of standard output that is closed, full, a broken pipe, or of an encoding that lacks some characters."""
+"""Handling of standard output that is closed, full or a broken pipe, or whose encoding lacks some characters."""
 
 import codecs
 import errno
@@ -11,7 +11,7 @@ from typing import TextIO
 from nasbench1shot1.errors import UserError, shortened
 
 NOT_WRITTEN = 2
-READER_LEFT = 1  # as rich exits there
+READER_LEFT = 1  # the same exit code as rich's
 _IN_ASCII = {
     "–": "-",
     "−": "-",
@@ -29,9 +29,9 @@ _OF_A_STREAM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 @contextmanager
 def usable_output() -> Iterator[None]:
-    """Run a command's body: whatever is wrong with a standard stream or a file ends in one sentence, no traceback.
+    """Run a command's body so that any fault of a standard stream or file prints one sentence without a traceback.
 
-    Exits with 1 where the reader of a pipe has left, and with 2 where output or a file cannot be written or read.
+    Exits with 1 if the reader of a pipe has closed it, and with 2 if output or a file cannot be written or read.
     A closed stream is replaced by the null device. Characters that the encoding lacks are written in ASCII.
     """
     _open_closed_streams()
@@ -47,13 +47,13 @@ def usable_output() -> Iterator[None]:
     except OSError as error:
         if (sentence := _sentence(error)) is None:
             raise
-        _silence(sys.stdout)  # else Python writes what is left when it ends, and fails again
+        _silence(sys.stdout)  # otherwise, Python writes the remaining output when it ends, and fails again
         tell(sentence)
         sys.exit(NOT_WRITTEN)
 
 
 def tell(sentence: str) -> None:
-    """Print a line to standard error, if it can be."""
+    """Print a line to standard error, if possible."""
     try:
         print(f"nb1shot1: {sentence}", file=sys.stderr, flush=True)
     except OSError:
@@ -61,20 +61,20 @@ def tell(sentence: str) -> None:
 
 
 def _sentence(error: OSError) -> str | None:
-    """What to say of an error that nothing nearer to its cause has caught; None for what is a fault of the program."""
+    """Return the message for an otherwise unhandled error; None if it is a fault of the program."""
     why = error.strerror or error
     if error.filename is not None:
         name = os.fsdecode(error.filename) if isinstance(error.filename, bytes) else str(error.filename)
         return str(
             UserError(f"cannot use '{shortened(name, 200)}' ({why}): check the path, its permissions and the disk")
         )
-    if error.errno in _OF_A_STREAM:  # files are written by files.replacing, which says which it was
+    if error.errno in _OF_A_STREAM:  # files are written by files.replacing, whose errors name the file
         return f"cannot write the output ({why}): redirect it to another place"
     return None
 
 
 def _open_closed_streams() -> None:
-    """Open the null device where a stream is closed: else the next file that is opened would take its descriptor."""
+    """Replace closed streams by the null device; otherwise, the next opened file would get the stream's descriptor."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115

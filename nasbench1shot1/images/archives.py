@@ -1,8 +1,8 @@
-"""Official data sets as a .tar(.gz) or as the folder that it unpacks to; `formats` knows their files.
+"""Reading of official data sets from archives, or from the unpacked folder; `formats` lists their files.
 
-Archives are read as a stream: nothing is unpacked to the disk, so no path in them matters. They are read to their end,
-where gzip, bzip2 and xz have their checksums, but never further than the size of the largest data set. A plain .tar and
-a folder have no checksum of their own.
+Archives are read as a stream: nothing is unpacked to the disk, so paths in the archive cannot do harm. They are read to
+their end, where gzip, bzip2 and xz have their checksums, but never beyond the size of the largest data set. A plain
+.tar and a folder have no checksum.
 """
 
 import hashlib
@@ -28,13 +28,13 @@ _T = TypeVar("_T")
 
 
 class Official(NamedTuple):
-    """What an official archive or folder holds.
+    """The content of an official archive or folder.
 
     Attributes:
-        data_set: which data set it is.
-        batches: images uint8 (N, side, side, 3), RGB, and labels int64 (N,) of each file in canonical order, the test
-            images last.
-        is_verified: whether every file has its published MD5; False for a data set without published MD5s of files.
+        data_set: the data set.
+        batches: images uint8 (N, side, side, 3), RGB, and labels int64 (N,) of each file in canonical order; the last
+            file has the test images.
+        is_verified: whether every file has its published MD5; False for a data set whose files have no published MD5s.
     """
 
     data_set: DataSet
@@ -43,15 +43,15 @@ class Official(NamedTuple):
 
 
 def read_official(path: Path) -> list[Batch]:
-    """Return the `batches` of `read_data_set`; raises as `read_data_set`."""
+    """Return the `batches` of `read_data_set`; raises the errors of `read_data_set`."""
     return read_data_set(path).batches
 
 
 def read_data_set(path: Path, name: str | None = None) -> Official:
-    """Read an official data set from an archive, from the folder that it unpacks to, or from the folder around that.
+    """Read an official data set from an archive, from its unpacked folder, or from that folder's parent.
 
-    `name` is the data set to look for. Default: the first known data set that has a file there.
-    Raises DamagedFileError where a file is missing, cut short or not what it should be.
+    `name` is the data set to look for. Default: the first known data set that has a file in the archive or folder.
+    Raises DamagedFileError if a file is missing, truncated or invalid.
     """
     forms = tuple(form for form in FORMATS if name in (None, form.name))
     found: dict[str, Batch] = {}
@@ -69,23 +69,23 @@ def read_data_set(path: Path, name: str | None = None) -> Official:
 
 
 def _complete(path: Path, form: OfficialFormat, found: Mapping[str, Batch]) -> list[Batch]:
-    """The batches in canonical order; raises DamagedFileError if they are not the whole data set."""
+    """Return the batches in canonical order; raises DamagedFileError if the data set is incomplete."""
     title = form.data_set.title
     if missing := [name for name in form.files if name not in found]:
-        raise DamagedFileError(f"{path} is not the whole of {title} ({missing[0]} is missing): download it again")
+        raise DamagedFileError(f"{path} is not the complete {title} ({missing[0]} is missing): download it again")
     batches = [found[name] for name in form.files]
     counts = [len(labels) for _, labels in batches]
     expected = (form.data_set.training_images, form.data_set.test_images)
     if (sum(counts[:-1]), counts[-1]) != expected:
         has = f"{sum(counts[:-1]):,} training and {counts[-1]:,} test images, not {expected[0]:,} and {expected[1]:,}"
-        raise DamagedFileError(f"{path} is not the whole of {title} (it has {has}): download it again")
+        raise DamagedFileError(f"{path} is not the complete {title} (it has {has}): download it again")
     return batches
 
 
 def _nothing_found(path: Path, forms: Sequence[OfficialFormat]) -> DamagedFileError:
     *others, last = [f"{form.data_set.title} ({form.files[0]} is missing)" for form in forms]
     listed = f"{', '.join(others)} or {last}" if others else last
-    return DamagedFileError(f"{path} does not hold {listed}: give another path, or download it again")
+    return DamagedFileError(f"{path} does not contain {listed}: give another path, or download it again")
 
 
 def _folder(path: Path, forms: Sequence[OfficialFormat]) -> Iterator[tuple[OfficialFormat, str, bytes]]:
@@ -108,10 +108,10 @@ def _archive(path: Path, forms: Sequence[OfficialFormat]) -> Iterator[tuple[Offi
             if (member := _guarded(path, tar.next)) is None:
                 break
             name = PurePosixPath(member.name).name
-            if not 0 <= member.size <= _LARGEST:  # a PAX header may have changed it, and to skip so much takes for ever
+            if not 0 <= member.size <= _LARGEST:  # a PAX header may have changed it; skipping so much takes too long
                 raise _too_large(path, name)
             if (form := next((form for form in forms if form.has(name)), None)) and member.isfile():
-                forms = (form,)  # its first file tells which data set it is
+                forms = (form,)  # the first file determines the data set
                 yield form, name, _guarded(path, partial(_content, tar, member))
         else:
             raise _too_large(path, f"more than {_MOST_MEMBERS:,} files")
@@ -131,7 +131,7 @@ class _Unpacked:
         self._file.close()
 
     def read(self, size: int) -> bytes:
-        """Return the next bytes, at most a chunk of them; raises tarfile.ReadError after the largest archive."""
+        """Return the next bytes, at most one chunk; raises tarfile.ReadError beyond the size of the largest archive."""
         content = self._file.read(min(size, _CHUNK))
         self._left -= len(content)
         if self._left < 0:
@@ -139,7 +139,7 @@ class _Unpacked:
         return content
 
     def read_to_end(self) -> None:
-        """Read what follows the last member; raises whatever the decompressor raises where a checksum is wrong."""
+        """Read everything after the last member; raises the decompressor's error if a checksum is wrong."""
         while self.read(_CHUNK):
             pass
 
@@ -159,7 +159,7 @@ def _decompressed(path: Path) -> IO[bytes]:
 
 
 class _Member(tarfile.TarInfo):
-    """A member whose header claims at most as many bytes as the largest file of a data set has."""
+    """A member whose header does not claim more bytes than the largest file of a data set."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "_Member":
@@ -190,6 +190,6 @@ def _guarded(path: Path, read: Callable[[], _T]) -> _T:
     except UserError:
         raise
     except Exception as error:  # on damaged headers tarfile raises ValueError, IndexError, RecursionError and others
-        why = getattr(error, "strerror", None) or "it is not a .tar.gz, or is cut short or damaged"
+        why = getattr(error, "strerror", None) or "it is not a .tar.gz, or is truncated or damaged"
         what = f"{_ADVICE}, or download it again"
-        raise DamagedFileError(f"{path} cannot be read as a whole archive ({why}): {what}") from error
+        raise DamagedFileError(f"{path} cannot be read as an archive ({why}): {what}") from error

@@ -1,8 +1,8 @@
-"""Augmentation as in the published search: crop, flip, normalise, cutout, for a whole batch at once.
+"""Augmentation as in the published search: crop, flip, normalisation and cutout, for a whole batch at once.
 
 Random crop and cutout follow DARTS (Liu et al. 2019, arXiv:1806.09055) and Cutout (DeVries and Taylor 2017,
-arXiv:1708.04552). Random numbers come from a generator on the CPU, whatever device the images are on, so that every
-device sees the same draws.
+arXiv:1708.04552). Random numbers always come from a generator on the CPU, so that they do not depend on the images'
+device.
 """
 
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Augmentation:
-    """What is done to a training image; raises InvalidInputError for values out of range.
+    """The augmentation of training images; raises InvalidInputError for values out of range.
 
-    `Augmentation.of` takes border, mean and standard deviation from an image set; the defaults are CIFAR-10's.
+    `Augmentation.of` uses an image set's border, mean and standard deviation; the defaults are CIFAR-10's.
     """
 
     crop: int = CIFAR10.crop
@@ -34,7 +34,7 @@ class Augmentation:
     cutout_length: int = 16
     """Side in pixels of the square that cutout sets to zero after normalising."""
     cutout_probability: float = 0.0
-    """Probability of cutout; `dataclasses.replace` gives another one for the next epoch."""
+    """Probability of cutout; use `dataclasses.replace` to change it for the next epoch."""
     mean: tuple[float, float, float] = CIFAR10.mean
     """Mean of the red, green and blue values, as fractions of 255."""
     std: tuple[float, float, float] = CIFAR10.std
@@ -54,10 +54,10 @@ class Augmentation:
     def __post_init__(self) -> None:
         for name in ("flip", "cutout_probability"):
             if not 0 <= (value := getattr(self, name)) <= 1:
-                raise InvalidInputError(f"{name} is a probability between 0 and 1, not {value}")
+                raise InvalidInputError(f"{name} must be a probability between 0 and 1, not {value}")
         for name in ("crop", "cutout_length"):
             if (value := getattr(self, name)) < 0:
-                raise InvalidInputError(f"{name} is a number of pixels, so not {value}")
+                raise InvalidInputError(f"{name} must be a number of pixels of at least 0, not {value}")
 
     def __call__(self, images: Tensor, generator: torch.Generator, dtype: torch.dtype = torch.float32) -> Tensor:
         """Augment images uint8 (B, H, W, 3) into floats (B, 3, H, W), in channels_last on the images' device."""
@@ -70,9 +70,9 @@ class Augmentation:
         return _channels_last(_normalise(images, self.mean, self.std), images, dtype)
 
     def draw(self, batch: int, height: int, width: int, generator: torch.Generator) -> Tensor:
-        """The random numbers of a batch, int64 (B, 6): crop's top and left, flip?, cutout?, its row and column.
+        """Draw the random numbers of a batch, int64 (B, 6): crop's top and left, flip?, cutout?, its row and column.
 
-        All six are always drawn, so that switching one transformation off leaves the others' draws as they were.
+        All six are always drawn, so that disabling one transformation does not change the draws of the others.
         """
 
         def integers(end: int) -> Tensor:
@@ -87,7 +87,7 @@ class Augmentation:
         return torch.stack([*corner, *chances, integers(height), integers(width)], dim=1)
 
     def apply(self, images: Tensor, draws: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
-        """Augment with given draws (as from `draw`); shapes as in `__call__`."""
+        """Augment with the given draws, a result of `draw`; shapes as in `__call__`."""
         draws = draws.to(images.device, non_blocking=True)
         floats = _normalise(_crop_and_flip(images, draws, self.crop), self.mean, self.std)
         if self.cutout_probability > 0:
@@ -96,7 +96,7 @@ class Augmentation:
 
 
 def _crop_and_flip(images: Tensor, draws: Tensor, border: int) -> Tensor:
-    """Gather every pixel of the result from the padded batch in one go; uint8 (B, H, W, 3)."""
+    """Gather all pixels of the result from the padded batch in one operation; uint8 (B, H, W, 3)."""
     batch, height, width, channels = images.shape
     rows, columns = (torch.arange(n, device=images.device) for n in (height, width))
     top, left, flip = draws[:, 0, None], draws[:, 1, None], draws[:, 2, None]
@@ -108,11 +108,11 @@ def _crop_and_flip(images: Tensor, draws: Tensor, border: int) -> Tensor:
 
 
 def _normalise(images: Tensor, mean: tuple[float, ...], std: tuple[float, ...]) -> Tensor:
-    """(images / 255 − mean) / std as float32 (B, H, W · 3): broadcasting over the three channels alone is slow."""
+    """Return (images / 255 − mean) / std as float32 (B, H, W · 3); broadcasting over three channels would be slow."""
     scale = torch.tensor([1 / (255 * s) for s in std])
     shift = torch.tensor([-m / s for m, s in zip(mean, std, strict=True)])
     factors = torch.stack([scale, shift]).repeat(1, images.shape[2])
-    scales, shifts = factors.to(images.device, non_blocking=True)  # a copy that waits would hold up the whole step
+    scales, shifts = factors.to(images.device, non_blocking=True)  # a blocking copy would delay the whole step
     return images.flatten(2).float().mul_(scales).add_(shifts)
 
 
@@ -121,7 +121,7 @@ def _channels_last(floats: Tensor, images: Tensor, dtype: torch.dtype) -> Tensor
 
 
 def _square(draws: Tensor, images: Tensor, length: int) -> Tensor:
-    """Where the square of cutout lies, bool (B, H, W · 3); it is clipped at the border."""
+    """Return the mask of cutout's square, bool (B, H, W · 3); the square is clipped at the border."""
     _, height, width, channels = images.shape
 
     def inside(centre: Tensor, size: int) -> Tensor:

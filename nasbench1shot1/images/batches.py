@@ -1,7 +1,7 @@
-"""Mini-batches of row numbers, from generators that depend on seed, stream and epoch alone.
+"""Mini-batches of row numbers, from generators that depend only on seed, stream and epoch.
 
-A run that resumes at an epoch's beginning therefore draws the same batches as one that was never interrupted, with no
-state to keep.
+A run that resumes at the beginning of an epoch therefore draws the same batches as an uninterrupted run, without any
+saved state.
 """
 
 import hashlib
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 def epoch_generator(seed: int, stream: str, epoch: int) -> torch.Generator:
-    """A CPU generator for one use (`stream`, for example "weights") in one epoch of the run with that seed.
+    """Return a CPU generator for one purpose (`stream`, such as "weights") in one epoch of the run with a seed.
 
-    Its seed is the first 8 bytes (little endian) of SHA-256("seed/stream/epoch").
+    The generator's seed is the first 8 bytes (little endian) of SHA-256("seed/stream/epoch").
     """
     digest = hashlib.sha256(f"{seed}/{stream}/{epoch}".encode()).digest()
     return torch.Generator().manual_seed(int.from_bytes(digest[:8], "little"))
@@ -32,10 +32,10 @@ def epoch_generator(seed: int, stream: str, epoch: int) -> torch.Generator:
 def batches(
     rows: np.ndarray | Tensor, batch_size: int, generator: torch.Generator, drop_last: bool = False
 ) -> Iterator[Tensor]:
-    """One epoch: all rows (N,) in a new order, as int64 tensors (batch_size,) on the CPU.
+    """Return the batches of one epoch: all rows (N,) in a new order, as int64 tensors (batch_size,) on the CPU.
 
-    The last one is shorter, or left out with `drop_last`. Raises InvalidInputError, at once, where there are no rows
-    or no batch would come.
+    The last batch may be smaller; `drop_last` drops it then. Raises InvalidInputError immediately if there are no rows
+    or no batches.
     """
     check_torch_generator(generator)
     rows = torch.as_tensor(rows)
@@ -47,7 +47,7 @@ def batches(
 def endless_batches(
     rows: np.ndarray | Tensor, batch_size: int, generator: torch.Generator, drop_last: bool = False
 ) -> Iterator[Tensor]:
-    """Like `batches`, started again in a new order whenever it is exhausted."""
+    """Return batches without end: like `batches`, repeated with a new order in every epoch."""
     first = batches(rows, batch_size, generator, drop_last)
     return _endless(first, torch.as_tensor(rows), batch_size, generator, drop_last)
 
@@ -59,15 +59,15 @@ def image_batches(
     generator: torch.Generator,
     augmentation: Augmentation | None = None,
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """One epoch of images with labels, on the image set's device.
+    """Yield one epoch of images with labels, on the image set's device.
 
     Args:
         images: the image set.
-        rows: rows of the images, int64 (N,), such as a half from `split_images`. All of them are taken in a new order;
-            the last batch may be shorter.
+        rows: rows of the images, int64 (N,), such as a half from `split_images`. All rows are used in a new order; the
+            last batch may be smaller.
         batch_size: number of images in a batch.
         generator: draws the order and the augmentation; on the CPU.
-        augmentation: what is done to each image. Default: images are only normalised, as for evaluation.
+        augmentation: augmentation of each image. Default: images are only normalised, as for evaluation.
 
     Yields:
         Images float32 (B, 3, side, side) in channels_last, and labels int64 (B,).

@@ -1,7 +1,7 @@
-"""The data sets that image sets come from: CIFAR-10, CIFAR-100 and ImageNet16-120, named as in NAS-Bench-201.
+"""The data sets of image sets: CIFAR-10, CIFAR-100 and ImageNet16-120, named as in NAS-Bench-201.
 
-An image set that does not belong to a known data set has a record, too, which is made from its arrays. Nothing else in
-the package knows the number of classes, the size or the normalisation of images.
+An image set that does not belong to a known data set also has a record, which is created from its arrays. This module
+is the only place that defines the number of classes, the size and the normalisation of images.
 """
 
 from collections.abc import Sequence
@@ -12,9 +12,9 @@ import numpy as np
 from nasbench1shot1.errors import unknown_name
 
 OTHER = "other"
-"""The name that stands for every data set that is not in `DATA_SETS`."""
+"""The name of every data set that is not in `DATA_SETS`."""
 SMALLEST_SIDE = 4
-"""Smallest height and width of an image in pixels: a network halves them twice."""
+"""Smallest height and width of an image in pixels, because a network halves them twice."""
 _IMAGES_AT_ONCE = 1_000
 
 
@@ -89,17 +89,17 @@ DATA_SETS = {known.name: known for known in (CIFAR10, CIFAR100, IMAGENET16_120)}
 
 
 def data_set(name: str) -> DataSet:
-    """Return the data set of that name; raises InvalidInputError for an unknown name."""
+    """Return the data set with a name; raises InvalidInputError for an unknown name."""
     if name not in DATA_SETS:
         raise unknown_name("data set", name, DATA_SETS)
     return DATA_SETS[name]
 
 
 def other_data_set(classes: int, side: int, mean: Sequence[float], std: Sequence[float]) -> DataSet:
-    """Return the record of a data set that is not in `DATA_SETS`; arguments as the attributes of `DataSet`.
+    """Return the record of a data set that is not in `DATA_SETS`; arguments are as the attributes of `DataSet`.
 
-    The border of a random crop is an eighth of the side, as for the known data sets. Raises ValueError for values that
-    a data set cannot have.
+    The border of a random crop is an eighth of the side, as in the known data sets. Raises ValueError for impossible
+    values.
     """
     (red, green, blue), (wide_red, wide_green, wide_blue) = map(float, mean), map(float, std)
     if classes < 1 or side < SMALLEST_SIDE or min(wide_red, wide_green, wide_blue) <= 0:

@@ -1,8 +1,9 @@
-"""The official files of every data set: their names, their order, and how they are read.
+"""The official files of every data set: their names, order and formats.
 
-CIFAR-10 and CIFAR-100 (https://www.cs.toronto.edu/~kriz/cifar.html) have a python version of pickles and a binary
-version. ImageNet16-120 is what NAS-Bench-201 takes of ImageNet16 (Chrabaszcz et al. 2017, arXiv:1707.08819): the
-images of labels 1 to 120, which become 0 to 119, in the order of the files. ImageNet16 only has pickles.
+CIFAR-10 and CIFAR-100 (https://www.cs.toronto.edu/~kriz/cifar.html) have a Python version, which consists of pickles,
+and a binary version. ImageNet16-120 is the part of ImageNet16 (Chrabaszcz et al. 2017, arXiv:1707.08819) that
+NAS-Bench-201 uses: the images with labels 1 to 120, which become 0 to 119, in the order of the files. ImageNet16 only
+has pickles.
 """
 
 from collections.abc import Mapping
@@ -24,15 +25,15 @@ class OfficialFormat(NamedTuple):
     """The official files of one data set.
 
     Attributes:
-        name: of the data set.
+        name: name of the data set.
         training: names of the files of training images in canonical order.
         test: name of the file of test images.
         folder: pattern of the folders that the published archives unpack to.
-        batch: what a pickled file holds.
-        md5: published MD5 of each file; empty where the archive has a published SHA-256 instead.
-        label_bytes: bytes before the pixels of an image in the binary version, the last of which is the label; 0 if
-            there is no binary version.
-        takes_some: whether the data set only has the images of the first classes.
+        batch: format of a pickled file.
+        md5: published MD5 of each file; empty if the archive has a published SHA-256 instead.
+        label_bytes: number of bytes before the pixels of an image in the binary version; the last one is the label. 0
+            if there is no binary version.
+        takes_some: whether the data set only uses the images of the first classes.
     """
 
     name: str
@@ -55,13 +56,13 @@ class OfficialFormat(NamedTuple):
         return (*self.training, self.test)
 
     def has(self, file: str) -> bool:
-        """Return whether a file of that name belongs to the data set."""
+        """Return whether a file with this name belongs to the data set."""
         return file in self.files or (self.label_bytes > 0 and file.removesuffix(BINARY) in self.files)
 
     def read(self, file: str, content: bytes, where: str) -> Batch:
         """Return the images and labels of a file; `where` names it in errors.
 
-        Raises DamagedFileError for a file that is cut short or holds something else.
+        Raises DamagedFileError if the file is truncated or has other content.
         """
         if file.endswith(BINARY):
             pixels, labels = read_binary_batch(content, where, self.batch.pixels, self.label_bytes)
@@ -130,11 +131,11 @@ FORMATS = (
 
 
 def read_binary_batch(content: bytes, where: str, pixels: int, label_bytes: int) -> Batch:
-    """The planar pixels uint8 (N, pixels) and labels int64 (N,) of one binary batch: rows of labels and pixels.
+    """Return the planar pixels uint8 (N, pixels) and labels int64 (N,) of a binary batch: rows of labels and pixels.
 
-    Raises DamagedFileError where it is cut short.
+    Raises DamagedFileError if the batch is truncated.
     """
     if not content or len(content) % (label_bytes + pixels):
-        raise DamagedFileError(f"{where} is cut short ({len(content):,} bytes): download or copy it again")
+        raise DamagedFileError(f"{where} is truncated ({len(content):,} bytes): download or copy it again")
     rows = np.frombuffer(content, dtype=np.uint8).reshape(-1, label_bytes + pixels)
     return rows[:, label_bytes:], rows[:, label_bytes - 1].astype(np.int64)

@@ -1,4 +1,4 @@
-"""Image sets as tensors that stay on the device as uint8, by name or from a file."""
+"""Image sets as uint8 tensors that stay on the device; loading by name or from a file."""
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -31,32 +31,32 @@ if TYPE_CHECKING:
 
 _IMAGES_AT_ONCE = 1_000
 _AS_DATA_SET: Any = None
-"""The default of the fields whose values the data set determines."""
+"""The default of fields whose values come from the data set."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ImageSet:
-    """Labelled images, a data set or a part of it; RGB, uint8 (N, side, side, 3): the memory order of channels_last.
+    """Labelled images, a data set or a part of one; RGB, uint8 (N, side, side, 3), the memory order of channels_last.
 
-    Training images have the rows 0 to N − 1; test images follow, from row N.
-    Raises InvalidInputError where `dataset` is unknown and `classes`, `mean`, `std` or `crop` is not given.
+    Training images have the rows 0 to N − 1; test images follow from row N.
+    Raises InvalidInputError if `dataset` is unknown and `classes`, `mean`, `std` or `crop` is not given.
     """
 
     name: str
     images: "Tensor"
     """The training images."""
     labels: "Tensor"
-    """int64 (N,), 0 to `classes` − 1."""
+    """The labels of the training images, int64 (N,), 0 to `classes` − 1."""
     index: "Tensor"
-    """int64 (N,), always on the CPU: position in `dataset`'s canonical training images, −1 where unknown."""
+    """Positions in `dataset`'s canonical training images, int64 (N,), always on the CPU; −1 if unknown."""
     sha256: str
-    """SHA-256 of the content, which does not depend on the file format that it was imported from."""
+    """SHA-256 of the content; it does not depend on the imported file's format."""
     test_images: "Tensor | None" = None
     test_labels: "Tensor | None" = None
     dataset: str = CIFAR10.name
-    """The data set in whose canonical order `index` counts, or "other", which has no such order."""
+    """The data set whose canonical order `index` refers to, or "other", which has no such order."""
     classes: int = _AS_DATA_SET
-    """Number of classes. Default, as for all fields below: the data set's value."""
+    """Number of classes. Default, also of all fields below: the data set's value."""
     mean: tuple[float, float, float] = _AS_DATA_SET
     """Mean of the red, green and blue values, as fractions of 255; `mean` and `std` normalise images."""
     std: tuple[float, float, float] = _AS_DATA_SET
@@ -82,15 +82,15 @@ class ImageSet:
         return int(self.images.shape[1])
 
     def to(self, device: "torch.device | str") -> "ImageSet":
-        """The same set with its images and labels on a device."""
+        """Return the image set with its images and labels on a device."""
         names = ("images", "labels", "test_images", "test_labels")
         parts = {name: part.to(device) for name in names if (part := getattr(self, name)) is not None}
         return replace(self, **parts)
 
     def shrunk(self, side: int) -> "ImageSet":
-        """The same set with images of `side` × `side` pixels, each the mean of a square of pixels, rounded to uint8.
+        """Return the image set with images of `side` × `side` pixels, each the mean of a square, rounded to uint8.
 
-        The border of a random crop shrinks with the images; mean and standard deviation stay the data set's.
+        The border of a random crop shrinks with the images; mean and standard deviation do not change.
         Raises InvalidInputError if the images' own side is not a multiple of `side`, or `side` is too small.
         """
         if side == self.side:
@@ -106,7 +106,7 @@ class ImageSet:
         return replace(self, images=_shrunk(self.images, side), test_images=tests, crop=crop)
 
     def batch(self, rows: "Tensor") -> "tuple[Tensor, Tensor]":
-        """The images uint8 (B, side, side, 3) and labels int64 (B,) at rows int64 (B,), on the set's device.
+        """Return the images uint8 (B, side, side, 3) and labels int64 (B,) of rows int64 (B,), on the set's device.
 
         Rows from `len(self)` on are test images.
         """
@@ -119,10 +119,10 @@ class ImageSet:
     def _mixed_batch(
         self, rows: "Tensor", is_test: "Tensor", test_images: "Tensor", test_labels: "Tensor"
     ) -> "tuple[Tensor, Tensor]":
-        """Return the batch at rows (B,), of which the rows with `is_test`, bool (B,), are test images."""
+        """Return the batch of rows (B,); `is_test`, bool (B,), marks the rows of test images."""
         import torch
 
-        sorted_places = is_test.long().argsort(stable=True)  # of the training images, then of the test images
+        sorted_places = is_test.long().argsort(stable=True)  # positions of the training, then of the test images
         found = (rows[~is_test], rows[is_test] - len(self), sorted_places.argsort())
         train, test, places = (at.to(self.images.device, non_blocking=True) for at in found)
         images = torch.cat([self.images.index_select(0, train), test_images.index_select(0, test)])
@@ -131,7 +131,7 @@ class ImageSet:
 
 
 def _shrunk(images: "Tensor", side: int) -> "Tensor":
-    """Means of the squares of uint8 (N, H, H, 3) that make it (N, side, side, 3)."""
+    """Return images uint8 (N, H, H, 3) as means of squares, uint8 (N, side, side, 3)."""
     import torch
 
     factor = images.shape[1] // side
@@ -141,10 +141,10 @@ def _shrunk(images: "Tensor", side: int) -> "Tensor":
 
 
 def load_images(name_or_path: str | Path, verify: bool = True) -> ImageSet:
-    """Load the image set of a name (an official one, "cifar10-sample", or an imported one), or of an .npz file.
+    """Load an image set by name (an official set, "cifar10-sample" or an imported set), or from an .npz file.
 
-    An imported set is compared with its recorded SHA-256 unless `verify` is False; the sample always is.
-    Raises UserError where an official data set was not imported yet, InvalidInputError for an unknown name, and
+    An imported set is compared with its recorded SHA-256 unless `verify` is False; the sample is always compared.
+    Raises UserError for an official data set that is not imported yet, InvalidInputError for an unknown name, and
     DamagedFileError for a damaged file.
     """
     name = str(name_or_path)
@@ -159,9 +159,9 @@ def load_images(name_or_path: str | Path, verify: bool = True) -> ImageSet:
     if name in DATA_SETS:
         raise UserError(f"{DATA_SETS[name].title} is not installed: {how_to_install(name)}")
     path = as_path(name, "images")
-    if path.suffix == ".npz" or path.name != name:  # a name has neither an ending nor folders
+    if path.suffix == ".npz" or path.name != name:  # the name of a set has neither a suffix nor folders
         if not path.is_file():
-            raise InvalidInputError(f"the file of images '{name}' is missing: check its path")
+            raise InvalidInputError(f"the image file '{name}' is missing: check its path")
         if path.suffix != ".npz":
             raise InvalidInputError(f"'{name}' is not an .npz file: import images with nb1shot1 data import")
         columns, of = read_images(path)
@@ -188,12 +188,12 @@ def _side(name: str) -> int:
 
 
 def describe_images(verify: bool = False) -> list[dict[str, Any]]:
-    """Return the available image sets, a dictionary for each.
+    """Return a dictionary for each available image set.
 
-    Its keys: name, training_images, test_images, dataset, classes, side, official, source, sha256 and path.
+    The keys are name, training_images, test_images, dataset, classes, side, official, source, sha256 and path.
 
-    With `verify`, every image is read and compared with the recorded SHA-256.
-    Raises DamagedFileError for a set that is damaged.
+    With `verify`, all images are read and compared with the recorded SHA-256.
+    Raises DamagedFileError for a damaged image set.
     """
     sample, fixed = read_json(SAMPLE.with_suffix(".json")), {"test_images": 0, "official": False}
     rows = [{"name": SAMPLE_NAME, **fixed, **sample, **_described(CIFAR10), "path": str(SAMPLE)}]

@@ -1,8 +1,8 @@
-"""The official halves of NAS-Bench-201, which the package bundles.
+"""The bundled official halves of NAS-Bench-201.
 
-Each `data/splits/nasbench201-NAME.npy` holds one bit per image in canonical order (numpy.packbits): 1 where the image
-is in the architecture half. They are the lists `valid` or `xvalid` of the files in configs/nas-benchmark/ of
-github.com/D-X-Y/AutoDL-Projects.
+Each `data/splits/nasbench201-NAME.npy` has one bit per image in canonical order (numpy.packbits), which is 1 if the
+image is in the architecture half. The halves come from the lists `valid` or `xvalid` in the files of
+configs/nas-benchmark/ in github.com/D-X-Y/AutoDL-Projects.
 """
 
 from pathlib import Path
@@ -23,8 +23,8 @@ class Halved(NamedTuple):
 
     Attributes:
         is_architecture: bool (N,), whether an image in canonical order is in the architecture half.
-        are_tests: whether the images are the test images. Then the weight half is the whole of the training images,
-            and the rest of the test images is what NAS-Bench-201 tests on.
+        are_tests: whether the images are the test images. The weight half is then all training images, and
+            NAS-Bench-201 tests on the other half of the test images.
     """
 
     is_architecture: NDArray[np.bool_]
@@ -34,8 +34,8 @@ class Halved(NamedTuple):
 def official_halves(name: str, folder: Path = _FOLDER) -> Halved:
     """Return the official split of a data set in `DATA_SETS` (Dong and Yang 2020, arXiv:2001.00326, section 2.2).
 
-    CIFAR-10: two halves of the 50,000 training images. CIFAR-100 and ImageNet16-120: two halves of the 10,000 or 6,000
-    test images. Raises DamagedFileError where the bundled file is missing or damaged.
+    CIFAR-10 has two halves of the 50,000 training images. CIFAR-100 and ImageNet16-120 have two halves of the 10,000 or
+    6,000 test images. Raises DamagedFileError if the bundled file is missing or damaged.
     """
     known, path = DATA_SETS[name], folder / f"nasbench201-{name}.npy"
     are_tests = known.name != CIFAR10.name

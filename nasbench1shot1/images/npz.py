@@ -1,4 +1,4 @@
-"""Users' own image sets in an .npz: parts of a known data set, or square images of any number of classes."""
+"""Users' own image sets in .npz files: parts of a known data set, or square images with any number of classes."""
 
 from pathlib import Path
 
@@ -17,23 +17,23 @@ from nasbench1shot1.images.data_sets import (
 )
 from nasbench1shot1.images.store import Columns
 
-_MOST_CLASSES = 100_000  # of a data set that is not known; every class has its weights
+_MOST_CLASSES = 100_000  # limit for an unknown data set, because every class has weights
 
 
 def read_images(path: Path) -> tuple[Columns, DataSet]:
-    """Return the image set in an .npz, and the data set that it belongs to.
+    """Return the image set in an .npz file, and its data set.
 
     Arrays: `images` uint8 (N, side, side, 3) RGB and `labels` integers (N,) from 0; optional `is_test` bool (N,),
-        `train_index` integers (N,), the canonical training index (−1 where unknown), and `dataset`, a name: "cifar10",
+        `train_index` integers (N,), the canonical training index (−1 if unknown), and `dataset`, a name: "cifar10",
         "cifar100", "ImageNet16-120" or "other". Images of a named data set must have its size and classes. Without
-        `dataset`, images that could be CIFAR-10's by size and labels, or have a `train_index`, belong to CIFAR-10. Any
-        other images are a data set of their own: its classes are 0 to the largest label, and its mean and standard
-        deviation are calculated from the training images. Training images are put in canonical order where it is known.
-    Raises DamagedFileError for anything else.
+        `dataset`, images belong to CIFAR-10 if they have its size and labels, or a `train_index`. Any other images form
+        a separate data set: its classes are 0 to the largest label, and its mean and standard deviation are computed
+        from the training images. Training images are sorted in canonical order if it is known.
+    Raises DamagedFileError for any other content.
     """
     arrays = read_npz(path, "write it again")
     if problem := _problem(arrays):
-        raise DamagedFileError(f"{path} holds no images that can be used: {problem}")
+        raise DamagedFileError(f"{path} does not contain usable images: {problem}")
     rows = len(arrays["images"])
     is_test = arrays.get("is_test", np.zeros(rows, dtype=bool))
     labels = arrays["labels"].astype(np.int64)
@@ -55,7 +55,7 @@ def read_side(path: Path) -> int:
 
 
 def _known_data_set(arrays: dict[str, np.ndarray]) -> DataSet | None:
-    """The data set that an .npz's arrays belong to by their name or by what they are; None for another one."""
+    """Return the known data set of an .npz file's arrays, by its name or their content; None for another data set."""
     if "dataset" in arrays:
         return DATA_SETS.get(str(arrays["dataset"]))
     images, labels = arrays["images"], arrays["labels"]
@@ -69,7 +69,7 @@ def _own_data_set(columns: Columns) -> DataSet:
 
 
 def _problem(arrays: dict[str, np.ndarray]) -> str | None:
-    """What is wrong with an .npz's arrays, if anything, and what it should be."""
+    """Return what is wrong with an .npz file's arrays and what is expected; None if nothing is wrong."""
     images, labels = arrays.get("images"), arrays.get("labels")
     if images is None or labels is None:
         return "it must have the arrays 'images' and 'labels'"
@@ -87,7 +87,7 @@ def _problem(arrays: dict[str, np.ndarray]) -> str | None:
     if is_test.dtype != np.bool_ or is_test.shape != rows:
         return f"'is_test' must be {rows[0]} booleans, not {is_test.dtype} {is_test.shape}"
     if is_test.all():
-        return "it has no training image"
+        return "it has no training images"
     return _index_problem(arrays.get("train_index"), is_test, known)
 
 
@@ -114,4 +114,4 @@ def _index_problem(index: np.ndarray | None, is_test: np.ndarray, known: DataSet
     if numbers.min() < -1 or numbers.max() >= known.training_images:
         return f"'train_index' must be −1 or 0 to {known.training_images - 1:,}, not {numbers.min()} to {numbers.max()}"
     numbers = numbers[numbers >= 0]
-    return "'train_index' names a training image twice" if len(np.unique(numbers)) != len(numbers) else None
+    return "'train_index' contains a training image twice" if len(np.unique(numbers)) != len(numbers) else None

@@ -1,9 +1,9 @@
 """Reading pickled batches of CIFAR-10, CIFAR-100 and ImageNet16 without unpickling them.
 
 The official files are pickles, and unpickling an untrusted file can run any code. `pickletools.genops` only splits the
-stream into opcodes. What is wanted, one long string and one list of integers, can be taken from those, whichever Python
-and numpy wrote the file. Formats: https://www.cs.toronto.edu/~kriz/cifar.html and image2numpy_imagenet_train.py of
-github.com/PatrykChrabaszcz/Imagenet32_Scripts.
+stream into opcodes. They contain all that is needed, one long string and one list of integers, for any version of
+Python and NumPy that wrote the file. Formats: https://www.cs.toronto.edu/~kriz/cifar.html and
+image2numpy_imagenet_train.py in github.com/PatrykChrabaszcz/Imagenet32_Scripts.
 """
 
 import pickletools
@@ -34,16 +34,16 @@ _ALLOWED_GLOBALS = {
 
 
 class BatchFormat(NamedTuple):
-    """What one pickled batch of a data set holds: a dictionary with the array "data" and a list of labels.
+    """The format of a pickled batch: a dictionary with the array "data" and a list of labels.
 
     Attributes:
-        title: what a batch is called in messages.
+        title: name of a batch, for messages.
         labels: key of the list of labels.
-        pixels: bytes of an image.
-        lowest: the smallest label that can be.
-        highest: the largest label that can be.
-        is_strict: whether to refuse a batch that names or does more than a dictionary of arrays and lists needs. In
-            batches of CIFAR-10, other objects have always been skipped. No object is ever built.
+        pixels: number of bytes of an image.
+        lowest: the smallest possible label.
+        highest: the largest possible label.
+        is_strict: whether to refuse a batch with opcodes or names that a dictionary of arrays and lists does not need.
+            In CIFAR-10 batches, other objects are skipped. Objects are never created.
     """
 
     title: str
@@ -58,38 +58,38 @@ CIFAR10_BATCH = BatchFormat("a CIFAR-10 batch", b"labels", 3 * 32 * 32, 0, 255, 
 
 
 class _Token(NamedTuple):
-    """One opcode, and the value that it carries."""
+    """An opcode and its value."""
 
     name: str
     value: Any
 
 
 def read_python_batch(content: bytes, where: str, form: BatchFormat = CIFAR10_BATCH) -> tuple[np.ndarray, np.ndarray]:
-    """The planar pixels uint8 (N, pixels) and the labels int64 (N,) of one pickled batch; nothing in it is executed.
+    """Return the planar pixels uint8 (N, pixels) and labels int64 (N,) of a pickled batch, without executing any code.
 
-    `where` names the file in errors; `form` is the data set's format. Raises DamagedFileError where the stream is cut,
-    holds something else, or names what a batch of images does not need.
+    `where` names the file in errors; `form` is the data set's format. Raises DamagedFileError if the stream is
+    truncated, has other content, or refers to something that a batch of images does not need.
     """
     try:
         tokens = list(_tokens(content))
     except (ValueError, IndexError, struct.error, OverflowError, MemoryError) as error:
-        raise DamagedFileError(f"{where} is not a whole pickle: download or copy it again") from error
+        raise DamagedFileError(f"{where} is not a complete pickle: download or copy it again") from error
     if form.is_strict and (foreign := _foreign(tokens)):
         raise DamagedFileError(f"{where} has {foreign}, which a batch of images does not need: download it again")
     labels = _labels(tokens, form)
     pixels = _pixels(tokens, len(labels), form.pixels)
     if pixels is None:
-        wanted = f"no '{form.labels.decode()}' with as many images"
+        wanted = f"it lacks '{form.labels.decode()}' with an equal number of images"
         raise DamagedFileError(f"{where} is not {form.title} ({wanted}): check the file")
     return pixels, labels
 
 
 def _tokens(content: bytes) -> Iterator[_Token]:
-    """Yield the opcodes that carry a value; for an opcode that repeats a string from the memo, the string's opcode."""
-    memo: dict[Any, _Token] = {}  # by place, a number
+    """Yield the opcodes with values; for an opcode that fetches a string from the memo, the string's opcode."""
+    memo: dict[Any, _Token] = {}  # by index
     last = _Token("PROTO", None)
     for number, (opcode, value, _) in enumerate(pickletools.genops(content)):
-        if number == _MOST_OPCODES:  # 64 MB of them would take a minute and 5 GB
+        if number == _MOST_OPCODES:  # 64 MB of opcodes would take a minute and 5 GB of memory
             raise ValueError(f"more than {_MOST_OPCODES} opcodes")
         if opcode.name in _PUT:
             place = len(memo) if value is None else value
@@ -140,7 +140,7 @@ def _is_key(token: _Token, key: bytes) -> bool:
 
 
 def _text(token: _Token) -> bytes | None:
-    """The bytes of any kind of string: Python 2's come as latin-1 text, and so do Python 3's in protocols 0 to 2."""
+    """Return the bytes of a string token; Python 2, and Python 3 in protocols 0 to 2, store them as latin-1 text."""
     if isinstance(token.value, str):
         try:
             return token.value.encode("latin-1")
@@ -150,9 +150,9 @@ def _text(token: _Token) -> bytes | None:
 
 
 def _by_columns(tokens: list[_Token], at: int) -> bool:
-    """Whether the array with its bytes at `at` is in Fortran's order.
+    """Return whether the array whose bytes are at `at` is in Fortran order.
 
-    numpy says so by a flag before the bytes (ndarray.__setstate__) or, in protocol 5, by "C" or "F" after them.
+    NumPy stores this as a flag before the bytes (ndarray.__setstate__) or, in protocol 5, as "C" or "F" after them.
     """
     before = tokens[:at][::-1]
     words = (token.value for token in before if isinstance(token.value, str))

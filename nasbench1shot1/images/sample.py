@@ -1,9 +1,9 @@
-"""The small real sample of CIFAR-10 that the package carries: 350 training images of each class, lossless.
+"""The bundled sample of CIFAR-10: 350 training images of each class, compressed losslessly.
 
-An .npz of plain arrays: `webp` uint8, lossless WebP strips one after another; strip k is
-`webp[strip_offset[k]:strip_offset[k + 1]]`, an image 32 wide that holds 32 × 32 images on top of each other;
-`labels` uint8 and `train_index` int32 (canonical training index) have one entry per image. Beside it lies a .json
-with the checksums and the source.
+It is an .npz file of plain arrays. `webp`, uint8, contains lossless WebP strips. Strip k is
+`webp[strip_offset[k]:strip_offset[k + 1]]`, an image 32 pixels wide that consists of 32 × 32 images on top of each
+other. `labels` (uint8) and `train_index` (int32, canonical training index) have one entry per image. A .json file next
+to it has the checksums and the source.
 """
 
 import io
@@ -24,14 +24,14 @@ SOURCE = (
     "the authors ask that their technical report be cited (Learning Multiple Layers of Features from Tiny Images, "
     "2009)."
 )
-_ROWS_PER_STRIP = 500  # WebP ends at 16,383 pixels, that is at 511 images
+_ROWS_PER_STRIP = 500  # WebP's limit of 16,383 pixels allows 511 images
 
 
 def write_sample(images: np.ndarray, labels: np.ndarray, train_index: np.ndarray, path: Path = SAMPLE) -> None:
-    """Write images uint8 (N, 32, 32, 3), labels (N,) and canonical indices (N,) as a sample, and its .json beside it.
+    """Write images uint8 (N, 32, 32, 3), labels (N,) and canonical indices (N,) as a sample with its .json file.
 
     The bundled sample is the 3,500 rows `~is_test & (class_rank < 350)` of data/README.md's cifar10_subset, in
-    ascending canonical order. Same input and encoder, same bytes; 3,500 images take a minute.
+    ascending canonical order. Output is bit-identical for the same input and encoder; 3,500 images take a minute.
     """
     images = np.ascontiguousarray(images)
     strips = [_encode(images[i : i + _ROWS_PER_STRIP]) for i in range(0, len(images), _ROWS_PER_STRIP)]
@@ -51,13 +51,13 @@ def write_sample(images: np.ndarray, labels: np.ndarray, train_index: np.ndarray
 
 
 def read_sample(path: Path = SAMPLE) -> tuple[Columns, str]:
-    """The sample's columns, and the SHA-256 of its content; the file's own checksum is verified first.
+    """Return the sample's columns and the SHA-256 of its content, after verifying the file's checksum.
 
-    Raises DamagedFileError where the file or its .json is missing or is not what was written.
+    Raises DamagedFileError if the file or its .json file is missing or damaged.
     """
     known = read_json(path.with_suffix(".json"))
     if not isinstance(known, dict) or not path.is_file() or sha256(path) != known.get("file_sha256"):
-        raise DamagedFileError(f"{path} is damaged (its SHA-256 is not the recorded one): install the package again")
+        raise DamagedFileError(f"{path} is damaged (its SHA-256 differs): install the package again")
     arrays = read_npz(path, "install the package again")
     stream, offset = arrays["webp"].tobytes(), arrays["strip_offset"].tolist()
     images = np.concatenate([_decode(stream[start:stop]) for start, stop in pairwise(offset)])
@@ -74,7 +74,7 @@ def _encode(images: np.ndarray) -> bytes:
 
     file = io.BytesIO()
     strip = Image.fromarray(images.reshape(-1, 32, 3))
-    strip.save(file, "WEBP", lossless=True, quality=100, method=6, exact=True)  # the slowest and smallest
+    strip.save(file, "WEBP", lossless=True, quality=100, method=6, exact=True)  # the slowest setting, smallest file
     return file.getvalue()
 
 

@@ -1,4 +1,4 @@
-"""Importing images: official data sets from a file, a folder or the internet, and users' own .npz files."""
+"""Import of images: official data sets from a file, a folder or the internet, and users' own .npz files."""
 
 import re
 from collections.abc import Callable
@@ -29,7 +29,7 @@ SAMPLE_NAME, OFFICIAL_NAME = "cifar10-sample", CIFAR10.name
 
 
 class Published(NamedTuple):
-    """The published archives of a data set: the beginning of their names, and the size of the python version in MB."""
+    """The published archives of a data set: the start of their names, and the size of the Python version in MB."""
 
     stem: str
     megabytes: int
@@ -44,27 +44,27 @@ _IMAGENET16_ADVICE = (
 
 
 def import_images(path: str | Path, name: str | None = None, *, report: Callable[[str], None] = to_stderr) -> Path:
-    """Import an image set once, so that `load_images(name)` finds it; returns the folder that now holds it.
+    """Import an image set, so that `load_images(name)` finds it; return its folder.
 
-    `path`: an official data set (CIFAR-10 or CIFAR-100, python or binary version; ImageNet16, of which ImageNet16-120
-    is taken; .tar, .tar.gz or folder), or an .npz as `read_images` takes it.
-    `name`: the data set's name for an official set if not given, else the .npz's stem.
-    `report`: receives one line if `path` is meant to be an official data set but has neither the SHA-256 of a published
-    archive nor the published MD5s of all files; standard error if not given. meta.json records it as `official` and
-    `file_sha256`.
-    Raises InvalidInputError for a bad path or name, DamagedFileError for a file that is not what it should be, and
-    UserError where it cannot be written; in each case nothing has changed.
+    `path`: an official data set as .tar, .tar.gz or folder (CIFAR-10 or CIFAR-100 in the Python or binary version;
+    ImageNet16, from which ImageNet16-120 is extracted), or an .npz file as described in `read_images`.
+    `name`: name of the image set. Default: the official data set's name, or the stem of the .npz file.
+    `report`: receives one line if `path` is an official data set that has neither the SHA-256 of a published archive
+    nor the published MD5s of all files. Default: print to standard error. meta.json records the check as `official`
+    and `file_sha256`.
+    Raises InvalidInputError for an invalid path or name, DamagedFileError for an invalid file, and UserError if the
+    image set cannot be written. After an error, nothing has changed.
     """
     path = as_path(path, "path")
     if not path.exists():
-        raise InvalidInputError(f"there is no file or folder '{path}': give the path of a data set or of an .npz")
+        raise InvalidInputError(f"there is no file or folder '{path}': give the path of a data set or an .npz file")
     is_npz = path.suffix == ".npz"
     name = _checked_name(name or path.stem) if is_npz else name and _checked_name(name)
     columns, of, is_verified = (*read_images(path), False) if is_npz else _read_official(path, name)
     name = name or of.name
     if name in DATA_SETS and not (of.name == name and columns.is_whole(of)):
         title = DATA_SETS[name].title
-        raise InvalidInputError(f"{path} is not the whole of {title}, for which the name '{name}' is kept: use --name")
+        raise InvalidInputError(f"{path} is not the complete {title}, but '{name}' is reserved for it: use --name")
     digest = sha256(path) if path.is_file() else None
     official = is_verified or digest in CHECKSUMS.values()
     folder = write_columns(name, columns, of, path.name, official, digest)
@@ -74,7 +74,7 @@ def import_images(path: str | Path, name: str | None = None, *, report: Callable
 
 
 def _read_official(path: Path, name: str | None) -> tuple[Columns, DataSet, bool]:
-    """Return the official data set of a name (any if it is unknown), and whether its files have published MD5s."""
+    """Return the official data set with a name (any set for other names), and whether its files have published MD5s."""
     found = read_data_set(path, name if name in DATA_SETS else None)
     *train, test = found.batches
     images = np.concatenate([batch[0] for batch in train])
@@ -83,27 +83,27 @@ def _read_official(path: Path, name: str | None) -> tuple[Columns, DataSet, bool
 
 
 def _unverified(path: Path, name: str, digest: str | None) -> str:
-    """The line for images that are meant to be the official ones and may be others."""
+    """Return the warning for images that may differ from the official ones."""
     imported = "its images were imported unverified"
     if name not in PUBLISHED:
-        return f"warning: the files in '{path}' do not have the published MD5s of ImageNet16: {imported}"
+        return f"warning: the files in '{path}' do not have the published MD5s of ImageNet16; {imported}"
     why = f"its SHA-256 is {digest}" if digest else "a folder has no SHA-256 to compare"
     command = "nb1shot1 data download" + ("" if name == OFFICIAL_NAME else f" {name}")
     return (
-        f"warning: '{path}' is not one of the two official archives of {DATA_SETS[name].title} ({why}): {imported}; "
-        f"`{command}` imports verified ones"
+        f"warning: '{path}' is not one of the two official archives of {DATA_SETS[name].title} ({why}); {imported}; "
+        f"`{command}` imports verified images"
     )
 
 
 def how_to_install(name: str) -> str:
-    """Return what a user can do to get an official data set, as the second half of a sentence."""
+    """Return advice on how to install an official data set, phrased as the second half of a sentence."""
     if name == OFFICIAL_NAME:
         return "run `nb1shot1 data download`, or use the bundled sample with --scale quick"
     return f"run `nb1shot1 data download {name}`" if name in PUBLISHED else _IMAGENET16_ADVICE
 
 
 def published(name: str) -> Published:
-    """Return what can be downloaded of a data set.
+    """Return the published archives of a data set.
 
     Raises InvalidInputError for an unknown name, and UserError for a data set that cannot be downloaded.
     """
@@ -114,13 +114,13 @@ def published(name: str) -> Published:
 
 
 def download_images(mirror: str | None = None, progress: Any = False, name: str = OFFICIAL_NAME) -> Path:
-    """Download an official data set, check its SHA-256, and import it under its name; returns its folder.
+    """Download an official data set, check its SHA-256, and import it with its name; return its folder.
 
-    `mirror`: another address, of the folder that holds the archive of the python version or of one of the two archives
-    itself.
-    `progress`: as `downloads.fetch` takes it.
+    `mirror`: another address of one of the two archives, or of the folder that contains the Python version.
+    `progress`: as in `downloads.fetch`.
     `name`: "cifar10" or "cifar100".
-    Raises as `published` does, and UserError where the file cannot be had, is another one, or cannot be written.
+    Raises the errors of `published`, and UserError if the file cannot be downloaded, has another SHA-256, or cannot be
+    written.
     """
     url, stem = (mirror or HOME).rstrip("/"), published(name).stem
     url = url if url.endswith(".tar.gz") else f"{url}/{stem}-python.tar.gz"
@@ -131,7 +131,7 @@ def download_images(mirror: str | None = None, progress: Any = False, name: str 
         CHECKSUMS[archive_name],
         progress,
         f"the official {DATA_SETS[name].title}",
-        "download it by hand and run `nb1shot1 data import FILE`, or name a --mirror",
+        "download it by hand and run `nb1shot1 data import FILE`, or give a --mirror",
     )
     folder = import_images(archive)
     archive.unlink()
@@ -140,7 +140,7 @@ def download_images(mirror: str | None = None, progress: Any = False, name: str 
 
 def _checked_name(name: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
-        raise InvalidInputError(f"'{name}' cannot name an image set: use letters, digits, '.', '_' and '-'")
+        raise InvalidInputError(f"'{name}' is not a valid name: use letters, digits, '.', '_' and '-'")
     if name == SAMPLE_NAME:
-        raise InvalidInputError(f"'{name}' is the sample that the package carries: choose another name with --name")
+        raise InvalidInputError(f"'{name}' is the bundled sample: choose another name with --name")
     return name

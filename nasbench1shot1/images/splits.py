@@ -1,9 +1,9 @@
-"""Which images train the weights, which the architecture.
+"""Splits of image sets into a half that trains the weights and a half that trains the architecture.
 
 Of CIFAR-10's 50,000 training images in canonical order, NAS-Bench-101 validated on the last 10,000
-(generate_cifar10_tfrecords.py takes data_batch_5). A search that trains on them has seen what its result is scored
-on: the scheme "20k/20k" never does as far as indices are known, "25k/25k" does, as the published search did. The
-scheme "nasbench201" is the official split of NAS-Bench-201.
+(generate_cifar10_tfrecords.py uses data_batch_5). A search that trains on these images has seen the images that score
+its result. The scheme "20k/20k" never uses them, as far as indices are known; "25k/25k" does, as in the published
+search. The scheme "nasbench201" is the official split of NAS-Bench-201.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 VALIDATION_START = 40_000
 NASBENCH201 = "nasbench201"
 _RANGES = {"20k/20k": (20_000, VALIDATION_START), "25k/25k": (25_000, CIFAR10.training_images)}
-"""By scheme, in CIFAR-10's canonical order: weights from 0 to the first, architecture from there to the second."""
+"""Ends of the weight half, which starts at 0, and of the architecture half, in canonical order, by scheme."""
 _SCHEMES = {  # by ImageSet.dataset
     CIFAR10.name: (*_RANGES, NASBENCH201),
     CIFAR100.name: (NASBENCH201,),
@@ -34,7 +34,7 @@ _SCHEMES = {  # by ImageSet.dataset
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """The rows of an image set for each half, int64, disjoint, in ascending order.
+    """The rows of an image set in each half, int64, disjoint, in ascending order.
 
     Rows from the number of training images on are test images, as in `ImageSet.batch`.
     """
@@ -42,10 +42,10 @@ class Split:
     weights: np.ndarray
     architecture: np.ndarray
     nasbench101_validation_images: int
-    """How many of NAS-Bench-101's validation images are known to be among them: 0 under "20k/20k"."""
+    """Number of images in the halves that are known to be validation images of NAS-Bench-101; 0 with "20k/20k"."""
     unknown_images: int
-    """How many of CIFAR-10 have an unknown canonical index (−1); any of these may be a validation image of
-    NAS-Bench-101, under "20k/20k" too."""
+    """Number of CIFAR-10 images with unknown canonical index (−1); any of these may be a validation image of
+    NAS-Bench-101, also with "20k/20k"."""
 
 
 def split_images(
@@ -53,22 +53,22 @@ def split_images(
 ) -> Split:
     """Split an image set into two halves.
 
-    All of CIFAR-10, "20k/20k": canonical 0–19,999 for the weights, 20,000–39,999 for the architecture;
-    "25k/25k": 0–24,999 and 25,000–49,999; "nasbench201": the official halves of 25,000. With `images_per_half`, that
-    many of each, class-balanced (counts differ by one at most; `rng` decides). A part of CIFAR-10: class-balanced
-    halves, which `rng` draws, as large as the rarest class allows unless `images_per_half` says less; under "20k/20k"
-    without canonical 40,000–49,999. Under "nasbench201", an image of known index stays in its official half, and
-    images of unknown index even out the halves. Rows whose canonical index is unknown (−1) are taken as they are, and
-    counted in `unknown_images`.
+    The complete CIFAR-10: with "20k/20k", the canonical images 0–19,999 are for the weights and 20,000–39,999 for the
+    architecture; with "25k/25k", 0–24,999 and 25,000–49,999; with "nasbench201", the official halves of 25,000.
+    `images_per_half` selects that many of each, class-balanced (counts differ by at most one; `rng` decides).
+    A part of CIFAR-10: `rng` draws class-balanced halves, as large as the rarest class allows unless `images_per_half`
+    is smaller. "20k/20k" excludes the canonical images 40,000–49,999. With "nasbench201", images with known index stay
+    in their official half, and images with unknown index balance the halves. Images with unknown canonical index (−1)
+    are used and counted in `unknown_images`.
 
-    CIFAR-100 and ImageNet16-120, "nasbench201": all training images for the weights, the official half of the test
-    images for the architecture. With `images_per_half`, that many of each, class-balanced. If the set has only a part
-    of the test images, `rng` draws a class-balanced half of them.
+    CIFAR-100 and ImageNet16-120 with "nasbench201": all training images are for the weights, and the official half of
+    the test images is for the architecture. `images_per_half` selects that many of each, class-balanced. If the set has
+    only a part of the test images, `rng` draws a class-balanced half of them.
 
-    For a data set of the user's own ("other"), `rng` draws class-balanced halves of the training images.
+    A user's own data set ("other"): `rng` draws class-balanced halves of the training images.
 
-    Raises InvalidInputError for an unknown scheme or data set, for a scheme that the data set does not have, if a class
-    has too few images, or if test images are missing.
+    Raises InvalidInputError if the scheme or data set is unknown, the data set does not have the scheme, a class has
+    too few images, or test images are missing.
     """
     check_rng(rng)
     _check(image_set, scheme, images_per_half)
@@ -121,7 +121,7 @@ def _check(image_set: "ImageSet", scheme: str, images_per_half: int | None) -> N
 
 
 def _of_whole(order: np.ndarray, scheme: str) -> list[np.ndarray]:
-    """The rows of each half of all of CIFAR-10; `order` (50,000,) are its rows in canonical order."""
+    """Return the rows of each half of the complete CIFAR-10; `order` (50,000,) are its rows in canonical order."""
     if scheme == NASBENCH201:
         is_architecture = official_halves(CIFAR10.name).is_architecture
         return [order[~is_architecture], order[is_architecture]]
@@ -132,14 +132,14 @@ def _of_whole(order: np.ndarray, scheme: str) -> list[np.ndarray]:
 def _of_official_halves(
     index: np.ndarray, labels: np.ndarray, classes: int, size: int | None, rng: np.random.Generator
 ) -> list[np.ndarray]:
-    """Class-balanced halves of a part of CIFAR-10; only rows of unknown index can be in either half."""
+    """Return class-balanced halves of a part of CIFAR-10; only rows with unknown index can be in either half."""
     is_architecture = official_halves(CIFAR10.name).is_architecture
     pools: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
     for c in range(classes):
         rows = rng.permutation(np.flatnonzero(labels == c))
         unknown, known = rows[index[rows] < 0], rows[index[rows] >= 0]
         official = [known[is_architecture[index[known]] == half] for half in (False, True)]
-        lacking = (len(unknown) + len(official[1]) - len(official[0])) // 2  # unknown rows that even out the halves
+        lacking = (len(unknown) + len(official[1]) - len(official[0])) // 2  # unknown rows that balance the halves
         to_weights = min(max(lacking, 0), len(unknown))
         for pool, rows, more in zip(pools, official, (unknown[:to_weights], unknown[to_weights:]), strict=True):
             pool.append(np.concatenate([rows, more]))
@@ -150,12 +150,12 @@ def _of_official_halves(
 def _with_tests(
     image_set: "ImageSet", labels: np.ndarray, size: int | None, rng: np.random.Generator
 ) -> list[np.ndarray]:
-    """The halves of a data set whose architecture half is in the test images."""
+    """Return the halves of a data set whose architecture half is in the test images."""
     title = data_set(image_set.dataset).title
     if image_set.test_labels is None:
         raise InvalidInputError(
             f"NAS-Bench-201 takes {title}'s architecture half from the test images, and '{image_set.name}' has none: "
-            f"import the whole of {title}"
+            f"import the complete {title}"
         )
     tests, official = image_set.test_labels.cpu().numpy(), official_halves(image_set.dataset).is_architecture
     weights = np.arange(len(labels))
@@ -173,7 +173,7 @@ def _with_tests(
 def _draw(
     rows: np.ndarray, labels: np.ndarray, classes: int, size: int | None, halves: int, rng: np.random.Generator
 ) -> list[np.ndarray]:
-    """Draw disjoint, class-balanced halves of `size` rows (as many as there can be where None)."""
+    """Draw disjoint, class-balanced halves of `size` rows; None means as many as possible."""
     by_class = [rng.permutation(rows[labels[rows] == c]) for c in range(classes)]
     wanted = _per_class([len(r) for r in by_class], size, halves, rng)
     parts = range(halves)
@@ -181,17 +181,17 @@ def _draw(
 
 
 def _per_class(available: Sequence[int], size: int | None, halves: int, rng: np.random.Generator) -> list[int]:
-    """Return how many rows of each class make a half of `size`, or the largest half, as evenly as possible.
+    """Return the number of rows of each class in a half of `size` rows, or in the largest half, as even as possible.
 
-    `available` are the rows of each class that the halves share; `rng` draws which classes get one more. Raises
-    InvalidInputError where a class has too few.
+    `available` are the numbers of rows of each class that the halves share; `rng` draws the classes that get one more.
+    Raises InvalidInputError if a class has too few rows.
     """
     classes, fewest = len(available), min(available)
     most = fewest // halves * classes
     if most == 0 or (size or 1) > most:
         raise InvalidInputError(
-            f"the images give class-balanced halves of at most {most:,}, not {size or classes:,} "
-            f"(class {available.index(fewest)} has only {fewest:,}): ask for fewer or import more"
+            f"the images allow class-balanced halves of at most {most:,}, not {size or classes:,} "
+            f"(class {available.index(fewest)} has only {fewest:,}): use fewer or import more"
         )
     size = most if size is None else size
     counts = np.full(classes, size // classes)

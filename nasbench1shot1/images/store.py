@@ -1,6 +1,7 @@
-"""Image sets as columns: the plain arrays that every source delivers, and the folders that keep them on disk.
+"""Image sets as columns: plain arrays, which every source provides, and their folders on disk.
 
-A folder NB1SHOT1_DATA/images/NAME holds one .npy per column and meta.json; it appears whole or not at all.
+A folder NB1SHOT1_DATA/images/NAME contains one .npy file per column and meta.json. It is written completely or not at
+all.
 """
 
 import hashlib
@@ -18,29 +19,29 @@ from nasbench1shot1.images.data_sets import CIFAR10, OTHER, DataSet, data_set, o
 
 META = "meta.json"
 _OWN_FIELDS = ("classes", "side", "mean", "std")
-"""What meta.json holds of a data set that is not in `DATA_SETS`, besides the name "other"."""
+"""Fields of meta.json for a data set that is not in `DATA_SETS`, besides the name "other"."""
 
 
 class Columns(NamedTuple):
-    """One image set as arrays; images are RGB, uint8 (N, side, side, 3)."""
+    """An image set as arrays; images are RGB, uint8 (N, side, side, 3)."""
 
     images: np.ndarray
     labels: np.ndarray
-    """int64 (N,), 0 to the data set's number of classes − 1."""
+    """Labels int64 (N,), from 0 to the data set's number of classes − 1."""
     train_index: np.ndarray
-    """int64 (N,): position among the data set's training images in canonical order, −1 where unknown."""
+    """Positions int64 (N,) among the data set's training images in canonical order, −1 if unknown."""
     test_images: np.ndarray
-    """uint8 (M, side, side, 3); M = 0 where the source has no test images."""
+    """Test images uint8 (M, side, side, 3); M = 0 if the source has none."""
     test_labels: np.ndarray
-    """int64 (M,), in the same range as `labels`."""
+    """Labels of the test images, int64 (M,), in the same range as `labels`."""
 
     def is_whole(self, of: DataSet) -> bool:
-        """Return whether these are all training images of a data set, in canonical order."""
+        """Return whether the image set has all training images of a data set, in canonical order."""
         return np.array_equal(self.train_index, np.arange(of.training_images))
 
 
 def content_sha256(columns: Columns) -> str:
-    """The SHA-256 of what an image set holds: the same whichever file format it came from."""
+    """Return the SHA-256 of an image set's content, which does not depend on the imported file's format."""
     digest = hashlib.sha256()
     for name, column in columns._asdict().items():
         digest.update(f"{name} {column.dtype.str} {column.shape};".encode())
@@ -49,12 +50,12 @@ def content_sha256(columns: Columns) -> str:
 
 
 def images_folder() -> Path:
-    """The folder of all imported image sets."""
+    """Return the folder of all imported image sets."""
     return data_folder() / "images"
 
 
 def is_imported(name: str) -> bool:
-    """Return whether an image set of that name was imported."""
+    """Return whether an image set with this name was imported."""
     if Path(name).name != name or name.startswith("."):
         return False
     with suppress(OSError, ValueError):  # no folder can have such a name
@@ -63,18 +64,18 @@ def is_imported(name: str) -> bool:
 
 
 def imported_names() -> list[str]:
-    """The names of the imported image sets."""
+    """Return the names of the imported image sets, sorted."""
     return sorted(meta.parent.name for meta in images_folder().glob(f"[!.]*/{META}"))
 
 
 def write_columns(
     name: str, columns: Columns, of: DataSet, source: str, official: bool, file_sha256: str | None = None
 ) -> Path:
-    """Store an image set under a name, replacing a set that has this name; returns its folder.
+    """Store an image set under a name, replacing any set with this name; return its folder.
 
-    `source`, `official` (is it a known archive, by checksum?) and `file_sha256` (of the file that the images came
-    from; None for a folder) are written into meta.json.
-    Raises UserError where it cannot be written; then nothing has changed.
+    meta.json records `source`, `official` (whether the checksum is a known archive's) and `file_sha256` (of the
+    imported file; None for a folder).
+    Raises UserError if the set cannot be written; nothing has changed then.
     """
     folder = images_folder() / name
     with replacing_folder(folder) as beside:
@@ -88,11 +89,11 @@ def write_columns(
 
 
 def read_columns(folder: Path) -> tuple[Columns, DataSet, dict[str, Any]]:
-    """An image set's columns, memory-mapped (copy on write), its data set, and its meta.json.
+    """Return an image set's columns, memory-mapped (copy on write), its data set, and its meta.json.
 
-    A set that another process replaces meanwhile is read as it was before or as it is after.
-    Raises DamagedFileError where a column is missing, cut short or of another shape than meta.json says, or a label
-    is out of range. The pixels are not read: `verify_columns` does that.
+    If another process replaces the set at the same time, either the old or the new set is read.
+    Raises DamagedFileError if a column is missing, truncated or does not have the shape in meta.json, or if a label is
+    out of range. Pixels are not checked; `verify_columns` checks them.
     """
     return read_steadily(folder, _read)
 
@@ -110,7 +111,7 @@ def _read(folder: Path) -> tuple[Columns, DataSet, dict[str, Any]]:
         found = [_layout_of(folder / f"{name}.npy") for name in Columns._fields]
         meta["sha256"].encode()
         if found != expected:
-            raise ValueError("meta.json says otherwise")
+            raise ValueError("the layout differs from meta.json")
         columns = Columns(*(np.load(folder / f"{name}.npy", mmap_mode="c") for name in Columns._fields))
     except Exception as error:  # on damaged headers numpy raises SyntaxError, TokenError, MemoryError and others
         raise damaged(folder) from error
@@ -121,18 +122,18 @@ def _read(folder: Path) -> tuple[Columns, DataSet, dict[str, Any]]:
 
 
 def verify_columns(folder: Path, columns: Columns, meta: dict[str, Any]) -> None:
-    """Raise DamagedFileError where the content is not the one whose SHA-256 meta.json has; reads every image."""
+    """Raise DamagedFileError if the SHA-256 of the content differs from meta.json; reads all images."""
     if content_sha256(columns) != meta["sha256"]:
         raise damaged(folder)
 
 
 def damaged(folder: Path) -> DamagedFileError:
-    """The one sentence for an image set that is not as it was written."""
+    """Return the error for a damaged image set."""
     return DamagedFileError(f"the images in {folder} are damaged: run `nb1shot1 data download` or `data import` again")
 
 
 def _described(of: DataSet) -> dict[str, Any]:
-    """What meta.json holds of a data set."""
+    """Return the fields of meta.json for a data set."""
     own = {name: getattr(of, name) for name in _OWN_FIELDS} if of.name == OTHER else {}
     return {"dataset": of.name, **own}
 
@@ -150,11 +151,11 @@ def _layout(train: int, test: int, side: int) -> list[tuple[int, tuple[int, ...]
 
 
 def _layout_of(path: Path) -> tuple[int, tuple[int, ...], str]:
-    """Rows, shape of a row and dtype that the header of an .npy file claims; raises if the file holds less or more."""
+    """Return rows, row shape and dtype from an .npy file's header; raises ValueError if the file's size differs."""
     with path.open("rb") as file:
         (rows, *row), is_fortran, dtype = read_npy_header(file)
         if is_fortran or path.stat().st_size - file.tell() != rows * math.prod(row) * dtype.itemsize:
-            raise ValueError(f"{path} has another size than its header claims")
+            raise ValueError(f"the size of {path} differs from its header")
     return rows, tuple(row), dtype.str
 
 
@@ -162,4 +163,4 @@ def _write_array(path: Path, array: np.ndarray) -> None:
     array = np.ascontiguousarray(array)
     with replacing(path) as file:
         np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
-        file.write(array.data if array.size else b"")  # np.save hides which error it was when the disk is full
+        file.write(array.data if array.size else b"")  # np.save hides the cause if the disk is full

@@ -1,1 +1,1 @@
-"""Many runs: in this process, in processes on this machine, or on a dask cluster, behind `concurrent.futures`."""
+"""Execution of many runs with `concurrent.futures`: in this process, in local processes, or on a dask cluster."""

@@ -1,7 +1,7 @@
 """The process of one job, `python -m nasbench1shot1.jobs.child JOB-AS-JSON`, which ends when its parent does.
 
-The parent holds the other end of standard input. When the parent is gone, however it ended, this process ends too. A
-killed run can be resumed, and no orphan keeps a folder locked.
+The parent holds the other end of standard input. When the parent ends for any reason, this process also ends. A killed
+run can therefore be resumed, and no orphan keeps a folder locked.
 """
 
 import json
@@ -16,7 +16,7 @@ from nasbench1shot1.jobs.job import run_to_its_end
 
 
 def main(arguments: list[str]) -> None:
-    """Run the job; after a UserError, the last line of standard error is its sentence, and the exit code is 2."""
+    """Run the job; after a UserError, the last line of standard error is its message, and the exit code is 2."""
     threading.Thread(target=end_with_parent, daemon=True).start()
     job = json.loads(arguments[0])
     folder = Path(job["folder"])
@@ -29,7 +29,7 @@ def main(arguments: list[str]) -> None:
 
 
 def end_with_parent() -> None:
-    """Wait until the other end of standard input is closed, and end this process."""
+    """Wait until the other end of standard input is closed, then end this process."""
     while os.read(0, 1):  # not sys.stdin: its lock would be held when the interpreter ends
         pass
     os._exit(1)

@@ -1,4 +1,4 @@
-"""The state of a run's folder as jobs see it: not begun, stopped, finished, or held by another process."""
+"""The state of a run's folder: not started, stopped, finished, or locked by another process."""
 
 import time
 from pathlib import Path
@@ -11,20 +11,19 @@ LOOK_EVERY = 0.2  # seconds
 
 
 def is_started(folder: Path) -> bool:
-    """Return whether the folder holds a run, which must then be resumed rather than started."""
+    """Return whether the folder contains a run, which must be resumed instead of started."""
     return (folder / CONFIG).is_file()
 
 
 def is_finished(folder: Path) -> bool:
-    """Return whether the folder holds a run that reached its end."""
+    """Return whether the folder contains a finished run."""
     return is_started(folder) and (folder / SUMMARY).is_file()
 
 
 def wait_until_free(folder: Path, seconds: float) -> None:
-    """Wait until no other process holds the folder's lock, or until the time is up.
+    """Wait until no other process holds the folder's lock, or until the time has passed.
 
-    A worker that was lost may still hold the lock for a moment. Who takes the lock afterwards reports whether it is
-    free.
+    A lost worker may still hold the lock for a moment. If the lock is not free afterwards, taking it raises an error.
     """
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline and folder.is_dir() and _is_locked(folder):

@@ -1,4 +1,4 @@
-"""One run among many: what to call, in which folder, and what it needs; and what runs such jobs."""
+"""A job, which is one run among many, and the interface of the workers that run jobs."""
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
@@ -16,14 +16,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A run described so that any process can start or resume it; picklable.
+    """A picklable description of a run, with which any process can start or resume it.
 
     Attributes:
-        name: what screens and errors call the job.
+        name: name of the job on screens and in errors.
         command: "module:function". A new run is `function(out=folder, **options)`, a stopped one is
-            `function(resume=folder, **resume_options)`; `nasbench1shot1.one_shot_search.searching:search` is one. If
-            the options name a user's modules, a stopped run also gets them as `allow_module`.
-        folder: the run's folder, which workers must see under the same path.
+            `function(resume=folder, **resume_options)`. Example: `nasbench1shot1.one_shot_search.searching:search`. If
+            the options name a user's modules, a stopped run also receives them as `allow_module`.
+        folder: the run's folder, which must have the same path on all workers.
         options: keyword arguments of a new run, as JSON values.
         resume_options: keyword arguments of a stopped run, as JSON values.
         threads: number of CPU threads. Default: the cores of the machine divided by its number of workers.
@@ -40,11 +40,11 @@ class Job:
 
     @property
     def log(self) -> Path:
-        """The file beside the folder that receives what the job prints."""
+        """The file next to the folder that receives the job's output."""
         return self.folder.with_name(self.folder.name + ".log")
 
     def make_parent(self) -> None:
-        """Make the folder that the run's folder and its log are in; raises UserError where that cannot be written."""
+        """Create the parent of the run's folder and log; raises UserError if it cannot be written."""
         try:
             self.log.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -52,28 +52,28 @@ class Job:
 
     @property
     def is_finished(self) -> bool:
-        """Whether the run reached its end."""
+        """Whether the run is finished."""
         return is_finished(self.folder)
 
 
 class Workers(Protocol):
-    """Whatever runs jobs: a standard executor, and the function that it is given for each job."""
+    """The interface of workers, which run jobs."""
 
     @property
     def count(self) -> int:
         """Number of jobs that run at the same time; at least 1."""
 
     def submit(self, job: Job) -> "Future[str | None]":
-        """Start a job, or queue it; the future holds why it failed, None after success."""
+        """Start or queue a job; the future's result is the reason for a failure, or None after success."""
 
     def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Return what a function returns on the machine that jobs run on."""
+        """Call a function on a machine that runs jobs, and return its result."""
 
 
 def run_to_its_end(
     command: str, folder: Path, options: Mapping[str, Any], resume_options: Mapping[str, Any] | None = None
 ) -> None:
-    """Start the run in `folder`, resume it if it was stopped, or return at once if it is finished.
+    """Start the run in `folder`, resume it if it was stopped, or return immediately if it is finished.
 
     Args:
         command: "module:function", as in `Job`.

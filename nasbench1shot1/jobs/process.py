@@ -1,4 +1,4 @@
-"""A job in a process of its own, watched by the thread that waits for it."""
+"""A job in a separate process, which the waiting thread monitors."""
 
 import json
 import os
@@ -18,11 +18,11 @@ CHILD = "nasbench1shot1.jobs.child"
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 """Environment variables that set the number of CPU threads."""
 KILLED = "its process was killed"
-"""Beginning of the sentence for a job whose process a signal ended."""
+"""Beginning of the message for a job whose process was ended by a signal."""
 
 
 class JobStoppedError(Exception):
-    """The job's process was ended because nobody wants its result any more."""
+    """The job's process was ended because its result is no longer needed."""
 
 
 def usable_cores() -> int:
@@ -37,13 +37,13 @@ def run_in_process(
 
     Args:
         job: what to run.
-        environment: environment variables for the process, beside this process's own.
+        environment: environment variables for the process, in addition to this process's own.
         workers: number of jobs that run on this machine at the same time.
-        is_stopped: polled several times a second; once it returns True, the process is killed.
-        patience: seconds to wait for a folder that another process, perhaps a lost worker's, still holds.
+        is_stopped: polled several times a second; the process is killed when it returns True.
+        patience: seconds to wait for a folder that another process, such as a lost worker's, still holds.
 
     Returns:
-        Why the job failed, as a sentence; None after success.
+        The reason why the job failed; None after success.
 
     Raises:
         JobStoppedError: `is_stopped` returned True.
@@ -74,7 +74,7 @@ def start(job: Job, environment: Mapping[str, str], patience: float) -> "subproc
         "patience": patience,
     }
     with job.log.open("ab") as log:
-        return subprocess.Popen(  # a group of its own, so that Ctrl-C reaches only the parent, which then ends it
+        return subprocess.Popen(  # a separate process group: Ctrl-C only reaches the parent, which then ends the child
             [sys.executable, "-m", CHILD, json.dumps(described)],
             stdin=subprocess.PIPE,
             stdout=log,
@@ -86,7 +86,7 @@ def start(job: Job, environment: Mapping[str, str], patience: float) -> "subproc
 
 def _failure(job: Job, code: int) -> str | None:
     if code < 0:
-        hint = "; too little memory for so many --workers, perhaps" if -code == signal.SIGKILL else ""
+        hint = "; there may be too little memory for this number of --workers" if -code == signal.SIGKILL else ""
         return f"{KILLED} by signal {-code}{hint}"
     if code > 0:
         return last_line(job.log)
@@ -94,18 +94,18 @@ def _failure(job: Job, code: int) -> str | None:
 
 
 def missing_result(job: Job) -> str | None:
-    """Return what is wrong with a job that raised nothing but did not finish its run; None if it did."""
+    """Return the fault of a job that ended without an error and without finishing its run; None if it finished."""
     return None if job.is_finished else f"it ended without writing {SUMMARY}"
 
 
 def in_one_line(error: BaseException) -> str:
-    """Return an error's type and the first line of its message, as the last line of a traceback has them."""
+    """Return an error's type and the first line of its message, like the last line of a traceback."""
     message = error.for_command_line if isinstance(error, UserError) else str(error)
     return f"{type(error).__name__}: {message.partition(chr(10))[0]}"
 
 
 def last_line(log: Path) -> str:
-    """Return the last line that a process printed to a log, without the name of the command."""
+    """Return the last non-empty line of a process's log, without the name of the command."""
     lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
     last = next((line for line in reversed(lines) if line.strip()), "it printed nothing")
     return last.removeprefix("nb1shot1: ").strip()

@@ -1,4 +1,4 @@
-"""All jobs of a task to their ends, whoever runs them."""
+"""Running all jobs of a task with any workers."""
 
 import time
 from collections.abc import Sequence
@@ -12,30 +12,30 @@ from nasbench1shot1.jobs.process import in_one_line
 J = TypeVar("J", bound=Job)
 
 TICK_EVERY = 1.0  # seconds
-APPEARS_WITHIN = 60.0  # seconds until a shared file system shows what another machine wrote; NFS caches that long
+APPEARS_WITHIN = 60.0  # seconds until a shared file system shows another machine's files; NFS caches for that long
 
 
 class Watcher(Generic[J]):
-    """Is told how jobs proceed; each method does nothing unless overridden."""
+    """Receives the progress of jobs; each method does nothing unless it is overridden."""
 
     def tick(self, waiting: Sequence[J]) -> None:
         """Called about once a second with the jobs that have not ended, running or queued."""
 
     def finished(self, job: J) -> None:
-        """Called when a job reached its end."""
+        """Called when a job has finished."""
 
     def failed(self, job: J, sentence: str) -> None:
-        """Called when a job ended early; the sentence says why."""
+        """Called when a job has failed; the sentence states the reason."""
 
 
 def run_jobs(jobs: Sequence[J], workers: Workers, watcher: Watcher[J] | None = None) -> dict[str, str]:
-    """Run all jobs, started in their order; finished ones are skipped, stopped ones resumed.
+    """Run all jobs, started in order; finished jobs are skipped, and stopped jobs are resumed.
 
-    A job that fails does not stop the others. Whatever ends this call early, an interruption too, leaves runs that can
-    be resumed; leaving the workers' context ends what still runs.
+    A failed job does not stop the others. If this call ends early, for example because of an interruption, all runs can
+    be resumed; leaving the workers' context ends the jobs that still run.
 
     Returns:
-        Why jobs failed, by name.
+        The reasons for failures, by name of the job.
     """
     watcher, failures = watcher or Watcher[J](), dict[str, str]()
     waiting = dict[Future[str | None], J]()
@@ -71,10 +71,10 @@ def _failure(future: "Future[str | None]", job: Job) -> str | None:
 
 
 def _missing(job: Job) -> str | None:
-    """Return what is wrong if the finished run does not appear here."""
+    """Return an error if the finished run does not appear on this machine, else None."""
     deadline = time.monotonic() + APPEARS_WITHIN
     while not job.is_finished:
         if time.monotonic() > deadline:
-            return f"its worker reported its end, but {job.folder} holds no finished run on this machine"
+            return f"its worker reported that it finished, but {job.folder} has no finished run on this machine"
         time.sleep(LOOK_EVERY)
     return None

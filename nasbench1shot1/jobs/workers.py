@@ -1,4 +1,4 @@
-"""Where jobs run: in this process, or in processes on this machine; `cluster` has a third place."""
+"""Workers that run jobs in this process, or in processes on this machine; `cluster` has workers of a dask cluster."""
 
 import contextlib
 import os
@@ -19,7 +19,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 Place = Mapping[str, str]
-"""Environment variables that say where a process computes."""
+"""Environment variables that determine the device of a process."""
 
 
 @dataclass(frozen=True)
@@ -44,14 +44,14 @@ class SerialExecutor(Executor):
         future = Future[T]()
         try:
             future.set_result(fn(*args, **kwargs))
-        except Exception as error:  # not KeyboardInterrupt, which ends the caller as well
+        except Exception as error:  # not KeyboardInterrupt, which also ends the caller
             future.set_exception(error)
         return future
 
 
 @contextmanager
 def this_process() -> Iterator[Workers]:
-    """Run jobs one after another in this process; what they print goes to their logs."""
+    """Run jobs one after another in this process; their output goes to their logs."""
     yield _LocalWorkers(SerialExecutor(), _run_here, 1)
 
 
@@ -66,7 +66,7 @@ def _run_here(job: Job) -> str | None:
 
 @contextmanager
 def this_machine(where: Sequence[Place]) -> Iterator[Workers]:
-    """Run jobs on this machine, each in a process of its own, as many at once as there are places.
+    """Run jobs on this machine in separate processes, one at a time for each place.
 
     Leaving the context ends the processes that still run; their runs can be resumed.
     """
@@ -90,12 +90,13 @@ def this_machine(where: Sequence[Place]) -> Iterator[Workers]:
 
 
 def places(workers: int | None, device: str, threads: int, gpus: int) -> list[Place]:
-    """Return where jobs compute on this machine, one entry for each that runs at the same time.
+    """Return the places where jobs compute on this machine, one for each job that runs at the same time.
 
     Args:
-        workers: number of jobs at the same time. Default: one per GPU, or as many as the cores have room for.
-        device: resolved device: "cpu", "cuda" (divided among the GPUs) or "cuda:1" (taken as it is).
-        threads: CPU threads of each job.
+        workers: number of jobs at the same time. Default: one per GPU, or on a CPU the number of cores divided by
+            `threads`.
+        device: resolved device: "cpu", "cuda" (jobs are distributed over the GPUs) or a single GPU such as "cuda:1".
+        threads: number of CPU threads of each job.
         gpus: number of GPUs that PyTorch sees.
 
     Raises:
@@ -113,7 +114,7 @@ def places(workers: int | None, device: str, threads: int, gpus: int) -> list[Pl
 def open_workers(
     scheduler: str | None, workers: int | None, device: str, threads: int
 ) -> AbstractContextManager[Workers]:
-    """Return the workers that a command's options ask for: a dask cluster's, or processes on this machine.
+    """Return the workers that a command's options select: a dask cluster's workers, or processes on this machine.
 
     Args:
         scheduler: address of a dask scheduler. Default: this machine.
@@ -121,8 +122,9 @@ def open_workers(
         device: "auto", "cpu", "cuda" or "cuda:1".
 
     Raises:
-        InvalidInputError: a value out of range, an unknown device, or both a scheduler and a number of workers.
-        UserError: on entering, a scheduler that does not answer.
+        InvalidInputError: a value is out of range, the device is unknown, or both a scheduler and a number of workers
+            are given.
+        UserError: on entering the context, if the scheduler does not answer.
     """
     if scheduler is not None:
         from nasbench1shot1.jobs.cluster import dask_cluster

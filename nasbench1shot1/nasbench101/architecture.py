@@ -1,4 +1,4 @@
-"""The architectures of spaces of cells: parents per node and an operation per choice block."""
+"""The architectures of cell spaces: parents per node and an operation per choice block."""
 
 import operator
 import re
@@ -24,7 +24,7 @@ _NODE = r"(?:0|[1-9][0-9]{0,2})"  # one way to write a number, so that equal arc
 
 @dataclass(frozen=True, repr=False)
 class CellArchitecture(Architecture):
-    """An architecture of a space of cells; immutable, hashable, comparable.
+    """An architecture of a cell space; immutable, hashable, comparable.
 
     Nodes are numbered 0 (input), 1…n (choice blocks), n + 1 (output). Loose ends are kept: two architectures
     that differ only in blocks without a path to the output are unequal, but have equal cells. A node may have no
@@ -71,9 +71,9 @@ class CellArchitecture(Architecture):
     def unchecked(
         cls, space: str, parents: tuple[tuple[int, ...], ...], operations: tuple[int, ...], edges: int | None = None
     ) -> "CellArchitecture":
-        """Make an architecture from valid tuples without checks, which takes a tenth of the time; for search spaces.
+        """Create an architecture from valid tuples without checks, in a tenth of the time; for search spaces.
 
-        `edges` is given where it is known.
+        `edges` can be given if it is known.
         """
         arch = object.__new__(cls)
         of_arch = arch.__dict__
@@ -84,12 +84,12 @@ class CellArchitecture(Architecture):
 
     @classmethod
     def from_text(cls, text: str) -> "CellArchitecture | None":
-        """Read "space:parents:operations"; None for a text of another form.
+        """Read "space:parents:operations"; return None for text in another format.
 
-        A node without parents has nothing between its bars, as block 2 in "nb101:0||0,1|…".
+        A node without parents has nothing between its bars, such as block 2 in "nb101:0||0,1|…".
 
         Raises:
-            InvalidInputError: an architecture cannot have these numbers or operations.
+            InvalidInputError: the parents or operations are not valid.
         """
         match = _TEXT.fullmatch(text)
         if not match:

@@ -30,16 +30,16 @@ class Cell:
 
     Cells without a hash, which cannot be in NAS-Bench-101, are equal if matrix and labels are equal.
 
-    Vertices that lie on no path from input to output are removed, as in NAS-Bench-101 (section 2.1 of its
-    paper; `ModelSpec` in its code). Without such a path, no vertex is left: `matrix` is 0 × 0 and `is_valid` is false.
+    Vertices that are not on a path from input to output are removed, as in NAS-Bench-101 (section 2.1 of its paper;
+    `ModelSpec` in its code). Without such a path, no vertex is left: `matrix` is 0 × 0 and `is_valid` is false.
 
     Args:
         matrix: (V, V) adjacency of 0 and 1, strictly upper triangular; row → column; vertex 0 is the input,
             vertex V - 1 the output.
-        ops: V labels: "input", one of `OPERATIONS` for every inner vertex, also for those that are removed, "output".
+        ops: V labels: "input", one of `OPERATIONS` for every inner vertex (also for removed ones), "output".
 
     Raises:
-        InvalidInputError: the matrix or the labels have another form, or an operation is unknown.
+        InvalidInputError: the matrix or the labels are malformed, or an operation is unknown.
     """
 
     def __init__(self, matrix: ArrayLike, ops: Sequence[str]) -> None:
@@ -221,7 +221,7 @@ def _md5(text: str) -> str:
 
 
 def _check_operations(ops: Any) -> None:
-    """Raise InvalidInputError unless these are labels whose inner ones are operations of NAS-Bench-101."""
+    """Raise InvalidInputError unless `ops` is a list of labels whose inner ones are operations of NAS-Bench-101."""
     is_list = ops.ndim == 1 if isinstance(ops, np.ndarray) else isinstance(ops, Sequence) and not isinstance(ops, str)
     if not is_list:
         raise InvalidInputError(f"{ops!r} is not a list of labels: give '{INPUT}', operations, '{OUTPUT}'")

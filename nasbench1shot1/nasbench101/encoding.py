@@ -1,4 +1,4 @@
-"""Encodings of pruned cells as integers of 34 bits, as tables store them; one at a time or many at once.
+"""Encodings of pruned cells as 34-bit integers, as tables store them; one at a time or many at once.
 
 Bits 0–20: edge x → y at bit x + y(y - 1)/2, so that encodings ascend as NAS-Bench-101 enumerates its graphs.
 Bits 21–30: two bits for the operation of vertices 1…5, its index in `OPERATIONS`. Bits 31–33: number of vertices.
@@ -153,7 +153,7 @@ def _on_a_path(before: Sequence[int]) -> int:
 
 @lru_cache(maxsize=1 << 14)
 def _compressed(mask: int, kept: int) -> int:
-    """Return the bits of `mask` at the places that are set in `kept`, moved together."""
+    """Return the bits of `mask` at the positions that are set in `kept`, without gaps."""
     places = [place for place in range(kept.bit_length()) if kept >> place & 1]
     return sum((mask >> place & 1) << i for i, place in enumerate(places))
 
@@ -183,7 +183,7 @@ def _wiring(edges: int, n_blocks: int) -> tuple[int, tuple[int, ...]]:
 
 @lru_cache(maxsize=1 << 6)
 def _columns(n_vertices: int) -> tuple[tuple[int, int], ...]:
-    """Return the lowest bit of the edges to each vertex, and as many ones as there can be."""
+    """Return, for each vertex, the lowest bit of its incoming edges and a mask with one bit per possible edge."""
     return tuple((edge_bit(0, y), (1 << y) - 1) for y in range(n_vertices))
 
 
@@ -195,10 +195,10 @@ def _shifts(kept: int, n_blocks: int) -> tuple[int, ...]:
 
 
 def encode_architecture(arch: Wired) -> int:
-    """Return the encoding of an architecture's cell; raises InvalidInputError as `encode_graph` does."""
+    """Return the encoding of an architecture's cell; raises InvalidInputError like `encode_graph`."""
     code, shifts = _wiring(arch.edges, len(arch.operations))
     operations: int = sum(map(lshift, arch.operations, shifts))
-    return code | operations & (1 << 60) - 1  # what dead blocks were given lies above
+    return code | operations & (1 << 60) - 1  # the operations of dead blocks are above bit 59
 
 
 # Many at once ---------------------------------------------------------------------------------------------------
@@ -207,7 +207,7 @@ def encode_architecture(arch: Wired) -> int:
 def encode_architectures(archs: Sequence[Wired]) -> Encodings:
     """Return the encodings of N architectures of one space, (N,), an order of magnitude faster than one by one.
 
-    Raises InvalidInputError as `encode_graph` does.
+    Raises InvalidInputError like `encode_graph`.
     """
     n_blocks = len(archs[0].operations) if archs else 0
     wirings = [_wiring(arch.edges, n_blocks) for arch in archs]
@@ -291,4 +291,4 @@ _MEANINGFUL = tuple(
 )
 """The bits that can be set in the encoding of a cell, by its number of vertices."""
 _LOW_BITS = sum(1 << _operation_bit(vertex) for vertex in range(1, MAX_VERTICES - 1))
-"""The lower bit of every operation. If the upper bit is set, too, the operation is 3, which does not exist."""
+"""The lower bit of every operation. If the upper bit is also set, the operation is 3, which does not exist."""

@@ -23,10 +23,10 @@ from nasbench1shot1.nasbench101.skeleton import (
 )
 
 BATCH_NORM_MOMENTUM = 0.003
-"""Weight of the newest batch in the running statistics; TensorFlow counts the other part, 0.997."""
+"""Weight of the newest batch in the running statistics; TensorFlow's momentum is the complement, 0.997."""
 _TRUNCATION = 2.0
 _TRUNCATED_STD = 0.8796256610342398
-"""Standard deviation of a standard normal cut off at ±2."""
+"""Standard deviation of a standard normal distribution truncated at ±2."""
 
 
 class NetworkCell(nn.Module):
@@ -36,8 +36,8 @@ class NetworkCell(nn.Module):
     output is projected to the full width and added to the concatenation.
 
     Args:
-        cell: the cell, whose numbering of vertices is used.
-        place: channels before and after.
+        cell: the cell; its numbering of vertices is used.
+        place: numbers of channels before and after the cell.
         momentum: batch-norm momentum in PyTorch's sense.
     """
 
@@ -82,7 +82,7 @@ class NetworkCell(nn.Module):
 
 
 class CellNetwork(nn.Module):
-    """Stem, stacks of one cell with the image halved between them, global average, dense layer.
+    """Stem, stacks of one repeated cell with the image halved between them, global average, dense layer.
 
     Attributes:
         cell: the cell in the numbering of the network.
@@ -122,12 +122,12 @@ def build_network(
 ) -> CellNetwork:
     """Build the network of a cell, with fresh weights; the defaults are NAS-Bench-101's.
 
-    Two numberings of one cell can differ in parameters, as the first vertices that feed the output take the remainder
-    of its channels. The network has the official number of parameters if the cell has the numbering that NAS-Bench-101
-    trained: the result of a table's `cell(row)` has it, and `numbering="nasbench101"` applies it to any cell.
+    Two numberings of one cell can differ in parameters, because the first vertices that feed the output take the
+    remainder of its channels. The network has the official number of parameters if the cell has the numbering that
+    NAS-Bench-101 trained. A table's `cell(row)` has this numbering; `numbering="nasbench101"` applies it to any cell.
 
     Args:
-        x: an Architecture, a Cell, or anything with `matrix` and `ops`, for example a ModelSpec, with any number of
+        x: an Architecture, a Cell, or an object with `matrix` and `ops`, such as a ModelSpec, with any number of
             vertices.
         stem_channels: channels of the stem and the first stack; every further stack doubles them. 16 gives the proxy
             model.
@@ -140,7 +140,8 @@ def build_network(
             global generator.
 
     Raises:
-        InvalidInputError: an invalid cell or numbering, a number out of range, or more vertices than channels to share.
+        InvalidInputError: the cell or numbering is invalid, a number is out of range, or there are too few channels for
+            the vertices that share them.
     """
     cell = as_cell(x)
     if numbering not in NUMBERINGS:
@@ -155,11 +156,11 @@ def build_network(
 
 @torch.no_grad()
 def initialise(net: nn.Module, generator: torch.Generator | None) -> None:
-    """Draw all weights anew as TensorFlow's layers do in NAS-Bench-101's code.
+    """Draw new weights from the same distributions as TensorFlow's layers in NAS-Bench-101's code.
 
-    Convolutions: `variance_scaling_initializer()`, a normal of variance 1 / fan-in after being cut off at two of its
-    standard deviations. Dense layer: Glorot's uniform in ±√(6 / (fan-in + fan-out)), bias 0. Batch-norm: scale 1,
-    shift 0. Weights on the meta device stay undrawn.
+    Convolutions: `variance_scaling_initializer()`, a normal distribution truncated at two standard deviations, with
+    variance 1 / fan-in after truncation. Dense layer: Glorot's uniform distribution in ±√(6 / (fan-in + fan-out)), bias
+    0. Batch norm: scale 1, shift 0. Weights on the meta device are skipped.
     """
     for layer in net.modules():
         if isinstance(layer, nn.Conv2d) and not layer.weight.is_meta:
@@ -171,7 +172,7 @@ def initialise(net: nn.Module, generator: torch.Generator | None) -> None:
 
 
 def _truncated_normal(weight: Tensor, std: float, generator: torch.Generator | None) -> None:
-    """By the inverse of the distribution function: one draw for each weight."""
+    """Draw from a truncated normal distribution by inverse transform sampling, one uniform draw per weight."""
     edge = torch.erf(torch.tensor(_TRUNCATION / 2**0.5)).item()
     weight.uniform_(-edge, edge, generator=generator).erfinv_().mul_(std * 2**0.5)
     weight.clamp_(-_TRUNCATION * std, _TRUNCATION * std)

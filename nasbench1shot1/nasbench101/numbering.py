@@ -1,11 +1,11 @@
 """Numberings of the vertices of many cells: the first in NAS-Bench-101's enumeration, or all.
 
 The numbering matters: if channels do not divide evenly among the vertices that feed the output, the first of these
-vertices get one more. So two isomorphic graphs can differ in parameters. NAS-Bench-101 trained the first graph in its
-enumeration, with edges ascending as a bit mask, then operations in product order.
+vertices get one more. Two isomorphic graphs can therefore differ in parameters. NAS-Bench-101 trained the first graph
+in its enumeration, with edges ascending as a bit mask, then operations in product order.
 
-A million cells share a few thousand graphs. So every permutation of the inner vertices is applied to the distinct
-graphs and to the 1,024 settings of the operations' bits alone, and each cell looks up its results.
+A million cells share a few thousand graphs. Every permutation of the inner vertices is therefore applied only to the
+distinct graphs and to the 1,024 settings of the operations' bits, and the results are looked up for each cell.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ from nasbench1shot1.nasbench101.encoding import (
 
 N_INNER = MAX_VERTICES - 2
 _NONE = np.uint64(2**64 - 1)
-"""Stands for edges of which a permutation makes one descend."""
+"""Marks graphs in which a permutation makes an edge descend."""
 
 
 def canonical(codes: Encodings) -> Encodings:
@@ -113,7 +113,7 @@ def _first_met(cells: _Renumbered) -> Encodings:
 
 
 def _permuted_edges(graphs: Encodings, order: tuple[int, ...]) -> Encodings:
-    """Put vertex order[i] in the place of vertex i."""
+    """Return the edges of graphs with vertex order[i] in the place of vertex i; `_NONE` if an edge descends."""
     permuted = np.zeros_like(graphs)
     descends = np.zeros(len(graphs), bool)
     for y in range(len(order)):

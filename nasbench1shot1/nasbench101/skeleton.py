@@ -1,4 +1,4 @@
-"""The width of every layer of a cell's network, and its number of parameters, for cells with any number of vertices.
+"""The widths of all layers of a cell's network, and its number of parameters, for cells with any number of vertices.
 
 `table_building.parameters` counts many cells of at most 7 vertices at once; tests compare the two.
 """
@@ -34,7 +34,7 @@ class Skeleton:
 
     Attributes:
         stem_channels: channels of the stem and of the cells of the first stack; every further stack doubles them.
-        stacks: number of stacks; the image is halved before each stack but the first.
+        stacks: number of stacks; the image is halved before each stack except the first.
         cells_per_stack: number of cells in each stack.
         classes: number of classes.
 
@@ -140,7 +140,7 @@ def as_cell(x: Any) -> Cell:
     """Return a value as a cell whose network can be built.
 
     Args:
-        x: an Architecture, a Cell, or anything with `matrix` and `ops` as `Cell` takes them, for example a ModelSpec.
+        x: an Architecture, a Cell, or an object with `matrix` and `ops` that `Cell` accepts, such as a ModelSpec.
 
     Raises:
         InvalidInputError: the value is not a cell, has no path from input to output, or has an operation that is not in
@@ -163,7 +163,7 @@ def as_cell(x: Any) -> Cell:
 def in_nasbench101_numbering(cell: Cell) -> Cell:
     """Return a cell in the numbering that NAS-Bench-101 trained: the first in its enumeration.
 
-    Isomorphic cells can differ in parameters, as the first vertices take the remainder (`nasbench101.numbering`).
+    Isomorphic cells can differ in parameters (`nasbench101.numbering`).
 
     Raises:
         InvalidInputError: the cell is not in NAS-Bench-101.
@@ -173,5 +173,5 @@ def in_nasbench101_numbering(cell: Cell) -> Cell:
     from nasbench1shot1.nasbench101.numbering import canonical
 
     if not cell.is_valid:
-        raise InvalidInputError(f"{cell!r} is not in NAS-Bench-101, which numbers none but its own cells")
+        raise InvalidInputError(f"{cell!r} is not in NAS-Bench-101, which only numbers its own cells")
     return Cell.from_encoding(int(canonical(np.array([cell.encoding], np.uint64))[0]))

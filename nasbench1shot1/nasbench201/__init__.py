@@ -1,1 +1,1 @@
-"""Code specific to NAS-Bench-201's topology space: operations, architectures, official numbers, distinct topologies."""
+"""Code specific to NAS-Bench-201's topology space: operations, architectures, official indices, distinct topologies."""

@@ -10,7 +10,7 @@ from nasbench1shot1.errors import InvalidInputError, unknown_name
 from nasbench1shot1.nasbench201.operations import EDGE_NAMES, N_NODES, OPERATIONS, checked_operations
 
 SPACE_NAME = "nb201"
-"""The space of an official string, which does not name one."""
+"""The space of official strings, which do not name one."""
 
 _GROUPS = ["".join(f"{{}}~{source}|" for source in range(target)) for target in range(1, N_NODES)]
 _FORM = "+".join(f"|{group}" for group in _GROUPS)  # |{}~0|+|{}~0|{}~1|+|{}~0|{}~1|{}~2|
@@ -47,14 +47,14 @@ class EdgeArchitecture(Architecture):
 
     @classmethod
     def unchecked(cls, space: str, operations: tuple[int, ...]) -> "EdgeArchitecture":
-        """Make an architecture from valid operations without checks; for search spaces."""
+        """Create an architecture from valid operations without checks; for search spaces."""
         arch = object.__new__(cls)
         arch.__dict__.update(space=space, operations=operations)
         return arch
 
     @classmethod
     def from_text(cls, text: str) -> "EdgeArchitecture | None":
-        """Read "space:official string", or an official string alone (space "nb201"); None for a text of another form.
+        """Read "space:official string", or only an official string (space "nb201"); None for text in another format.
 
         Raises:
             InvalidInputError: the edges are not the six edges of a cell, or an operation is unknown.
@@ -76,7 +76,7 @@ class EdgeArchitecture(Architecture):
 
     @property
     def network_id(self) -> str:
-        """NAS-Bench-201's string, because the benchmark trained every architecture, isomorphic ones too."""
+        """NAS-Bench-201's string, because the benchmark trained every architecture, including isomorphic ones."""
         return self.official
 
     def __str__(self) -> str:

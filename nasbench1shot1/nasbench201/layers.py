@@ -1,6 +1,6 @@
 """The layers of NAS-Bench-201's networks and supernets (Dong and Yang 2020, section 2.1 and appendix).
 
-Every convolution has padding that keeps the image's size, and no bias; batch-norm has PyTorch's default momentum.
+Every convolution is padded to keep the image's size and has no bias; batch norm has PyTorch's default momentum.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,10 +16,10 @@ BATCH_NORM_MOMENTUM = 0.1
 
 
 class ReLUConvBN(nn.Module):
-    """ReLU, convolution, batch-norm.
+    """ReLU, convolution, batch norm.
 
     Args:
-        in_channels, out_channels: channels before and after.
+        in_channels, out_channels: numbers of input and output channels.
         kernel_size: side of the kernel, odd.
         stride: 2 halves the image.
         affine: whether batch-norm learns a scale and a shift.
@@ -71,7 +71,7 @@ def average_pool_3x3(x: Tensor) -> Tensor:
 
 
 def node_value(outputs: Sequence[Tensor], like: Tensor) -> Tensor:
-    """Return the value of a node, the sum of its incoming edges' outputs (N, C, H, W); zeros as `like` without any."""
+    """Return the value of a node: the sum of its incoming edges' outputs (N, C, H, W), or zeros like `like`."""
     if not outputs:
         return torch.zeros_like(like)
     total = outputs[0]

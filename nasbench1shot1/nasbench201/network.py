@@ -19,8 +19,8 @@ _AREAS = {"nor_conv_1x1": 1, "nor_conv_3x3": 9}
 class NetworkCell(nn.Module):
     """A cell of four nodes, (N, C, H, W) → (N, C, H, W); each node is the sum of its incoming edges.
 
-    As published, every edge is computed, even if its target does not reach the output. A convolution on a node without
-    inputs is computed, too: it returns the shift of its batch-norm.
+    As published, every edge is computed, even if its target does not reach the output. This includes convolutions on a
+    node without inputs, which return the shift of their batch norm.
     """
 
     def __init__(self, operations: Sequence[int], channels: int) -> None:
@@ -88,11 +88,11 @@ def build_edge_network(
         generator: draws the initial weights from PyTorch's default distributions. Default: a generator with seed 0.
 
     Raises:
-        InvalidInputError: something that is not an `EdgeArchitecture`, or a number that is not whole or less than 1.
+        InvalidInputError: `architecture` is not an `EdgeArchitecture`, or a number is not a whole number of at least 1.
     """
     if not isinstance(architecture, EdgeArchitecture):
         raise InvalidInputError(
-            f"{architecture!r} is not an architecture of nb201: give one, as nb.Architecture.parse reads it"
+            f"{architecture!r} is not an architecture of nb201: give one, such as a result of nb.Architecture.parse"
         )
     _check_size(channels, cells_per_stage, classes)
     net = EdgeNetwork(architecture, channels, cells_per_stage, classes)
@@ -107,7 +107,7 @@ def edge_parameter_count(
 
     n₁ and n₃ are the numbers of edges with a 1×1 and a 3×3 convolution.
 
-    Raises InvalidInputError for other operations than those of six edges, or a size that is not whole or less than 1.
+    Raises InvalidInputError if the operations are not valid, or a size is not a whole number of at least 1.
     """
     _check_size(channels, cells_per_stage, classes)
     areas, total = _areas(operations), _conv(3, channels, 9) + 2 * channels
@@ -130,7 +130,7 @@ def multiply_adds(
     `side` is a multiple of 4, because the image is halved twice. By default 7,783,040 + 3,932,160 n₁ + 35,389,440 n₃.
     The FLOPs in NAS-Bench-201's files are this number plus one for each class, for the bias.
 
-    Raises InvalidInputError as `edge_parameter_count`, or if `side` is not a multiple of 4.
+    Raises InvalidInputError like `edge_parameter_count`, and if `side` is not a multiple of 4.
     """
     _check_size(channels, cells_per_stage, classes)
     if side < 4 or side % 4:

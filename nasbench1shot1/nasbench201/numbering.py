@@ -1,4 +1,4 @@
-"""The official numbers of NAS-Bench-201's architectures; their order is not systematic, so it is bundled as data."""
+"""The official indices of NAS-Bench-201's architectures; their order is not systematic, so it is bundled as data."""
 
 from collections.abc import Iterable
 from functools import cache
@@ -14,7 +14,7 @@ from nasbench1shot1.nasbench201.operations import EDGES, OPERATIONS, checked_ope
 
 N_OPERATIONS = len(OPERATIONS)
 N_ARCHITECTURES: int = N_OPERATIONS ** len(EDGES)
-"""15,625."""
+"""Number of architectures: 15,625."""
 
 ORDER_FILE = PACKAGE_DATA / "nb201" / "order.npy"
 """The code of every architecture by official index, (15625,) uint16: its operations as digits in base 5."""
@@ -35,13 +35,13 @@ def all_operations() -> NDArray[np.int8]:
 def index_of(operations: Iterable[int]) -> int:
     """Return the official index of an architecture, given the operations of its six edges.
 
-    Raises InvalidInputError as `checked_operations`, DamagedFileError as `all_operations`.
+    Raises InvalidInputError like `checked_operations`, and DamagedFileError like `all_operations`.
     """
     return index_of_checked(checked_operations(operations))
 
 
 def index_of_checked(operations: tuple[int, ...]) -> int:
-    """Return the official index of the operations of an `EdgeArchitecture`, which are not checked again."""
+    """Return the official index of operations that are already checked, such as an `EdgeArchitecture`'s."""
     code = 0
     for operation in operations:
         code = code * N_OPERATIONS + operation
@@ -57,8 +57,8 @@ def read_order(path: Path) -> NDArray[np.uint16]:
         with path.open("rb") as file:
             order: NDArray[np.uint16] = npy.read_array(file, allow_pickle=False)
         if order.dtype != np.uint16 or not np.array_equal(np.sort(order), np.arange(N_ARCHITECTURES)):
-            raise ValueError("it does not number every architecture once")
-    except Exception as error:  # numpy's readers fail in a dozen ways on damaged bytes
+            raise ValueError("it does not contain every architecture exactly once")
+    except Exception as error:  # numpy's readers raise many kinds of errors for damaged bytes
         raise DamagedFileError(
             f"{path} cannot be read as NAS-Bench-201's order of architectures ({reason(error)}): reinstall the package"
         ) from error

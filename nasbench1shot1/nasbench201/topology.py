@@ -1,4 +1,4 @@
-"""Which architectures of NAS-Bench-201 have the same topology, by the published strings of cells.
+"""Topologies of NAS-Bench-201's architectures: architectures with equal published strings have the same topology.
 
 The rules come from `CellStructure.to_unique_str` in AutoDL-Projects, which yields the counts of NAS-Bench-201 (section
 2.1): 12,751 and 6,466 topologies. Strings are compared as they are, not as sums, so classes also depend on how terms
@@ -26,7 +26,7 @@ def unique_string(operations: Iterable[int], zero_rule: bool) -> str:
         operations: the operations of the six edges.
         zero_rule: also simplify zeroized edges: "none", and every operation on a node whose string is "#", yields "#".
 
-    Raises InvalidInputError as `checked_operations`.
+    Raises InvalidInputError like `checked_operations`.
     """
     checked, nodes = checked_operations(operations), ["0"]
     for node in range(1, N_NODES):

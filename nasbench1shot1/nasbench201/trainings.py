@@ -1,4 +1,4 @@
-"""The trainings of NAS-Bench-201: data sets, sizes, and what scores a search (Dong and Yang 2020, section 2.2)."""
+"""The trainings of NAS-Bench-201: data sets, sizes, and search objectives (Dong and Yang 2020, section 2.2)."""
 
 DATASETS = ("cifar10-valid", "cifar10", "cifar100", "ImageNet16-120")
 """The trainings by data set: "cifar10-valid" has half of CIFAR-10's training images, "cifar10" has all of them."""
@@ -13,7 +13,7 @@ IMAGES = {
     "cifar100": {"train": 50_000, "validation": 5_000, "test": 5_000},
     "ImageNet16-120": {"train": 151_700, "validation": 3_000, "test": 3_000},
 }
-"""How many images each split has. No image is left to validate "cifar10"."""
+"""Number of images in each split. "cifar10" has no images left for validation."""
 
 OFFICIAL_SETS = {
     "cifar10-valid": {"train": "train", "validation": "x-valid", "test": "ori-test"},
@@ -21,15 +21,15 @@ OFFICIAL_SETS = {
     "cifar100": {"train": "train", "validation": "x-valid", "test": "x-test"},
     "ImageNet16-120": {"train": "train", "validation": "x-valid", "test": "x-test"},
 }
-"""What the official APIs call each split. Their "ori-test" of the last two is validation and test images together."""
+"""The official names of the splits. "ori-test" of the last two combines the validation and the test images."""
 
 EPOCHS = (12, 200)
 SEEDS = (111, 777, 888, 999)
-"""Random seeds that the published files have; an architecture has one to three of them for each training."""
+"""Random seeds in the published files; an architecture has one to three of them for each training."""
 
 OBJECTIVES = (
     {"dataset": "cifar10", "validation": "cifar10-valid", "test": "cifar10"},
     {"dataset": "cifar100", "validation": "cifar100", "test": "cifar100"},
     {"dataset": "ImageNet16-120", "validation": "ImageNet16-120", "test": "ImageNet16-120"},
 )
-"""For each data set that a search can have, the trainings of its validation and test values."""
+"""For each data set of a search, the trainings that have its validation and test values."""

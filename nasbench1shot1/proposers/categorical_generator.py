@@ -1,7 +1,7 @@
 """BOHB's configuration generator for spaces of independent categorical hyperparameters, vectorized.
 
-It draws from the distributions of `BohbGenerator` and evaluates the same densities. It uses random numbers in another
-order, so individual proposals differ. On s1 with 200 observations, a proposal takes an eighth of the time.
+It draws from the distributions of `BohbGenerator` and evaluates the same densities. It uses random numbers in a
+different order, so individual proposals differ. On s1 with 200 observations, a proposal takes an eighth of the time.
 """
 
 from dataclasses import dataclass

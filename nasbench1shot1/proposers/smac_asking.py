@@ -1,4 +1,4 @@
-"""SMAC3's facade for algorithm configuration, used through ask and tell without files, threads or unordered sets."""
+"""SMAC3's facade for algorithm configuration, used with ask and tell, without files, threads or unordered sets."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory

@@ -1,4 +1,4 @@
-"""Training of sampled architectures without weight sharing, in the supernet's network; importing it skips torch."""
+"""Train sampled architectures without weight sharing, each in the supernet's network; importing does not load torch."""
 
 from nasbench1shot1.proxy_training.config import ProxyConfig as ProxyConfig
 from nasbench1shot1.proxy_training.record import ProxyTrainings as ProxyTrainings

@@ -1,4 +1,4 @@
-"""The options of a proxy study's trainings, each with its type, range, default and help."""
+"""The options of a proxy study's trainings, with their types, ranges, defaults and help."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -20,8 +20,8 @@ SCALES: dict[str, dict[str, Any]] = {
         "batch_size": 32,
     },
 }
-"""Defaults that a scale sets for options that are not given. "full" uses the defaults of the fields, which follow the
-paper where it states a value; "quick" takes minutes on two CPU cores.
+"""Values that a scale sets for options that are not given. "full" uses the defaults of the fields, which follow the
+paper where it states a value; "quick" takes a few minutes on two CPU cores.
 """
 
 

@@ -1,4 +1,4 @@
-"""The training loop of a proxy study: it trains one architecture after the other and records a line for each."""
+"""The training loop of a proxy study: it trains one architecture after another and records a line for each."""
 
 import time
 from collections.abc import Iterator
@@ -102,7 +102,7 @@ def training_steps(
 
 @torch.no_grad()
 def validation_error(state: ProxyState, number: int, net: Supernet) -> float:
-    """Return the error on the whole architecture half, without augmentation, with running batch-norm statistics."""
+    """Return the error on the entire architecture half, without augmentation, with running batch-norm statistics."""
     net.eval()
     rows, wrong = torch.from_numpy(state.split.architecture), torch.zeros((), dtype=torch.int64)
     wrong = wrong.to(state.config.device)

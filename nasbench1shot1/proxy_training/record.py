@@ -47,7 +47,7 @@ class ProxyTrainings(RunRecord):
 
     @classmethod
     def fault(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
-        """Return a sentence if the lines are not valid, else None.
+        """Return a message if the lines are not valid, else None.
 
         Valid lines are numbered 0, 1, … in order, and each list has one finite number per epoch.
         """

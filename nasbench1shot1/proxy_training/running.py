@@ -1,4 +1,4 @@
-"""Execution of a proxy study's trainings, new or resumed, from named options to a finished record."""
+"""Run a proxy study's trainings, new or resumed, and record them."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,13 +28,13 @@ def train_proxies(
     console: "Console | None" = None,
     **options: Any,
 ) -> ProxyTrainings:
-    """Train sampled architectures without weight sharing, in the supernet's fixed-width network; or resume trainings.
+    """Train sampled architectures without weight sharing, in the supernet's fixed-width network, or resume trainings.
 
     Args:
         out: folder of the new run; it must not exist, or must be empty.
-        resume: folder of a stopped run. Cannot be combined with `out`; given options must equal the recorded options.
-        console: a rich console for the progress; a new one if not given. `Console(quiet=True)` is silent.
-        options: the fields of `proxy_training.config.ProxyConfig`: cells=3, channels=8, scale="quick", …
+        resume: folder of an interrupted run. Cannot be combined with `out`; given options must equal the recorded ones.
+        console: a rich console for the progress; `Console(quiet=True)` is silent. Default: a new console.
+        options: options such as cells=3, channels=8 or scale="quick": the fields of `proxy_training.ProxyConfig`.
 
     Returns:
         The finished trainings.
@@ -42,10 +42,10 @@ def train_proxies(
     Raises:
         UserError: an option is unknown or out of range, the folder holds other files, images are missing, a loss is
             infinite or NaN, or the disk is full. The recorded trainings are kept and can be resumed.
-        KeyboardInterrupt: Ctrl-C; the message explains how to continue.
+        KeyboardInterrupt: the user pressed Ctrl-C; the message explains how to continue.
     """
     if (out is None) == (resume is None):
-        raise InvalidInputError("give out= for new trainings, or resume= for stopped ones")
+        raise InvalidInputError("give out= for new trainings, or resume= for interrupted ones")
     try:
         if resume is not None:
             return _resume(as_path(resume, "resume"), options, console)

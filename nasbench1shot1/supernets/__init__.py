@@ -1,1 +1,1 @@
-"""What supernets are made of: the cells of each family of search spaces, and the presets that they follow."""
+"""The parts of supernets: the cells of each family of search spaces, skeletons, and presets."""

@@ -1,4 +1,4 @@
-"""The cell of a choice-block supernet (NAS-Bench-1Shot1, section 3; the blocks after Bender et al. 2018)."""
+"""The cell of a choice-block supernet (NAS-Bench-1Shot1, section 3; blocks as in Bender et al. 2018)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
@@ -23,21 +23,21 @@ from nasbench1shot1.supernets.presets import Preset
 
 
 class ChoiceBlocks(Protocol):
-    """What the cell needs to know of a choice-block space."""
+    """The part of a choice-block space's interface that the cell needs."""
 
     @property
     def n_blocks(self) -> int:
         """Number of choice blocks."""
 
     def mixing_key(self, node: int) -> str | None:
-        """Key of the mixing weights of a node's inputs; None where it has no choice."""
+        """Return the key of the mixing weights of a node's inputs; None if the node has no choice."""
 
 
 class MixedOperation(nn.Module):
     """xʲ = Σₒ βₒ · o(Iʲ) over 3×3 convolution, 1×1 convolution and 3×3 max-pooling.
 
-    With `partial` = k > 1 the operations see the first 1/k of the channels only; the others pass by, and all are then
-    shuffled (PC-DARTS, Xu et al. 2020, section 3.1).
+    With `partial` = k > 1, the operations only see the first 1/k of the channels; the others bypass them, and all
+    channels are then shuffled (PC-DARTS, Xu et al. 2020, section 3.1).
     """
 
     def __init__(self, channels: int, momentum: float, partial: int = 1) -> None:
@@ -47,9 +47,9 @@ class MixedOperation(nn.Module):
         self.conv1x1 = ConvBNReLU(self._width, self._width, 1, momentum)
 
     def forward(self, x: Tensor, weights: Tensor | None, operation: int | None = None) -> Tensor:
-        """(N, C, H, W) → (N, C, H, W); `weights` (3,) or (N, 3); only `operation` is computed where it is given.
+        """(N, C, H, W) → (N, C, H, W); `weights` (3,) or (N, 3); if `operation` is given, only it is computed.
 
-        Its output is scaled by its weight; without weights (None) it is not scaled.
+        The output of `operation` is scaled by its weight; without weights (None), it is not scaled.
         """
         return self.on_seen(x, lambda seen: self._mix(seen, weights, operation))
 
@@ -67,10 +67,10 @@ class MixedOperation(nn.Module):
 
 
 class ChoiceBlockCell(nn.Module):
-    """All choice blocks of a cell, each with a 1×1 projection of the cell's input, and the projection to the output.
+    """A cell with all choice blocks, a 1×1 projection of its input for each block, and a projection for the output.
 
-    Every block works on `channels` channels; the blocks' outputs are concatenated and the input, projected to the
-    same width, is added: n · channels channels leave the cell. Nodes are numbered as in the space.
+    Every block has `channels` channels. The outputs of the n blocks are concatenated, and the input, projected to
+    n · channels channels, is added. Nodes are numbered as in the space.
 
     Raises:
         InvalidInputError: `channels` cannot be divided by `partial_channels`.
@@ -95,7 +95,7 @@ class ChoiceBlockCell(nn.Module):
         operations: Sequence[int] | None = None,
         path: CellArchitecture | None = None,
     ) -> Tensor:
-        """(N, in_channels, H, W) → (N, out_channels, H, W); arguments as for `Supernet.forward`, already checked."""
+        """(N, in_channels, H, W) → (N, out_channels, H, W); checked arguments, as in `Supernet.forward`."""
         if path is not None:
             return self._path(x, path, mixing)
         assert mixing is not None
@@ -110,7 +110,7 @@ class ChoiceBlockCell(nn.Module):
         return weighted_concatenation(mixing["output_edges"], shortcut, outputs)
 
     def _path(self, x: Tensor, path: CellArchitecture, mixing: Mapping[str, Tensor] | None) -> Tensor:
-        """Only the blocks from which a way leads to the output, their operations, and the projections they read."""
+        """Compute only the blocks with a path to the output, their operations, and the projections that they need."""
         outputs: dict[int, Tensor] = {}
         for node in path.live_blocks:
             inputs = [outputs[parent] if parent else self.projections[node - 1](x) for parent in path.parents[node - 1]]
@@ -131,7 +131,7 @@ class ChoiceBlockCell(nn.Module):
     def _scaled(
         self, inputs: list[Tensor], node: int, path: CellArchitecture, mixing: Mapping[str, Tensor] | None
     ) -> list[Tensor]:
-        """A node's inputs along a path, times their mixing weights where there are any."""
+        """Return a node's inputs along a path, scaled by their mixing weights if there are any."""
         key = self._keys[node - 1]
         if mixing is None or key is None:
             return inputs
@@ -139,16 +139,20 @@ class ChoiceBlockCell(nn.Module):
         return [weights[parent] * x for parent, x in zip(path.parents[node - 1], inputs, strict=True)]
 
     def check_operations(self, operations: Sequence[int]) -> None:
-        """Raise InvalidInputError unless this is the number of an operation for every block."""
+        """Raise InvalidInputError unless `operations` has the index of an operation for every block."""
         of_all = isinstance(operations, Sequence) and len(operations) == len(self.blocks)
         if not of_all or any(op not in range(len(OPERATIONS)) for op in operations):
             raise InvalidInputError(
-                f"operations={operations!r} do not fit: give {len(self.blocks)} numbers from 0 to {len(OPERATIONS) - 1}"
+                f"operations={operations!r} is not valid: give {len(self.blocks)} numbers from 0 to "
+                f"{len(OPERATIONS) - 1}"
             )
 
     @staticmethod
     def as_evaluated(one_hot: Mapping[str, Tensor], preset: Preset) -> dict[str, Tensor]:
-        """The mixing weights that stand for discrete architectures, from their one-hot ones (docs/presets.md)."""
+        """Return the mixing weights with which discrete architectures are evaluated, from their one-hot weights.
+
+        docs/presets.md describes the presets.
+        """
         evaluated = dict(one_hot)
         for key, value in one_hot.items():
             if key == "operations" and preset.discrete_operations == "softmax":
@@ -158,16 +162,16 @@ class ChoiceBlockCell(nn.Module):
         return evaluated
 
     def project(self, x: Tensor) -> list[Tensor]:
-        """The cell's input as every block takes it, then as the output takes it.
+        """Return the projections of the cell's input for every block, then for the output.
 
-        One after another: fusing them into one convolution and one batch-norm pays only where
-        benchmarks/fused_projections.py says so; on two CPU cores it does not, elsewhere it was not measured.
+        They are computed one after another. On two CPU cores, fusing them into one convolution and one batch norm is
+        not faster (benchmarks/fused_projections.py); other devices were not measured.
         """
         return [projection(x) for projection in self.projections]
 
 
 def _plain_sum(tensors: Sequence[Tensor]) -> Tensor:
-    """The input of a block that takes all its predecessors: it has no choice, so no weights (as published)."""
+    """Return the unweighted sum of tensors, the input of a block without a choice of inputs (as published)."""
     total = tensors[0]
     for tensor in tensors[1:]:
         total = total + tensor

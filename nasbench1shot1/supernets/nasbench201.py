@@ -30,7 +30,7 @@ NONE = OPERATIONS.index("none")
 class MixedEdge(nn.Module):
     """Σₒ αₒ · o(x) over the five operations of an edge.
 
-    With `partial` = k > 1, operations see 1/k of the channels; the others pass by (PC-DARTS).
+    With `partial` = k > 1, operations only see 1/k of the channels; the others bypass them (PC-DARTS).
     """
 
     def __init__(self, channels: int, affine: bool, partial: int = 1) -> None:
@@ -83,7 +83,7 @@ class EdgeCell(nn.Module):
         operations: Sequence[int] | None = None,
         path: EdgeArchitecture | None = None,
     ) -> Tensor:
-        """(N, C, H, W) → (N, C, H, W); arguments as for `Supernet.forward`, already checked."""
+        """(N, C, H, W) → (N, C, H, W); checked arguments, as in `Supernet.forward`."""
         chosen = operations if path is None else path.operations
         needed = self._needed(chosen, path is not None)
         nodes = [x]
@@ -112,11 +112,11 @@ class EdgeCell(nn.Module):
         return needed & edges_from_input(chosen) if self.training and not self.affine else needed
 
     def check_operations(self, operations: Sequence[int]) -> None:
-        """Raise InvalidInputError unless this is the number of an operation for every edge."""
+        """Raise InvalidInputError unless `operations` has the index of an operation for every edge."""
         is_complete = isinstance(operations, Sequence) and len(operations) == len(EDGES)
         if not is_complete or any(op not in range(len(OPERATIONS)) for op in operations):
             raise InvalidInputError(
-                f"operations={operations!r} do not fit: give {len(EDGES)} numbers from 0 to {len(OPERATIONS) - 1}"
+                f"operations={operations!r} is not valid: give {len(EDGES)} numbers from 0 to {len(OPERATIONS) - 1}"
             )
 
     @staticmethod

@@ -1,6 +1,6 @@
-"""Presets: what is right by default, and the published code's faults on request, each one named switch.
+"""Presets: corrected behaviour by default, and each fault of the published code as a named switch.
 
-docs/presets.md explains every switch and shows what it changes.
+docs/presets.md explains every switch and its effect.
 """
 
 from dataclasses import dataclass
@@ -10,28 +10,28 @@ from nasbench1shot1.errors import unknown_name
 
 BatchNormMode = Literal["batch", "running", "recalibrated"]
 BATCH_NORMS: tuple[str, ...] = get_args(BatchNormMode)
-"""Statistics that one-shot errors can be measured with (docs/optimizers.md, evaluation batch-norm)."""
+"""Batch-norm statistics with which one-shot errors can be measured (docs/optimizers.md, evaluation batch-norm)."""
 
 
 @dataclass(frozen=True)
 class Preset:
-    """The switches in which the published code differs from what is right.
+    """The switches in which the published code differs from the corrected one.
 
     Attributes:
         name: "corrected" or "original".
-        batch_norm_momentum: weight of the newest batch in the running statistics (PyTorch's sense). TensorFlow's
-            0.997 is PyTorch's 0.003; the published code passes 0.997 on.
+        batch_norm_momentum: weight of the newest batch in the running statistics (PyTorch's momentum). TensorFlow's
+            0.997 is PyTorch's 0.003; the published code passes 0.997 to PyTorch.
         downsampling: "exact" halves 32 → 16 → 8; "padded" pools with one pixel of padding, 32 → 17 → 9.
-        discrete_operations: how a discrete architecture's operations are weighted in a supernet: "one-hot", or the
-            "softmax" of the one-hot vector, (0.212, 0.576, 0.212).
-        discrete_edges: weight of every edge a discrete architecture takes: 1 ("sum"), or 1 / number of edges ("mean").
-        split: "20k/20k" leaves the 10,000 images on which NAS-Bench-101 validates untouched; "25k/25k" searches on
-            them too.
+        discrete_operations: weights of a discrete architecture's operations in a supernet: "one-hot", or the "softmax"
+            of the one-hot vector, (0.212, 0.576, 0.212).
+        discrete_edges: weight of every edge of a discrete architecture: 1 ("sum"), or 1 / number of edges ("mean").
+        split: "20k/20k" does not use the 10,000 images on which NAS-Bench-101 validates; "25k/25k" also searches on
+            them.
         augment_architecture_half: whether the half that trains Λ and measures the one-shot error is augmented.
-        evaluation_batch_norm: statistics that the one-shot error is measured with: "recalibrated" on reference images
-            of the weight half, passed through what is measured, or the "running" ones.
-        cutout_ramp: whether the cutout probability grows linearly over the search, as the published code of DARTS means
-            it to, or is constant, as it is in all published runs.
+        evaluation_batch_norm: batch-norm statistics with which the one-shot error is measured: "recalibrated" on
+            reference images of the weight half, passed through the evaluated architecture, or "running".
+        cutout_ramp: whether the cutout probability increases linearly over the search, as the published code of DARTS
+            intends, or is constant, as in all published runs.
     """
 
     name: str
@@ -72,7 +72,7 @@ PRESETS = {
 
 
 def as_preset(preset: "str | Preset") -> Preset:
-    """The preset of that name; a `Preset` with switches of one's own passes through.
+    """Return the preset with a name; a `Preset` object, also with a user's own switches, is returned unchanged.
 
     Raises InvalidInputError for an unknown name.
     """

@@ -1,7 +1,7 @@
-"""The skeletons of supernets: what surrounds the cells.
+"""The skeletons of supernets: the layers around the cells.
 
-A skeleton builds the layers that a `Supernet` registers under its own names, and knows how the image passes through
-them. It has no parameters of its own.
+A skeleton builds the layers, which a `Supernet` registers under its own names, and defines the forward pass through
+them. The skeleton itself has no parameters.
 """
 
 from collections.abc import Sequence
@@ -69,7 +69,7 @@ class CellStacks:
         return nn.MaxPool2d(2, stride=2, padding=int(self._preset.downsampling == "padded"))
 
     def reduced(self, in_channels: int, channels: int) -> int:
-        """Return `in_channels`: pooling does not change them."""
+        """Return `in_channels`, because pooling does not change the number of channels."""
         return in_channels
 
     def head(self, in_channels: int, channels: int, classes: int) -> dict[str, nn.Module]:
@@ -103,7 +103,7 @@ def named_class(given: str, known: dict[str, str], kind: str, space: str) -> Any
     Args:
         given: a key of `known`, or "module:Class".
         known: built-in classes as "module:Class", by short name.
-        kind: the kind of part in words, for messages.
+        kind: the kind of part, for messages.
         space: the name of the space, for messages.
 
     Raises:
@@ -115,4 +115,6 @@ def named_class(given: str, known: dict[str, str], kind: str, space: str) -> Any
     try:
         return getattr(import_module(module), name)
     except (ImportError, AttributeError) as error:
-        raise InvalidInputError(f"{space} names '{module}:{name}' as its {kind}, which fails: {error}") from error
+        raise InvalidInputError(
+            f"{space} names '{module}:{name}' as its {kind}, but importing it fails: {error}"
+        ) from error

@@ -1,4 +1,4 @@
-"""How the embedded table is made: from a sample of real measurements to an estimate for every cell."""
+"""Building of the embedded table: estimates for every cell from a sample of measurements."""
 
 from nasbench1shot1.table_building.assemble import build as build
 from nasbench1shot1.table_building.regression import QUICK as QUICK

@@ -1,4 +1,4 @@
-"""From real measurements to the embedded table: one command, the same bits every time."""
+"""Reproducible, bit-identical building of the embedded table from measurements."""
 
 import datetime
 from collections.abc import Callable, Mapping, Sequence
@@ -38,14 +38,15 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of the table: U distinct cells, ascending by hash, and where the sample's N cells lie in it.
+    """The rows of the table, U distinct cells in ascending order of their hashes, and the positions of the sample's
+    N cells.
 
     Attributes:
-        hashes: (U,) of 16 bytes.
-        encodings: (U,), numbered as NAS-Bench-101 first meets them.
+        hashes: (U,) hashes of 16 bytes.
+        encodings: (U,) encodings in NAS-Bench-101's canonical numbering.
         members: the ascending rows of each space.
-        inside: (N,) which cells of the sample are in a space.
-        of_sample: (n,) the rows of those that are.
+        inside: (N,) whether each cell of the sample is in a space.
+        of_sample: (n,) the rows of the sample's cells that are in a space.
     """
 
     hashes: NDArray[np.bytes_]
@@ -55,7 +56,7 @@ class Rows:
     of_sample: NDArray[np.int64]
 
     def spread(self, values: Floats) -> Floats:
-        """Values of the sample (N, E) in the table's rows (U, E), NaN elsewhere."""
+        """Return the sample's values (N, E) in the table's rows (U, E), NaN elsewhere."""
         out = np.full((len(self.hashes), values.shape[1]), np.nan)
         out[self.of_sample] = values[self.inside]
         return out
@@ -73,18 +74,18 @@ def build(
 
     Args:
         cells: the distinct cells of each space, by the space's name.
-        out: folder of the table; a table that is there is replaced when the new one is whole.
-        settings: amount of work; the default makes the embedded table in about eight minutes on one core.
-        report: is told what goes on, a line at a time.
-        date: written into the table; today if not given.
-        sources: folder of the real measurements, the package's own if not given.
+        out: folder of the table; an existing table is replaced when the new one is complete.
+        settings: amount of work; the default builds the embedded table in about eight minutes on one core.
+        report: receives progress messages, one line at a time.
+        date: date in the table's description. Default: today.
+        sources: folder of the measurements. Default: the package's own sources.
 
     Returns:
-        What `meta.json` says, its `fidelity` included.
+        The content of `meta.json`, including `fidelity`.
 
     Raises:
         DamagedFileError: a source cannot be read.
-        InvalidInputError: `out` holds something that is not a table.
+        InvalidInputError: `out` contains files other than a table.
         UserError: `out` cannot be written, or the extra [table] is not installed.
     """
     _check_extra()
@@ -145,13 +146,13 @@ def _rows(cells: Mapping[str, Sequence[Cell]], sample: Sample) -> Rows:
 
 
 def _features(encodings: Encodings) -> Matrix:
-    """In parts: the counts of one part of 8,192 cells take about 50 MB."""
+    """Compute the features in parts of 8,192 cells, whose counts take about 50 MB."""
     parts = [encodings[i : i + 8192] for i in range(0, len(encodings), 8192)]
     return np.concatenate([features(CellArrays.from_encodings(part))[0] for part in parts])
 
 
 def _shrinkages(sample: Sample, residuals: Floats, sources: Path | None) -> list[Shrinkage]:
-    """One for each budget's log error, and one for the log seconds."""
+    """Return the shrinkages of each budget's log error, and of the log seconds."""
     repeats = read_repeats(sources)
     shared = shared_between_budgets(
         residuals[:, :-1], [np.log(1 - repeats[epochs]["valid_acc"]) for epochs in sample.epochs]
@@ -161,7 +162,7 @@ def _shrinkages(sample: Sample, residuals: Floats, sources: Path | None) -> list
 
 
 def _blended(predictions: Predictions, targets: Floats, shrinkages: list[Shrinkage], rows: Rows) -> Floats:
-    """The mean prediction; where there is a measurement, the held-out one with the measurement drawn in."""
+    """Return the mean predictions; for measured cells, combine the held-out prediction with the measurement."""
     out = predictions.mean.copy()
     held_out, measured = predictions.held_out[rows.inside], targets[rows.inside]
     for i, shrinkage in enumerate(shrinkages):
@@ -172,10 +173,10 @@ def _blended(predictions: Predictions, targets: Floats, shrinkages: list[Shrinka
 def _columns(
     rows: Rows, sample: Sample, accuracy: Floats, seconds: Floats, sources: Path | None
 ) -> tuple[Columns, dict[str, Any]]:
-    """All columns, and what there is to say of the test accuracies."""
+    """Return all columns, and the fidelity of the test accuracies."""
     stored = accuracy.astype(np.float32)
     curve = fit_error_curve(*validation_test_pairs(sample, sources))
-    test = 1 - curve(1 - stored[:, -1:].astype(np.float64))  # of the stored values, so that both rank alike
+    test = 1 - curve(1 - stored[:, -1:].astype(np.float64))  # from the stored values, so that both rank equally
     scaled = seconds[:, None] * np.array(sample.epochs) / FULL_BUDGET
     estimates = {
         "validation_accuracy": stored,
@@ -195,7 +196,7 @@ def _columns(
 
 
 def _scores(sample: Sample, rows: Rows, held_out: Floats, shrinkages: list[Shrinkage]) -> dict[str, Any]:
-    """How good the held-out predictions are on the cells of the spaces, by quantity and budget."""
+    """Return the fidelity of the held-out predictions on the cells of the spaces, by quantity and budget."""
     predicted = held_out[rows.inside]
     of_space = {space: np.isin(rows.of_sample, members) for space, members in rows.members.items()}
     accuracy = {

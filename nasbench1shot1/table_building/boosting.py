@@ -1,4 +1,4 @@
-"""Gradient boosting of regression trees, one model for each target."""
+"""Gradient-boosted regression trees, one model for each target."""
 
 import numpy as np
 
@@ -7,11 +7,14 @@ from nasbench1shot1.table_building.sources import Floats, Matrix
 LEAVES, FEATURE_FRACTION = 24, 0.15
 LEARNING_RATE = 0.05
 HUBER = 0.1
-"""Where the loss turns from squared to absolute, in log error: diverged repeats lie far out."""
+"""Threshold of the Huber loss in log error, because diverged repeats are outliers."""
 
 
 def fit_and_predict(x: Matrix, y: Floats, wanted: Matrix, trees: int, threads: int) -> Floats:
-    """Fit on (N, F) features and (N, T) targets, predict (M, F): (M, T), the same bits for the same threads."""
+    """Fit (N, F) features to (N, T) targets; return predictions (M, T) for (M, F) features.
+
+    Results are bit-identical for an equal number of threads.
+    """
     return np.stack([_of_one(x, target, wanted, trees, threads) for target in y.T], axis=1)
 
 

@@ -1,4 +1,4 @@
-"""Many cells as arrays, as the regression's features and the parameter count take them."""
+"""Arrays of many cells, for the regression's features and the parameter count."""
 
 from dataclasses import dataclass
 
@@ -15,12 +15,12 @@ OUTPUT = MAX_VERTICES - 1
 
 @dataclass(frozen=True)
 class CellArrays:
-    """N cells with the output always at vertex 6; vertices that a cell lacks have no edges.
+    """N cells with the output always at vertex 6; missing vertices have no edges.
 
     Attributes:
-        adjacency: (N, 7, 7) of 0 and 1.
-        operations: (N, 5) operation of vertices 1…5, -1 where there is none.
-        n_vertices: (N,).
+        adjacency: (N, 7, 7) matrices of 0 and 1.
+        operations: (N, 5) operations of vertices 1…5, -1 for missing vertices.
+        n_vertices: (N,) numbers of vertices.
     """
 
     adjacency: Integers
@@ -32,7 +32,7 @@ class CellArrays:
 
     @classmethod
     def from_encodings(cls, codes: Encodings) -> "CellArrays":
-        """Unpack encodings, as they are numbered."""
+        """Unpack encodings without changing the numbering."""
         adjacency, operations, n_vertices = to_arrays(codes)
         rows = np.arange(len(codes))
         inner = n_vertices < MAX_VERTICES

@@ -9,7 +9,7 @@ FULL_BUDGET = 108
 
 
 def described_columns(epochs: list[int], spaces: list[str]) -> dict[str, dict[str, Any]]:
-    """Fidelity ("exact", "measured", "estimated" or "predicted"), sources, method and budgets, by column."""
+    """Return fidelity ("exact", "measured", "estimated" or "predicted"), sources, method and budgets, by column."""
     exact = {"fidelity": "exact", "sources": []}
     measured = {"fidelity": "measured", "sources": [SAMPLE]}
     return {

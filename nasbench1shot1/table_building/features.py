@@ -1,6 +1,6 @@
-"""What the regression sees of a cell: numbers that do not depend on how its vertices are numbered.
+"""The regression's features of a cell, which do not depend on the numbering of its vertices.
 
-Labels of vertices here: 0 conv3x3, 1 conv1x1, 2 maxpool3x3, 3 input, 4 output, -1 none.
+Labels of vertices are 0 conv3x3, 1 conv1x1, 2 maxpool3x3, 3 input, 4 output, -1 none.
 """
 
 from itertools import product
@@ -18,7 +18,7 @@ WIDTH = STACK_CHANNELS[0]
 
 
 def features(cells: CellArrays) -> tuple[NDArray[np.float32], list[str]]:
-    """All features of N cells, (N, F), and their F names."""
+    """Return all features of N cells, (N, F), and their F names."""
     columns: Features = {}
     for group in (
         _vertex_counts,
@@ -35,7 +35,7 @@ def features(cells: CellArrays) -> tuple[NDArray[np.float32], list[str]]:
 
 
 def labels(cells: CellArrays) -> Integers:
-    """The label of every vertex, (N, 7)."""
+    """Return the label of every vertex, (N, 7)."""
     out = np.full((len(cells), OUTPUT + 1), 4)
     out[:, 0] = 3
     out[:, 1:OUTPUT] = cells.operations
@@ -70,7 +70,7 @@ def _edge_counts(cells: CellArrays) -> Features:
 
 
 def _neighbourhoods(cells: CellArrays) -> Features:
-    """How often an operation a → b → c occurs, and how often one vertex reads both a and b (or feeds both)."""
+    """Count chains of operations a → b → c, and vertices with operation c that read from both a and b."""
     hot, adjacency = _one_hot(cells), cells.adjacency
     before = np.einsum("nuv,nua->nva", adjacency, hot)
     after = np.einsum("nvw,nwc->nvc", adjacency, hot)
@@ -87,10 +87,10 @@ def _neighbourhoods(cells: CellArrays) -> Features:
 
 
 def path_counts(cells: CellArrays) -> dict[tuple[int, ...], NDArray[np.float64]]:
-    """How many paths from input to output meet a given sequence of operations, for every sequence of up to 5."""
+    """Count the paths from input to output with each sequence of up to 5 operations."""
     n, hot = len(cells), _one_hot(cells)
     ending: dict[tuple[int, ...], NDArray[np.float64]] = {(): np.zeros((n, OUTPUT + 1))}
-    ending[()][:, 0] = 1.0  # (N, 7): paths from the input that end at each vertex, by what they met on the way
+    ending[()][:, 0] = 1.0  # (N, 7): paths from the input that end at each vertex, by their operations
     counts = {}
     for length in range(N_INNER + 1):
         of_length = {ops: ends for ops, ends in ending.items() if len(ops) == length}
@@ -109,7 +109,7 @@ def _paths(cells: CellArrays) -> Features:
 
 
 def _path_profile(cells: CellArrays) -> Features:
-    """Extremes and means over the paths: how long they are and how many of each operation they meet."""
+    """Return extremes and means, over the paths, of their lengths and numbers of each operation."""
     counts = path_counts(cells)
     multiplicity = np.stack(list(counts.values()), axis=1)
     total = multiplicity.sum(axis=1)
@@ -127,7 +127,10 @@ def _path_profile(cells: CellArrays) -> Features:
 
 
 def _random_walks(cells: CellArrays) -> Features:
-    """A walk from the output back to the input, taking its channels' share first and then any parent alike."""
+    """Return each operation's expected visits in a random walk from the output back to the input.
+
+    The first step is weighted by channels; later steps choose parents uniformly.
+    """
     share = vertex_channels(cells, WIDTH)[:, 1:OUTPUT] * cells.adjacency[:, 1:OUTPUT, OUTPUT]
     visits = np.zeros((len(cells), OUTPUT + 1))
     visits[:, 1:OUTPUT] = share / np.maximum(share.sum(axis=1, keepdims=True), 1)
@@ -139,7 +142,7 @@ def _random_walks(cells: CellArrays) -> Features:
 
 
 def _widths(cells: CellArrays) -> Features:
-    """Channels and multiply-adds of one cell of width 128, by operation, and the exact parameter count."""
+    """Return channels and multiply-adds of a cell of width 128, by operation, and the exact parameter count."""
     channels, hot = vertex_channels(cells, WIDTH)[:, :OUTPUT] / WIDTH, _one_hot(cells)[:, :OUTPUT]
     feeding = channels * cells.adjacency[:, :OUTPUT, OUTPUT]
     ins = cells.adjacency.sum(axis=1)[:, :OUTPUT]
@@ -159,7 +162,7 @@ def _widths(cells: CellArrays) -> Features:
 
 
 def _cuts(cells: CellArrays) -> Features:
-    """The smallest and largest number of edges, and the narrowest, over all splits of input from output."""
+    """Return the largest and the smallest number of edges over all cuts between input and output."""
     adjacency = cells.adjacency.astype(float)
     widest, narrowest = np.zeros(len(cells)), np.full(len(cells), 99.0)
     for side in product((1, 0), repeat=N_INNER):

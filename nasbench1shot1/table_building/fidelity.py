@@ -1,4 +1,4 @@
-"""How far the estimates can be trusted: held-out predictions against measurements."""
+"""Fidelity of the estimates: held-out predictions compared with measurements."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +15,7 @@ Mask = NDArray[np.bool_]
 def accuracy_fidelity(predicted: Floats, measured: Floats, groups: Mapping[str, Mask]) -> dict[str, Any]:
     """Compare held-out predictions of validation accuracy with single measured repeats, (N,) fractions each.
 
-    `groups` are (N,) masks, one for each space, for a rank correlation of its own.
+    `groups` are (N,) masks, one for each space, for separate rank correlations.
     """
     good = measured > GOOD
     found: dict[str, Any] = {"cells": len(measured), "spearman": _spearman(predicted, measured)}
@@ -26,7 +26,7 @@ def accuracy_fidelity(predicted: Floats, measured: Floats, groups: Mapping[str, 
 
 
 def time_fidelity(predicted: Floats, measured: Floats) -> dict[str, Any]:
-    """Compare held-out predictions of training times with measured ones, (N,) seconds each."""
+    """Compare held-out predictions of training times with measured times, (N,) seconds each."""
     return {
         "cells": len(measured),
         "spearman": _spearman(predicted, measured),

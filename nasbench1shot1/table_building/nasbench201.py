@@ -1,7 +1,7 @@
-"""The bundled table of NAS-Bench-201, from the gathered columns of public repositories.
+"""Building of the bundled NAS-Bench-201 table from columns that were collected from public repositories.
 
 Every accuracy is a measurement. Accuracies are means over one to three seeds of n images, so they are multiples of
-1 / (6 n); they are stored as such counts, without rounding.
+1 / (6 n); they are stored losslessly as these multiples.
 
 NATS-Bench timed one training of each architecture, 12 epochs on cifar10-valid with seed 777. Its published files give
 all other trainings of the architecture the same seconds per training image, and the same seconds per evaluated image
@@ -46,7 +46,7 @@ class _Builder:
         self.about: dict[str, dict[str, Any]] = {}
 
     def accuracy(self, name: str, of_epochs: dict[int, NDArray[np.float64]], images: int, *sources: str) -> None:
-        """Add percentages by budget, as counts of `SEED_MULTIPLES` · `images`; NaN needs floats."""
+        """Add percentages by budget, as counts of `SEED_MULTIPLES` · `images`, or as floats if some are NaN."""
         units = SEED_MULTIPLES * images
         counts = as_counts(np.stack(list(of_epochs.values()), axis=1)[:, :, None] / 100, units)
         if counts is None:
@@ -68,7 +68,7 @@ class _Builder:
         method: str,
         images: int | None = None,
     ) -> None:
-        """Add a measured column of shape (R, budgets, 1) and what is known about it."""
+        """Add a measured column of shape (R, budgets, 1) and its description."""
         known = {str(e): int((~np.isnan(values[:, i])).sum()) for i, e in enumerate(of_epochs)}
         about = {"fidelity": "measured", "sources": list(sources), "method": method, "epochs": list(of_epochs)}
         self.columns[name] = values
@@ -83,7 +83,7 @@ def build_nasbench201(source: Path, out: Path) -> Meta:
     """Write the table of NAS-Bench-201 into a folder.
 
     Args:
-        source: the .npz of gathered columns, with a row per official index (NOTICE describes it).
+        source: the .npz file of collected columns, with one row per official index (NOTICE describes it).
         out: folder of the new table.
 
     Returns:
@@ -120,7 +120,7 @@ _META: Meta = {
 
 
 def _add_half_of_cifar10(builder: _Builder, found: Source) -> None:
-    """Add the training on 25,000 images of CIFAR-10, which is validated on the other 25,000."""
+    """Add the training on 25,000 images of CIFAR-10, with validation on the other 25,000."""
     name = "cifar10-valid"
     validation = {12: found["c10_valid_e12"], 200: found["c10_valid_e200"]}
     builder.accuracy(f"{name}.validation_accuracy", validation, 25_000, _MINI, _CIFAR10)
@@ -132,7 +132,7 @@ def _add_half_of_cifar10(builder: _Builder, found: Source) -> None:
 
 
 def _add_other(builder: _Builder, found: Source, dataset: str, images: int) -> None:
-    """Add the accuracies on CIFAR-100 or ImageNet16-120; validation at 200 epochs is known for a part of the rows."""
+    """Add the accuracies on CIFAR-100 or ImageNet16-120; validation at 200 epochs is only known for some rows."""
     short = SHORT[dataset]
     test = {12: found[f"{short}_test_e12"], 200: found[f"{short}_test_e200"]}
     builder.accuracy(f"{dataset}.test_accuracy", test, images, _MINI, _LANDSCAPE)
@@ -142,7 +142,7 @@ def _add_other(builder: _Builder, found: Source, dataset: str, images: int) -> N
 
 
 def _add_times(builder: _Builder, found: Source) -> None:
-    """Add the seconds of trainings, and of their evaluations on the validation images, as in NATS-Bench's files."""
+    """Add the times of trainings and of their evaluations on the validation images, as in NATS-Bench's files."""
     for kind, split, source in (
         ("training_time", "train", "c10v_train_time_e200"),
         ("evaluation_time", "validation", "c10v_valid_time_e200"),

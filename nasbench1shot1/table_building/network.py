@@ -1,4 +1,4 @@
-"""A small network on the same features, fitted to all targets at once; it errs elsewhere than the trees do."""
+"""A small network with the trees' features, fitted to all targets at once; its errors differ from the trees' errors."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,12 +13,15 @@ WIDTH, DROPOUT = 256, 0.1
 LEARNING_RATE, WEIGHT_DECAY = 2e-3, 0.05
 BATCH = 256
 HUBER = 0.3
-"""Where the loss turns from squared to absolute, in robust standard deviations of a target."""
+"""Threshold of the Huber loss, in robust standard deviations of a target."""
 _CLIP = 6.0
 
 
 def fit_and_predict(x: Matrix, y: Floats, wanted: Matrix, epochs: int, threads: int) -> Floats:
-    """Fit on (N, F) features and (N, T) targets, predict (M, F): (M, T), the same bits for the same threads."""
+    """Fit (N, F) features to (N, T) targets; return predictions (M, T) for (M, F) features.
+
+    Results are bit-identical for an equal number of threads.
+    """
     spread = x.std(axis=0)
     used = spread > 0
     centre, spread = x.mean(axis=0)[used], spread[used]
@@ -65,7 +68,7 @@ def _fit(net: nn.Sequential, x: torch.Tensor, y: torch.Tensor, epochs: int) -> N
 
 @contextmanager
 def _reproducible(threads: int) -> Iterator[None]:
-    """Own randomness and number of threads; both are as before afterwards."""
+    """Set the seed and the number of threads, and restore both afterwards."""
     before = torch.get_num_threads()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)

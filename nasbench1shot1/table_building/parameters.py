@@ -1,4 +1,4 @@
-"""The exact number of trainable parameters of the network that NAS-Bench-101 builds from a cell."""
+"""Exact numbers of trainable parameters of the networks that NAS-Bench-101 builds from cells."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +12,13 @@ KERNEL_AREA = np.array([9, 1, 0, 0])  # of conv3x3, conv1x1, maxpool3x3, no vert
 
 
 def vertex_channels(cells: CellArrays, out_channels: int) -> Integers:
-    """How wide each vertex is, by NAS-Bench-101's channel inference (its paper, section 2.1 and Figure 1).
+    """Return the channels of each vertex by NAS-Bench-101's channel inference (its paper, section 2.1 and Figure 1).
 
-    The vertices that feed the output share its channels, the first of them taking one more each while there is a
-    remainder; every other vertex is as wide as the widest it feeds.
+    The vertices that feed the output share its channels; if the division leaves a remainder, the first of these
+    vertices take one more each. Every other vertex is as wide as the widest vertex that it feeds.
 
     Returns:
-        (N, 7) channels of the inner vertices and the output; 0 for the input and vertices a cell lacks.
+        (N, 7) channels of the inner vertices and the output; 0 for the input and missing vertices.
     """
     feeds = cells.adjacency[:, 1:OUTPUT, OUTPUT]
     n_feeding = np.maximum(feeds.sum(axis=1), 1)
@@ -34,7 +34,7 @@ def vertex_channels(cells: CellArrays, out_channels: int) -> Integers:
 
 
 def cell_parameters(cells: CellArrays, in_channels: int, out_channels: int) -> Integers:
-    """Parameters of one cell: its convolutions and the 1 × 1 projections of what leaves the input, (N,)."""
+    """Return the parameters of one cell, (N,): its convolutions and the 1 × 1 projections of edges from the input."""
     channels = vertex_channels(cells, out_channels)
     inner = channels[:, 1:OUTPUT]
     convolutions = _convolution(KERNEL_AREA[cells.operations], inner, inner) * (cells.operations != 2)
@@ -44,7 +44,7 @@ def cell_parameters(cells: CellArrays, in_channels: int, out_channels: int) -> I
 
 
 def trainable_parameters(cells: CellArrays) -> Integers:
-    """Parameters of the whole network: stem, three stacks of three cells, dense layer, (N,)."""
+    """Return the parameters of the whole network, (N,): stem, three stacks of three cells, dense layer."""
     last = STACK_CHANNELS[-1]
     total = np.full(len(cells), 9 * 3 * STEM_CHANNELS + 2 * STEM_CHANNELS + (last + 1) * N_CLASSES)
     before = STEM_CHANNELS
@@ -55,5 +55,5 @@ def trainable_parameters(cells: CellArrays) -> Integers:
 
 
 def _convolution(area: Integers, before: Integers, after: Integers) -> NDArray[np.int64]:
-    """A convolution without bias and its batch normalisation's scale and shift."""
+    """Return the parameters of a convolution without bias, and of the scale and shift of its batch norm."""
     return area * before * after + 2 * after

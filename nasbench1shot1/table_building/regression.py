@@ -1,4 +1,4 @@
-"""Fitting so that no cell is ever predicted by a model that has seen its measurement."""
+"""Cross-fitting: the held-out prediction of a cell comes from models that were fitted without its measurement."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from nasbench1shot1.table_building.sources import Floats, Matrix
 
 @dataclass(frozen=True)
 class Settings:
-    """How much work goes into the regression; the defaults make the embedded table.
+    """Amount of work of the regression; the defaults build the embedded table.
 
     Attributes:
-        folds: number of parts that the sample is cut into by hash.
-        trees: of each boosted model.
-        epochs: of the network.
-        threads: a number of its own, because the order of sums depends on it.
+        folds: number of cross-validation folds, which are determined by hash.
+        trees: number of trees in each boosted model.
+        epochs: number of training epochs of the network.
+        threads: number of threads; it is fixed because the order of sums, and thus rounding, depends on it.
     """
 
     folds: int = 5
@@ -28,7 +28,7 @@ class Settings:
 
 
 QUICK = Settings(folds=2, trees=40, epochs=2)
-"""For trying things out: the same path in under a minute."""
+"""Settings for tests, which run all steps in less than a minute."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class Predictions:
     """Predictions of T targets for the sample and for other cells.
 
     Attributes:
-        held_out: (N, T) for each cell of the sample, by the models that were fitted without its fold.
-        mean: (M, T) for other cells, the mean over all folds' models.
+        held_out: (N, T) predictions for the sample's cells, by models that were fitted without the cell's fold.
+        mean: (M, T) predictions for other cells, means over the models of all folds.
     """
 
     held_out: Floats
@@ -45,7 +45,7 @@ class Predictions:
 
 
 def folds_by_hash(hashes: NDArray[np.bytes_], n_folds: int) -> NDArray[np.int64]:
-    """The fold of each cell: the first four bytes of its MD5 modulo the number of folds."""
+    """Return the fold of each cell: the first four bytes of its MD5 modulo the number of folds."""
     first_bytes = hashes.view(np.uint8).reshape(-1, 16)[:, :4].astype(np.int64)
     return (first_bytes @ 256 ** np.arange(3, -1, -1)) % n_folds
 
@@ -58,15 +58,15 @@ def cross_fit(
     settings: Settings,
     report: Callable[[str], None] = lambda line: None,
 ) -> Predictions:
-    """Fit for each fold on all other folds; a prediction is the mean of boosted trees' and the network's.
+    """Fit models without each fold; a prediction is the mean of the boosted trees' and the network's predictions.
 
     Args:
         x: (N, F) features of the sample.
         y: (N, T) targets.
-        folds: (N,) fold of each.
+        folds: (N,) folds of the sample's cells.
         others: (M, F) features of the cells to predict.
         settings: amount of work.
-        report: is told of every fold.
+        report: receives a line for every fold.
     """
     from nasbench1shot1.table_building import network
 

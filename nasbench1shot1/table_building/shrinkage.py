@@ -1,7 +1,7 @@
-"""Drawing a measurement into an estimate by as much as it can be trusted.
+"""Shrinkage: combine a prediction with a measurement, weighted by the measurement's reliability.
 
-A residual (measurement minus held-out prediction) is part the cell's own, which the regression missed, and part the
-luck of that one training. Only the first part, a share w of the variance, belongs into an estimate of the cell.
+A residual (measurement minus held-out prediction) has two parts: a property of the cell that the regression missed, and
+the noise of one training. An estimate for the cell should only include the first part, a share w of the variance.
 """
 
 from dataclasses import dataclass
@@ -11,19 +11,19 @@ import numpy as np
 from nasbench1shot1.table_building.sources import Floats
 
 CLIP = 3.0
-"""Residuals count at most so many standard deviations: a diverged repeat says little about the mean of a cell."""
+"""Residuals are clipped to this many standard deviations: a diverged repeat says little about a cell's mean."""
 
 _MAD_TO_SD = 1.4826
 
 
 @dataclass(frozen=True)
 class Shrinkage:
-    """How a measurement of one quantity is drawn in.
+    """The shrinkage of one quantity.
 
     Attributes:
-        weight: w, the share of the residuals' variance that is the cell's own.
-        sd: standard deviation of the residuals, outliers left aside.
-        weight_by_repeats: what w would be if runs scattered as little as EC-NAS's own do; None if not asked.
+        weight: w, the share of the residuals' variance that is a property of the cell.
+        sd: robust standard deviation of the residuals.
+        weight_by_repeats: the value of w if the noise equalled the scatter of EC-NAS's repeats; None if not computed.
     """
 
     weight: float
@@ -31,11 +31,11 @@ class Shrinkage:
     weight_by_repeats: float | None = None
 
     def drawn_in(self, predicted: Floats, measured: Floats) -> Floats:
-        """prediction + w · (measurement − prediction), the residual clipped to three standard deviations."""
+        """Return prediction + w · (measurement − prediction); residuals are clipped to three standard deviations."""
         return np.asarray(predicted + self.weight * _clipped(measured - predicted, self.sd))
 
     def described(self) -> dict[str, float]:
-        """For `meta.json`."""
+        """Return the description for `meta.json`."""
         found = {"weight_of_measurement": self.weight, "residual_sd_of_log": self.sd}
         if self.weight_by_repeats is not None:
             found["weight_by_repeats"] = self.weight_by_repeats
@@ -43,16 +43,16 @@ class Shrinkage:
 
 
 def shared_between_budgets(residuals: Floats, repeats: list[Floats]) -> list[Shrinkage]:
-    """Weights from how residuals of the same cell agree between budgets, which are separate trainings.
+    """Return weights from the correlation of a cell's residuals between budgets, which are separate trainings.
 
-    What two trainings of a cell have in common is the cell's own, so the correlation of the residuals at two
-    neighbouring budgets is taken for w (the higher one where there are two neighbours). It is a cautious value:
-    what a cell does at one budget only is counted as luck. Too high a weight would be worse, since the best of
-    a space would then be a lucky measurement.
+    Only properties of the cell are common to two of its trainings. So w is the correlation of the residuals at two
+    neighbouring budgets, the higher one if a budget has two neighbours. This value is conservative, because effects
+    that occur at only one budget count as noise. A weight that is too high would be worse: the best network of a space
+    would then be a lucky measurement.
 
     Args:
-        residuals: (N, B) of log error, budgets ascending.
-        repeats: for each budget (C, R) repeats of other cells' log error, to compare with.
+        residuals: (N, B) residuals of log error, in ascending order of the budgets.
+        repeats: for each budget, (C, R) repeats of other cells' log error, for `weight_by_repeats`.
     """
     sds = [robust_sd(of_budget) for of_budget in residuals.T]
     clipped = np.stack([_clipped(r, sd) for r, sd in zip(residuals.T, sds, strict=True)])
@@ -65,23 +65,23 @@ def shared_between_budgets(residuals: Floats, repeats: list[Floats]) -> list[Shr
 
 
 def beyond_repeats(sd: float, repeats: Floats) -> float:
-    """w from the variance of residuals with standard deviation `sd` beyond the variance of repeats (C, R) of a cell."""
+    """Return w, the share of a variance `sd`² that exceeds the variance of the repeats (C, R) of C cells."""
     return float(np.clip(1 - (pooled_noise(repeats) / sd) ** 2, 0, 1))
 
 
 def pooled_noise(repeats: Floats) -> float:
-    """The standard deviation of single repeats around their cell's mean, pooled over cells, without outliers.
+    """Return the robust standard deviation of single repeats around their cell's mean, pooled over cells.
 
-    The median of the cells' variances is turned into the mean that normal noise would have (three repeats: a χ²
-    with two degrees of freedom, whose median is ln 2 of its mean).
+    The median of the cells' variances is converted to the mean for normal noise. For three repeats, the variance has a
+    χ² distribution with two degrees of freedom, whose median is ln 2 times its mean.
     """
     if repeats.shape[1] != 3:
-        raise ValueError("the factor below belongs to three repeats")
+        raise ValueError("the conversion factor requires three repeats")
     return float(np.sqrt(np.median(repeats.var(axis=1, ddof=1)) / np.log(2)))
 
 
 def robust_sd(values: Floats) -> float:
-    """The standard deviation that normal values with this median absolute deviation have."""
+    """Return the standard deviation of normally distributed values with the same median absolute deviation."""
     return float(_MAD_TO_SD * np.median(np.abs(values - np.median(values))))
 
 

@@ -1,4 +1,4 @@
-"""The real measurements that the table is made of, as the package carries them in `data/sources`."""
+"""The measurements from which the table is built, which are bundled in `data/sources`."""
 
 from pathlib import Path
 from typing import Any
@@ -21,12 +21,12 @@ Matrix = NDArray[np.float32]
 
 
 def read_source(name: str, folder: Path | None = None) -> dict[str, NDArray[Any]]:
-    """The arrays of one source; raises DamagedFileError where it cannot be read, or lacks one that a table needs."""
+    """Return the arrays of one source; raises DamagedFileError if it cannot be read or lacks a needed array."""
     return read_npz((folder or SOURCES) / name, "restore it or reinstall the package", _ARRAYS[name])
 
 
 def read_repeats(folder: Path | None = None) -> dict[int, dict[str, Floats]]:
-    """EC-NAS's own trainings of all 91 cells of up to four vertices, three repeats at each of four budgets.
+    """Return EC-NAS's trainings of all 91 cells with up to four vertices, three repeats at each of four budgets.
 
     Returns:
         For each budget `valid_acc`, `test_acc` and `train_time_s`, each (91, 3).

@@ -1,4 +1,4 @@
-"""From validation accuracy to test accuracy at 108 epochs, through real pairs of the two."""
+"""Prediction of test accuracy from validation accuracy at 108 epochs, fitted to measured pairs."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,18 +11,18 @@ from nasbench1shot1.tables.measured_sample import Sample
 
 KNOTS = (0.055, 0.065, 0.08, 0.1, 0.14, 0.2)
 RETRAINED_FROM = 0.1
-"""Validation error from which EC-NAS's own trainings are used too: the official pairs thin out there."""
+"""Validation error above which EC-NAS's trainings are also used, because the official pairs are sparse there."""
 
 
 @dataclass(frozen=True)
 class ErrorCurve:
-    """Test error as a strictly rising function of validation error.
+    """Test error as a strictly increasing function of validation error.
 
     Attributes:
         validation: (K,) log validation error at the knots, ascending.
-        test: (K,) log test error there.
-        n_pairs: how many real pairs it was fitted on.
-        residual: root mean square of measured minus fitted test error.
+        test: (K,) log test error at the knots.
+        n_pairs: number of measured pairs that the curve was fitted to.
+        residual: root mean square of the measured minus the fitted test error.
     """
 
     validation: Floats
@@ -31,7 +31,7 @@ class ErrorCurve:
     residual: float
 
     def __call__(self, validation_error: Floats) -> Floats:
-        """Test errors for validation errors; beyond the knots their ratio stays as it is at the last one."""
+        """Return test errors for validation errors; beyond the knots, their ratio is constant."""
         log_error = np.log(validation_error)
         inside = np.clip(log_error, self.validation[0], self.validation[-1])
         error: Floats = np.exp(np.interp(inside, self.validation, self.test) + (log_error - inside))
@@ -39,11 +39,11 @@ class ErrorCurve:
 
 
 def validation_test_pairs(sample: Sample, folder: Path | None = None) -> tuple[Floats, Floats]:
-    """Real (validation error, test error) pairs at 108 epochs, means of three repeats.
+    """Return measured validation and test errors at 108 epochs, means of three repeats.
 
-    The official pairs come from search logs that do not say the budget. Shorter trainings have another relation
-    (their gap is wider), so a pair is taken only if its seconds fit 108 epochs: at least 1/√3 of what the sample
-    takes with as many parameters, half-way between 36 and 108 epochs on a logarithmic scale.
+    The official pairs come from search logs that do not state the budget. In shorter trainings, the gap between the two
+    errors is wider, so a pair is used only if its training time matches 108 epochs. It must be at least 1/√3 of the
+    sample's time at an equal number of parameters, which is half-way between 36 and 108 epochs on a logarithmic scale.
     """
     arrays = read_source(OFFICIAL_PAIRS, folder)
     expected = np.polyval(np.polyfit(np.log10(sample.parameters), np.log(sample.seconds), 2), arrays["log10_params"])
@@ -57,16 +57,16 @@ def validation_test_pairs(sample: Sample, folder: Path | None = None) -> tuple[F
 
 
 def fit_error_curve(validation: Floats, test: Floats) -> ErrorCurve:
-    """Least squares over piecewise linear curves of the logarithms.
+    """Fit a piecewise linear curve of the logarithms by least squares.
 
-    Raises ValueError where the curve would not rise strictly, since then test would not rank as validation does.
+    Raises ValueError if the curve does not increase strictly, because both errors would then rank cells differently.
     """
     knots = np.log(np.array(KNOTS))
     basis = _hat_functions(np.clip(np.log(validation), knots[0], knots[-1]), knots)
     ratio, *_ = np.linalg.lstsq(basis, np.log(test) - np.log(validation), rcond=None)
     curve = knots + ratio
     if (np.diff(curve) <= 0).any():
-        raise ValueError("the fitted test error does not rise with the validation error")
+        raise ValueError("the fitted test error does not increase with the validation error")
     found = ErrorCurve(knots, curve, len(test), 0.0)
     return ErrorCurve(knots, curve, len(test), float(np.sqrt(np.mean((found(validation) - test) ** 2))))
 

@@ -1,1 +1,1 @@
-"""From files in the format of NAS-Bench-101 to a table."""
+"""Import of benchmark files, in the formats of NAS-Bench-101, NAS-Bench-201 and NATS-Bench, into tables."""

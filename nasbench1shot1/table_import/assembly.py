@@ -1,4 +1,4 @@
-"""From single trainings, in any order, to the columns of a table."""
+"""Assembly of a table's columns from single trainings in any order."""
 
 from array import array
 from collections.abc import Sequence
@@ -22,15 +22,15 @@ EPOCHS = (4, 12, 36, 108)
 """The budgets of NAS-Bench-101."""
 _STORED = (*METRICS, *(HALFWAY + name for name in METRICS))
 _SAMPLE = 1_000
-"""How many cells' hashes are computed anew: enough to notice that a file has other graphs, in a tenth of a second."""
+"""Number of recomputed hashes: enough to notice that a file has other graphs, in a tenth of a second."""
 
 
 class Assembly:
-    """Gathers trainings as plain numbers, about 70 bytes each, and arranges them at the end.
+    """Collects trainings as plain numbers, about 70 bytes each, and arranges them at the end.
 
     Args:
-        epochs: the budgets that may occur.
-        source: what messages call the file.
+        epochs: the allowed budgets.
+        source: name of the file, for messages.
     """
 
     def __init__(self, epochs: Sequence[int] = EPOCHS, source: str = "the file") -> None:
@@ -48,11 +48,11 @@ class Assembly:
         return len(self._row_of)
 
     def add(self, record: Record) -> None:
-        """Take in one training.
+        """Add one training.
 
         Raises:
-            InvalidInputError: a graph that is not in NAS-Bench-101, a hash that had another graph or number of
-                parameters before, a budget that may not occur.
+            InvalidInputError: the graph is not in NAS-Bench-101, an earlier record with this hash has another graph or
+                number of parameters, or the budget is not allowed.
         """
         try:
             cell = self._graphs.encode(record.adjacency, record.operations)
@@ -83,7 +83,7 @@ class Assembly:
         if record.epochs not in self._allowed:
             known = ", ".join(map(str, self._allowed))
             raise self._refused(
-                record, f"has a budget that is none of {known}: if that is right, name them with --epochs"
+                record, f"has a budget other than {known}: if that is right, list all budgets with --epochs"
             )
         self._halfway_epoch[record.epochs] = record.halfway_epoch
         return self._budgets.setdefault(record.epochs, len(self._budgets))
@@ -93,18 +93,18 @@ class Assembly:
 
     @property
     def not_halfway(self) -> list[int]:
-        """The budgets whose second evaluation is not near the middle of the training, as in some EC-NAS files."""
+        """The budgets whose half-way evaluation is not near the middle of the training, as in some EC-NAS files."""
         return not_halfway(self._halfway_epoch)
 
     def finish(self) -> tuple[Columns, Meta]:
-        """Check what only the whole can show, and arrange it by hash, budget and repeat.
+        """Check all trainings together, and arrange them by hash, budget and repeat.
 
         Returns:
-            The columns of a table, and of its description `epochs`, `repeats`, `spaces` and `columns`.
+            The columns of a table, and the fields `epochs`, `repeats`, `spaces` and `columns` of its description.
 
         Raises:
-            InvalidInputError: no record at all; a repeat that is missing, too many, or there twice; a cell without
-                one of the budgets; a hash that is not its graph's, or two hashes of one graph.
+            InvalidInputError: there are no records; a repeat is missing, surplus or duplicated; a cell lacks a budget;
+                a hash does not match its graph; or a graph has two hashes.
         """
         if not self._rows:
             raise InvalidInputError(f"{self._source} has no record")
@@ -133,7 +133,7 @@ class Assembly:
         return columns, meta
 
     def _add_measured(self, columns: Columns, rank: NDArray[np.int32]) -> dict[str, dict[str, Any]]:
-        """Add the columns of accuracies and times; returns how each is stored."""
+        """Add the columns of accuracies and times; return the storage of each."""
         repeats = self._repeats(rank)
         hashes, epochs = columns["hash"], sorted(self._budgets)
         if uneven := repeats.uneven():
@@ -149,7 +149,7 @@ class Assembly:
         return about
 
     def _repeats(self, rank: NDArray[np.int32]) -> Repeats:
-        places = np.argsort(np.argsort(list(self._budgets))).astype(np.int32)  # of each budget among the ascending
+        places = np.argsort(np.argsort(list(self._budgets))).astype(np.int32)  # rank of each budget
         slots = rank[np.frombuffer(self._row_of, np.uint32)] * np.int32(len(places))
         slots += places[np.frombuffer(self._budget_of, np.uint16)]
         return Repeats(slots, len(rank), len(places))
@@ -160,16 +160,16 @@ class Assembly:
         hash_, epochs = text(hashes[row]), sorted(self._budgets)[budget]
         if found == 0:
             return InvalidInputError(
-                f"{self._source}: the cell {hash_} has no training of {epochs} epochs, others have: "
-                "the file is not whole"
+                f"{self._source}: the cell {hash_} has no training with {epochs} epochs, but others do: "
+                "the file is incomplete"
             )
         values = np.frombuffer(self._values).reshape(-1, len(_STORED))[repeats.trainings(row, budget)]
         if len(np.unique(values, axis=0)) < found:
             return self._twice(hash_, epochs)
         return InvalidInputError(
-            f"{self._source}: the cell {hash_} has {found} trainings of {epochs} epochs, others have {usual}: "
+            f"{self._source}: the cell {hash_} has {found} trainings with {epochs} epochs, but others have {usual}: "
             f"{'one is missing' if found < usual else 'there is one too many'}"
         )
 
     def _twice(self, hash_: str, epochs: int) -> InvalidInputError:
-        return InvalidInputError(f"{self._source}: the cell {hash_} has one training of {epochs} epochs twice")
+        return InvalidInputError(f"{self._source}: the cell {hash_} has the same training with {epochs} epochs twice")

@@ -1,4 +1,4 @@
-"""The smallest storage of a column that gives every double back, bit for bit."""
+"""The smallest lossless storage of a column of doubles."""
 
 from typing import Any
 
@@ -7,19 +7,20 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 IMAGES = 9984
-"""NAS-Bench-101 evaluates on 39 whole batches of 256 images, not on all 10,000."""
+"""Number of images in NAS-Bench-101's evaluations: 39 complete batches of 256 images, not all 10,000."""
 
 
 def compact(values: Floats, images: int | None = None) -> tuple[NDArray[Any], dict[str, Any]]:
-    """Store a column without loss in as few bytes as possible.
+    """Store a column losslessly in as few bytes as possible.
 
     Args:
-        values: any shape.
-        images: given for accuracies: how many images they may have been measured on.
+        values: array of any shape.
+        images: for accuracies, the number of images on which they may have been measured.
 
     Returns:
-        uint16 counts of images with `{"images": …}`, and `"rounded": "float32"` where the source's quotients are
-        float32, as TensorFlow's are; else float32 where that is exact; else float64. `tables.metric_column` reads it.
+        The array and its description. Accuracies are uint16 image counts with `{"images": …}` if possible, and with
+        `"rounded": "float32"` if the source's quotients are float32, as TensorFlow's are. Other values are float32 if
+        that is exact, else float64. `tables.metric_column` reads all of these.
     """
     if images is not None and (found := _counts(values, images)):
         return found
@@ -41,5 +42,5 @@ def _counts(values: Floats, images: int) -> tuple[NDArray[np.uint16], dict[str, 
 
 
 def _same(stored: NDArray[Any], values: Floats) -> bool:
-    """Equal to the last bit: -0.0 is not 0.0, and a NaN is itself."""
+    """Return whether the values are bit-identical: -0.0 differs from 0.0, and NaN equals itself."""
     return np.array_equal(stored.astype(np.float64).view(np.uint64), values.view(np.uint64))

@@ -1,4 +1,4 @@
-"""What `meta.json` says of the columns of an imported table."""
+"""The descriptions of an imported table's columns in `meta.json`."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,12 +17,12 @@ _METHODS = {
 def described(
     columns: Columns, stored: Mapping[str, dict[str, Any]], halfway_epochs: Mapping[int, float]
 ) -> dict[str, dict[str, Any]]:
-    """Fidelity, sources, method, budgets and storage, by column.
+    """Return fidelity, sources, method, budgets and storage of every column.
 
     Args:
-        columns: of the table.
-        stored: how each column of accuracies or seconds is stored.
-        halfway_epochs: for each budget, the epoch of the evaluation that is called half-way.
+        columns: columns of the table.
+        stored: storage of each column of accuracies or seconds.
+        halfway_epochs: the epoch of the half-way evaluation, by budget.
     """
     epochs = sorted(halfway_epochs)
     half = ", ".join(f"{halfway_epochs[e]:g} of {e}" for e in epochs)
@@ -40,5 +40,5 @@ def described(
 
 
 def not_halfway(halfway_epochs: Mapping[int, float]) -> list[int]:
-    """The budgets whose second evaluation is more than a tenth of the training away from its middle."""
+    """Return the budgets whose half-way evaluation is more than a twentieth of the training away from its middle."""
     return [epochs for epochs, at in sorted(halfway_epochs.items()) if not abs(2 * at - epochs) <= epochs / 10]

@@ -24,22 +24,22 @@ def download_table(
     report: Report = to_stderr,
     progress: Progress = lambda doing, fraction: None,
 ) -> Path:
-    """Download a file of NAS-Bench-101, check its SHA-256, and import it; an imported one is not fetched again.
+    """Download a file of NAS-Bench-101, check its SHA-256, and import it; a file that is already imported is skipped.
 
     Args:
-        which: "only108", the trainings of 108 epochs, or "full", the trainings of 4, 12, 36 and 108 epochs.
-        mirror: another address, of the folder that holds nasbench_only108.tfrecord or of the file itself.
-        keep: leave the file in the data folder's `downloads` when it is imported.
-        bar: of the download, as `downloads.fetch` takes it.
+        which: "only108" for the trainings with 108 epochs, or "full" for 4, 12, 36 and 108 epochs.
+        mirror: another address of the file, or of the folder that contains it.
+        keep: keep the file in the data folder's `downloads` after the import.
+        bar: progress bar of the download, as in `downloads.fetch`.
         report: as in `import_table`.
-        progress: of the import, as in `import_table`.
+        progress: receives the progress of the import, as in `import_table`.
 
     Returns:
         The table's folder, in the data folder's `tables`.
 
     Raises:
-        InvalidInputError: another `which`; or something else lies at the table's destination.
-        UserError: the file cannot be had, is another one, or cannot be written.
+        InvalidInputError: `which` is unknown, or the table's folder contains other files.
+        UserError: the file cannot be downloaded, has another SHA-256, or cannot be written.
     """
     if which not in SIZES:
         raise unknown_name("official file", which, SIZES)
@@ -47,7 +47,7 @@ def download_table(
     target = tables_folder() / stem
     check_target(target)
     if _is_imported(target, stem):
-        report(f"{stem}.tfrecord is imported already")
+        report(f"{stem}.tfrecord is already imported")
         return target
     url = (mirror or HOME).rstrip("/")
     url = url if url.endswith(".tfrecord") else f"{url}/{stem}.tfrecord"
@@ -58,7 +58,7 @@ def download_table(
         OFFICIAL[stem],
         bar,
         f"the official {stem}.tfrecord",
-        "download it by hand and run `nb1shot1 table import FILE`, or name a --mirror",
+        "download it by hand and run `nb1shot1 table import FILE`, or give a --mirror",
     )
     import_table(file, target, report=report, progress=progress)
     if not keep:

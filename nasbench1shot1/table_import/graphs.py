@@ -1,4 +1,4 @@
-"""A record's graph, a string of bits and one of operations, as the integer that tables keep."""
+"""Encoding of a record's graph, given as strings of bits and operations, as the integer that tables store."""
 
 from math import isqrt
 
@@ -19,24 +19,24 @@ _EDGES = (1 << EDGE_BITS) - 1
 
 
 class GraphEncoder:
-    """Encodes graphs as a file numbers them; remembers the few thousand matrices and labellings that it has met.
+    """Encodes graphs with the file's numbering; caches the few thousand distinct matrices and labellings.
 
-    Millions of records share them, so a record costs two look-ups.
+    Millions of records share them, so a record takes only two look-ups.
     """
 
     def __init__(self) -> None:
         self._edges, self._labels = dict[str, int](), dict[str, int]()
 
     def encode(self, adjacency: str, operations: str) -> int:
-        """The encoding (see `nasbench101.encoding`) of a cell.
+        """Return the encoding of a cell (`nasbench101.encoding`).
 
         Args:
             adjacency: V × V digits 0 and 1, row after row.
             operations: V labels, separated by commas.
 
         Raises:
-            InvalidInputError: no such graph is in NAS-Bench-101, or it is not pruned; the message goes after the
-                name of what has the graph.
+            InvalidInputError: the graph is not in NAS-Bench-101, or is not pruned. The message is phrased to follow
+                the name of the record.
         """
         edges = self._edges.get(adjacency)
         if edges is None:
@@ -52,7 +52,7 @@ class GraphEncoder:
 
 
 def _edges_of(adjacency: str) -> int:
-    """Number of vertices and edges."""
+    """Return the encoding's bits for the number of vertices and the edges."""
     n = isqrt(len(adjacency))
     if n * n != len(adjacency) or not set(adjacency) <= {"0", "1"}:
         raise InvalidInputError(f"has '{adjacency[:60]}' for a matrix, which is not a square of digits 0 and 1")
@@ -61,14 +61,14 @@ def _edges_of(adjacency: str) -> int:
     if any(matrix[x][y] for x in range(n) for y in range(x + 1)):
         raise InvalidInputError(f"has the matrix {adjacency}, which is not strictly upper triangular")
     if (found := adjacency.count("1")) > MAX_EDGES:
-        raise InvalidInputError(f"has {found} edges, NAS-Bench-101's cells have at most {MAX_EDGES}")
+        raise InvalidInputError(f"has {found} edges, but NAS-Bench-101's cells have at most {MAX_EDGES}")
     if len(path_vertices(matrix)) != n:
-        raise InvalidInputError(f"has the matrix {adjacency}, which is not pruned: a vertex lies on no path")
+        raise InvalidInputError(f"has the matrix {adjacency}, which is not pruned: a vertex is not on any path")
     return encode_graph(matrix, [OPERATIONS[0]] * n)
 
 
 def _labels_of(operations: str) -> int:
-    """Number of vertices and operations: the encoding of a chain of them, without its edges."""
+    """Return the encoding's bits for the number of vertices and the operations, from a chain without its edges."""
     labels = operations.split(",")
     n = len(labels)
     _check_size(n)
@@ -83,4 +83,4 @@ def _labels_of(operations: str) -> int:
 
 def _check_size(n: int) -> None:
     if not 2 <= n <= MAX_VERTICES:
-        raise InvalidInputError(f"has {n} vertices, NAS-Bench-101's cells have 2 to {MAX_VERTICES}")
+        raise InvalidInputError(f"has {n} vertices, but NAS-Bench-101's cells have 2 to {MAX_VERTICES}")

@@ -1,4 +1,4 @@
-"""Are rows the cells that their hashes say? And which search spaces do they make up?"""
+"""Checks that hashes match their cells, and the search spaces that a table's cells cover."""
 
 from collections.abc import Callable, Iterable
 
@@ -17,41 +17,41 @@ _AT_ONCE = 1_000
 
 
 def text(digest: NDArray[np.uint8]) -> str:
-    """A row of the column `hash` as 32 hexadecimal digits."""
+    """Return a row of the column `hash` as 32 hexadecimal digits."""
     return digest.tobytes().hex()
 
 
 def first_wrong_hash(hashes: Hashes, cells: Encodings, rows: Iterable[int]) -> int | None:
-    """Compute the MD5 of some rows' graphs anew, about 70 µs each.
+    """Recompute the MD5 of rows' graphs, about 70 µs each.
 
     Returns:
-        The first row whose hash is not its graph's; None if all are.
+        The first row whose hash does not match its graph; None if all match.
     """
     return next((row for row in rows if Cell.from_encoding(int(cells[row])).hash != text(hashes[row])), None)
 
 
 def verify_hashes(table: Table, progress: Callable[[str, float], None] = lambda doing, fraction: None) -> None:
-    """Compute every hash of a table anew and see that no cell has two; half a minute for the whole of NAS-Bench-101.
+    """Recompute all hashes of a table, and check that no cell has two; takes half a minute for all of NAS-Bench-101.
 
-    Raises DamagedFileError.
+    Raises DamagedFileError if a check fails.
     """
     hashes, cells = table.column("hash"), table.column("cell")
     for start in range(0, len(table), _AT_ONCE):
         rows = range(start, min(start + _AT_ONCE, len(table)))
         if (row := first_wrong_hash(hashes, cells, rows)) is not None:
             raise DamagedFileError(
-                f"the table {table.id} is damaged: its hash {text(hashes[row])} is not that of its graph; import or "
-                "build it anew"
+                f"the table {table.id} is damaged: its hash {text(hashes[row])} does not match its graph; import or "
+                "build it again"
             )
         progress("computing hashes", rows.stop / len(table))
     if pair := two_hashes_of_one_cell(hashes, cells):
         raise DamagedFileError(
-            f"the table {table.id} is damaged: {pair[0]} and {pair[1]} are one cell; import or build it anew"
+            f"the table {table.id} is damaged: {pair[0]} and {pair[1]} are the same cell; import or build it again"
         )
 
 
 def two_hashes_of_one_cell(hashes: Hashes, cells: Encodings) -> tuple[str, str] | None:
-    """Two rows that are one graph, numbered differently or not; None if there are none."""
+    """Return the hashes of two rows with isomorphic graphs; None if there are none."""
     codes = canonical(cells)
     order = np.argsort(codes, kind="stable")
     same = np.flatnonzero(codes[order][1:] == codes[order][:-1])
@@ -64,11 +64,11 @@ def two_hashes_of_one_cell(hashes: Hashes, cells: Encodings) -> tuple[str, str] 
 def check_identities(hashes: Hashes, cells: Encodings, source: str, every: int) -> None:
     """Check the hashes of a sample of rows, and that no cell has two.
 
-    Raises InvalidInputError.
+    Raises InvalidInputError if a check fails.
     """
     if (row := first_wrong_hash(hashes, cells, range(0, len(cells), every))) is not None:
         raise InvalidInputError(
-            f"{source}: the hash {text(hashes[row])} is not that of its graph, which has "
+            f"{source}: the hash {text(hashes[row])} does not match its graph, whose hash is "
             f"{Cell.from_encoding(int(cells[row])).hash}"
         )
     if pair := two_hashes_of_one_cell(hashes, cells):
@@ -76,12 +76,12 @@ def check_identities(hashes: Hashes, cells: Encodings, source: str, every: int) 
 
 
 def whole_spaces(hashes: Hashes) -> dict[str, NDArray[np.int32]]:
-    """The search spaces of which every distinct cell is there, and its ascending rows.
+    """Return the search spaces whose distinct cells are all present, with their ascending rows.
 
-    The embedded table knows the hashes of each space, so none needs to be enumerated.
+    The embedded table stores the hashes of each space, so spaces are not enumerated.
 
     Args:
-        hashes: (R, 16), ascending.
+        hashes: (R, 16) hashes, ascending.
     """
     embedded, keys = load_table(PACKAGE_DATA / "table"), _keys(hashes)
     found = {}

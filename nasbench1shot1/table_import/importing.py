@@ -1,4 +1,4 @@
-"""Importing an official file of a benchmark, or another file in its format, into the folder of a table."""
+"""Import of a benchmark's official file, or of another file in the same format, into a table's folder."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -21,7 +21,7 @@ OFFICIAL = {
     "nasbench_only108": "4c39c3936e36a85269881d659e44e61a245babcb72cb374eacacf75d0e5f4fd1",
     "nasbench_full": "3d64db8180fb1b0207212f9032205064312b6907a3bbc81eabea10db2f5c7e9c",
 }
-"""The SHA-256 of the two files that NAS-Bench-101's authors published, by the stem of their names."""
+"""SHA-256 of the two files that NAS-Bench-101's authors published, by the stem of the file's name."""
 VERSION = "1"
 
 Report = Callable[[str], None]
@@ -35,25 +35,25 @@ def import_table(
     report: Report = to_stderr,
     progress: Progress = lambda doing, fraction: None,
 ) -> Meta:
-    """Read a file from end to end, check it, and write its table, whole or not at all.
+    """Read a file, check it, and write its table, completely or not at all.
 
     Args:
-        file: `nasbench_only108.tfrecord`, `nasbench_full.tfrecord`, or another in their format; a `.pth` file of
-            NAS-Bench-201 without weights; or NATS-Bench's archive of the topology space, the folder of
-            `NATS-tss-v1_0-3ffb9-simple.tar` or the file `NATS-tss-v1_0-3ffb9.pickle.pbz2`. The package nats_bench
-            reads NATS-Bench's archives, and unpickles them: only give it files from a source that you trust.
-        out: folder of the table; a table that is there is replaced when the new one is whole.
-        epochs: the budgets that a file in NAS-Bench-101's format may have. Default: NAS-Bench-101's.
-        report: receives one line if the file is not official, and one line about anything unusual in it.
-        progress: is told how far it is.
+        file: `nasbench_only108.tfrecord`, `nasbench_full.tfrecord`, or another file in this format; a `.pth` file of
+            NAS-Bench-201 without weights; or NATS-Bench's archive of the topology space: the folder in
+            `NATS-tss-v1_0-3ffb9-simple.tar`, or the file `NATS-tss-v1_0-3ffb9.pickle.pbz2`. The package nats_bench
+            unpickles NATS-Bench's archives: only import archives from a source that you trust.
+        out: folder of the table; an existing table is replaced when the new one is complete.
+        epochs: the budgets that a file in NAS-Bench-101's format may have. Default: NAS-Bench-101's budgets.
+        report: receives one line if the file is not official, and one line about each unusual property.
+        progress: receives the current work and the fraction done.
 
     Returns:
-        What `meta.json` says, with the file's name, size and SHA-256 in `source`.
+        The content of `meta.json`, with the file's name, size and SHA-256 in `source`.
 
     Raises:
-        InvalidInputError: the file has another format, or is incomplete; `out` holds something that is not a table.
+        InvalidInputError: the file has another format or is incomplete, or `out` contains files other than a table.
         DamagedFileError: a checksum in the file is wrong, or it ends within a record.
-        UserError: the file cannot be read; `out` cannot be written; nats_bench is needed and not installed.
+        UserError: the file cannot be read, `out` cannot be written, or nats_bench is needed but not installed.
     """
     file, out = as_path(file, "file"), as_path(out, "out")
     source = Source.of(file)
@@ -66,10 +66,9 @@ def import_table(
 
 
 def check_own_name(file: Path, out: Path) -> None:
-    """Refuse to put a file's table in the place of another file's, or under a name that finds another table.
+    """Raise InvalidInputError if a table's folder has another file's table, or a name that means another table.
 
-    A file is the same where its path, size and time of last change are, or else its size and SHA-256. Raises
-    InvalidInputError.
+    Two files are the same if their paths, sizes and times of last change are equal, or their sizes and SHA-256.
     """
     if out.name in BUNDLED or out.name.startswith("."):
         raise InvalidInputError(f"the name {out.name} is taken: give another folder with --out")
@@ -78,22 +77,22 @@ def check_own_name(file: Path, out: Path) -> None:
     recorded = read_steadily(out, lambda folder: _recorded_source(read_json(folder / META)))
     if not Source.of(file).matches_record(recorded):
         raise InvalidInputError(
-            f"{out} holds the table of another file of that name: remove it, or give another folder with --out"
+            f"{out} contains the table of another file with this name: remove it, or give another folder with --out"
         )
 
 
 def open_official(path: str | Path, report: Report = to_stderr, progress: Progress | None = None) -> Table:
-    """Open an imported folder, or a file that `import_table` reads, which is imported when it is first opened.
+    """Open a table, or a file that `import_table` reads, which is imported on first use.
 
-    Its table is stored in the data folder and opened from there until the file changes (path, size or time of last
-    change). Of several processes that open a file for the first time, one imports it, the others wait.
+    The file's table is stored in the data folder and opened from there until the file changes (path, size or time of
+    last change). If several processes open a file for the first time, one imports it, and the others wait.
 
     Args:
-        path: the file; or the folder or name of a table, as `load_table` takes them.
+        path: the file; or the folder or name of a table, as in `load_table`.
         report: as in `import_table`.
-        progress: as in `import_table`; a bar where the screen is a terminal, if not given.
+        progress: as in `import_table`. Default: a progress bar if the output is a terminal.
 
-    Raises as `import_table` and `load_table` do.
+    Raises the errors of `import_table` and `load_table`.
     """
     file = as_path(path, "path")
     if not is_source(file) and file.suffix not in (PBZ2, PTH, TFRECORD):
@@ -102,7 +101,7 @@ def open_official(path: str | Path, report: Report = to_stderr, progress: Progre
     if table := _opened(source):
         return table
     target = tables_folder() / f"{table_name(file).lstrip('.')}-{source.key[:8]}"
-    report(f"importing {file} into {target}; from now on it is opened there")
+    report(f"importing {file} into {target}, from which it will be opened from now on")
     with one_at_a_time(target.parent / ".locks" / f"{target.name}.lock"):
         if table := _opened(source):  # another process was faster
             return table
@@ -111,25 +110,26 @@ def open_official(path: str | Path, report: Report = to_stderr, progress: Progre
 
 
 def _official(source: Source) -> str | None:
-    """Return the stem of the official file with this content, None for other files; the file must have been read."""
+    """Return the stem of the official file with this content, None for other files; call after reading the file."""
     return next((stem for stem, known in OFFICIAL.items() if known == source.sha256), None)
 
 
 def _warning(source: Source) -> str | None:
-    """Return one line if this is not an official file, else None."""
+    """Return a one-line warning if the file is not official, else None."""
     if _official(source):
         return None
     name, found, known = source.path.name, str(source.sha256)[:12], OFFICIAL.get(source.path.stem)
     if known is None:
-        return f"{name} is not one of NAS-Bench-101's official files (SHA-256 {found}…); imported as it is"
+        return f"{name} is not one of NAS-Bench-101's official files (SHA-256 {found}…); it is imported unchanged"
     return (
-        f"{name} has the name of an official NAS-Bench-101 file but is NOT it (SHA-256 {found}…, not {known[:12]}…): "
-        "it is altered or from another source, and its results are not NAS-Bench-101's; imported as it is"
+        f"{name} has the name of an official NAS-Bench-101 file, but is NOT that file (SHA-256 {found}…, not "
+        f"{known[:12]}…): it is altered or from another source, and its results are not NAS-Bench-101's; it is "
+        "imported unchanged"
     )
 
 
 def _read(source: Source, epochs: Sequence[int] | None, report: Report, progress: Progress) -> tuple[Columns, Meta]:
-    """Read a file by its kind: columns and description of its table, which has the file's record in `source`."""
+    """Read a file of any supported format; return its table's columns, and its description with the field `source`."""
     if source.is_folder or source.path.suffix in (PBZ2, PTH):
         return _read_nasbench201(source, epochs, report, progress)
     return _read_tfrecords(source, epochs, report, progress)
@@ -151,7 +151,7 @@ def _read_tfrecords(
         report(warning)
     if assembly.not_halfway:
         budgets = ", ".join(map(str, assembly.not_halfway))
-        report(f"{source.path.name}: at {budgets} epochs what is called half-way is not the middle of the training")
+        report(f"{source.path.name}: at {budgets} epochs, half-way values are not from the middle of the training")
     official = _official(source)
     about = _about(source, source.read, official is not None, len(assembly))
     return columns, {"name": official or source.path.stem, "version": VERSION, **meta, "source": about}
@@ -162,7 +162,7 @@ def _read_nasbench201(
 ) -> tuple[Columns, Meta]:
     if epochs is not None:
         raise InvalidInputError(
-            f"epochs do not apply to {source.path.name}: files of NAS-Bench-201 have 12 and 200; leave epochs out"
+            f"epochs do not apply to {source.path.name}, because NAS-Bench-201's files have 12 and 200: remove epochs"
         )
     if source.path.suffix == PTH:
         from nasbench1shot1.table_import.nasbench201_pth import read_pth
@@ -174,30 +174,30 @@ def _read_nasbench201(
         assembly = read_archive(source, progress)
     columns, meta = assembly.finish()
     if assembly.left_out:
-        report(f"{source.path.name}: {assembly.left_out:,} trainings of other budgets than 12 and 200 epochs left out")
+        report(f"{source.path.name}: omitted {assembly.left_out:,} trainings with budgets other than 12 and 200 epochs")
     about = _about(source, source.size, False, len(assembly))
     return columns, {"name": table_name(source.path), "version": VERSION, **meta, "source": about}
 
 
 def _about(source: Source, size: int, known: bool, records: int) -> dict[str, Any]:
-    """What a table's description says about its file."""
+    """Return the field `source` of a table's description."""
     digest = {} if source.sha256 is None else {"sha256": source.sha256}
     return {"file": source.path.name, "size": size, **digest, "known": known, "records": records, "key": source.key}
 
 
 def _opened(source: Source) -> Table | None:
-    """The table that was imported from this very file, if there is one and it can be opened."""
+    """Return the table that was imported from this file; None if there is none or it cannot be opened."""
     for meta in sorted(tables_folder().glob(f"[!.]*/{META}")):
         try:
             if _recorded_source(read_json(meta)).get("key") == source.key:
                 return load_table(meta.parent)
-        except (DamagedFileError, InvalidInputError):  # damaged, or of an older version: imported anew
+        except (DamagedFileError, InvalidInputError):  # damaged, or from an older version: imported again
             continue
     return None
 
 
 def _recorded_source(about: Any) -> dict[str, Any]:
-    """What a `meta.json` says of the file that the table was imported from; nothing where it is not an imported one."""
+    """Return the field `source` of a `meta.json`; empty if the table was not imported."""
     source = about.get("source") if isinstance(about, dict) else None
     return source if isinstance(source, dict) else {}
 

@@ -1,7 +1,7 @@
-"""NAS-Bench-101's protobuf message `ModelMetrics`, described at run time: no generated code, no `protoc`.
+"""NAS-Bench-101's protobuf message `ModelMetrics`, declared at run time without generated code or `protoc`.
 
-Only what a table needs is declared; other fields are skipped. So are fields from 6 on, where other projects keep
-other things (EC-NAS its energy, where NAS-Bench-101 has the path of a checkpoint).
+Only the fields that a table needs are declared; others are skipped. Field 6 and later ones differ between projects: in
+NAS-Bench-101 it is the path of a checkpoint, in EC-NAS the energy.
 """
 
 from typing import Any
@@ -11,10 +11,10 @@ _EVALUATION = ("current_epoch", "training_time", "train_accuracy", "validation_a
 
 
 def model_metrics() -> Any:
-    """The class of the message: `evaluation_data` at the start, half-way and end of a training; `trainable_parameters`.
+    """Return the message class, with `trainable_parameters`, and `evaluation_data` at the start, middle and end.
 
-    A number that is lacking reads as NaN, parameters as -1. The message lives in a pool of its own, so that
-    a program that also loads `nasbench` does not register it twice.
+    A missing number is NaN, and a missing number of parameters -1. The message has its own descriptor pool, so that a
+    program that also loads `nasbench` does not register it twice.
     """
     from google.protobuf.descriptor_pb2 import FileDescriptorProto
     from google.protobuf.descriptor_pool import DescriptorPool

@@ -1,7 +1,7 @@
 """NAS-Bench-201's official files, NAS-Bench-201-v1_0-e61699.pth and NAS-Bench-201-v1_1-096897.pth.
 
-They hold a dictionary of `meta_archs`, the strings of all architectures, and `arch2infos`: for each index "less", the
-trainings of 12 epochs, and "full", the trainings of 200 epochs.
+Each contains a dictionary with `meta_archs`, the strings of all architectures, and `arch2infos`: for each index,
+"less" for the trainings with 12 epochs and "full" for the trainings with 200 epochs.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ def read_pth(source: Source, progress: Progress) -> TrialAssembly:
 
     Raises:
         DamagedFileError: the file is truncated or damaged.
-        InvalidInputError: it is another file, or holds objects that such a file does not have.
+        InvalidInputError: the file is not a NAS-Bench-201 file, or contains unexpected objects.
         UserError: PyTorch is too old.
     """
     source.hash_all(progress)
@@ -30,18 +30,18 @@ def read_pth(source: Source, progress: Progress) -> TrialAssembly:
 
 
 def assembled(content: Any, source: str, progress: Progress = lambda doing, fraction: None) -> TrialAssembly:
-    """Gather the trainings of a loaded file, or of a dictionary of the same form.
+    """Collect the trainings of a loaded file, or of a dictionary in the same format.
 
     Args:
-        content: the dictionary. NATS-Bench's has budgets in the place of "less" and "full".
-        source: what messages call it.
-        progress: is told which part of it is gathered.
+        content: the dictionary. NATS-Bench's dictionary has budgets instead of "less" and "full".
+        source: name of the file or dictionary, for messages.
+        progress: receives the fraction done.
 
-    Raises InvalidInputError if it has another form.
+    Raises InvalidInputError if the dictionary has another format.
     """
     if not isinstance(content, Mapping) or any(key not in content for key in _NEEDED):
         raise InvalidInputError(
-            f"{source} is not a file of NAS-Bench-201 (it lacks meta_archs or arch2infos): give one such as "
+            f"{source} is not a NAS-Bench-201 file (it lacks meta_archs or arch2infos): give a file such as "
             "NAS-Bench-201-v1_1-096897.pth"
         )
     assembly, names = TrialAssembly(source), content["meta_archs"]
@@ -54,14 +54,14 @@ def assembled(content: Any, source: str, progress: Progress = lambda doing, frac
             progress("gathering", (done + 1) / len(content["arch2infos"]))
     except (AttributeError, IndexError, KeyError, TypeError) as error:
         raise InvalidInputError(
-            f"{source} is not a file of NAS-Bench-201 ({type(error).__name__}: {reason(error)}): give one such as "
+            f"{source} is not a NAS-Bench-201 file ({type(error).__name__}: {reason(error)}): give a file such as "
             "NAS-Bench-201-v1_1-096897.pth"
         ) from error
     return assembly
 
 
 def _loaded(path: Path) -> Any:
-    """Load a file, which may only use the global names of NumPy's float64 scalars.
+    """Load a file whose only allowed globals are the ones of NumPy's float64 scalars.
 
     Parameter counts are such scalars in the published files.
     """
@@ -76,13 +76,15 @@ def _loaded(path: Path) -> Any:
         with torch.serialization.safe_globals([*float64, np.dtype, type(np.dtype(np.float64))]):
             return torch.load(path, map_location="cpu", weights_only=True)
     except OSError as error:
-        raise UserError(f"cannot read {path} ({error.strerror or error}): check the path and its rights") from error
+        raise UserError(
+            f"cannot read {path} ({error.strerror or error}): check the path and its permissions"
+        ) from error
     except MemoryError as error:
-        raise UserError(f"there is not enough memory to load {path}: use a machine with more") from error
-    except Exception as error:  # the loader fails in a dozen ways on damaged bytes
+        raise UserError(f"there is not enough memory to load {path}: use a machine with more memory") from error
+    except Exception as error:  # the loader raises many kinds of errors for damaged bytes
         raise DamagedFileError(
-            f"{path} cannot be read as a file of NAS-Bench-201 ({_first_words(error)}): it is truncated or another "
-            "file, copy or download it again"
+            f"{path} cannot be read as a NAS-Bench-201 file ({_first_words(error)}): it is truncated or another file; "
+            "copy or download it again"
         ) from error
 
 

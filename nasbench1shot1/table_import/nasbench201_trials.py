@@ -1,4 +1,4 @@
-"""From single trainings of NAS-Bench-201 to the columns of a table, a repeat for each seed."""
+"""Assembly of a table's columns from single trainings of NAS-Bench-201, with a repeat for each seed."""
 
 import math
 from collections.abc import Mapping
@@ -20,17 +20,17 @@ from nasbench1shot1.tables.folder import Columns, Meta
 from nasbench1shot1.tables.metric_column import as_counts, stored_counts
 
 _LEGACY_SEED = 888
-"""Where an architecture's trainings disagree about its cost, the official API takes the value of this seed."""
+"""If an architecture's trainings state different costs, the official API uses the value of this seed."""
 
 
 class TrialAssembly:
-    """Gathers the end of every training (about 35 MB), and arranges it by architecture, data set, budget and seed.
+    """Collects the final values of every training (about 35 MB) by architecture, data set, budget and seed.
 
     Args:
-        source: what messages call the file.
+        source: name of the file, for messages.
 
     Attributes:
-        left_out: how many trainings had another budget than 12 and 200 epochs.
+        left_out: number of omitted trainings, whose budgets are not 12 or 200 epochs.
     """
 
     def __init__(self, source: str) -> None:
@@ -39,18 +39,18 @@ class TrialAssembly:
         shape = N_ARCHITECTURES, len(DATASETS)
         self._values = np.full((*shape, len(EPOCHS), len(SEEDS), len(ALL_METRICS)), np.nan)
         self._costs = np.full((*shape, 2), np.nan)
-        """Millions of parameters and FLOPs."""
+        """Parameters and FLOPs, in millions."""
         self._is_known = np.zeros(N_ARCHITECTURES, bool)
 
     def __len__(self) -> int:
         return self._trainings
 
     def add(self, architecture: Any, trainings: Mapping[Any, Mapping[str, Any]]) -> None:
-        """Take in the trainings of an architecture.
+        """Add the trainings of an architecture.
 
         Args:
             architecture: its official string.
-            trainings: by data set and seed, the fields of the official `ResultsCount`.
+            trainings: the fields of the official `ResultsCount`, by data set and seed.
 
         Raises:
             InvalidInputError: the string, a data set or a seed is unknown; a training lacks a field, or has an
@@ -66,7 +66,7 @@ class TrialAssembly:
                 ) from None
             except (AttributeError, KeyError, TypeError, ValueError) as error:
                 raise InvalidInputError(
-                    f"{self._source}: the training {key} of {architecture} does not have the form of NAS-Bench-201's "
+                    f"{self._source}: the training {key} of {architecture} does not have the format of NAS-Bench-201's "
                     f"files ({type(error).__name__}: {reason(error)}): download the file again"
                 ) from error
 
@@ -76,13 +76,13 @@ class TrialAssembly:
         except (InvalidInputError, TypeError):
             found = None
         if found is None:
-            raise InvalidInputError(f"{self._source} has {architecture!r}, not an architecture of NAS-Bench-201")
+            raise InvalidInputError(f"{self._source} has {architecture!r}, which is not a NAS-Bench-201 architecture")
         return index_of(found.operations)
 
     def _add_training(self, row: int, key: tuple[str, int], fields: Mapping[str, Any]) -> None:
         dataset, seed = key
         if dataset not in DATASETS or seed not in SEEDS:
-            raise InvalidInputError(f"is not on one of {', '.join(DATASETS)} with one of the seeds {SEEDS}")
+            raise InvalidInputError(f"does not have a data set of {', '.join(DATASETS)} and a seed of {SEEDS}")
         epochs = int(fields["epochs"])
         if epochs not in EPOCHS:
             self.left_out += 1
@@ -95,16 +95,16 @@ class TrialAssembly:
         self._trainings += 1
 
     def finish(self) -> tuple[Columns, Meta]:
-        """Arrange what was taken in.
+        """Arrange the trainings.
 
         Returns:
-            The columns of a table, and all of its description but name and version.
+            The columns of a table, and its description without name and version.
 
-        Raises InvalidInputError if there is no training of 12 or 200 epochs.
+        Raises InvalidInputError if there are no trainings with 12 or 200 epochs.
         """
         rows = np.flatnonzero(self._is_known)
         if not len(rows):
-            raise InvalidInputError(f"{self._source} has no training of 12 or 200 epochs")
+            raise InvalidInputError(f"{self._source} has no trainings with 12 or 200 epochs")
         columns: Columns = {"index": rows.astype(np.uint16)}
         about: dict[str, dict[str, Any]] = {"index": _exact("the official index")}
         if len(rows) == N_ARCHITECTURES:
@@ -130,7 +130,7 @@ class TrialAssembly:
         }
 
     def _add_metrics(self, rows: NDArray[np.int64], d: int, columns: Columns, about: dict[str, dict[str, Any]]) -> None:
-        """Add the columns of a data set that have a value, at the budgets that have one."""
+        """Add the columns of a data set that have values, at the budgets that have values."""
         for m, metric in enumerate(ALL_METRICS):
             values = self._values[rows, d, :, :, m]
             there = [i for i in range(len(EPOCHS)) if not np.isnan(values[:, i]).all()]
@@ -144,7 +144,7 @@ class TrialAssembly:
             about[name] = {**measured, "epochs": [EPOCHS[i] for i in there], **stored}
 
     def _costs_of(self, rows: NDArray[np.int64], d: int) -> tuple[NDArray[Any], NDArray[Any] | None]:
-        """Return parameters, counted where the file does not state them, and FLOPs, None if no row has them."""
+        """Return the parameters, counted if the file does not state them, and the FLOPs, None if no row has them."""
         parameters, flops = np.rint(1e6 * self._costs[rows, d]).T
         for i in np.flatnonzero(np.isnan(parameters)):
             parameters[i] = edge_parameter_count(all_operations()[rows[i]].tolist(), classes=CLASSES[DATASETS[d]])
@@ -154,16 +154,16 @@ class TrialAssembly:
 
 
 def _possible_costs(fields: Mapping[str, Any]) -> tuple[float, float]:
-    """Return millions of parameters and FLOPs, NaN if unknown; raises InvalidInputError for a number that cannot be."""
+    """Return parameters and FLOPs in millions, NaN if unknown; raises InvalidInputError for impossible numbers."""
     costs = float(fields["params"]), float(fields["flop"])
     for name, millions in zip(("parameters", "FLOPs"), costs, strict=True):
         if not (math.isnan(millions) or 0 <= 1e6 * millions < 2**31):
-            raise InvalidInputError(f"has {millions:g} million {name}, which cannot be")
+            raise InvalidInputError(f"has {millions:g} million {name}, which is impossible")
     return costs
 
 
 def _images(dataset: str, metric: str) -> int | None:
-    """The number of images of an accuracy; None for other metrics."""
+    """Return the number of images of an accuracy; None for other metrics."""
     split, _, kind = metric.partition("_")
     return IMAGES[dataset].get(split) if kind == "accuracy" else None
 
@@ -173,7 +173,7 @@ def _exact(method: str) -> dict[str, Any]:
 
 
 def _compact(values: Floats, images: int | None) -> tuple[NDArray[Any], dict[str, Any]]:
-    """Store accuracies as counts of images if they are such counts; other values in the smallest exact type."""
+    """Store accuracies as image counts if possible, and other values in the smallest exact type."""
     counts = as_counts(values, images) if images else None
     if images is None or counts is None:
         return compact(values)

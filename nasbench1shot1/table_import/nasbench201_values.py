@@ -10,15 +10,15 @@ from nasbench1shot1.tables.description import ALL_METRICS
 
 
 def final_values(fields: Mapping[str, Any], dataset: str) -> list[float]:
-    """Return the metrics at the end of a training, in the order of `ALL_METRICS`; NaN where there is none.
+    """Return the metrics at the end of a training, in the order of `ALL_METRICS`; NaN if unknown.
 
     Args:
-        fields: of the official `ResultsCount`.
+        fields: fields of the official `ResultsCount`.
         dataset: one of `nasbench201.trainings.DATASETS`.
 
     Raises:
-        InvalidInputError: an impossible accuracy, loss or time.
-        KeyError, TypeError, ValueError, AttributeError: the fields have another form.
+        InvalidInputError: an accuracy, loss or time is impossible.
+        KeyError, TypeError, ValueError, AttributeError: the fields have another format.
     """
     epochs = int(fields["epochs"])
     found = {
@@ -36,7 +36,7 @@ def final_values(fields: Mapping[str, Any], dataset: str) -> list[float]:
 
 
 def _total(seconds: Mapping[Any, float] | None, keys: Any) -> float:
-    """The sum over all keys; NaN if one is missing, as in older files."""
+    """Return the sum over all keys; NaN if a key is missing, as in older files."""
     return sum(seconds[key] for key in keys) if seconds and all(key in seconds for key in keys) else math.nan
 
 

@@ -1,4 +1,4 @@
-"""A `NASBench` object of the published package as a table."""
+"""Conversion of a `NASBench` object of the published package to a table."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -13,19 +13,20 @@ _SOURCE = "the NASBench object"
 
 
 def table_from_nasbench(obj: Any) -> Table:
-    """Take over what a `nasbench.api.NASBench` object (or one of `nasbench1shot1.api`) has loaded.
+    """Create a table from a loaded `nasbench.api.NASBench` object, or a `NASBench` of `nasbench1shot1.api`.
 
-    Takes about as long as importing the file does, and shares no memory with the object. `Table.save` keeps it.
+    This takes about as long as importing the file. The table shares no memory with the object; `Table.save` writes it.
 
     Args:
-        obj: has `fixed_statistics`, `computed_statistics` and `valid_epochs`, as the published package makes them.
+        obj: an object with `fixed_statistics`, `computed_statistics` and `valid_epochs`, as in the published package.
 
     Returns:
-        A table in memory, measured, with the object's budgets and repeats.
+        A table of measurements in memory, with the object's budgets and repeats.
 
     Raises:
-        InvalidInputError: something that is not such an object, holds no trainings, or lacks values (a NASBench of
-            estimates, whose table is its `table`); whatever an import refuses, as a missing repeat.
+        InvalidInputError: `obj` is not such an object, has no trainings, or lacks values (like a NASBench object of
+            estimates, which has the attribute `table`); or an import would be refused, for example because a repeat
+            is missing.
     """
     fixed, computed = _statistics(obj)
     assembly = Assembly(sorted(map(int, obj.valid_epochs)), _SOURCE)
@@ -41,15 +42,15 @@ def _statistics(obj: Any) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     if not isinstance(fixed, Mapping) or not isinstance(computed, Mapping) or not hasattr(obj, "valid_epochs"):
         raise InvalidInputError(
             f"{type(obj).__name__} is not a NASBench object (it lacks fixed_statistics, computed_statistics or "
-            "valid_epochs): give what nasbench.api.NASBench(file) returned"
+            "valid_epochs): give the result of nasbench.api.NASBench(file)"
         )
     if lacking := [hash_ for hash_ in fixed if hash_ not in computed]:
-        raise InvalidInputError(f"{_SOURCE} has no trainings of {lacking[0]}: load its file anew")
+        raise InvalidInputError(f"{_SOURCE} has no trainings of {lacking[0]}: load its file again")
     return fixed, computed
 
 
 def _records(hash_: str, fixed: Mapping[str, Any], computed: Mapping[Any, Any]) -> Iterator[Record]:
-    """The trainings of one cell."""
+    """Yield the trainings of one cell."""
     try:
         adjacency = "".join(str(int(entry)) for row in fixed["module_adjacency"] for entry in row)
         operations, parameters = ",".join(fixed["module_operations"]), int(fixed["trainable_parameters"])
@@ -63,8 +64,8 @@ def _records(hash_: str, fixed: Mapping[str, Any], computed: Mapping[Any, Any]) 
         raise
     except (KeyError, TypeError, ValueError) as error:
         raise InvalidInputError(
-            f"{_SOURCE} lacks something of {hash_} ({type(error).__name__}: {error}); it must hold what an official "
-            "file does (of a NASBench that shows estimates, take the table itself: its attribute table)"
+            f"{_SOURCE} lacks values of {hash_} ({type(error).__name__}: {error}); it must have all values of an "
+            "official file (if it has estimates, use its attribute table instead)"
         ) from error
 
 

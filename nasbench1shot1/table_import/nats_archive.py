@@ -1,4 +1,4 @@
-"""NATS-Bench's archives of the topology space, read by the package nats_bench, the only one that unpickles them."""
+"""Import of NATS-Bench's archives of the topology space, which only the package nats_bench unpickles."""
 
 from importlib import import_module
 from pathlib import Path
@@ -11,15 +11,15 @@ from nasbench1shot1.table_import.source import NATS_META, PBZ2, Progress, Source
 
 
 def read_archive(source: Source, progress: Progress) -> TrialAssembly:
-    """Read the folder of an unpacked archive, with one file per architecture, or the single file of all architectures.
+    """Read an unpacked archive's folder, with one file per architecture, or the single file of all architectures.
 
-    Both are pickles. The package nats_bench unpickles them, which runs code that they may contain: only give it files
+    Both are pickles. The package nats_bench unpickles them, which runs any code that they contain: only import files
     from a source that you trust.
 
     Raises:
         UserError: nats_bench is not installed.
         DamagedFileError: nats_bench cannot read a file.
-        InvalidInputError: it is not an archive of the topology space.
+        InvalidInputError: the file is not an archive of the topology space.
     """
     create = _package().create
     if not source.is_folder:
@@ -27,7 +27,7 @@ def read_archive(source: Source, progress: Progress) -> TrialAssembly:
         progress("loading", None)
     try:
         api = create(str(source.path), "tss", fast_mode=source.is_folder, verbose=False)
-    except Exception as error:  # what unpickling raises depends on the bytes
+    except Exception as error:  # unpickling can raise any error
         raise _unreadable(source.path / NATS_META if source.is_folder else source.path, error) from error
     assembly = TrialAssembly(source.path.name)
     indices = _indices(source.path) if source.is_folder else sorted(api.arch2infos_dict)
@@ -71,6 +71,6 @@ def _package() -> Any:
 
 def _unreadable(file: Path, error: Exception) -> DamagedFileError:
     return DamagedFileError(
-        f"nats_bench cannot read {file} ({type(error).__name__}: {reason(error)}): it is truncated or another file, "
+        f"nats_bench cannot read {file} ({type(error).__name__}: {reason(error)}): it is truncated or another file; "
         "copy or download it again"
     )

@@ -1,4 +1,4 @@
-"""The progress of an import or a check on the screen."""
+"""A progress bar for imports and checks."""
 
 from types import TracebackType
 
@@ -7,10 +7,10 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 
 class ImportBar:
-    """A bar for what is being done, and the time that this will still take; a context manager.
+    """A context manager that shows the current work with a bar and the remaining time.
 
-    Reading takes most of the time, and its end is known. The bar only moves back and forth in the steps after it,
-    whose end is not. Nothing appears on what is not a terminal.
+    Reading takes most of the time, and its duration is known. In later steps of unknown duration, the bar moves back
+    and forth. Without a terminal, nothing is shown.
     """
 
     def __init__(self, console: Console) -> None:
@@ -36,9 +36,9 @@ class ImportBar:
         self._bar.stop()
 
     def show(self, doing: str, fraction: float | None) -> None:
-        """What is being done, and which fraction of it is done; None where that cannot be said."""
+        """Show a description of the current work and the fraction done; None if the fraction is unknown."""
         if doing != self._doing:
-            self._bar.start()  # not before, since a download's bar may have the screen until then
+            self._bar.start()  # not earlier, because the bar of a download may still be shown
             self._doing = doing
             self._bar.update(self._task, visible=False)
             self._task = self._bar.add_task(doing, total=None if fraction is None else 1.0)

@@ -1,4 +1,4 @@
-"""Rows of NAS-Bench-101's files: JSON `[hash, epochs, adjacency, operations, metrics]`, the last protobuf in base64."""
+"""Records of NAS-Bench-101's files: JSON `[hash, epochs, adjacency, operations, metrics]`, metrics as protobuf."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from nasbench1shot1.table_import.model_metrics import model_metrics
 from nasbench1shot1.table_import.tfrecords import frames
 
 Values = tuple[float, float, float, float]
-"""In the order of `tables.folder.METRICS`: validation, test, train accuracy as fractions, training time in seconds."""
+"""Validation, test and train accuracy (fractions) and training time (seconds), as in `tables.folder.METRICS`."""
 
 
 class Record(NamedTuple):
@@ -24,11 +24,11 @@ class Record(NamedTuple):
         epochs: the budget.
         adjacency: V × V digits 0 and 1, row after row.
         operations: V labels, separated by commas.
-        trainable_parameters: as the file counts them.
+        trainable_parameters: number of trainable parameters in the file.
         final: the values at the end of the training.
-        halfway: the values of the evaluation between start and end.
-        halfway_epoch: when that was; half of `epochs` in NAS-Bench-101's official files.
-        offset: where the record begins in its file, in bytes.
+        halfway: the values half-way through the training.
+        halfway_epoch: the epoch of the half-way evaluation; half of `epochs` in NAS-Bench-101's official files.
+        offset: offset of the record in its file, in bytes.
     """
 
     hash: str
@@ -43,20 +43,20 @@ class Record(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Which record this is, for messages."""
+        """A description of the record, for messages."""
         return f"the record at byte {self.offset:,} (hash {self.hash}, {self.epochs} epochs)"
 
 
 def read_records(path: Path, seen: Callable[[bytes], None] = lambda block: None) -> Iterator[Record]:
-    """The records of a file, in its order.
+    """Yield the records of a file in order.
 
     Args:
         path: the file.
-        seen: is called with every block of bytes as it is read.
+        seen: called with every block of bytes that is read.
 
     Raises:
-        InvalidInputError: a record is none of NAS-Bench-101's, or its values cannot be.
-        As `tfrecords.frames`, too.
+        InvalidInputError: a record does not have NAS-Bench-101's format, or has impossible values.
+        DamagedFileError, UserError: as in `tfrecords.frames`.
     """
     parser = RecordParser(path.name)
     for offset, payload in frames(path, seen):
@@ -64,10 +64,10 @@ def read_records(path: Path, seen: Callable[[bytes], None] = lambda block: None)
 
 
 class RecordParser:
-    """Turns payloads into records.
+    """Parses payloads as records.
 
     Args:
-        source: what messages call the file.
+        source: name of the file, for messages.
     """
 
     def __init__(self, source: str) -> None:
@@ -79,7 +79,7 @@ class RecordParser:
         self._errors = (ValueError, TypeError, RecursionError, DecodeError)
 
     def parse(self, payload: bytes, offset: int) -> Record:
-        """The record of a payload that begins at byte `offset` of its file; raises InvalidInputError."""
+        """Return the record in a payload that begins at byte `offset` of its file; raises InvalidInputError."""
         try:
             text = payload.decode().strip()
             row, end = self._scan(text)
@@ -107,16 +107,16 @@ class RecordParser:
         return record
 
     def _whole(self, epochs: Any, hash_: Any, offset: int) -> int:
-        """EC-NAS, for one, writes epochs as a string."""
+        """Return epochs that are written as a string, as in EC-NAS."""
         if isinstance(epochs, str) and re.fullmatch("[0-9]{1,6}", epochs):
             return int(epochs)
         raise InvalidInputError(
-            f"{self._source}: the record at byte {offset:,} (hash {hash_}) has {epochs!r} for its epochs, "
-            "which is not a whole number"
+            f"{self._source}: the record at byte {offset:,} (hash {hash_}) has {epochs!r} epochs, which is not a whole "
+            "number"
         )
 
     def _refused(self, payload: bytes, offset: int) -> InvalidInputError:
-        """In words, what the first thing is that is wrong with a payload that cannot be read."""
+        """Return the error for a payload that cannot be read; it states the first fault."""
         return InvalidInputError(f"{self._source}: the record at byte {offset:,} {self._fault(payload)}")
 
     def _fault(self, payload: bytes) -> str:
@@ -128,14 +128,14 @@ class RecordParser:
         if not isinstance(row, list) or len(row) != 5:
             return f"is not a list of five: {form}"
         if lacking := [n for n, part in zip(_TEXTS, (row[0], *row[2:]), strict=True) if not isinstance(part, str)]:
-            return f"(hash {row[0]!r}) has no text for its {lacking[0]}: {form}"
+            return f"(hash {row[0]!r}) has a value for its {lacking[0]} that is not a string: {form}"
         try:
             evaluations = len(self._metrics(a2b_base64(row[4])).evaluation_data)
         except self._errors:
-            return f"(hash {row[0]}) has metrics that are not protobuf in base64"
+            return f"(hash {row[0]}) has metrics that are not base64-encoded protobuf"
         if evaluations < 3:
             return f"(hash {row[0]}) has {evaluations} evaluations, not three: start, half-way and end"
-        return f"(hash {row[0]}) has something after its JSON: {form}"
+        return f"(hash {row[0]}) has extra data after its JSON: {form}"
 
 
 _TEXTS = ("hash", "adjacency", "operations", "metrics")
@@ -143,13 +143,13 @@ _NAMES = ("validation accuracy", "test accuracy", "train accuracy")
 
 
 def check_possible(record: Record, source: str) -> None:
-    """Raise InvalidInputError for accuracies that are not fractions, times that are not numbers, or missing values."""
+    """Raise InvalidInputError for accuracies that are not fractions, invalid times, or missing values."""
     if not (_are_possible(*record.final) and _are_possible(*record.halfway) and record.trainable_parameters >= 0):
         raise InvalidInputError(f"{source}: {record.place} {_impossible(record)}")
 
 
 def _are_possible(validation: float, test: float, train: float, seconds: float) -> bool:
-    """False for NaN, too, which is what an absent number reads as."""
+    """Return whether values are possible; false for NaN, which stands for a missing number."""
     return 0 <= validation <= 1 and 0 <= test <= 1 and 0 <= train <= 1 and 0 <= seconds < inf
 
 
@@ -160,5 +160,5 @@ def _impossible(record: Record) -> str:
             if not 0 <= value <= 1:
                 return f"has a {when} {name} of {value}, which must be a fraction from 0 to 1"
         if not 0 <= seconds < inf:
-            return f"has a {when} training time of {seconds} seconds, which must be a number from 0 on"
+            return f"has a {when} training time of {seconds} seconds, which must be a finite number of at least 0"
     return f"has {record.trainable_parameters} trainable parameters, or lacks their number"

@@ -1,4 +1,4 @@
-"""A file from which a table is imported: how it is recognised, and its digest, which is computed as it is read."""
+"""A file from which a table is imported: its identity, and its digest, which is computed while reading."""
 
 import hashlib
 from collections.abc import Callable
@@ -13,7 +13,7 @@ Progress = Callable[[str, float | None], None]
 """Receives a description of the current work and the fraction done; None if the fraction is unknown."""
 
 NATS_META = "meta.pickle.pbz2"
-"""The file that makes a folder an archive of NATS-Bench."""
+"""The file that identifies a folder as an archive of NATS-Bench."""
 PTH, PBZ2, TFRECORD = ".pth", ".pbz2", ".tfrecord"
 _BLOCK = 2**24
 
@@ -23,11 +23,11 @@ class Source:
     """A file, or the folder of an archive of NATS-Bench.
 
     Attributes:
-        path: where it is.
+        path: path of the file or folder.
         size: size in bytes; for a folder, the total size of its files.
-        key: a digest of path, sizes and times of last change, which recognises it without reading it.
-        read: how many of its bytes have been read.
-        digest: SHA-256 of what has been read.
+        key: a digest of path, sizes and times of last change, which identifies the source without reading it.
+        read: number of bytes read so far.
+        digest: SHA-256 of the bytes read so far.
     """
 
     path: Path
@@ -38,11 +38,11 @@ class Source:
 
     @classmethod
     def of(cls, path: Path) -> "Source":
-        """Look at a file or an archive's folder; raises InvalidInputError if it is neither."""
+        """Return the source for a path; raises InvalidInputError if it is neither a file nor an archive's folder."""
         if not is_source(path):
             raise InvalidInputError(
                 f"there is no file {path}: give the path of nasbench_only108.tfrecord, nasbench_full.tfrecord or "
-                "another file in their format, a .pth file of NAS-Bench-201, or an archive of NATS-Bench; or run "
+                "another file in this format, a .pth file of NAS-Bench-201, or an archive of NATS-Bench; or run "
                 "nb1shot1 table download only108"
             )
         files = sorted(path.glob(f"*{PBZ2}")) if path.is_dir() else [path]
@@ -52,12 +52,12 @@ class Source:
 
     @property
     def is_folder(self) -> bool:
-        """Whether this is a folder; then it has no SHA-256."""
+        """Whether this is a folder, which has no SHA-256."""
         return self.path.is_dir()
 
     @property
     def sha256(self) -> str | None:
-        """SHA-256 of what was read; None for a folder."""
+        """SHA-256 of the bytes read so far; None for a folder."""
         return None if self.is_folder else str(self.digest.hexdigest())
 
     def seen(self, block: bytes) -> None:
@@ -66,14 +66,14 @@ class Source:
         self.read += len(block)
 
     def hash_all(self, progress: Progress) -> None:
-        """Read a file once, for its SHA-256."""
+        """Read the whole file to compute its SHA-256."""
         with self.path.open("rb") as file:
             while block := file.read(_BLOCK):
                 self.seen(block)
                 progress("computing its SHA-256", self.read / self.size)
 
     def matches_record(self, recorded: dict[str, Any]) -> bool:
-        """Return whether a table's record of its source names this one; a file that moved is read to find out."""
+        """Return whether a table's recorded source is this one; a moved file is compared by its SHA-256."""
         if recorded.get("key") == self.key:
             return True
         same_size = not self.is_folder and recorded.get("size") == self.size
@@ -81,7 +81,7 @@ class Source:
 
 
 def is_source(path: Path) -> bool:
-    """Return whether there is a file, or the folder of an archive of NATS-Bench."""
+    """Return whether a path is a file, or the folder of an archive of NATS-Bench."""
     return path.is_file() or (path / NATS_META).is_file()
 
 

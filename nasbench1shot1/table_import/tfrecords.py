@@ -1,7 +1,7 @@
-"""TFRecord files without TensorFlow: one frame after the other, each a payload between its length and its checksum.
+"""Reading TFRecord files without TensorFlow. Each frame is a payload between its length and its checksum.
 
 A frame is the payload's length (8 bytes, little-endian), the masked CRC-32C of these bytes (4), the payload, and its
-masked CRC-32C (4), as tensorflow.org/tutorials/load_data/tfrecord describes it.
+masked CRC-32C (4); see tensorflow.org/tutorials/load_data/tfrecord.
 """
 
 import struct
@@ -14,23 +14,23 @@ from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError
 
 HEADER, FOOTER = struct.Struct("<QI"), struct.Struct("<I")
 LONGEST = 2**24
-"""No row of such a data set comes near this many bytes; a longer frame is not read into memory."""
+"""Maximum length of a payload in bytes, far above any record's; a longer frame is not read into memory."""
 _BLOCK = 4 * 2**20
 _GZIP = b"\x1f\x8b"
 
 
 def frames(path: Path, seen: Callable[[bytes], None] = lambda block: None) -> Iterator[tuple[int, bytes]]:
-    """Read a file from end to end in large blocks, and check every checksum.
+    """Read a whole file in large blocks, and check every checksum.
 
     Args:
         path: the file.
-        seen: is called with every block of bytes as it is read, for a digest or a progress bar.
+        seen: called with every block of bytes that is read, for a digest or a progress bar.
 
     Yields:
-        Where each frame begins, in bytes, and its payload.
+        The offset of each frame in bytes, and its payload.
 
     Raises:
-        InvalidInputError: the file is empty, or no TFRecord file from its first bytes on.
+        InvalidInputError: the file is empty, or is not a TFRecord file.
         DamagedFileError: a checksum is wrong, or the file ends within a frame.
         UserError: the file cannot be read.
     """
@@ -44,14 +44,14 @@ def frames(path: Path, seen: Callable[[bytes], None] = lambda block: None) -> It
         raise splitter.no_tfrecord(data)
     if data:
         raise DamagedFileError(
-            f"{path} ends within the record that begins at byte {start:,}: it is truncated, copy or download it again"
+            f"{path} ends within the record that begins at byte {start:,}: it is truncated; copy or download it again"
         )
     if start == 0:
         raise InvalidInputError(f"{path} is empty: give a file such as nasbench_only108.tfrecord")
 
 
 def masked(checksum: int) -> int:
-    """A CRC-32C as TFRecord files store it: rotated and shifted, so that a checksum of checksums is not a weak one."""
+    """Return a CRC-32C as TFRecord files store it, masked because a CRC of data that contains CRCs is weak."""
     return ((checksum >> 15 | checksum << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
@@ -61,17 +61,19 @@ def _blocks(path: Path) -> Iterator[bytes]:
             while block := file.read(_BLOCK):
                 yield block
     except OSError as error:
-        raise UserError(f"cannot read {path} ({error.strerror or error}): check the path and its rights") from error
+        raise UserError(
+            f"cannot read {path} ({error.strerror or error}): check the path and its permissions"
+        ) from error
 
 
 class _Splitter:
-    """Cuts blocks of one file into frames; remembers which lengths it has checked, for there are few."""
+    """Splits blocks of a file into frames; caches checked lengths, because there are few distinct ones."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._lengths = path, dict[bytes, int]()
 
     def whole_frames(self, start: int, data: bytes) -> Generator[tuple[int, bytes], None, int]:
-        """The frames that `data`, found at byte `start` of the file, holds whole; returns how many bytes they take."""
+        """Yield the complete frames in `data`, which begins at byte `start`; return the number of bytes they take."""
         place, lengths = 0, self._lengths
         while place + HEADER.size <= len(data):
             header = data[place : place + HEADER.size]
@@ -102,14 +104,14 @@ class _Splitter:
 
     def _damaged(self, offset: int, part: str) -> DamagedFileError:
         return DamagedFileError(
-            f"{self._path} is damaged: the {part} of the record that begins at byte {offset:,} does not fit its "
+            f"{self._path} is damaged: the {part} of the record that begins at byte {offset:,} does not match its "
             "checksum; copy or download the file again"
         )
 
     def no_tfrecord(self, header: bytes) -> UserError:
-        """The error for a file that is wrong from its first bytes on."""
+        """Return the error for a file whose first bytes are wrong."""
         if header.startswith(_GZIP):
-            return InvalidInputError(f"{self._path} is compressed from byte 0 on: unpack it with gunzip first")
+            return InvalidInputError(f"{self._path} is compressed: unpack it with gunzip first")
         return InvalidInputError(
             f"{self._path} is not a TFRecord file, or is damaged at byte 0 (its first 12 bytes are not a length and a "
             "checksum): give a file such as nasbench_only108.tfrecord"

@@ -1,1 +1,1 @@
-"""The table of true performances: its columns in a folder, how rows are found, and what a query answers."""
+"""Tables of true performance: their columns in a folder, the look-up of rows, and queries."""

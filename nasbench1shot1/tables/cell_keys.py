@@ -1,4 +1,4 @@
-"""The rows of tables of NAS-Bench-101: by a cell's hash, or by any of its encodings, which are faster to compute."""
+"""The rows of NAS-Bench-101 tables, by a cell's hash or by any of its encodings, which are faster to compute."""
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ from nasbench1shot1.tables.items import Item, checked_hashes, of_another_benchma
 from nasbench1shot1.tables.metric_column import Rows
 
 MINI_VERTICES = 6
-"""Number of vertices that cells of NAS-Bench-Mini have at most."""
+"""Maximum number of vertices of a cell in NAS-Bench-Mini."""
 
 
 class CellKeys:
@@ -49,19 +49,19 @@ class CellKeys:
         self._hashes: NDArray[np.bytes_] = folder.columns["hash"].view("S16")[:, 0]
 
     def row_of(self, item: Item) -> int:
-        """One row; raises as `rows` does."""
+        """Return the row of one item; raises the errors of `rows`."""
         if isinstance(item, CellArchitecture):
             return self.row_of_encoding(encode_architecture(item))
         if isinstance(item, Cell) and (code := _encoding(item)) is not None:
             return self.row_of_encoding(code)
-        hash_ = np.frombuffer(bytes.fromhex(checked_hashes([item])), "S16")[0]  # as numpy's bytes: no zeros at the end
+        hash_ = np.frombuffer(bytes.fromhex(checked_hashes([item])), "S16")[0]  # numpy strips trailing zero bytes
         row = int(self._hashes.searchsorted(hash_))
         if row == len(self._hashes) or self._hashes[row] != hash_:
             raise self._unknown(hash_)
         return row
 
     def row_of_encoding(self, code: int) -> int:
-        """The row of the cell that has this encoding; raises OutOfDomainError where there is none."""
+        """Return the row of the cell with an encoding; raises OutOfDomainError if there is none."""
         codes, rows = self._index
         place = bisect_left(codes, code)
         if place == len(codes) or codes[place] != code:
@@ -73,42 +73,42 @@ class CellKeys:
 
     @cached_property
     def _index(self) -> tuple["memoryview[int]", "memoryview[int]"]:
-        """The index for single look-ups: Python's bisection of a view takes half the time of `searchsorted`."""
+        """The index for single look-ups; Python's bisection of a view takes half the time of `searchsorted`."""
         codes, rows = self._folder.index
         return _view(codes), _view(rows)
 
     def rows_of_space(self, space: SearchSpace) -> Rows:
-        """The row of every distinct cell of a space, (N,), -1 where the table has none; raises InvalidInputError."""
-        if hasattr(space, "enumerate_cells"):  # without making architectures and hashes: ten times as fast
+        """Return the row of every distinct cell of a space, (N,), -1 for a missing cell; raises InvalidInputError."""
+        if hasattr(space, "enumerate_cells"):  # ten times as fast, because it needs neither architectures nor hashes
             return self.rows_of_encodings(space.enumerate_cells()[1])
         codes = [encode_architecture(_cell_architecture(arch)) for arch in space.architectures("unique")]
         return self.rows_of_encodings(np.array(codes, np.uint64))
 
     def members(self, part: str) -> Rows:
-        """The ascending rows of "nb101", which are all, or of "nb101-mini": the cells of at most six vertices."""
+        """Return the ascending rows of "nb101" (all rows) or "nb101-mini" (cells with at most six vertices)."""
         if part == self.WHOLE:
             return np.arange(len(self._hashes))
         n_vertices = np.asarray(self._folder.checked("cell"), np.uint64) >> np.uint64(VERTEX_BIT)
         return np.flatnonzero(n_vertices <= MINI_VERTICES)
 
     def names(self, rows: Any) -> list[str]:
-        """The hashes of some rows."""
+        """Return the hashes of rows."""
         digits = np.ascontiguousarray(self._folder.columns["hash"][np.atleast_1d(rows)]).tobytes().hex()
         return [digits[i : i + 32] for i in range(0, len(digits), 32)]
 
     def network(self, row: int) -> Cell:
-        """The cell of a row."""
+        """Return the cell of a row."""
         code = int(self._folder.columns["cell"][row])
         if not is_possible(code):
             raise damaged(self._folder.path, "cell", f"names a cell that cannot be in row {row}")
         return Cell.from_encoding(code)
 
     def rows(self, items: Sequence[Item]) -> Rows:
-        """The rows of N items, (N,); hashes alone or architectures of one size alone are looked up all at once.
+        """Return the rows of N items, (N,); only hashes, or only architectures of one size, are looked up all at once.
 
         Raises:
-            OutOfDomainError: the table has no such cell.
-            InvalidInputError: something that is not an item.
+            OutOfDomainError: the table lacks a cell.
+            InvalidInputError: something cannot be looked up in this table.
         """
         kinds = set(map(type, items))
         if kinds == {str}:
@@ -117,12 +117,12 @@ class CellKeys:
             codes = encode_architectures(items)  # type: ignore[arg-type]
             rows = self.rows_of_encodings(codes)
             if (rows < 0).any():
-                self.row_of_encoding(int(codes[np.argmin(rows)]))  # raises, and names the cell
+                self.row_of_encoding(int(codes[np.argmin(rows)]))  # raises an error that names the cell
             return rows
         return np.array([self.row_of(item) for item in items], np.int64)
 
     def rows_of_encodings(self, wanted: Encodings) -> Rows:
-        """The rows of N encodings, (N,); -1 where there is none."""
+        """Return the rows of N encodings, (N,); -1 for a missing cell."""
         codes, rows = self._folder.index
         place = np.minimum(codes.searchsorted(wanted), len(codes) - 1)
         is_known = codes[place] == wanted
@@ -145,19 +145,17 @@ class CellKeys:
         return self._unknown(bytes.fromhex(Cell.from_encoding(code).hash))
 
     def _impossible_row(self) -> DamagedFileError:
-        return damaged(
-            self._folder.path, INDEX[1], f"refers to a row that is not among the table's {len(self._hashes):,}"
-        )
+        return damaged(self._folder.path, INDEX[1], f"refers to a row outside the table's {len(self._hashes):,} rows")
 
     def _unknown(self, hash_: bytes) -> OutOfDomainError:
         return OutOfDomainError(
-            f"the table {self._table_id} has no cell {hash_.ljust(16, bytes(1)).hex()}: ask for one of its "
-            f"{len(self._hashes):,} cells, or open a table that covers more (the official data holds all 423,624)"
+            f"the table {self._table_id} has no cell {hash_.ljust(16, bytes(1)).hex()}: use one of its "
+            f"{len(self._hashes):,} cells, or a table with more cells (the official data has all 423,624)"
         )
 
 
 def _view(integers: NDArray[np.integer]) -> "memoryview[int]":
-    """Return a view of integers; they are copied only if their bytes have the order of another machine."""
+    """Return a view of integers; they are copied only if their byte order is not this machine's."""
     native = np.ascontiguousarray(integers, integers.dtype.newbyteorder("="))
     return memoryview(native)  # type: ignore[arg-type]  # NumPy declares the buffer protocol from Python 3.12 on
 
@@ -171,5 +169,5 @@ def _cell_architecture(arch: Architecture) -> CellArchitecture:
 def _encoding(cell: Cell) -> int | None:
     try:
         return cell.encoding
-    except InvalidInputError:  # such a cell has no hash either, or one that no table has
+    except InvalidInputError:  # such a cell has no hash, or a hash that no table has
         return None

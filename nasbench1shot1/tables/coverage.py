@@ -1,4 +1,4 @@
-"""Which networks of a search space a table has, and what to do where it lacks some."""
+"""Find the networks of a search space in a table, and report missing ones."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -13,7 +13,7 @@ from nasbench1shot1.tables.keys import RowKeys
 from nasbench1shot1.tables.metric_column import Rows
 
 Reference = Literal["present"]
-"""Values of the option `reference`: "present" takes the best of those networks of a space that the table has."""
+"""Values of the option `reference`: "present" uses the best of a space's networks that the table has."""
 PRESENT: Reference = "present"
 
 
@@ -24,7 +24,7 @@ class Coverage:
     Attributes:
         space: short name of the space.
         rows: ascending rows (M,) of its distinct networks.
-        networks: number of distinct networks of the space, in the table or not.
+        networks: number of distinct networks of the space, including missing ones.
     """
 
     space: str
@@ -40,13 +40,13 @@ class Coverage:
 def coverage(space: SearchSpace, folder: TableFolder, keys: RowKeys) -> Coverage:
     """Find the networks of a space in a table.
 
-    A space whose rows the table stores, and a whole benchmark, is not enumerated; others take about a second for
+    Spaces whose rows the table stores and complete benchmarks are not enumerated. Other spaces take about a second for
     50,000 cells.
 
-    Raises InvalidInputError if the table is of another benchmark.
+    Raises InvalidInputError if the table belongs to another benchmark.
     """
     name = space.name
-    known = keys.SPACES.get(name) == space.id  # a space of a user can have the name of a built-in one
+    known = keys.SPACES.get(name) == space.id  # a user's space can have the name of a built-in space
     if known and name in folder.meta["spaces"]:
         rows = np.asarray(folder.checked(MEMBER + name), np.int64)
         return Coverage(name, rows, len(rows))
@@ -58,12 +58,12 @@ def coverage(space: SearchSpace, folder: TableFolder, keys: RowKeys) -> Coverage
 
 
 def incomplete(found: Coverage, space: SearchSpace, table_id: str, keys: RowKeys) -> OutOfDomainError:
-    """Return the error for a table that lacks networks of a space; it names their number and the option."""
-    all_ = "a table that has them all (embedded has s1, s2 and s3, the official data all of NAS-Bench-101)"
+    """Return the error for a table that lacks networks of a space; it states their number and names the option."""
+    all_ = "a table that has them all (embedded has s1, s2 and s3; the official data has all of NAS-Bench-101)"
     other = f"the table {space.table}" if space.table else all_
     present = len(found.rows)
     option = (
-        f", or add --reference {PRESENT} to measure regret from the best of the {present:,} that it has"
+        f", or add --reference {PRESENT} to measure regret relative to the best of the {present:,} that it has"
         if present
         else ""
     )
@@ -74,8 +74,8 @@ def incomplete(found: Coverage, space: SearchSpace, table_id: str, keys: RowKeys
 
 
 def of_another_benchmark(space: SearchSpace, table_id: str) -> InvalidInputError:
-    """Return the error for a table that can have no network of a space."""
+    """Return the error for a table that cannot have networks of a space."""
     return InvalidInputError(
-        f"the table {table_id} has no networks of {space.name}, because it is of another benchmark: choose the table "
-        f"{space.table or 'embedded, or official data'}"
+        f"the table {table_id} has no networks of {space.name}, because it belongs to another benchmark: choose the "
+        f"table {space.table or 'embedded, or official data'}"
     )

@@ -1,4 +1,4 @@
-"""What a table says about itself in `meta.json`: whether it can be true, and in words how far to trust the values."""
+"""The description of a table in `meta.json`: validity checks, and a summary of the values' accuracy."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ ALL_METRICS = METRICS + OTHER_METRICS
 MEASURED, HALFWAY = "measured_", "halfway_"
 INDEX = ("encoding", "encoding_row")
 CHECKSUM = "meta_sha256"
-"""The field in which a description has its own SHA-256; tables of older versions lack it."""
+"""The field with the description's own SHA-256; tables of older versions lack it."""
 
 _DATASET = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,49}")
 _COLUMN_NAME = re.compile(r"\w[\w.-]{0,99}")
@@ -25,16 +25,16 @@ _MOST_IMAGES = 10_000_000
 
 
 def content_sha256(meta: Mapping[str, Any]) -> str:
-    """The SHA-256 of all that a description says but its own checksum, however its JSON is laid out."""
+    """Return the SHA-256 of a description without its checksum; it does not depend on the JSON formatting."""
     content = json.loads(json.dumps({field: said for field, said in meta.items() if field != CHECKSUM}))
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def is_as_written(meta: Mapping[str, Any]) -> bool:
-    """Return whether a description is the one that its checksum was made of; true where it has no checksum."""
+    """Return whether a description matches its checksum; true if it has none."""
     try:
         return CHECKSUM not in meta or bool(meta[CHECKSUM] == content_sha256(meta))
-    except RecursionError:  # what was only just read is nested too deeply to be written
+    except RecursionError:  # JSON that could just be read can be nested too deeply to be written
         return False
 
 
@@ -47,7 +47,7 @@ def _is_count(value: Any) -> bool:
 
 
 def _is_budgets(value: Any) -> bool:
-    """A list of counts that ascend."""
+    """Return whether a value is a non-empty list of counts in ascending order."""
     return isinstance(value, list) and value != [] and all(map(_is_count, value)) and value == sorted(set(value))
 
 
@@ -60,7 +60,7 @@ def _is_mapping(value: Any) -> bool:
 
 
 def _is_objectives(value: Any) -> bool:
-    """A list of mappings that name a data set, and the trainings of its validation and test values."""
+    """Return whether a value is a list of mappings with the fields of `Objective`."""
     fields = {"dataset", "validation", "test"}
     return isinstance(value, list) and all(
         isinstance(one, dict) and set(one) == fields and all(map(_is_text, one.values())) for one in value
@@ -93,7 +93,7 @@ def keyed_by(meta: Mapping[str, Any]) -> str:
 
 
 def datasets(meta: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the data sets on which networks were trained; NAS-Bench-101's tables do not name theirs, CIFAR-10."""
+    """Return the data sets on which networks were trained; NAS-Bench-101 tables, which name none, use CIFAR-10."""
     return tuple(meta.get("datasets", ("cifar10",)))
 
 
@@ -103,12 +103,12 @@ def stored_name(meta: Mapping[str, Any], dataset: str, metric: str) -> str:
 
 
 class Objective(NamedTuple):
-    """What a search on a data set is scored by.
+    """The values that score a search on a data set.
 
     Attributes:
-        dataset: the data set, "cifar10" for example.
-        validation, test: the trainings that give its validation and its test values. NAS-Bench-201 validates networks
-            that were trained on half of CIFAR-10 ("cifar10-valid"), and tests networks that were trained on all of it.
+        dataset: the data set, such as "cifar10".
+        validation, test: the trainings that have its validation and test values. NAS-Bench-201 validates networks
+            trained on half of CIFAR-10 ("cifar10-valid"), and tests networks trained on all of it.
     """
 
     dataset: str
@@ -117,14 +117,14 @@ class Objective(NamedTuple):
 
 
 def objectives(meta: Mapping[str, Any]) -> tuple[Objective, ...]:
-    """Return the objectives of a table; without a description of them, each data set has its own values."""
+    """Return the objectives of a table; by default, each data set has its own validation and test values."""
     return tuple(Objective(**one) for one in meta.get("objectives", ())) or tuple(
         Objective(name, name, name) for name in datasets(meta)
     )
 
 
 def fault(meta: dict[str, Any]) -> str | None:
-    """What is wrong with the description of a table, as words after the name of its file; None if nothing."""
+    """Return the fault in a table's description, phrased to follow the file's name; None if there is none."""
     if lacking := [field for field in _META_FIELDS if field not in meta]:
         return f"lacks {lacking[0]}"
     fields = _META_FIELDS | {field: is_right for field, is_right in _OPTIONAL_FIELDS.items() if field in meta}
@@ -132,7 +132,7 @@ def fault(meta: dict[str, Any]) -> str | None:
         return f"has an invalid value of {wrong[0]}"
     known = datasets(meta)
     if any({one["validation"], one["test"]} - set(known) for one in meta.get("objectives", ())):
-        return "has an objective on a data set that it does not have"
+        return "has an objective with an unknown data set"
     if "seeds" in meta and len(meta["seeds"]) != meta["repeats"]:
         return f"has {len(meta['seeds'])} seeds for {meta['repeats']} repeats"
     about = meta["columns"]
@@ -141,7 +141,7 @@ def fault(meta: dict[str, Any]) -> str | None:
     if lacking := [column for column in needed if column not in about]:
         return f"lacks {lacking[0]}"
     if strange := [column for column in about if not _COLUMN_NAME.fullmatch(column)]:
-        return f"is invalid: a column cannot be called '{strange[0][:100]}'"
+        return f"has an invalid column name '{strange[0][:100]}'"
     wrong = [column for column, said in about.items() if not _describes_column(said, meta["epochs"])]
     return f"has an invalid value of column {wrong[0]}, or lacks its SHA-256" if wrong else None
 
@@ -160,12 +160,12 @@ def _describes_column(about: Any, epochs: list[int]) -> bool:
 
 
 def is_measured(about: Mapping[str, Any]) -> bool:
-    """Return whether a column's values, by its description, are measurements and not estimates."""
+    """Return whether a column's description states that its values are measurements, not estimates."""
     return bool(about.get("fidelity") == "measured")
 
 
 def fidelity(meta: dict[str, Any], dataset: str, epochs: int) -> str:
-    """Say which accuracies at a budget are predicted, and how accurate predictions are; empty if all are measured."""
+    """Return which accuracies at a budget are predicted, and how accurately; empty if all are measured."""
     predicted = {
         split: _is_predicted(meta, stored_name(meta, dataset, f"{split}_accuracy"), epochs)
         for split in ("validation", "test")

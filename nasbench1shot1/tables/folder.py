@@ -1,24 +1,24 @@
-"""A table on disk: a folder of `.npy` columns, opened without reading them, and a `meta.json` that describes them.
+"""A table on disk: a folder of memory-mapped `.npy` columns, and `meta.json`, which describes them.
 
 Columns of a table of R rows, sorted by hash, with budgets E and K repeats:
 
-    hash                       (R, 16) uint8, ascending           } of tables with the cells of NAS-Bench-101
+    hash                       (R, 16) uint8, ascending           } in NAS-Bench-101 tables
     cell                       (R,) uint64, see `nasbench101.encoding` }
-    index                      (R,) integers, ascending: the official indices, of tables of NAS-Bench-201
+    index                      (R,) integers, ascending: the official indices, in NAS-Bench-201 tables
     trainable_parameters       (R,) integers
-    flops                      (R,) of one image, where known
-    member_<space>             (M,) ascending rows, one such column per space
+    flops                      (R,) FLOPs for one image, if known
+    member_<space>             (M,) ascending rows of a space, one column per space
     validation_accuracy, test_accuracy, train_accuracy, training_time     (R, e, K), fractions and seconds
-    measured_<one of those>    (R, e, 1): the raw single repeat where the column itself is an estimate, else NaN
-    halfway_<one of those>     (R, e, K), where half-way values are known
-    encoding, encoding_row     (K,) uint64, ascending, and (K,) integers: every numbering of every cell, and its row
-    order                      (R,) the rows in the order in which the source names them, where that is not ascending
+    measured_<metric>          (R, e, 1): the single measured repeat if the column <metric> is an estimate, else NaN
+    halfway_<metric>           (R, e, K): half-way values, if known
+    encoding, encoding_row     (L,) uint64, ascending, and (L,) integers: every numbering of every cell, and its row
+    order                      (R,) the rows in the order of the source, if it is not ascending
 
 If a table has several data sets, the names of metrics, parameters and FLOPs start with the data set and a dot:
 `cifar10.test_accuracy`, `measured_cifar10.test_accuracy`.
 
-`e` counts the budgets that the column has; `meta.json` names them. A column that nothing is known of is left out.
-Accuracies of unsigned integers count images; `metric_column` says what they stand for.
+`e` is the number of the column's budgets, which `meta.json` lists. Columns without any known value are omitted.
+Accuracies stored as unsigned integers are image counts; `metric_column` converts them.
 """
 
 import hashlib
@@ -65,7 +65,7 @@ from nasbench1shot1.tables.metric_column import Floats, MetricColumn, Repeat, Ro
 FORMAT = 1
 META = "meta.json"
 CHECKED_AT_LOAD = 32_000_000
-"""Bytes up to which every column's SHA-256 is checked when a table is opened."""
+"""Largest table, in bytes, whose columns' SHA-256 are checked when it is opened."""
 
 Columns = dict[str, NDArray[Any]]
 Meta = dict[str, Any]
@@ -73,9 +73,9 @@ Meta = dict[str, Any]
 
 @dataclass(frozen=True)
 class TableFolder:
-    """An opened folder: where it is, what `meta.json` says, and the memory-mapped columns.
+    """An opened folder: its path, the content of `meta.json`, and the memory-mapped columns.
 
-    A table that was never written has no path, and its columns lie in memory.
+    A table that was never written has no path, and its columns are in memory.
     """
 
     path: Path | None
@@ -95,49 +95,49 @@ class TableFolder:
 
     @cached_property
     def index(self) -> tuple[NDArray[np.uint64], NDArray[np.integer]]:
-        """Every encoding of every cell, ascending, and the row of each; made anew where a table does not bring it."""
+        """All encodings of all cells, ascending, and the row of each; computed if the table does not contain them."""
         if INDEX[0] in self.columns:
             return self.columns[INDEX[0]], self.columns[INDEX[1]]
         return numberings(np.asarray(self.checked("cell"), np.uint64))
 
     def checked(self, name: str) -> NDArray[Any]:
-        """A column whose values can be used; raises DamagedFileError where they cannot be (`check_values`)."""
+        """Return a column after checking its values once; raises the errors of `check_values`."""
         if name not in self._checked:
             check_values(self.path, self.meta, name, self.columns[name])
             self._checked.add(name)
         return self.columns[name]
 
     def epochs_of(self, name: str) -> tuple[int, ...]:
-        """The budgets that a column has; none where there is no such column."""
+        """Return the budgets of a column; empty if the column does not exist."""
         return self.metrics[name].epochs if name in self.metrics else ()
 
     def values(self, name: str, rows: Rows, epochs: int, repeat: Repeat) -> Floats:
-        """`MetricColumn.values`; NaN everywhere where there is no such column."""
+        """Return `MetricColumn.values` of a column; only NaN if the column does not exist."""
         if name in self.metrics:
             return self.metrics[name].values(rows, epochs, repeat)
         return np.full((*rows.shape, self.meta["repeats"]) if is_run(repeat, "all") else rows.shape, np.nan)
 
     def trained(self, dataset: str, rows: Rows, epochs: int) -> NDArray[np.bool_]:
-        """Return which repeats of some rows have a training: those with an accuracy, (*rows.shape, K)."""
+        """Return which repeats of rows were trained, that is, have an accuracy: (*rows.shape, K)."""
         accuracies = [stored_name(self.meta, dataset, name) for name in METRICS if name.endswith("accuracy")]
         known = [~np.isnan(self.values(name, rows, epochs, "all")) for name in accuracies]
         return np.asarray(np.any(known, axis=0))
 
     def measurement(self, name: str, rows: Rows, epochs: int, repeat: Repeat) -> Floats:
-        """What was measured of a column: its own values, or the raw single repeat beside an estimate; else NaN."""
+        """Return a column's measurements: its own values, or the single measured repeat of an estimate; else NaN."""
         if is_measured(self.meta["columns"].get(name, {})):
             return self.values(name, rows, epochs, repeat)
         return self.values(MEASURED + name, rows, epochs, "all" if is_run(repeat, "all") else 0)
 
 
 def open_folder(path: Path) -> TableFolder:
-    """Open a table's folder; columns of small tables are checked against their SHA-256.
+    """Open a table's folder; the columns of small tables are checked against their SHA-256.
 
-    A table that another process replaces meanwhile is opened as it was before or as it is after.
+    If another process replaces the table at the same time, either the old or the new table is opened.
 
     Raises:
-        InvalidInputError: there is no table, or one of another format.
-        DamagedFileError: a column is missing, truncated or changed, or `meta.json` is not such a description.
+        InvalidInputError: there is no table, or it has another format.
+        DamagedFileError: a column is missing, truncated or changed, or `meta.json` is not valid.
     """
     return read_steadily(path, _opened)
 
@@ -152,12 +152,12 @@ def _opened(path: Path) -> TableFolder:
 
 
 def verify_folder(path: Path) -> Meta:
-    """Check description and columns of a table's folder, whatever its size, against their SHA-256.
+    """Check a table's description and columns against their SHA-256, for tables of any size.
 
     Returns:
-        The description. One that an older version wrote has no SHA-256 of its own (`description.CHECKSUM`).
+        The description. If an older version wrote it, its own SHA-256 is missing (`description.CHECKSUM`).
 
-    Raises as `open_folder` does.
+    Raises the errors of `open_folder`.
     """
     return read_steadily(path, _verified)
 
@@ -170,9 +170,9 @@ def _verified(path: Path) -> Meta:
 
 
 def table_id(meta: Meta) -> str:
-    """Name, version and the first 7 digits of a SHA-256 over the columns' names and SHA-256s.
+    """Return a table's id: name, version and the first 7 digits of a SHA-256 over the columns' names and SHA-256s.
 
-    The index follows from the cells and does not count.
+    The index is not included, because it follows from the cells.
     """
     content = sorted((name, about) for name, about in meta["columns"].items() if name not in INDEX)
     listed = "\n".join(f"{name} {about['sha256']}" for name, about in content)
@@ -180,12 +180,12 @@ def table_id(meta: Meta) -> str:
 
 
 def check_target(folder: Path) -> None:
-    """Raise what `write_table` would raise for its folder, but before the work that fills it."""
+    """Raise the errors that `write_table` would raise for a folder, before the table is computed."""
     check_writable(folder)
     if not folder.resolve().parent.is_dir():
         return
     if read_steadily(folder, _is_foreign):
-        raise InvalidInputError(f"{folder} does not hold a table: choose another folder or an empty one")
+        raise InvalidInputError(f"{folder} contains files other than a table: choose another or an empty folder")
 
 
 def _is_foreign(folder: Path) -> bool:
@@ -194,20 +194,20 @@ def _is_foreign(folder: Path) -> bool:
 
 
 def write_table(folder: Path, columns: Mapping[str, NDArray[Any]], meta: Meta) -> Meta:
-    """Write a table, whole or not at all; one that was in `folder` is replaced only when the new one is whole.
+    """Write a table completely or not at all; a table in `folder` is replaced only when the new one is complete.
 
     Args:
-        folder: folder of the new table; its parent is created if missing.
-        columns: the arrays, by the names above; the index is made here.
-        meta: name, version, epochs, repeats, spaces and, in `columns`, for each column what is known about it
-            (`epochs`, `fidelity`, `sources`, `method`, `images`); anything else is kept as it is.
+        folder: folder of the new table; its parent is created if it is missing.
+        columns: the arrays by name, as listed above, without the index, which is added.
+        meta: name, version, epochs, repeats, spaces, and in `columns` the description of each column (`epochs`,
+            `fidelity`, `sources`, `method`, `images`); other fields are kept unchanged.
 
     Returns:
-        `meta` with format, rows and each column's SHA-256 filled in, as written.
+        The written description: `meta` with the format, the number of rows and each column's SHA-256.
 
     Raises:
-        InvalidInputError: `folder` holds something that is not a table.
-        UserError: no space left, or the folder cannot be written.
+        InvalidInputError: `folder` contains files other than a table.
+        UserError: the disk is full, or the folder cannot be written.
     """
     check_target(folder)
     columns, full = _completed(columns, meta)
@@ -223,9 +223,9 @@ def write_table(folder: Path, columns: Mapping[str, NDArray[Any]], meta: Meta) -
 
 
 def table_in_memory(columns: Mapping[str, NDArray[Any]], meta: Meta) -> TableFolder:
-    """A table that was never written, of what `write_table` takes; it has the id that it would have in a folder.
+    """Return a table in memory from the arguments of `write_table`; it has the same id as the written table.
 
-    Raises DamagedFileError where columns and description do not fit.
+    Raises DamagedFileError if columns and description do not match.
     """
     columns, full = _completed(columns, meta)
     for name, values in columns.items():
@@ -234,13 +234,13 @@ def table_in_memory(columns: Mapping[str, NDArray[Any]], meta: Meta) -> TableFol
         full["columns"][name]["sha256"] = hashlib.sha256(file.getbuffer()).hexdigest()
         values.flags.writeable = False
     if (wrong := fault(full)) is not None:
-        raise DamagedFileError(f"the description of a table in memory {wrong}: fix the code that made it")
+        raise DamagedFileError(f"the description of a table in memory {wrong}: fix the code that created it")
     check_columns(None, full, columns)
     return TableFolder(None, full, columns)
 
 
 def _completed(columns: Mapping[str, NDArray[Any]], meta: Meta) -> tuple[Columns, Meta]:
-    """All columns, index included, and a description that has an entry for each."""
+    """Return all columns, including the index, and a description with an entry for each."""
     index = _encodings(columns["cell"]) if keyed_by(meta) == "nasbench101" else {}
     about = {**dict.fromkeys(INDEX, _INDEX_DESCRIPTION), **meta["columns"]}
     whole = {name: np.ascontiguousarray(values).view() for name, values in {**columns, **index}.items()}
@@ -269,7 +269,7 @@ def _read_meta(path: Path) -> Meta:
     if not isinstance(meta, dict) or meta.get("format") != FORMAT:
         found = meta.get("format") if isinstance(meta, dict) else None
         raise InvalidInputError(
-            f"the table in {path} has format {found}, this version reads format {FORMAT}: build or import it anew"
+            f"the table in {path} has format {found}, but this version reads format {FORMAT}: build or import it again"
         )
     if (wrong := fault(meta)) is not None:
         raise DamagedFileError(f"{path / META} {wrong}: {REMEDY}")

@@ -1,4 +1,4 @@
-"""The rows of tables of NAS-Bench-201: by official index, by string, or by architecture."""
+"""The rows of NAS-Bench-201 tables, by official index, string or architecture."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -27,13 +27,13 @@ class IndexKeys:
         self._table_id, self._folder = table_id, folder
 
     def row_of(self, item: Item) -> int:
-        """Return the row of one item; raises as `rows` does."""
+        """Return the row of one item; raises the errors of `rows`."""
         row = self._row_of_index[_official_index(item)]
-        return row if row >= 0 else int(self.rows([item])[0])  # which raises
+        return row if row >= 0 else int(self.rows([item])[0])  # raises
 
     @cached_property
     def _row_of_index(self) -> list[int]:
-        """The row of every official index, -1 where the table has none."""
+        """The row of every official index, -1 for a missing architecture."""
         rows = np.full(N_ARCHITECTURES, -1)
         indices = self._folder.checked("index")
         rows[indices] = np.arange(len(indices))
@@ -43,7 +43,7 @@ class IndexKeys:
         """Return the rows (N,) of N items.
 
         Raises:
-            OutOfDomainError: the table does not have an architecture.
+            OutOfDomainError: the table lacks an architecture.
             InvalidInputError: something is not an architecture of NAS-Bench-201.
         """
         wanted = np.array([_official_index(item) for item in items], np.int64)
@@ -52,18 +52,18 @@ class IndexKeys:
         if (missing := indices[places] != wanted).any():
             name = self._architecture(int(wanted[missing][0])).official
             raise OutOfDomainError(
-                f"the table {self._table_id} has no row for '{name}': ask for one of its {len(indices):,} architectures"
+                f"the table {self._table_id} has no row for '{name}': use one of its {len(indices):,} architectures"
             )
         return np.asarray(places, np.int64)
 
     def members(self, part: str) -> Rows:
-        """Return all rows, which make up "nb201"; there are no parts."""
+        """Return all rows, for "nb201"; there are no parts."""
         return np.arange(len(self._folder.columns["index"]))
 
     def rows_of_space(self, space: SearchSpace) -> Rows:
-        """Return the row of every architecture of a space, (N,), -1 where there is none; raises InvalidInputError.
+        """Return the row of every architecture of a space, (N,), -1 for a missing one; raises InvalidInputError.
 
-        Unlike cells of NAS-Bench-101, isomorphic architectures were trained separately, so that all of them count.
+        Unlike in NAS-Bench-101, isomorphic architectures were trained separately, so each of them has its own row.
         """
         wanted = (_official_index(arch) for arch in space.architectures(space.kinds[0]))
         return np.array([self._row_of_index[index] for index in wanted], np.int64)

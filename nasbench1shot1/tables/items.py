@@ -1,4 +1,4 @@
-"""What can be looked up in a table: an architecture, a cell, its name or number, or many of them."""
+"""Items that can be looked up in a table: architectures, cells, hashes, strings and indices."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -12,11 +12,11 @@ from nasbench1shot1.nasbench101.cell import Cell
 _HASH = re.compile("[0-9a-f]{32}")
 
 Item = Architecture | Cell | str | int | np.integer
-"""A string is a hash or, in tables of NAS-Bench-201, an architecture's string; a number is its official index."""
+"""A string is a hash or, in NAS-Bench-201 tables, an architecture string; a number is an official index."""
 
 
 def listed(x: Item | Iterable[Item]) -> list[Item]:
-    """One item or many as a list, so that a generator is walked through only once."""
+    """Return one or many items as a list, so that a generator is consumed only once."""
     if isinstance(x, Item):
         return [x]
     try:
@@ -27,14 +27,14 @@ def listed(x: Item | Iterable[Item]) -> list[Item]:
 
 
 def known_split(name: str) -> str:
-    """`name`, if it is a split; else InvalidInputError."""
+    """Return `name`; raises InvalidInputError if it is not a split."""
     if not isinstance(name, str) or name not in ("test", "validation"):
         raise unknown_name("split", str(name), ("test", "validation"))
     return name
 
 
 def checked_hashes(items: Sequence[Item]) -> str:
-    """The hashes of cells, or hashes, as one run of digits; InvalidInputError for what has none."""
+    """Return the concatenated hashes of items; raises InvalidInputError for an item without a hash."""
     hashes = [item.hash if isinstance(item, Cell) else item for item in items]
     if wrong := [item for item in hashes if not isinstance(item, str) or not _HASH.fullmatch(item)]:
         raise _not_an_item(wrong[0])
@@ -44,7 +44,8 @@ def checked_hashes(items: Sequence[Item]) -> str:
 def of_another_benchmark(given: Architecture, benchmark: str) -> InvalidInputError:
     """Return the error for an architecture that is looked up in a table of another benchmark."""
     return InvalidInputError(
-        f"'{given}' is not an architecture of {benchmark}, of which this table is: open a table of its own benchmark"
+        f"'{given}' is not an architecture of {benchmark}, the benchmark of this table: open a table of the "
+        "architecture's benchmark"
     )
 
 

@@ -1,4 +1,4 @@
-"""How the rows of a table are identified: by NAS-Bench-101's cells, or by NAS-Bench-201's official indices."""
+"""The interface that identifies rows of a table: by NAS-Bench-101's cells, or by NAS-Bench-201's official indices."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
@@ -21,10 +21,10 @@ class RowKeys(Protocol):
 
     Attributes:
         WHOLE: the reference that means every row of the table.
-        PARTS: further references; like WHOLE, they mean all of their networks that the table has.
-        NETWORKS: what a row is, in the plural, for messages.
-        SPACES: the ids of the spaces that tables know by name.
-        SIZES: how many networks WHOLE and each of PARTS have in the benchmark.
+        PARTS: further references; like WHOLE, each means all of its networks that the table has.
+        NETWORKS: the plural noun for rows, for messages.
+        SPACES: the ids of the spaces that tables know, by name.
+        SIZES: number of networks in the benchmark for WHOLE and each of PARTS.
     """
 
     WHOLE: str
@@ -37,13 +37,13 @@ class RowKeys(Protocol):
         """Take the table's id, for messages, and its opened folder."""
 
     def row_of(self, item: Item) -> int:
-        """Return the row of one item; raises as `rows` does."""
+        """Return the row of one item; raises the errors of `rows`."""
 
     def rows(self, items: Sequence[Item]) -> Rows:
         """Return the rows (N,) of N items.
 
         Raises:
-            OutOfDomainError: the table does not have an item.
+            OutOfDomainError: the table lacks an item.
             InvalidInputError: something cannot be looked up in this table.
         """
 
@@ -51,20 +51,20 @@ class RowKeys(Protocol):
         """Return the ascending rows of WHOLE or of one of PARTS, (M,)."""
 
     def rows_of_space(self, space: SearchSpace) -> Rows:
-        """Return the row of every distinct network of a space, (N,); -1 where the table has none.
+        """Return the row of every distinct network of a space, (N,); -1 for a missing one.
 
-        Raises InvalidInputError if they are networks of another benchmark.
+        Raises InvalidInputError if the space belongs to another benchmark.
         """
 
     def names(self, rows: Iterable[int]) -> list[str]:
-        """Return the identifiers of rows, each an item: hashes, or official strings."""
+        """Return the identifiers of rows: hashes, or official strings."""
 
     def network(self, row: int) -> Any:
-        """Return what was trained: a Cell, or an Architecture."""
+        """Return the network of a row: a Cell or an Architecture."""
 
 
 def row_keys(table_id: str, folder: TableFolder) -> RowKeys:
-    """Return the keys of a table's rows, as its description names them."""
+    """Return the row keys that a table's description names."""
     module, _, name = _CLASSES[keyed_by(folder.meta)].partition(":")
     keys: RowKeys = getattr(import_module(module), name)(table_id, folder)
     return keys

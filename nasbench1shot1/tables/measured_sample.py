@@ -1,7 +1,7 @@
-"""The real sample of NAS-Bench-101 that the package carries, as a table of measurements and nothing else.
+"""The bundled sample of NAS-Bench-101, as a table that contains only measurements.
 
-27,001 of the 423,624 cells, in effect drawn uniformly: one of the three official repeats at each budget, validation
-accuracy and, at 108 epochs, training time. No test accuracy is in it. NOTICE says where it comes from.
+It has 27,001 of the 423,624 cells, in effect drawn uniformly. Each has one of the three official repeats at each
+budget: validation accuracy and, at 108 epochs, training time. It has no test accuracy. NOTICE names its source.
 """
 
 from dataclasses import dataclass
@@ -29,12 +29,12 @@ class Sample:
     """27,001 cells of NAS-Bench-101, drawn uniformly, each with one of the three official repeats per budget.
 
     Attributes:
-        hashes: (N,) of 16 bytes, ascending.
-        encodings: (N,) of the cells.
-        epochs: the four budgets.
-        accuracy: (N, 4) validation accuracy.
-        seconds: (N,) training time of the 108-epoch run.
-        parameters: (N,).
+        hashes: (N,) MD5s of 16 bytes, ascending.
+        encodings: (N,) encodings of the cells.
+        epochs: the four budgets in epochs.
+        accuracy: (N, 4) validation accuracies, fractions.
+        seconds: (N,) training times of the 108-epoch trainings.
+        parameters: (N,) numbers of trainable parameters.
     """
 
     hashes: NDArray[np.bytes_]
@@ -46,10 +46,10 @@ class Sample:
 
 
 def read_sample(folder: Path | None = None) -> Sample:
-    """The sample of NAS-Bench-101; raises DamagedFileError where it cannot be read.
+    """Return the sample of NAS-Bench-101; raises DamagedFileError if it cannot be read.
 
     Args:
-        folder: where `nb101_partial_val.npz` lies; the package's own sources if not given.
+        folder: the folder with `nb101_partial_val.npz`. Default: the package's own sources.
     """
     arrays = read_npz((folder or SOURCES) / SAMPLE, "restore it or reinstall the package", _ARRAYS)
     operations = np.maximum(arrays["ops"][:, 1:6].astype(np.int64), -1)
@@ -66,14 +66,14 @@ def read_sample(folder: Path | None = None) -> Sample:
 
 
 def sample_columns(sources: Path | None = None) -> tuple[Columns, Meta]:
-    """Columns and description of the sample, for `Table.from_columns` or `write_table`.
+    """Return the columns and the description of the sample, for `Table.from_columns` or `write_table`.
 
-    No search space lies in the sample whole, so it has no member of one.
+    The sample does not contain any complete search space, so it has no `member_` columns.
 
     Args:
-        sources: folder of the real measurements; the package's own if not given.
+        sources: the folder with the measurements. Default: the package's own sources.
 
-    Raises DamagedFileError where the sample cannot be read.
+    Raises DamagedFileError if the sample cannot be read.
     """
     sample = read_sample(sources)
     columns: Columns = {

@@ -1,4 +1,4 @@
-"""A column of accuracies or seconds: how its numbers are stored, and reading one or many of them."""
+"""Columns of accuracies or times: their storage, and the look-up of one or many values."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,15 +19,15 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class MetricColumn:
-    """Values of R rows at some budgets, with K repeats each.
+    """Values of R rows at several budgets, with K repeats each.
 
     Attributes:
-        stored: (R, budgets, K). Unsigned integers count the images answered right. Floats are the values, or, where
-            `images` is given, quotients that were rounded to float32.
+        stored: (R, budgets, K). Unsigned integers are the numbers of correctly classified images. Floats are the values
+            or, if `images` is given, quotients that were rounded to float32.
         epochs: the budgets, ascending.
-        images: how many images each accuracy was measured on, if that is known.
-        rounded: whether the source's accuracies are quotients in float32, as TensorFlow's are, and so wanted back.
-        name: what errors call the column.
+        images: number of images on which each accuracy was measured, if known.
+        rounded: whether values are rounded to float32, because the source's accuracies are (TensorFlow's are).
+        name: name of the column, for error messages.
     """
 
     stored: NDArray[Any]
@@ -38,7 +38,7 @@ class MetricColumn:
 
     @classmethod
     def described(cls, stored: NDArray[Any], about: dict[str, Any], name: str = name) -> "MetricColumn":
-        """A column as `meta.json` describes it."""
+        """Return a column, given its description in `meta.json`."""
         rounded = about.get("rounded") == "float32"
         return cls(stored, tuple(about.get("epochs", ())), about.get("images"), rounded, name)
 
@@ -48,7 +48,7 @@ class MetricColumn:
 
     @cached_property
     def _quotients(self) -> Floats:
-        """The accuracy of every possible count of images."""
+        """The accuracy for every possible image count."""
         quotients = np.arange((self.images or 0) + 1) / (self.images or 1)
         return quotients.astype(np.float32).astype(np.float64) if self.rounded else quotients
 
@@ -58,14 +58,14 @@ class MetricColumn:
         return quotients
 
     def values(self, rows: Rows, epochs: int, repeat: Repeat) -> Floats:
-        """The values at some rows as float64, NaN where the column does not have the budget.
+        """Return the values of rows as float64; NaN if the column does not have the budget.
 
-        Exact quotients of images are averaged as counts, so that equal sums are equal means.
+        Exact quotients are averaged as image counts, so that equal sums give equal means.
 
         Args:
-            rows: any shape.
-            epochs: budget.
-            repeat: "mean", "all" (adds a last axis), a number, or a number for each row.
+            rows: row numbers of any shape.
+            epochs: the budget.
+            repeat: "mean", "all" (adds a last axis), the number of a repeat, or one such number per row.
         """
         if epochs not in self.epochs:
             shape = (*rows.shape, self.stored.shape[2]) if is_run(repeat, "all") else rows.shape
@@ -79,7 +79,7 @@ class MetricColumn:
         return _pick(numbers if self._counts else np.rint(numbers * self.images), repeat) / self.images
 
     def value(self, row: int, epochs: int, repeat: Literal["mean"] | int) -> float:
-        """One value as `values` gives it, ten times as fast."""
+        """Return one value, equal to the result of `values`, ten times as fast."""
         budget = self._budgets.get(epochs)
         if budget is None:
             return float("nan")
@@ -96,13 +96,13 @@ class MetricColumn:
 
     @cached_property
     def _divisor(self) -> int | None:
-        """What makes a value of a stored number; None if a division does not."""
+        """The divisor that turns a stored number into a value; None if a division is not sufficient."""
         if self._counts:
             return None if self.rounded else self.images
         return None if self.images else 1
 
     def _number(self, stored: float) -> float:
-        """What is averaged: a count where quotients are exact, else the value."""
+        """Return the number to be averaged: a count if quotients are exact, else the value."""
         if self._counts:
             return self._quotient_of(int(stored)) if self.rounded else stored
         return float(np.rint(stored * self.images)) if self.images else stored
@@ -122,7 +122,7 @@ class MetricColumn:
 
     def _too_many(self) -> DamagedFileError:
         return DamagedFileError(
-            f"column {self.name} of the table counts more than {self.images:,} images: build or import the table anew"
+            f"column {self.name} of the table counts more than {self.images:,} images: build or import the table again"
         )
 
     def _finished(self, number: float) -> float:
@@ -130,12 +130,12 @@ class MetricColumn:
 
 
 def as_counts(accuracies: Floats, images: int) -> Floats | None:
-    """Return how many of `images` images each accuracy stands for, NaN where there is none.
+    """Convert accuracies to numbers of correctly classified images; NaN stays NaN.
 
-    A source may have computed an accuracy as a mean over batches, which rounds; 0.01 images are tolerated.
+    If a source computed an accuracy as a mean over batches, it has a rounding error; up to 0.01 images are tolerated.
 
     Returns:
-        Whole numbers as float64; None if an accuracy is not a quotient of that many images.
+        Whole numbers as float64; None if an accuracy is not a quotient with the denominator `images`.
     """
     counts = accuracies * images
     whole = np.rint(counts)
@@ -143,7 +143,7 @@ def as_counts(accuracies: Floats, images: int) -> Floats | None:
 
 
 def stored_counts(counts: Floats, images: int) -> NDArray[Any]:
-    """Return counts as `MetricColumn` stores them: unsigned integers, or rounded quotients if some are NaN."""
+    """Return counts in the form that `MetricColumn` stores: unsigned integers, or rounded quotients if some are NaN."""
     if np.isnan(counts).any():
         return (counts / images).astype(np.float32)
     return counts.astype(np.uint16 if images < 2**16 else np.uint32)
@@ -155,7 +155,7 @@ def is_run(repeat: Repeat, name: str) -> bool:
 
 
 def _pick(values: Floats, repeat: Repeat) -> Floats:
-    """Reduce the last axis, the repeats."""
+    """Select or average the repeats, which are the last axis."""
     if isinstance(repeat, np.ndarray):
         return np.take_along_axis(values, repeat[..., None], axis=-1)[..., 0]
     if isinstance(repeat, str):
@@ -164,9 +164,9 @@ def _pick(values: Floats, repeat: Repeat) -> Floats:
 
 
 def _mean(values: Floats) -> Floats:
-    """Return the means over the repeats that have a value; NaN if none has.
+    """Return the means over the repeats that have a value; NaN without any.
 
-    Values are added one after the other, as for one row, so that one and many agree to the last bit.
+    Values are added one after another, as for a single row, so that both results are bit-identical.
     """
     there = ~np.isnan(values)
     total, counted = np.zeros(values.shape[:-1]), there.sum(axis=-1)
@@ -185,9 +185,9 @@ def choose_repeat(
     seeds: tuple[int, ...] = (),
     trained: Callable[[], NDArray[np.bool_]] | None = None,
 ) -> Repeat:
-    """Check `run` of `Table.query`; "random" becomes one repeat drawn for each item, and a seed its repeat.
+    """Check `run` of `Table.query`; convert "random" to a random repeat per item, and a seed to its repeat.
 
-    `trained` tells which repeats each item has, (*shape, repeats), if some may lack a few; only those are drawn.
+    `trained` returns which repeats each item has, (*shape, repeats), if some may lack repeats; only these are drawn.
     """
     if isinstance(run, str):
         if run not in ("mean", "random", "all"):
@@ -202,7 +202,7 @@ def choose_repeat(
 
 
 def whole_number(name: str, value: Any, wanted: str) -> int:
-    """`value` as an int; raises InvalidInputError where it is none, be it Python's or numpy's."""
+    """Return a Python or numpy integer as an int; raises InvalidInputError for anything else."""
     if type(value) is int:
         return value
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
@@ -224,7 +224,7 @@ def _drawn(
 
 
 def _draw_among(trained: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.int64]:
-    """Draw one of the repeats (..., K) that each item has; 0 for an item without any."""
+    """Draw one of each item's repeats (..., K); 0 for an item without any."""
     drawn = rng.integers(np.maximum(trained.sum(axis=-1), 1))
     first_trained = np.argsort(~trained, axis=-1, kind="stable")
     return np.take_along_axis(first_trained, np.asarray(drawn)[..., None], axis=-1)[..., 0]

@@ -1,4 +1,4 @@
-"""What a table says about one architecture or several."""
+"""The metrics of one or several architectures in a table."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,20 +14,20 @@ from nasbench1shot1.tables.keys import RowKeys
 from nasbench1shot1.tables.metric_column import Repeat, Rows
 from nasbench1shot1.wording import counted
 
-Values = Any  # a float for one architecture; an array for several, or where every repeat was asked for
+Values = Any  # a float for one architecture; an array for several architectures or for all repeats
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Metrics:
-    """The answer to `Table.query`: Python numbers for one architecture, arrays for a sequence of N.
+    """The result of `Table.query`: Python numbers for one architecture, arrays for a sequence of N.
 
-    Each value is read from the table when it is first asked for, and no array can be written to. With run="all"
-    accuracies, times and `is_measured` have a last axis of repeats. Pickling reads all values.
+    Each value is read from the table on first access; arrays are read-only. With run="all", accuracies, losses, times
+    and `is_measured` have a last axis of repeats. Pickling reads all values.
 
     Attributes:
-        epochs: the budget that was asked for.
-        dataset: the training that was asked for, by its data set: "cifar10-valid" for example.
-        table_id: the table that answered.
+        epochs: the budget of the query.
+        dataset: the training of the query, by its data set, such as "cifar10-valid".
+        table_id: id of the table.
     """
 
     epochs: int
@@ -41,27 +41,27 @@ class Metrics:
 
     @cached_property
     def validation_accuracy(self) -> Values:
-        """Fraction of the validation images; NaN if unknown."""
+        """Accuracy on the validation images, a fraction; NaN if unknown."""
         return self._value("validation_accuracy")
 
     @cached_property
     def test_accuracy(self) -> Values:
-        """Fraction of the test images; NaN where no source speaks."""
+        """Accuracy on the test images, a fraction; NaN if unknown."""
         return self._value("test_accuracy")
 
     @cached_property
     def train_accuracy(self) -> Values:
-        """Fraction of the training images; NaN where no source speaks."""
+        """Accuracy on the training images, a fraction; NaN if unknown."""
         return self._value("train_accuracy")
 
     @cached_property
     def training_time(self) -> Values:
-        """Seconds."""
+        """Training time in seconds; NaN if unknown."""
         return self._value("training_time")
 
     @cached_property
     def validation_loss(self) -> Values:
-        """Mean cross-entropy on the validation images in nats; NaN if unknown, as in tables of NAS-Bench-101."""
+        """Mean cross-entropy on the validation images in nats; NaN if unknown, as in NAS-Bench-101 tables."""
         return self._value("validation_loss")
 
     @cached_property
@@ -76,12 +76,12 @@ class Metrics:
 
     @cached_property
     def evaluation_time(self) -> Values:
-        """Seconds that evaluations on the validation images took during the whole training; NaN if unknown."""
+        """Total time of the evaluations on validation images during training, in seconds; NaN if unknown."""
         return self._value("evaluation_time")
 
     @cached_property
     def trainable_parameters(self) -> Values:
-        """Exact, an integer or (N,)."""
+        """Exact number of trainable parameters, an integer or (N,)."""
         return _finished(np.asarray(self._folder.columns[self._stored(PARAMETERS)][self._rows], np.int64))
 
     @cached_property
@@ -92,31 +92,31 @@ class Metrics:
 
     @cached_property
     def measured_validation_accuracy(self) -> Values:
-        """The raw measurement of a single repeat that stands behind `validation_accuracy`, NaN where none does.
+        """The measured validation accuracy; for an estimate, of the single measured repeat. NaN if there is none.
 
-        An official table's single runs are their own measurement.
+        In an official table, this equals `validation_accuracy`.
         """
         return _finished(self._measurement("validation_accuracy"))
 
     @cached_property
     def hash(self) -> Any:
-        """The identifier of the row, a string or N of them: NAS-Bench-101's MD5, or NAS-Bench-201's string."""
+        """The identifier of the row, a string or a tuple of N: NAS-Bench-101's MD5, or NAS-Bench-201's string."""
         names = self._keys.names([self._rows] if isinstance(self._rows, int) else self._rows)
         return names[0] if isinstance(self._rows, int) else tuple(names)
 
     @cached_property
     def fidelity(self) -> str:
-        """Which accuracies at this budget are predicted and how good predictions are; empty where both are measured."""
+        """Which accuracies at this budget are predicted, and how accurately; empty if both are measured."""
         return fidelity(self._folder.meta, self.dataset, self.epochs)
 
     def is_measured(self, column: str) -> Any:
-        """Does a real measurement of this column stand behind this answer? A bool, or an array for a sequence.
+        """Return whether a value of a column is based on a measurement: a bool, or an array for a sequence.
 
         Raises InvalidInputError for a name that is not a column.
         """
         if not isinstance(column, str) or column not in _MEASURABLE:
             raise unknown_name("column", str(column), _MEASURABLE)
-        if "_measured" in self.__dict__:  # an answer that was pickled
+        if "_measured" in self.__dict__:  # a result that was pickled
             return self._measured[column]
         if column == PARAMETERS:
             return _finished(np.ones(np.shape(self._rows), bool))
@@ -180,7 +180,7 @@ def answer(
     repeat: Repeat,
     halfway: bool,
 ) -> Metrics:
-    """Return an answer for a training (data set, epochs), without a frozen dataclass's cost for every field."""
+    """Return the metrics of a training (data set, epochs), without a frozen dataclass's overhead for every field."""
     dataset, epochs = training
     metrics = object.__new__(Metrics)
     metrics.__dict__.update(
@@ -197,12 +197,12 @@ def answer(
 
 
 def _finished(values: NDArray[Any]) -> Values:
-    """A Python number for an array without axes, else the array, read-only."""
+    """Return a Python number for an array without axes, else the array, made read-only."""
     if np.ndim(values):
         values.flags.writeable = False
     return plain(values)
 
 
 def plain(values: NDArray[Any]) -> Any:
-    """A Python number for an array without axes, else the array."""
+    """Return a Python number for an array without axes, else the array."""
     return values.item() if np.ndim(values) == 0 else values

@@ -1,4 +1,4 @@
-"""Tables that have a name: bundled tables, and tables imported into the data folder."""
+"""Named tables: bundled tables, and tables imported into the data folder."""
 
 import os
 from pathlib import Path
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 
 EMBEDDED, SAMPLE, NASBENCH201 = "embedded", "nb101-sample", "nb201"
 BUNDLED = (EMBEDDED, SAMPLE, NASBENCH201)
-"""The bundled tables: estimates for NAS-Bench-101, the real cells that they were made from, and NAS-Bench-201."""
+"""The bundled tables: estimates for NAS-Bench-101, the measured sample that they are based on, and NAS-Bench-201."""
 
 
 def tables_folder() -> Path:
-    """Where imported tables lie, each in a folder of its name."""
+    """Return the folder of imported tables, which contains a folder with the name of each table."""
     return data_folder() / "tables"
 
 
 def as_recorded(named: str | None) -> str:
-    """The table that is asked for, in words that mean the same from any working directory.
+    """Return the name or absolute path of a table, which does not depend on the working directory.
 
     Args:
-        named: a folder or a name; if not given, what NB1SHOT1_TABLE says, else "embedded". A bundled table's name
-            comes before a folder of that name (write ./embedded), a folder before an imported table's name.
+        named: a folder or a name. Default: the value of NB1SHOT1_TABLE, or else "embedded". A bundled table takes
+            precedence over a folder with its name (write ./embedded), and a folder over an imported table.
     """
     asked, option = (named, "table") if named else (os.environ.get("NB1SHOT1_TABLE") or EMBEDDED, "NB1SHOT1_TABLE")
     path = as_path(asked, option)
@@ -35,11 +35,11 @@ def as_recorded(named: str | None) -> str:
 
 
 def named_table(named: str | Path | None) -> "Path | TableFolder":
-    """The folder of a table, or the table itself where it is made in memory; `named` as in `as_recorded`.
+    """Return the folder of a table, or the table itself if it is in memory; `named` is as in `as_recorded`.
 
-    Raises InvalidInputError where there is neither such a folder nor such a name.
+    Raises InvalidInputError if neither a folder nor a table with this name exists.
     """
-    if isinstance(named, Path) and is_there(path := as_path(named, "table")):  # a folder, whatever it is called
+    if isinstance(named, Path) and is_there(path := as_path(named, "table")):  # a folder with any name
         return _folder(path)
     asked = as_recorded(None if named is None else str(named))
     if asked == EMBEDDED:
@@ -56,13 +56,13 @@ def named_table(named: str | Path | None) -> "Path | TableFolder":
             return _folder(path)
     if asked.endswith(".tfrecord"):
         raise InvalidInputError(
-            f"'{asked}' does not exist: run `nb1shot1 table download`, or `nb1shot1 table import` on the file that you "
-            f"have, then give the table's name, {Path(asked).stem}"
+            f"'{asked}' does not exist: run `nb1shot1 table download`, or `nb1shot1 table import` with your file, then "
+            f"give the table's name, {Path(asked).stem}"
         )
     from nasbench1shot1.tables.checks import unset_hint
 
     raise InvalidInputError(
-        f"there is no table in {asked}, and none of that name: give a folder or one of "
+        f"there is no table in {asked}, and no table with this name: give a folder or one of "
         f"{', '.join(known_names())}{unset_hint()}"
     )
 
@@ -71,7 +71,7 @@ def _folder(path: Path) -> Path:
     """Return `path`; raises InvalidInputError for a file or an archive of NATS-Bench, which must be imported first."""
     if path.is_file():
         raise InvalidInputError(
-            f"{path} is a file, and a table is a folder: run `nb1shot1 table import {path}`, then give the table's "
+            f"{path} is a file, but a table is a folder: run `nb1shot1 table import {path}`, then give the table's "
             f"name, {path.stem}"
         )
     if (path / "meta.pickle.pbz2").is_file():
@@ -83,7 +83,7 @@ def _folder(path: Path) -> Path:
 
 
 def known_names() -> list[str]:
-    """Return the names of all tables that have one: the bundled ones, then the imported ones."""
+    """Return the names of the bundled tables, then of the imported tables."""
     return [*BUNDLED, *_imported()]
 
 

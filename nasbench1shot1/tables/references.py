@@ -1,4 +1,4 @@
-"""The sets of networks that regrets refer to, and the best network of each."""
+"""References: sets of networks whose best network defines zero regret."""
 
 from collections.abc import Hashable
 
@@ -16,17 +16,17 @@ from nasbench1shot1.tables.metric_column import Rows
 from nasbench1shot1.wording import counted
 
 Reference = str | SearchSpace
-"""A set of networks: the name of one that a table knows, or a search space."""
+"""A set of networks: a name that the table knows, or a search space."""
 
 
 class References:
-    """The references of a table: the spaces that it covers, and a name for all its rows.
+    """The references of a table: the spaces that it covers, and names for all rows and for parts.
 
     Args:
-        table_id: names the table in errors.
+        table_id: id of the table, for error messages.
         folder: the opened table.
-        keys: names the reference that means every row, and those whose rows follow from the cells.
-        chosen: the networks of one more space, whose name then means these.
+        keys: the table's row keys, which name the references for all rows and for parts.
+        chosen: the networks of an additional space, which its name then means.
     """
 
     def __init__(self, table_id: str, folder: TableFolder, keys: RowKeys, chosen: Coverage | None = None) -> None:
@@ -41,8 +41,8 @@ class References:
         """Return the ascending rows of a reference, (M,).
 
         Raises:
-            InvalidInputError: an unknown name, or a space of another benchmark.
-            OutOfDomainError: a space of which the table lacks networks.
+            InvalidInputError: the name is unknown, or the space belongs to another benchmark.
+            OutOfDomainError: the table lacks networks of the space.
         """
         if isinstance(reference, SearchSpace):
             return self.complete(reference).rows
@@ -53,8 +53,8 @@ class References:
         return np.asarray(self._folder.checked(MEMBER + reference), np.int64)
 
     def coverage(self, space: SearchSpace) -> Coverage:
-        """Return which networks of a space the table has, found once per space; raises InvalidInputError."""
-        if id(space) not in self._spaces:  # not by its id, which another space of a notebook may have as well
+        """Return which networks of a space the table has, computed once per space; raises InvalidInputError."""
+        if id(space) not in self._spaces:  # not space.id, which a redefined space in a notebook may share
             try:
                 found = coverage(space, self._folder, self._keys)
             except InvalidInputError as error:
@@ -63,16 +63,16 @@ class References:
         return self._spaces[id(space)][1]
 
     def complete(self, space: SearchSpace) -> Coverage:
-        """Return the same, but raise OutOfDomainError if the table lacks some of them."""
+        """Return the coverage of a space; raises OutOfDomainError if the table lacks some of its networks."""
         found = self.coverage(space)
         if found.missing:
             raise incomplete(found, space, self._id, self._keys)
         return found
 
     def own(self, space: str) -> str:
-        """Return the name of an architecture's space; raises OutOfDomainError if rows of this benchmark are missing.
+        """Return the name of an architecture's space; raises OutOfDomainError if rows of its benchmark are missing.
 
-        Whoever gives the name as the reference means all rows of the table instead.
+        A caller who gives the name as the reference, in contrast, means all rows that the table has.
         """
         if space not in self._whole_spaces:
             if missing := self._missing(space):
@@ -88,7 +88,7 @@ class References:
         return self._keys.SIZES[space] - len(self.members(space)) if is_benchmark else 0
 
     def stores(self, space: SearchSpace) -> bool:
-        """Return whether the name of a space means all its networks in this table already."""
+        """Return whether this table already knows all networks of a space by its name."""
         name, is_known = space.name, self._keys.SPACES.get(space.name) == space.id
         return is_known and name not in self._chosen and name in self._names and not self.coverage(space).missing
 
@@ -97,7 +97,7 @@ class References:
 
         Raises:
             OutOfDomainError: the table has no value at this budget, or only some networks have one.
-            InvalidInputError: unknown reference or split.
+            InvalidInputError: the reference or split is unknown.
         """
         named = id(reference) if isinstance(reference, SearchSpace) else self._known(reference)
         key = (named, known_split(split), epochs, dataset)
@@ -110,26 +110,26 @@ class References:
             if known < len(rows):
                 raise OutOfDomainError(
                     f"the table {self._id} has the {split} accuracy{self._on(dataset)} at {counted(epochs, 'epoch')} "
-                    f"of {known:,} of the {len(rows):,} networks of {name}, so the best one is unknown: ask for "
-                    "another split, budget, data set or reference"
+                    f"of {known:,} of the {len(rows):,} networks of {name}, so the best one is unknown: use another "
+                    "split, budget, data set or reference"
                 )
             self._best[key] = int(rows[np.nanargmax(accuracy)])  # the first of equals, and rows ascend by hash
         return self._best[key]
 
     def best_accuracy(self, reference: Reference, split: str, epochs: int, dataset: str) -> float:
-        """Return the highest mean accuracy in a reference; raises as `best_row` does."""
+        """Return the highest mean accuracy in a reference; raises the errors of `best_row`."""
         row = np.array([self.best_row(reference, split, epochs, dataset)])
         return float(self.means(split, row, epochs, dataset)[0])
 
     def means(self, split: str, rows: Rows, epochs: int, dataset: str) -> NDArray[np.float64]:
-        """Return the mean accuracy of each row over its repeats, (N,), NaN without one; raises as `best_row` does."""
+        """Return each row's mean accuracy over its repeats, (N,), NaN if unknown; raises the errors of `best_row`."""
         name = stored_name(self._folder.meta, dataset, f"{known_split(split)}_accuracy")
         known = self._folder.epochs_of(name)
         if epochs not in known:
             there = f"only at {', '.join(map(str, known))} epochs" if known else "nor at any other budget"
             raise OutOfDomainError(
                 f"the table {self._id} has no {split} accuracy{self._on(dataset)} at {counted(epochs, 'epoch')}, "
-                f"{there}: ask for another"
+                f"{there}: use another"
             )
         return self._folder.values(name, rows, epochs, "mean")
 
@@ -139,7 +139,7 @@ class References:
     def _known(self, name: str) -> str:
         if not isinstance(name, str) or name not in self._names:
             raise InvalidInputError(
-                f"{unknown_name('reference', name, self._names)}: give the space itself as reference, take "
+                f"{unknown_name('reference', name, self._names)}: give the space itself as reference, use "
                 f"table.covering(space), or give '{self.whole}' for all rows of the table {self._id}"
             )
         return name

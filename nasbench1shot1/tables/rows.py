@@ -1,4 +1,4 @@
-"""What a table is, and which row each network has; the base of `Table`."""
+"""The attributes and rows of a table; the base class of `Table`."""
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
@@ -38,21 +38,21 @@ if TYPE_CHECKING:
 
 
 class TableRows:
-    """What a table is, and its rows: one per trained network.
+    """The attributes of a table, and its rows: one per trained network.
 
-    Rows are the distinct cells of NAS-Bench-101 or a part of it, sorted by hash, or architectures of NAS-Bench-201,
-    sorted by official index.
+    Rows are distinct cells of NAS-Bench-101, sorted by hash, or architectures of NAS-Bench-201, sorted by official
+    index.
 
     Attributes:
-        name, version, id: which table this is; `id` also carries a digest of its content.
-        keyed_by: how rows are identified: "nasbench101" or "nasbench201".
-        datasets: names of the trainings, by data set. NAS-Bench-201 has two on CIFAR-10: "cifar10-valid" on 25,000
-            images and "cifar10" on 50,000.
-        objectives: for each data set that a search can have, the trainings of its validation and test values.
+        name, version, id: name, version and identifier of the table; `id` includes a digest of its content.
+        keyed_by: the benchmark that identifies rows: "nasbench101" or "nasbench201".
+        datasets: names of the trainings, by data set. NAS-Bench-201 has two on CIFAR-10: "cifar10-valid" with 25,000
+            images and "cifar10" with 50,000.
+        objectives: for each data set of a search, the trainings that have its validation and test values.
         epochs: the budgets, ascending.
-        full_budget: the longest one, which functions take by default.
-        repeats: how many repeats each budget has; the embedded table has one smooth estimate.
-        seeds: the random seeds of the repeats, where known.
+        full_budget: the largest budget, the default of all functions.
+        repeats: number of repeats at each budget; the embedded table has one smooth estimate.
+        seeds: the random seeds of the repeats, if known.
         spaces: names of the search spaces whose rows the table knows.
     """
 
@@ -75,11 +75,11 @@ class TableRows:
 
     @property
     def folder(self) -> Path | None:
-        """The folder of the table as an absolute path; None if it lies in memory."""
+        """The folder of the table as an absolute path; None if it is in memory."""
         return self._place
 
     def objective(self, dataset: str | None = None) -> Objective:
-        """Return the objective of searches on a data set, or the only one, or by default the first.
+        """Return the objective of searches on a data set; by default the first, and always the only one.
 
         Raises OutOfDomainError if the table has several, but none for this data set.
         """
@@ -93,11 +93,11 @@ class TableRows:
 
     @classmethod
     def from_columns(cls, columns: Mapping[str, NDArray[Any]], meta: Meta) -> Self:
-        """A table held in memory, of the columns and the description that `tables.folder.write_table` takes."""
+        """Create a table in memory from columns and a description, the arguments of `tables.folder.write_table`."""
         return cls(table_in_memory(columns, meta))
 
     def save(self, folder: str | Path) -> None:
-        """Write the table into a folder, whole or not at all; raises as `tables.folder.write_table` does."""
+        """Write the table into a folder, completely or not at all; raises the errors of `tables.folder.write_table`."""
         write_table(as_path(folder, "folder"), self._columns, self._folder.meta)
 
     def __len__(self) -> int:
@@ -111,7 +111,7 @@ class TableRows:
 
     @cached_property
     def keys(self) -> Any:
-        """The object that finds rows and names them (`tables.keys.RowKeys`)."""
+        """The object that finds and names rows (`tables.keys.RowKeys`)."""
         return row_keys(self.id, self._folder)
 
     @cached_property
@@ -119,19 +119,19 @@ class TableRows:
         return References(self.id, self._folder, self.keys, self._coverage)
 
     def covering(self, space: SearchSpace, present: bool = False) -> Self:
-        """Return a table that knows the rows of a space by its name; it is this table if this one does.
+        """Return a table that knows the rows of a space by its name; this table itself if it already does.
 
-        The result shares all columns. Looking the space up takes about a second for 50,000 cells; nothing is looked up
-        for the spaces that a table stores.
+        The result shares all columns. Looking up a space takes about a second for 50,000 cells, except for spaces that
+        the table stores.
 
         Args:
             space: the space.
-            present: whether the table may lack networks of the space. Regrets then refer to the best of those that it
-                has, and `nb.score` gives empty values for the others.
+            present: whether the table may lack networks of the space. Regrets then refer to the best network that it
+                has, and `nb.score` returns empty values for missing ones.
 
         Raises:
-            OutOfDomainError: the table lacks networks of the space, or has none of them.
-            InvalidInputError: the table is of another benchmark.
+            OutOfDomainError: the table lacks networks of the space and `present` is false, or it has none of them.
+            InvalidInputError: the table belongs to another benchmark.
         """
         if self._references.stores(space):
             return self
@@ -141,25 +141,25 @@ class TableRows:
     def with_coverage(self, coverage: Coverage) -> Self:
         """Return a table that shares this one's columns and knows the rows of one more space."""
         other = type(self)(self._folder)
-        other.__dict__["keys"] = self.keys  # so that encodings are not numbered twice
+        other.__dict__["keys"] = self.keys  # avoids computing the index of encodings twice
         other._coverage, other.spaces = coverage, tuple(dict.fromkeys((*self.spaces, coverage.space)))
         return other
 
     @property
     def is_partial(self) -> bool:
-        """Whether the table may lack networks of the space that it was asked to cover (`covering`)."""
+        """Whether the table lacks networks of the space that was passed to `covering`."""
         return self._coverage is not None and self._coverage.missing > 0
 
     @property
     def partial_note(self) -> str:
-        """A sentence for screens and captions if the table is partial, else empty."""
+        """A note for screens and captions if the table is partial, else an empty string."""
         if self._coverage is None or not self.is_partial:
             return ""
         of = f"{len(self._coverage.rows):,} of the {self._coverage.networks:,} {self.keys.NETWORKS}"
-        return f"It has {of} of {self._coverage.space}: regrets refer to the best of these, others have no values."
+        return f"It has {of} of {self._coverage.space}: regrets refer to the best of these; the others have no values."
 
     def lacks(self, x: Item) -> bool:
-        """Return whether there is no row for an architecture, cell or hash; raises InvalidInputError as `rows`."""
+        """Return whether the table lacks an architecture, cell or hash; raises InvalidInputError like `rows`."""
         try:
             self.row_of(x)
         except OutOfDomainError:
@@ -167,67 +167,67 @@ class TableRows:
         return False
 
     def row_of(self, x: Item) -> int:
-        """The row of an architecture, cell or hash, in microseconds; raises as `rows` does."""
+        """Return the row of an architecture, cell or hash, in microseconds; raises the errors of `rows`."""
         row: int = self.keys.row_of(x)
         return row
 
     def row_of_encoding(self, code: int) -> int:
-        """The row of a cell by its encoding (`nasbench101.encoding`), whichever way its vertices are numbered.
+        """Return the row of a cell, given its encoding (`nasbench101.encoding`) with any numbering of its vertices.
 
-        Raises OutOfDomainError if the table has no such cell.
+        Raises OutOfDomainError if the table lacks the cell.
         """
         row: int = self._cells.row_of_encoding(code)
         return row
 
     @property
     def _cells(self) -> Any:
-        """The keys of a table of NAS-Bench-101; raises InvalidInputError if this is a table of another benchmark."""
+        """The keys of a NAS-Bench-101 table; raises InvalidInputError if the table belongs to another benchmark."""
         if self.keyed_by == "nasbench101":
             return self.keys
         raise InvalidInputError(f"the table {self.id} has no cells of NAS-Bench-101: open a table of that benchmark")
 
     def rows(self, x: Item | Iterable[Item]) -> Rows:
-        """The row of an architecture, cell or hash, () int64; or of an iterable of N, (N,).
+        """Return the row of an architecture, cell or hash, () int64, or the rows of an iterable of N, (N,).
 
         Raises:
-            OutOfDomainError: the table has no such network.
+            OutOfDomainError: the table lacks a network.
             InvalidInputError: something cannot be looked up in this table.
         """
         return np.asarray(self.row_of(x) if isinstance(x, Item) else self.keys.rows(listed(x)), np.int64)
 
     def rows_of_encodings(self, codes: NDArray[np.uint64]) -> Rows:
-        """The rows of cells by their encodings (N,), whichever way they are numbered; -1 where there is none."""
+        """Return the rows of cells, (N,), given encodings with any numbering; -1 for a missing cell."""
         rows: Rows = self._cells.rows_of_encodings(codes)
         return rows
 
     def members(self, space: str | SearchSpace) -> Rows:
-        """The ascending rows of a space's distinct networks, (M,); every row for `keys.WHOLE`, "nb101" for example.
+        """Return the ascending rows of a space's distinct networks, (M,); all rows for `keys.WHOLE`, such as "nb101".
 
-        "nb101-mini" means every row whose cell has at most six vertices. Raises InvalidInputError for a name that the
-        table does not know, OutOfDomainError for a space of which it lacks networks.
+        "nb101-mini" means all rows whose cells have at most six vertices. Raises InvalidInputError for an unknown name,
+        OutOfDomainError for a `SearchSpace` if the table lacks some of its networks.
         """
         return self._references.members(space)
 
     def hashes(self, rows: Any) -> list[str]:
-        """The identifiers of some rows, each of which can be looked up: hashes, or NAS-Bench-201's strings."""
+        """Return the identifiers of rows, which can be looked up: hashes, or NAS-Bench-201's strings."""
         names: list[str] = self.keys.names(np.atleast_1d(rows))
         return names
 
     def network(self, row: int) -> Any:
-        """What was trained: a `Cell` of NAS-Bench-101, or an `Architecture`."""
+        """Return the network of a row: a `Cell` of NAS-Bench-101, or an `Architecture`."""
         return self.keys.network(row)
 
     def cell(self, row: int) -> "Cell":
-        """The cell of a row; raises InvalidInputError if this is not a table of NAS-Bench-101."""
+        """Return the cell of a row; raises InvalidInputError if this is not a NAS-Bench-101 table."""
         cell: Cell = self._cells.network(row)
         return cell
 
     def column(self, name: str) -> NDArray[Any]:
-        """A column as it is stored, memory-mapped and read-only; `tables.folder` lists names and shapes.
+        """Return a stored column, memory-mapped and read-only; `tables.folder` lists names and shapes.
 
         Raises:
-            InvalidInputError: a name that the table does not have.
-            DamagedFileError: impossible values, such as a cell of a hundred vertices.
+            InvalidInputError: the table has no column with this name.
+            DamagedFileError: the column has impossible values, such as a cell with a hundred vertices.
         """
         if not isinstance(name, str) or name not in self._columns:
             raise unknown_name("column", str(name), self._columns)
@@ -236,7 +236,7 @@ class TableRows:
     # About the table -------------------------------------------------------------------------------------------
 
     def info(self) -> dict[str, Any]:
-        """What the table is, for people and for records: plain numbers, strings, lists and dictionaries."""
+        """Return a description of the table that consists of plain numbers, strings, lists and dictionaries."""
         meta = self._folder.meta
         described = {k: v for k, v in meta.items() if k not in ("format", "spaces", "columns")}
         return {
@@ -249,13 +249,13 @@ class TableRows:
         }
 
     def verify(self) -> None:
-        """Check description and columns, as they lie on the disk now, against their SHA-256.
+        """Check the description and the columns on disk against their SHA-256.
 
         Raises:
-            DamagedFileError: one of them differs, or cannot be read.
-            InvalidInputError: another table has taken the place of this one.
+            DamagedFileError: a file differs or cannot be read.
+            InvalidInputError: another table has replaced this one.
         """
         if self._place and (found := table_id(verify_folder(self._place))) != self.id:
             raise InvalidInputError(
-                f"{self._place} now holds the table {found}, not {self.id} that was opened from it: open it again"
+                f"{self._place} now contains the table {found} instead of {self.id}, which was opened: open it again"
             )

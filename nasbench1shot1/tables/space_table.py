@@ -1,4 +1,4 @@
-"""The table of a search space, and how a record names a table."""
+"""The table for a search space, and the name of a table in records."""
 
 from pathlib import Path
 
@@ -11,29 +11,29 @@ from nasbench1shot1.tables.table import Table, load_table
 
 
 def table_for(space: SearchSpace, path: str | Path | None = None, reference: Reference | None = None) -> Table:
-    """Open the table with which regrets in a space are measured; everything that searches a space calls this.
+    """Open the table that measures regrets in a space; all searches call this function.
 
     Args:
-        space: the space. Its name is a reference of the table, also if it is a space of one's own.
+        space: the space. Its name becomes a reference of the table, also for a user's own space.
         path: as in `load_table`.
-        reference: "present" to take the best of those networks of the space that the table has, if it lacks some.
+        reference: "present" to measure regret relative to the best network that the table has, if it lacks some.
 
     Raises:
         OutOfDomainError: the table lacks networks of the space, and `reference` is not given.
-        InvalidInputError: as `load_table`; or the table is of another benchmark than the space.
+        InvalidInputError: as `load_table`; or the table and the space belong to different benchmarks.
         DamagedFileError: as `load_table`.
     """
     return load_table(path).covering(space, present=reference == PRESENT)
 
 
 def recorded_name(table: Table) -> str:
-    """Return what opens a table again: a bundled table's name, or its folder.
+    """Return the name or folder with which a table can be opened again.
 
-    Raises InvalidInputError for a table that lies in memory only.
+    Raises InvalidInputError for a table that is only in memory.
     """
     if table.folder is None and table.name != NAME:
         raise InvalidInputError(
-            f"the table {table.id} lies in memory, where a run cannot find it again: save it with "
+            f"the table {table.id} is only in memory, so a run cannot find it again: save it with "
             "table.save('my-table') and give that folder"
         )
     bundled = {EMBEDDED: named_table(EMBEDDED), NASBENCH201: named_table(NASBENCH201)}

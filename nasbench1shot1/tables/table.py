@@ -1,4 +1,4 @@
-"""The table: measured or estimated truth about every network, looked up in microseconds."""
+"""The table: measured or estimated performance of every network, looked up in microseconds."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -36,12 +36,12 @@ def load_table(path: str | Path | None = None) -> "Table":
     """Open a table.
 
     Args:
-        path: its folder, or the name of a table: a bundled one ("embedded" and "nb101-sample" of NAS-Bench-101, "nb201"
-            of NAS-Bench-201), or one that was imported into the data folder ("nasbench_only108"). Default: the table
-            that the environment variable NB1SHOT1_TABLE names, or else "embedded", the bundled estimates.
+        path: folder or name of a table. Bundled tables are "embedded" and "nb101-sample" (NAS-Bench-101) and "nb201"
+            (NAS-Bench-201); imported tables have their own names, such as "nasbench_only108". Default: the table
+            in the environment variable NB1SHOT1_TABLE, or else "embedded", the bundled estimates.
 
     Raises:
-        InvalidInputError: there is no table, or one of another format.
+        InvalidInputError: there is no table, or it has another format.
         DamagedFileError: a file of the table is missing or damaged.
     """
     found = named_table(path)
@@ -49,10 +49,10 @@ def load_table(path: str | Path | None = None) -> "Table":
 
 
 class Table(TableRows):
-    """Queries of measured or estimated accuracies, and regrets. `TableRows` lists the attributes."""
+    """A table of measured or estimated accuracies, with queries and regrets. `TableRows` lists the attributes."""
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
-        """Another process opens the folder anew: columns are not copied, unless they only lie in memory."""
+        """Let another process open the folder again: columns are copied only if they are in memory."""
         opened = (Table, self._folder) if self._place is None else (load_table, str(self._place))
         return _opened_again, (*opened, self._coverage)
 
@@ -67,22 +67,22 @@ class Table(TableRows):
         halfway: bool = False,
         dataset: str | None = None,
     ) -> Metrics:
-        """Look up an architecture, cell or hash, or an iterable of N of them.
+        """Look up an architecture, cell or hash, or an iterable of N items.
 
         Args:
-            x: what to look up.
-            epochs: the budget that it was trained for. Default: the full budget.
-            run: "mean" over the repeats; "random", one drawn for each item among those that it has; "all", on a last
-                axis; or the number or the seed of a repeat. Where only some items have a repeat, its values are NaN
-                for the others, and means leave it out.
-            rng: where "random" draws from.
-            halfway: the values half-way through that training instead of at its end.
+            x: the item or items to look up.
+            epochs: the budget. Default: the full budget.
+            run: "mean" for the mean over the repeats; "random" for a random repeat of each item; "all" for all repeats
+                on a last axis; or the number or seed of a repeat. The values of missing repeats are NaN; means ignore
+                them.
+            rng: generator for "random".
+            halfway: return the values half-way through the training instead of at its end.
             dataset: the training, one of `datasets`; required if the table has several.
 
         Raises:
-            OutOfDomainError: a network, budget, repeat or half-way value that the table does not have.
-            InvalidInputError: "random" without a generator, a budget or repeat that is not a whole number, an unknown
-                data set, or something that cannot be looked up.
+            OutOfDomainError: the table lacks a network, the budget, the repeat or half-way values.
+            InvalidInputError: "random" needs a generator, the budget or repeat is not a whole number, the data set is
+                unknown, or something cannot be looked up.
         """
         rows = self.row_of(x) if isinstance(x, Item) else self.rows(x)
         training = self._dataset(dataset), self._budget(epochs)
@@ -102,11 +102,11 @@ class Table(TableRows):
         halfway: bool = False,
         dataset: str | None = None,
     ) -> float:
-        """One number of one row, for loops that ask for millions; NaN where the table does not have it.
+        """Return one value of one row, for loops over millions of values; NaN if unknown.
 
         Args:
             metric: one of `tables.description.ALL_METRICS`.
-            row: of `row_of`.
+            row: a result of `row_of`.
             epochs, repeat, halfway, dataset: as in `query`, but not checked.
         """
         stored = stored_name(self._folder.meta, dataset or self.datasets[0], metric)
@@ -114,7 +114,7 @@ class Table(TableRows):
         return column.value(row, epochs or self.full_budget, repeat) if column else float("nan")
 
     def reader(self, metric: str, dataset: str | None = None) -> Callable[[int, int, Literal["mean"] | int], float]:
-        """A function of row, epochs and repeat that returns what `value` returns; the quickest way to read a table.
+        """Return a function of row, epochs and repeat that does the same as `value`; the fastest way to read a table.
 
         Raises InvalidInputError for an unknown metric or data set.
         """
@@ -122,7 +122,7 @@ class Table(TableRows):
         return column.value if column else _no_value
 
     def seeds_of(self, row: int, epochs: int | None = None, dataset: str | None = None) -> tuple[int, ...]:
-        """Return the random seeds with which a network was trained, ascending; none where the table does not say.
+        """Return the random seeds with which a network was trained, ascending; empty if the table has no seeds.
 
         Raises InvalidInputError for an unknown data set, OutOfDomainError for an unknown budget.
         """
@@ -130,32 +130,32 @@ class Table(TableRows):
         return tuple(seed for seed, there in zip(self.seeds, trained.tolist(), strict=False) if there)
 
     def measured(self, metric: str, epochs: int | None = None, dataset: str | None = None) -> NDArray[np.float64]:
-        """Every row's measurements of a metric at a budget, (R, K), NaN where there is none; estimates are left out.
+        """Return every row's measurements of a metric at a budget, (R, K), without estimates; NaN if there is none.
 
         K is the number of repeats, 1 for a column of estimates.
 
         Raises:
-            InvalidInputError: unknown metric or data set.
-            OutOfDomainError: unknown budget.
+            InvalidInputError: the metric or data set is unknown.
+            OutOfDomainError: the table lacks the budget.
         """
         return self._folder.measurement(
             self._stored(metric, dataset), np.arange(len(self)), self._budget(epochs), "all"
         )
 
     def values(self, metric: str, epochs: int | None = None, dataset: str | None = None) -> NDArray[np.float64]:
-        """Every row's values of a metric at a budget, measured or not, (R, K), NaN where the table has none.
+        """Return every row's values of a metric at a budget, measured or estimated, (R, K); NaN if unknown.
 
-        Raises as `measured` does.
+        Raises the errors of `measured`.
         """
         return self._folder.values(self._stored(metric, dataset), np.arange(len(self)), self._budget(epochs), "all")
 
     def is_measured(self, metric: str, dataset: str | None = None) -> bool:
-        """Return whether the values of a metric are measurements, and not estimates combined with measurements."""
+        """Return whether the values of a metric are measurements rather than estimates."""
         stored = stored_name(self._folder.meta, self._dataset(dataset), metric)
         return is_measured(self._folder.meta["columns"].get(stored, {}))
 
     def _trained(self, rows: int | Rows, training: tuple[str, int]) -> Callable[[], NDArray[np.bool_]] | None:
-        """Return a function that tells which repeats rows have; None without seeds: all rows have all repeats then."""
+        """Return a function that returns which repeats rows have; None without seeds: all rows have all repeats."""
         return (lambda: self._folder.trained(training[0], np.asarray(rows), training[1])) if self.seeds else None
 
     def _stored(self, metric: str, dataset: str | None) -> str:
@@ -177,7 +177,7 @@ class Table(TableRows):
 
     def _check_halfway(self, dataset: str) -> None:
         if HALFWAY + stored_name(self._folder.meta, dataset, METRICS[0]) not in self._columns:
-            raise OutOfDomainError(f"the table {self.id} has no half-way values: ask for the end of the training")
+            raise OutOfDomainError(f"the table {self.id} has no half-way values: set halfway=False")
 
     def _budget(self, epochs: int | None) -> int:
         if epochs is None:
@@ -187,16 +187,16 @@ class Table(TableRows):
         known = ", ".join(map(str, self.epochs))
         number = whole_number("epochs", epochs, f"one of {known}")
         if number not in self.epochs:
-            raise OutOfDomainError(f"the table {self.id} has no budget of {counted(number, 'epoch')}: ask for {known}")
+            raise OutOfDomainError(f"the table {self.id} has no budget of {counted(number, 'epoch')}: use {known}")
         return number
 
     def fidelity(self, epochs: int | None = None) -> str:
-        """`Metrics.fidelity` of every answer for a budget, for captions."""
+        """Return which accuracies at a budget are predicted, as in `Metrics.fidelity`, for captions."""
         texts = [fidelity(self._folder.meta, dataset, self._budget(epochs)) for dataset in self.datasets]
         return "; ".join(dict.fromkeys(text for text in texts if text))
 
     def notes(self) -> list[str]:
-        """Return what users must know of its values, a sentence each, for screens."""
+        """Return important notes about the values for screens, one sentence each."""
         estimated = ["Its accuracies are estimates; results for a paper need the official data."]
         return [*filter(None, [self.partial_note]), *(estimated if self.fidelity() else [])]
 
@@ -210,28 +210,28 @@ class Table(TableRows):
         epochs: int | None = None,
         dataset: str | None = None,
     ) -> Any:
-        """Error minus the best error in the reference, both from this table and means over its repeats.
+        """Return the error minus the lowest error in the reference, both means over this table's repeats.
 
-        It is negative only where `x` lies outside the reference and is better than all in it.
+        It is negative only if `x` is outside the reference and better than all networks in it.
 
         Args:
-            x: an architecture, cell or hash, or an iterable of N of them.
-            reference: a search space, or the name of one that the table knows (`spaces`), or the name of every row of
-                this table: "nb101" (the embedded table holds 66,111 of NAS-Bench-101's 423,624 cells) or "nb201";
-                "nb101-mini" for the rows of at most six vertices. A space is looked up once per table: about a second
-                for 50,000 cells. If not given: an architecture's own space, by its name, all of whose networks the
-                table must have, else every row.
+            x: an architecture, cell or hash, or an iterable of N items.
+            reference: a search space; the name of a space that the table knows (`spaces`); "nb101" or "nb201" for all
+                rows of this table (the embedded table has 66,111 of NAS-Bench-101's 423,624 cells); or "nb101-mini" for
+                the rows with at most six vertices. The first look-up of a space takes about a second for 50,000 cells.
+                Default: for an architecture, its own space, of which the table must have all networks; for other
+                items, all rows.
             split: "test" or "validation".
-            epochs: budget. Default: the full one.
+            epochs: the budget. Default: the full budget.
             dataset: the training, one of `datasets`; required if the table has several.
 
         Returns:
-            A fraction, or (N,) of them.
+            A fraction, or an array (N,).
 
         Raises:
-            OutOfDomainError: a network or budget without a value, or a reference of which the table lacks networks, or
-                of which only some have a value.
-            InvalidInputError: unknown reference, split or data set.
+            OutOfDomainError: a network has no value at the budget, or the table lacks networks of the reference or
+                their values.
+            InvalidInputError: the reference, split or data set is unknown.
         """
         items = listed(x)
         rows = self.rows(x if isinstance(x, Item) else items)
@@ -256,7 +256,7 @@ class Table(TableRows):
         epochs: int | None = None,
         dataset: str | None = None,
     ) -> float:
-        """The mean of `regret` over all networks of a reference; arguments and errors as for `regret`."""
+        """Return the mean regret over all networks of a reference; arguments and errors as for `regret`."""
         epochs, dataset = self._budget(epochs), self._dataset(dataset)
         best = self._references.best_accuracy(reference, split, epochs, dataset)
         return float(np.mean(best - self._references.means(split, self.members(reference), epochs, dataset)))
@@ -272,10 +272,10 @@ class Table(TableRows):
         epochs: int | None = None,
         dataset: str | None = None,
     ) -> tuple[Any, Metrics]:
-        """The best network of a reference by mean accuracy, ties to the first row, and its metrics.
+        """Return the network with the highest mean accuracy in a reference, and its metrics; ties go to the first row.
 
-        `reference` is as in `regret`.
-        A network is a `Cell`, or an `Architecture` in tables of NAS-Bench-201. Raises as `regret` does.
+        Arguments and errors are as for `regret`.
+        The network is a `Cell`, or an `Architecture` in NAS-Bench-201 tables.
         """
         row = self._references.best_row(reference, split, self._budget(epochs), self._dataset(dataset))
         return self.network(row), self.query(self.hashes(row)[0], epochs, dataset=dataset)

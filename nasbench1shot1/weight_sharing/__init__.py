@@ -1,1 +1,1 @@
-"""Evaluation with shared weights: passes under mixing weights, batch-norm statistics, scores of architectures."""
+"""Evaluation with shared weights: passes with mixing weights, batch-norm statistics, scores of architectures."""

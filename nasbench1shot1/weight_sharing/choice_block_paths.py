@@ -1,4 +1,4 @@
-"""Class scores of many architectures in a supernet of choice blocks; shared computations run once.
+"""Class scores of many architectures in a choice-block supernet; shared computations run once.
 
 Only live blocks, chosen operations and needed projections are computed, without autograd. The stem is computed once per
 batch of images. Every sub-graph of the first cell is computed once for all architectures that contain it. If batch-norm
@@ -25,12 +25,12 @@ IMAGES_AT_ONCE = 128  # with fixed batch-norm statistics; larger feature maps do
 
 
 def is_known(net: Supernet) -> bool:
-    """Return whether skeleton and cells of a supernet are exactly this package's, not subclasses."""
+    """Return whether the skeleton and cells of a supernet are this package's classes, not subclasses."""
     return type(net.skeleton) is CellStacks and all(type(cell) is ChoiceBlockCell for cell in net.cells)
 
 
 class ChoiceBlockPaths:
-    """Class scores of paths. On a CPU, scores are bit-identical whatever the other paths and their order.
+    """Class scores of paths. On a CPU, they are bit-identical for any other paths and any order.
 
     Args:
         net: a supernet for which `is_known` returns True; it is not modified.

@@ -1,4 +1,4 @@
-"""The first cell of many architectures: each sub-graph is computed once, as long as its output is cached."""
+"""The first cell of many architectures: each sub-graph is computed once while its output is cached."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -43,8 +43,8 @@ class FirstCell:
 
     Args:
         net: a supernet of choice blocks.
-        layers: how to compute the layers.
-        images: (N, 3, H, W), normalised.
+        layers: object that computes the layers.
+        images: (N, 3, H, W) normalised images.
     """
 
     def __init__(self, net: Supernet, layers: PathLayers, images: Tensor) -> None:

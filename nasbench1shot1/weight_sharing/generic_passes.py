@@ -1,4 +1,4 @@
-"""Class scores by `Supernet.forward`, for mixtures, for other kinds of cells, and for groups of passes on a GPU."""
+"""Class scores from `Supernet.forward`, for mixtures, for other kinds of cells, and for groups of passes on a GPU."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -49,7 +49,7 @@ class GenericPasses:
 
     @torch.no_grad()
     def _measure(self, group: Sequence[Mixing], reference: Callable[[], Tensor]) -> GroupStatistics | None:
-        """Return the statistics of the reference images under each pass of a group; None unless recalibrated."""
+        """Return the statistics of the reference images in each pass of a group; None unless recalibrated."""
         if self._batch_norm != "recalibrated":
             return None
         with measured_statistics(self._net, len(group)) as statistics:
@@ -62,7 +62,7 @@ class GenericPasses:
         return measured_statistics(self._net, groups) if self._batch_norm == "batch" else nullcontext()
 
     def _logits(self, group: Sequence[Mixing], images: Tensor) -> Tensor:
-        """Return class scores (G · N, classes): the N images under the first pass, then under the second, …"""
+        """Return class scores (G · N, classes): the N images in the first pass, then in the second, …"""
         if len(group) == 1:
             compiled = self._batch_norm == "running"  # a compiled graph supports only running statistics
             return class_scores(self._net, group[0], images, self._precision, compiled)

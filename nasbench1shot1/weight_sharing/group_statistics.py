@@ -1,4 +1,4 @@
-"""Batch-norm statistics of the groups of a batch, each of which passed through a sub-network of its own."""
+"""Batch-norm statistics of the groups of a batch, each of which passes through a different sub-network."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,10 +15,10 @@ Moments = tuple[Tensor, Tensor]
 
 
 class GroupStatistics:
-    """Statistics of consecutive, equally large groups of a batch, in every `BatchNorm2d` of a network.
+    """Statistics of consecutive groups of equal size in a batch, for every `BatchNorm2d` of a network.
 
-    In the pass that measures them (`measured_statistics`) each group is normalised by its own moments, which are kept.
-    In later passes (`fixed_statistics`) the groups of other batches are normalised by the moments that were kept.
+    In the pass that measures them (`measured_statistics`), each group is normalised by its own moments, which are
+    stored. In later passes (`fixed_statistics`), the groups of other batches are normalised by the stored moments.
     """
 
     def __init__(self, groups: int) -> None:
@@ -27,7 +27,7 @@ class GroupStatistics:
         self._calls: dict[BatchNorm2d, int] = {}
 
     def __call__(self, layer: BatchNorm2d, x: Tensor) -> Tensor:
-        """Normalise x (N, C, H, W), of which every group is N / groups images, as a call of `layer`."""
+        """Normalise x (N, C, H, W), whose groups have N / groups images each, in a call of `layer`."""
         kept = self._kept.setdefault(layer, [])
         if not self.are_fixed:
             kept.append(moments(x, self.groups))
@@ -39,7 +39,7 @@ class GroupStatistics:
 
 @contextmanager
 def measured_statistics(net: nn.Module, groups: int = 1) -> Iterator[GroupStatistics]:
-    """Around one pass: every `BatchNorm2d` normalises by groups. Yields the statistics for `fixed_statistics`."""
+    """Let every `BatchNorm2d` normalise by groups in one pass; yield the statistics for `fixed_statistics`."""
     statistics = GroupStatistics(groups)
     with normalised_by(net, statistics):
         yield statistics
@@ -48,7 +48,7 @@ def measured_statistics(net: nn.Module, groups: int = 1) -> Iterator[GroupStatis
 
 @contextmanager
 def fixed_statistics(net: nn.Module, statistics: GroupStatistics) -> Iterator[None]:
-    """Around whole passes: every `BatchNorm2d` normalises by statistics that were measured before."""
+    """Let every `BatchNorm2d` normalise by previously measured statistics, in complete passes."""
     with normalised_by(net, statistics):
         yield
 
@@ -63,7 +63,7 @@ def moments(x: Tensor, groups: int) -> Moments:
 
 
 def moments_of_one(x: Tensor) -> Moments:
-    """Return the mean and the biased variance of every channel of x (N, C, H, W), (C,) each, float32 at least."""
+    """Return the mean and the biased variance of every channel of x (N, C, H, W), (C,) each, at least float32."""
     return statistics(x.float() if x.dtype == torch.bfloat16 else x)
 
 
@@ -80,7 +80,7 @@ def normalised(layer: BatchNorm2d, x: Tensor, means: Tensor, variances: Tensor) 
 
 
 def _all_at_once(x: Tensor) -> bool:
-    """Whether the same few kernels handle all groups: a GPU launches these faster than several for every group.
+    """Return whether a few kernels handle all groups, which a GPU launches faster than several kernels per group.
 
     On a CPU, PyTorch's own kernels, one group after another, take a quarter of the time.
     """
@@ -88,7 +88,7 @@ def _all_at_once(x: Tensor) -> bool:
 
 
 def _by_broadcasting(layer: BatchNorm2d, x: Tensor, means: Tensor, variances: Tensor) -> Tensor:
-    """(G, size, C, H, W), normalised by means and variances (G, C)."""
+    """Return x (G, size, C, H, W), normalised by means and variances (G, C)."""
     scale = torch.rsqrt(variances + layer.eps)
     if layer.affine:
         scale = scale * layer.weight

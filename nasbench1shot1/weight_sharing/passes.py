@@ -19,10 +19,10 @@ class Mixing:
     """The input of one forward pass besides the images: mixing weights, or an architecture, or both.
 
     Attributes:
-        weights: a tensor for every key of `space.mixing_shapes()`; a tuple of such, for cells in turns; None where
-            `path` is computed unweighted.
-        operations: the sampled operation of every block, as Python integers, where only those are computed (a tuple
-            of such where `weights` is one).
+        weights: a tensor for every key of `space.mixing_shapes()`; a tuple of such mappings, which the cells use in
+            turn; or None to compute `path` unweighted.
+        operations: the sampled operation of every block, as Python integers, to compute only these operations; a tuple
+            of such tuples if `weights` is a tuple.
         path: the architecture to which the pass is restricted: only its live blocks, operations and edges.
     """
 
@@ -41,11 +41,11 @@ class Mixing:
 
     def tensors(self) -> list[Tensor]:
         """Return all mixing weights, in a fixed order."""
-        of_cells = self.weights if isinstance(self.weights, tuple) else (self.weights or {},)
-        return [tensor for weights in of_cells for tensor in weights.values()]
+        mappings = self.weights if isinstance(self.weights, tuple) else (self.weights or {},)
+        return [tensor for weights in mappings for tensor in weights.values()]
 
     def unstacked(self) -> Mixing:
-        """From weights and operations with a leading axis of samples, one of each for the cells in turns."""
+        """Return a mixing that the cells use in turn, from weights and operations with a leading axis of samples."""
         assert isinstance(self.weights, Mapping)
         parts = zip(*(value.unbind() for value in self.weights.values()), strict=True)
         weights = tuple(dict(zip(self.weights, part, strict=True)) for part in parts)
@@ -75,8 +75,8 @@ def class_scores(
 
     Args:
         net: a supernet.
-        mixing: what to compute.
-        images: (N, 3, H, W), normalised.
+        mixing: mixing weights or architecture.
+        images: (N, 3, H, W) normalised images.
         precision: "float32", or "bfloat16" for a pass under autocast.
         compiled: whether to use the compiled forward pass of a network that has one.
     """

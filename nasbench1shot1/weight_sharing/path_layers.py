@@ -18,7 +18,7 @@ Affine = tuple[Tensor, Tensor]
 
 @dataclass(frozen=True)
 class Maps:
-    """Feature maps with all channels of a cell's output, or with a part of them.
+    """Feature maps with all or some channels of a cell's output.
 
     Attributes:
         x: (N, channels, H, W) feature maps.

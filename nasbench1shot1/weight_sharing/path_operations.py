@@ -12,14 +12,14 @@ from nasbench1shot1.weight_sharing.path_layers import Maps, PathLayers, max_pool
 
 
 def cell_output(cell: Any, path: CellArchitecture, key: Hashable, maps: Maps, layers: PathLayers) -> Maps:
-    """Return the output of a cell along a path, as `ChoiceBlockCell.forward` does, but without channels that are zero.
+    """Return the output of a cell along a path, as in `ChoiceBlockCell.forward`, but without channels that are zero.
 
     Args:
         cell: the cell.
         path: the architecture.
         key: the key under which batch-norm statistics are looked up, or stored after they are measured.
         maps: the cell's input.
-        layers: how to compute layers.
+        layers: object that computes layers.
     """
     assert isinstance(cell, ChoiceBlockCell)
     outputs: dict[int, Tensor] = {}
@@ -51,7 +51,7 @@ def block_output(block: Any, operation: int, key: Hashable, x: Tensor, layers: P
 
 
 def total(inputs: Sequence[Tensor]) -> Tensor:
-    """Return the sum of equally shaped tensors, added up in order; a single tensor is returned as is."""
+    """Return the sum of equally shaped tensors, added in order; a single tensor is returned unchanged."""
     first, *others = inputs
     if not others:
         return first

@@ -1,4 +1,4 @@
-"""What shared weights can score: architectures, architectures without some output edges, and mixings."""
+"""Inputs that shared weights can score: architectures, architectures without some output edges, and mixings."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,17 +14,17 @@ from nasbench1shot1.weight_sharing.passes import Mixing
 
 @dataclass(frozen=True)
 class Subnetwork:
-    """An architecture whose output takes only some of its parents.
+    """An architecture whose output has only some of its parents.
 
     The published correlation script evaluates architectures of s1 and s2 in this way: it drops the edge from the last
     block to the output (docs/presets.md).
 
     Attributes:
         architecture: an architecture of the supernet's space.
-        output_parents: the parents that the output still takes, ascending: at least one.
+        output_parents: the remaining parents of the output, ascending; at least one.
 
     Raises:
-        InvalidInputError: `output_parents` is empty, or contains a node that the output does not take.
+        InvalidInputError: `output_parents` is empty, or contains a node that is not a parent of the output.
     """
 
     architecture: CellArchitecture

@@ -25,11 +25,11 @@ from nasbench1shot1.weight_sharing.generic_passes import GenericPasses
 from nasbench1shot1.weight_sharing.passes import Batch, Mixing
 from nasbench1shot1.weight_sharing.requests import Pass, as_mixing, check_passes, is_mixture, path_of
 
-REFERENCE_IMAGES = 128  # un-augmented images of the weight half, on which "recalibrated" statistics are measured
+REFERENCE_IMAGES = 128  # images of the weight half, without augmentation, that measure "recalibrated" statistics
 PATH_BATCH = 384  # images scored per pass of one architecture; larger batches do not fit into a CPU's cache
 MIXED_BATCH = 128  # images scored per pass that computes all operations
-STATISTICS_KEPT = 1024  # passes whose "recalibrated" statistics are kept in memory at a time, some 40 kB each
-LARGEST_ON_GPU = 2**29  # bytes of the widest feature map where several architectures pass together; ten or so are alive
+STATISTICS_KEPT = 1024  # passes whose "recalibrated" statistics are in memory at a time, about 40 kB each
+LARGEST_ON_GPU = 2**29  # bytes of the widest feature map of a joint pass; about ten such maps exist at a time
 
 
 @dataclass(frozen=True)
@@ -61,21 +61,21 @@ class Scores:
 class SharedWeights:
     """Scores architectures with a supernet's weights, without changing the supernet.
 
-    Batch-norm uses one of three statistics: "batch", of the images scored in the same pass; "running", of the training;
-    "recalibrated", of `reference`, passed through the architecture to be scored. Recalibrated scores of an image depend
-    neither on the images scored beside it nor on their number.
+    Batch norm uses the statistics of the images in the same pass ("batch"), of training ("running"), or of `reference`,
+    passed through the scored architecture ("recalibrated"). The recalibrated scores of an image do not depend on the
+    other scored images.
 
     Args:
         net: the supernet, on the device of the images.
-        images: the set that `split` and `rows` count in.
-        split: `architecture` is scored on by default; `reference` comes from `weights`.
+        images: the image set that `split` and `rows` refer to.
+        split: its half `architecture` is scored by default; its half `weights` provides `reference`.
         batch_norm: "batch", "running" or "recalibrated".
-        augmentation: normalises the images; plain normalisation by the set's mean and standard deviation by default.
-        augments: whether scored images are augmented too (preset original); all architectures of a call then see the
-            same augmented images, and the next call sees others.
-        seed: with `epoch`, decides which images are the reference, and how images are augmented.
+        augmentation: normalises the images. Default: normalisation with the set's mean and standard deviation.
+        augments: whether scored images are also augmented (preset original). All architectures in a call then see the
+            same augmented images; the next call uses different ones.
+        seed: with `epoch`, the random seed for the choice of reference images, and for augmentation.
         epoch: see `seed`.
-        batch_size: images of a training step, in which methods count the images that they score on.
+        batch_size: number of images of a training step, the unit in which methods count scored images.
         precision: "float32" or "bfloat16" (under autocast).
 
     Raises:
@@ -106,7 +106,7 @@ class SharedWeights:
 
     @cached_property
     def reference(self) -> Tensor:
-        """The images, normalised, that recalibrated statistics are measured on: up to 128 rows of the weight half."""
+        """The normalised images that measure recalibrated statistics: up to 128 rows of the weight half."""
         weights = self._split.weights
         rows = next(batches(weights, min(REFERENCE_IMAGES, len(weights)), self._of_reference))
         return self._augmentation.normalise(self._images.batch(rows)[0])
@@ -127,8 +127,8 @@ class SharedWeights:
         computed together, because kernel launches cost more than arithmetic.
 
         Args:
-            passes: A architectures or sub-networks, each computed alone, or mixings as `Supernet.forward` takes them.
-            rows: int64 (N,) rows of the image set; the whole architecture half by default.
+            passes: A architectures or sub-networks, each computed alone, or mixings for `Supernet.forward`.
+            rows: int64 (N,) rows of the image set. Default: the whole architecture half.
 
         Raises:
             InvalidInputError: an architecture is not in the supernet's space.
@@ -142,11 +142,11 @@ class SharedWeights:
         return Scores(wrong, losses)
 
     def by_image(self, passes: Sequence[Pass], rows: Tensor | None = None) -> ImageScores:
-        """Score architectures, or mixtures of architectures, on each image of one set; arguments as for `scores`.
+        """Score architectures, or mixtures of architectures, on each image; arguments as for `scores`.
 
-        On a CPU, the scores of a pass are bit-identical whatever the other passes of the call and their order, for a
-        given number of threads and images that are not augmented. On a GPU, the number of passes in the call may affect
-        rounding. With batch-norm "batch", scores also depend on the set of images and on their order.
+        On a CPU, the scores of a pass do not depend on the other passes in the call or their order; they are
+        bit-identical for a given number of threads and images without augmentation. On a GPU, the number of passes in
+        the call may affect rounding. With batch norm "batch", scores also depend on the set and order of images.
 
         Raises:
             InvalidInputError: an architecture is not in the supernet's space.
@@ -160,7 +160,7 @@ class SharedWeights:
         return ImageScores(wrong, losses)
 
     def images_passed(self, passes: int, images: int) -> int:
-        """Return an upper bound of the number of images that go through the network to score passes.
+        """Return an upper bound on the number of images that pass through the network to score passes.
 
         Architectures that share computations need fewer images in the first cell. Architectures that differ only in
         loose ends are computed once.
@@ -179,13 +179,13 @@ class SharedWeights:
             for positions in self._computed_alike(passes):
                 for start in range(0, len(positions), STATISTICS_KEPT):
                     if self._drawn is not None and begun is not None:
-                        self._drawn.set_state(begun)  # so that all passes see the same augmented images
+                        self._drawn.set_state(begun)  # all passes see the same augmented images
                     part = positions[start : start + STATISTICS_KEPT]
                     for found, images, answers in self._answers_alike([passes[i] for i in part], rows):
                         yield [part[i] for i in found], images, answers
 
     def _computed_alike(self, passes: Sequence[Pass]) -> list[list[int]]:
-        """Return positions of passes, grouped by how they are computed, so that no group affects another."""
+        """Return the positions of passes, grouped by the way in which they are computed; groups are independent."""
         alike: dict[object, list[int]] = {}
         for position, given in enumerate(passes):
             kind = (self._shares_work(given), isinstance(given, Mixing), is_mixture(given))

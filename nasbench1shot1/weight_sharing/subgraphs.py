@@ -1,4 +1,4 @@
-"""Sub-graphs of architectures: keys that identify equal computations, and the order in which paths share most."""
+"""Sub-graphs of architectures: keys for equal computations, and an order of paths that maximises sharing."""
 
 from collections.abc import Iterable, Sequence
 

@@ -133,21 +133,21 @@ def test_the_hash_of_the_published_example() -> None:
 
 
 WRONG = {
-    "not square": (([[0, 1]], [INPUT, OUTPUT]), r"is \(1, 2\) beside 2 labels"),
-    "a row": (([0, 1], [INPUT, OUTPUT]), r"is \(2,\) beside 2 labels"),
-    "nothing": (([], []), r"is \(0,\) beside 0 labels"),
-    "three axes": (([[[0], [1]], [[0], [0]]], [INPUT, OUTPUT]), r"is \(2, 2, 1\) beside 2 labels"),
+    "not square": (([[0, 1]], [INPUT, OUTPUT]), r"has shape \(1, 2\), but there are 2 labels"),
+    "a row": (([0, 1], [INPUT, OUTPUT]), r"has shape \(2,\), but there are 2 labels"),
+    "nothing": (([], []), r"has shape \(0,\), but there are 0 labels"),
+    "three axes": (([[[0], [1]], [[0], [0]]], [INPUT, OUTPUT]), r"has shape \(2, 2, 1\), but there are 2 labels"),
     "ragged": (([[0, 1], [0]], [INPUT, OUTPUT]), "not a rectangle of numbers"),
-    "too few ops": (([[0, 1], [0, 0]], [INPUT]), "beside 1 labels: give V × V and V"),
-    "too many ops": (([[0, 1], [0, 0]], [INPUT, CONV3, OUTPUT]), "beside 3 labels"),
+    "too few ops": (([[0, 1], [0, 0]], [INPUT]), "but there are 1 labels: give V × V"),
+    "too many ops": (([[0, 1], [0, 0]], [INPUT, CONV3, OUTPUT]), "but there are 3 labels"),
     "a loop": (([[0, 1], [0, 1]], [INPUT, OUTPUT]), "upper triangular"),
     "backwards": (([[0, 1], [1, 0]], [INPUT, OUTPUT]), "upper triangular"),
     "backwards, large": ((np.eye(9, k=-1), [INPUT] * 9), "upper triangular"),
-    "two": (([[0, 2], [0, 0]], [INPUT, OUTPUT]), "only hold 0 and 1"),
-    "minus one": (([[0, -1], [0, 0]], [INPUT, OUTPUT]), "only hold 0 and 1"),
-    "a half": ((np.array([[0, 0.5], [0, 0]]), [INPUT, OUTPUT]), "only hold 0 and 1"),
-    "257": ((np.array([[0, 257], [0, 0]]), [INPUT, OUTPUT]), "only hold 0 and 1"),
-    "no number": ((np.array([[0, np.nan], [0, 0]]), [INPUT, OUTPUT]), "only hold 0 and 1"),
+    "two": (([[0, 2], [0, 0]], [INPUT, OUTPUT]), "only contain 0 and 1"),
+    "minus one": (([[0, -1], [0, 0]], [INPUT, OUTPUT]), "only contain 0 and 1"),
+    "a half": ((np.array([[0, 0.5], [0, 0]]), [INPUT, OUTPUT]), "only contain 0 and 1"),
+    "257": ((np.array([[0, 257], [0, 0]]), [INPUT, OUTPUT]), "only contain 0 and 1"),
+    "no number": ((np.array([[0, np.nan], [0, 0]]), [INPUT, OUTPUT]), "only contain 0 and 1"),
 }
 
 
@@ -297,12 +297,12 @@ def test_two_graphs_that_the_hash_cannot_tell_apart() -> None:
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda: graph_util.hash_module([[0, 1], [0, 0]], [1]), r"\(2, 2\) beside 1 labels"),
-        (lambda: graph_util.hash_module([[0, 3], [0, 0]], [1, 2]), "only hold 0 and 1"),
+        (lambda: graph_util.hash_module([[0, 1], [0, 0]], [1]), r"\(2, 2\), but there are 1 labels"),
+        (lambda: graph_util.hash_module([[0, 3], [0, 0]], [1, 2]), "only contain 0 and 1"),
         (lambda: graph_util.hash_module([[0, 1], [0]], [1, 2]), "not a rectangle"),
         (lambda: graph_util.permute_graph([[0, 1], [0, 0]], [1, 2], [0, 2]), "not a permutation of 0 … 1"),
         (lambda: graph_util.permute_graph([[0, 1], [0, 0]], [1, 2], [0]), "not a permutation of 0 … 1"),
-        (lambda: graph_util.is_isomorphic(([[0]], [1]), ([[0, 1]], [1])), r"\(1, 2\) beside 1 labels"),
+        (lambda: graph_util.is_isomorphic(([[0]], [1]), ([[0, 1]], [1])), r"\(1, 2\), but there are 1 labels"),
     ],
 )
 def test_what_does_not_fit_ends_in_one_sentence(call: Any, message: str) -> None:

@@ -113,7 +113,7 @@ def test_an_object_that_lacks_something_ends_in_one_sentence(trainings) -> None:
     with pytest.raises(nb.InvalidInputError, match=f"has no trainings of {hash_}"):
         nb.table_from_nasbench(without)
     del whole.fixed_statistics[hash_]["trainable_parameters"]
-    with pytest.raises(nb.InvalidInputError, match=f"lacks something of {hash_} .*trainable_parameters"):
+    with pytest.raises(nb.InvalidInputError, match=f"lacks values of {hash_} .*trainable_parameters"):
         nb.table_from_nasbench(whole)
     whole = published(trainings)
     whole.computed_statistics[hash_][36].pop()
@@ -123,7 +123,7 @@ def test_an_object_that_lacks_something_ends_in_one_sentence(trainings) -> None:
 
 @pytest.mark.filterwarnings("ignore:the table .* holds estimates")
 def test_estimates_are_not_taken_for_measurements() -> None:
-    with pytest.raises(nb.InvalidInputError, match="take the table itself"):
+    with pytest.raises(nb.InvalidInputError, match="use its attribute table"):
         nb.table_from_nasbench(api.NASBench(nb.load_table()))
 
 

@@ -21,7 +21,7 @@ ARCH_11 = "|nor_conv_3x3~0|+|nor_conv_3x3~0|avg_pool_3x3~1|+|none~0|nor_conv_3x3
 @pytest.fixture(scope="module")
 def api() -> nats_bench.NATStopology:
     with pytest.warns(
-        UserWarning, match="means over the seeds and no single trainings: is_random=True gives the means"
+        UserWarning, match="means over the seeds and no single trainings: is_random=True also returns the means"
     ):
         return nats_bench.create(None, "tss", fast_mode=True, verbose=False)
 
@@ -195,7 +195,7 @@ def test_strings(api: nats_bench.NATStopology) -> None:
     matrix = nats_bench.NATStopology.str2matrix("|nor_conv_1x1~0|+|none~0|none~1|+|none~0|none~1|skip_connect~2|")
     assert matrix.tolist() == [[0, 0, 0, 0], [2, 0, 0, 0], [0, 0, 0, 0], [0, 0, 1, 0]]
     for wrong in ("|nor_conv_1x1|", "|a~b|", "|none~0~1|"):
-        with pytest.raises(ValueError, match="is not the string of an architecture"):
+        with pytest.raises(ValueError, match="is not an architecture string"):
             api.str2lists(wrong)
     with pytest.raises(ValueError, match="unknown operation 'conv'"):
         api.str2matrix("|conv~0|")
@@ -275,13 +275,13 @@ def test_what_a_table_cannot_answer(api: nats_bench.NATStopology, old: NASBench2
         (lambda: api.simulate_train_eval(0, "cifar10", iepoch=24, hp="200"), ", not epoch 24 of 200"),
         (lambda: api.simulate_train_eval(0, "cifar100", hp="200"), "does not have 'valid-accuracy'"),
         (lambda: old.simulate_train_eval(0, "cifar100", "200"), "does not have 'valid-accuracy'"),
-        (lambda: api.get_more_info(0, "cifar10", hp="90"), "no training of '90' epochs: give hp='200' or hp='12'"),
+        (lambda: api.get_more_info(0, "cifar10", hp="90"), "no trainings with '90' epochs: give hp='200' or hp='12'"),
         (lambda: api.get_latency(0, "cifar10"), "does not have latencies"),
         (lambda: info.get_latency("cifar10"), "does not have latencies"),
         (lambda: api.get_net_param(0, "cifar10", None), "does not have trained weights"),
         (lambda: info.get_net_param("cifar10"), "does not have trained weights"),
         (lambda: api.reload(index=0), "does not have trained weights"),
-        (lambda: api.find_best("cifar100", "valid", hp="200"), "of 14,251 of 15,625 architectures"),
+        (lambda: api.find_best("cifar100", "valid", hp="200"), "for 14,251 of 15,625 architectures"),
         (lambda: api.find_best("cifar100", "ori-test"), "no table has 'ori-test' of cifar100"),
         (lambda: nats_bench.create(None, "sss"), "no table of NATS-Bench's size space"),
     ):
@@ -300,11 +300,11 @@ def test_wrong_arguments_are_one_sentence(api: nats_bench.NATStopology) -> None:
         (lambda: nats_bench.create(None, "nas"), "unknown search space 'nas'"),
         (lambda: nats_bench.search_space_info("nats-bench", "sss"), "unknown search space 'nats-bench, sss'"),
         (lambda: nats_bench.create(3, "tss"), "file_path_or_dict cannot be 3"),
-        (lambda: nats_bench.create("embedded", "tss"), "is of another benchmark"),
+        (lambda: nats_bench.create("embedded", "tss"), "belongs to another benchmark"),
         (lambda: nats_bench.create("/nowhere/NATS-tss-v1_0-3ffb9-simple", "tss"), "there is no table in"),
         (lambda: NASBench201API("/nowhere/NAS-Bench-201-v1_1-096897.pth"), "there is no file"),
         (lambda: NASBench201API({"meta_archs": []}), "lacks meta_archs or arch2infos"),
-        (lambda: NASBench("nb201"), "is of another benchmark"),
+        (lambda: NASBench("nb201"), "belongs to another benchmark"),
     ):
         with pytest.raises(InvalidInputError, match=message):
             call()

@@ -285,7 +285,7 @@ def test_any_table_with_the_space_will_do(tmp_path: Path) -> None:
         ({"epochs": 5}, "has no budget of 5 epochs"),
         (
             {"space": "nb201", "table": "embedded"},
-            "has no networks of nb201, because it is of another benchmark: choose the table nb201",
+            "has no networks of nb201, because it belongs to another benchmark: choose the table nb201",
         ),
         (
             {"space": "nb101"},

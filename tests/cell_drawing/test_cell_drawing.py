@@ -114,5 +114,5 @@ def test_query_draws_what_it_looks_up(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"cell.{suffix}"
     Query(nb.Architecture.parse(S1).cell.hash, draw=path).run()
     assert path.stat().st_size > 2_000
-    with pytest.raises(nb.InvalidInputError, match=r"let it end in \.png, \.svg, \.pdf"):
+    with pytest.raises(nb.InvalidInputError, match=r"it must end in \.png, \.svg, \.pdf"):
         Query(S1, draw=tmp_path / "cell.txt").run()

@@ -194,7 +194,7 @@ def test_images_of_another_data_set_are_normalised_and_cropped_as_it_is(tmp_path
 def test_too_few_images_of_a_class_are_one_sentence():
     labels = torch.arange(69) % 10
     black = torch.zeros(69, 32, 32, 3, dtype=torch.uint8)
-    with pytest.raises(nb.InvalidInputError, match="class 9 of mine has only 6 images, and 7 are needed"):
+    with pytest.raises(nb.InvalidInputError, match="class 9 of mine has only 6 images, but at least 7 are needed"):
         parts_of(ImageSet("mine", black, labels, torch.arange(69), ""))
 
 

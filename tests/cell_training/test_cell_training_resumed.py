@@ -231,4 +231,4 @@ def test_the_command_resumes_and_takes_a_hash(unbroken, images, tmp_path):
     assert "was started with --epochs 4, not 12" in refused.stderr
     nothing = command("train", cwd=tmp_path)
     assert nothing.returncode == 2
-    assert "no cell was given" in nothing.stderr
+    assert "no architecture was given" in nothing.stderr

@@ -162,7 +162,7 @@ def test_training_leaves_the_number_of_threads_as_it_was(images, tmp_path):
 @pytest.mark.parametrize(
     ("x", "options", "sentence"),
     [
-        (None, {}, "no cell was given"),
+        (None, {}, "no architecture was given"),
         ("f" * 32, {}, "has no cell ffffffff"),
         ("nonsense", {}, "cannot be looked up"),
         ("s1:0|0,1|0,2|1,3|2:conv3x3,conv1x1,maxpool3x3,conv3x3", {}, "s1"),
@@ -177,7 +177,7 @@ def test_training_leaves_the_number_of_threads_as_it_was(images, tmp_path):
         (CELL, {"momentum": 1.5}, "momentum must be between 0 and 1"),
         (CELL, {"stacks": 7}, "stacks must be between 1 and 6"),
         (CELL, {"learning_rate": float("nan")}, "learning_rate must be at least 0"),
-        (CELL, {"batch_size": 21}, "batch_size=21 is more than the 20 images of a part"),
+        (CELL, {"batch_size": 21}, "batch_size=21 is more than the 20 images of the smallest part"),
         (CELL, {"images": "cifar11"}, "did you mean 'cifar10'"),
         (CELL, {"stem_channels": 1}, "2 vertices share the output's 1 channel: "),
     ],

@@ -168,7 +168,7 @@ def test_cifar100_is_validated_and_tested_on_the_official_halves_of_the_test_ima
 
 @pytest.mark.parametrize(("of", "dataset"), [("cifar100", "cifar10-valid"), ("cifar10", "cifar100")])
 def test_the_training_and_the_images_are_of_one_data_set(of: str, dataset: str) -> None:
-    with pytest.raises(nb.InvalidInputError, match=f'dataset="{dataset}" does not train on the images'):
+    with pytest.raises(nb.InvalidInputError, match=f'dataset="{dataset}" does not match the images'):
         edge_parts(replace(whole_cifar10(), dataset=of), dataset)
 
 
@@ -240,15 +240,15 @@ def test_the_network_is_the_architectures_own(monkeypatch: pytest.MonkeyPatch) -
         (
             EDGES,
             {"rms_decay": 0.9},
-            r"rms_decay= does not apply to .* NAS-Bench-201 \(only of NAS-Bench-101\): remove",
+            r"rms_decay= does not apply to .* NAS-Bench-201 \(only to NAS-Bench-101's\): remove",
         ),
         (EDGES, {"stem_channels": 8}, "stem_channels= does not apply"),
-        (CELL, {"channels": 8}, r"channels= does not apply to .* NAS-Bench-101 \(only of NAS-Bench-201\)"),
+        (CELL, {"channels": 8}, r"channels= does not apply to .* NAS-Bench-101 \(only to NAS-Bench-201's\)"),
         (EDGES, {"chanels": 8}, "did you mean 'channels'"),
         (EDGES, {"dataset": "cifar10-test"}, "unknown dataset 'cifar10-test'"),
         (EDGES, {"epochs": 0}, "epochs must be between 1 and"),
         (EDGES, {"channels": 0}, "channels must be at least 1, not 0"),
-        (EDGES, {"batch_size": 600}, "batch_size=600 is more than the 500 images of a part"),
+        (EDGES, {"batch_size": 600}, "batch_size=600 is more than the 500 images of the smallest part"),
         ("|none~0|+|none~0|", {}, "does not list the edges"),
         (EDGES.replace("none", "max_pool"), {}, "unknown operation 'max_pool'"),
     ],
@@ -265,7 +265,9 @@ def test_bad_options_are_one_sentence_and_leave_nothing(
 def test_a_configuration_of_another_benchmark_is_refused(tmp_path: Any) -> None:
     from nasbench1shot1.cell_training import TrainingConfig, train_and_evaluate
 
-    with pytest.raises(nb.InvalidInputError, match="is not an architecture of nb201, which EdgeTrainingConfig trains"):
+    with pytest.raises(
+        nb.InvalidInputError, match="is not an architecture of nb201, which EdgeTrainingConfig requires"
+    ):
         train_and_evaluate(nb.Architecture.parse(CELL), EdgeTrainingConfig(scale="quick"), tmp_path / "run")
     with pytest.raises(nb.InvalidInputError, match="is not a cell"):
         train_and_evaluate(ARCH, TrainingConfig(scale="quick"), tmp_path / "run")

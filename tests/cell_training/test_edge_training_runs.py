@@ -215,9 +215,9 @@ def test_help_shows_the_options_of_the_benchmark(unbroken: Training, arguments: 
 def test_an_option_of_the_other_benchmark_is_refused(tmp_path: Path) -> None:
     refused = command("train", OFFICIAL, "--stem-channels", "8", cwd=tmp_path)
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert "--stem-channels does not apply to trainings by the protocol of NAS-Bench-201" in refused.stderr
+    assert "--stem-channels does not apply to the training protocol of NAS-Bench-201" in refused.stderr
     refused = command("train", CELL, "--evaluate-every", "2", cwd=tmp_path)
-    assert "--evaluate-every does not apply to trainings by the protocol of NAS-Bench-101" in refused.stderr
+    assert "--evaluate-every does not apply to the training protocol of NAS-Bench-101" in refused.stderr
 
 
 # The page -------------------------------------------------------------------------------------------------------------

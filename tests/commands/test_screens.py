@@ -73,7 +73,7 @@ def file(tmp_path: Path, real_cells: Path, home: Path) -> Path:
 
 @pytest.mark.parametrize("kind", [str, Path])
 def test_a_file_is_no_table_and_the_message_says_how_it_becomes_one(kind: type, file: Path) -> None:
-    expected = f"{file} is a file, and a table is a folder: run `nb1shot1 table import {file}`, then give the table's"
+    expected = f"{file} is a file, but a table is a folder: run `nb1shot1 table import {file}`, then give the table's"
     with pytest.raises(InvalidInputError) as caught:
         nb.load_table(kind(file))
     assert str(caught.value) == f"{expected} name, thesis"

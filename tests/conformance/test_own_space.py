@@ -136,10 +136,10 @@ def test_an_imported_table_gives_regret_in_the_spaces_own_cells(short_cells, off
 def test_what_a_run_could_not_find_again_is_refused_before_anything_is_written(tmp_path):
     with pytest.raises(nb.InvalidInputError, match="is not an attribute of any module"):
         search(tmp_path / "run", space=ChoiceBlockSpace("lost", "lost-v1", n_parents=(1, 1, 2)))
-    with pytest.raises(nb.InvalidInputError, match="space=ChoiceBlockSpace is a class: give an object of it"):
+    with pytest.raises(nb.InvalidInputError, match="space=ChoiceBlockSpace is a class: give an instance of it"):
         search(tmp_path / "run", space=ChoiceBlockSpace)
     memory = Table.from_columns(nb.load_table()._columns, nb.load_table()._folder.meta)
-    with pytest.raises(nb.InvalidInputError, match=r"lies in memory, .*save it"):
+    with pytest.raises(nb.InvalidInputError, match=r"is only in memory, .*save it"):
         search(tmp_path / "run", space="s1", table=memory)
     assert not (tmp_path / "run").exists()
 

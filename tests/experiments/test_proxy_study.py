@@ -135,7 +135,7 @@ def test_a_part_is_a_number_of_cells_or_of_channels(only, left):
         (["--scale", "qick"], "unknown scale 'qick'; did you mean 'quick'"),
         (["--epochs", "0", "--scale", "quick"], "--epochs must be between 1 and 1,000,000, not 0"),
         (["--only", "cells-3"], "data download"),
-        (["--scale", "quick", "--images", "nowhere.npz"], "the file of images 'nowhere.npz' is missing"),
+        (["--scale", "quick", "--images", "nowhere.npz"], "the image file 'nowhere.npz' is missing"),
         (["--scale", "quick", "--table", "/nowhere"], "/nowhere"),
     ],
 )

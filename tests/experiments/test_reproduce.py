@@ -186,7 +186,7 @@ def test_a_part_of_a_figure_is_panels_or_curves(only, left):
         (["figure9", "--scale", "quick", "--only", "darts", "--table", "/nowhere"], "/nowhere"),
         (["figure9", "--only", "darts"], "data download"),
         (["figure9", "--only", "darts", "--dry-run"], "data download"),
-        (["figure9", "--scale", "quick", "--images", "nowhere.npz"], "the file of images 'nowhere.npz' is missing"),
+        (["figure9", "--scale", "quick", "--images", "nowhere.npz"], "the image file 'nowhere.npz' is missing"),
     ],
 )
 def test_bad_input_is_one_sentence_and_writes_nothing(tmp_path, monkeypatch, capsys, arguments, sentence):

@@ -393,17 +393,17 @@ def test_times_may_be_lacking():
 def test_refusals_are_sentences(sample, retrained):
     with pytest.raises(OutOfDomainError, match="one repeat of each training, so its noise cannot be estimated"):
         noise_distribution(sample, "validation")
-    with pytest.raises(OutOfDomainError, match="no budget of 7 epochs: ask for 4, 12, 36, 108"):
+    with pytest.raises(OutOfDomainError, match="no budget of 7 epochs: use 4, 12, 36, 108"):
         depth_and_width(sample, epochs=7)
     with pytest.raises(InvalidInputError, match="unknown split 'tset'; did you mean 'test'"):
         fitness_distance(sample, "tset")
     with pytest.raises(InvalidInputError, match="best cannot be 0"):
         budget_correlation(sample, best=0)
-    with pytest.raises(OutOfDomainError, match="has 1 budgets with validation accuracy, and 2 are needed"):
+    with pytest.raises(OutOfDomainError, match="has 1 budgets with validation accuracy, but 2 are needed"):
         budget_correlation(small_table(additive))
-    with pytest.raises(OutOfDomainError, match="no two cells that differ in one operation"):
+    with pytest.raises(OutOfDomainError, match="no two known cells that differ in one operation"):
         operation_replacement(synthetic_table(all_cells(2), {"validation_accuracy": np.ones(1)}))
-    with pytest.raises(OutOfDomainError, match="has 1 cells with test accuracy at 108 epochs, and 3 are needed"):
+    with pytest.raises(OutOfDomainError, match="has 1 cells with test accuracy at 108 epochs, but 3 are needed"):
         fitness_distance(synthetic_table(all_cells(2), {"test_accuracy": np.ones(1)}))
     with pytest.raises(InvalidInputError, match="unknown search space"):
         error_distribution(retrained, ["s9"])

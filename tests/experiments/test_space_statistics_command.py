@@ -30,7 +30,7 @@ def test_all_analyses_of_the_real_sample(everything):
     assert all((out / f"{name}.png").read_bytes().startswith(b"\x89PNG") for name in answered)
     assert all((out / f"{name}.png").stat().st_size < 150_000 for name in answered)
     for name in refused:
-        assert f"Not answered, {name}: the table" in screen.replace("a random walk meets every cell, but ", "")
+        assert f"Not answered, {name}: the table" in screen.replace("a random walk can visit every cell, but ", "")
     assert "Spearman with 108" in " ".join(screen.replace("│", " ").split())
     summary = json.loads((out / "summary.json").read_text())
     assert set(summary["answers"]) == answered
@@ -71,7 +71,7 @@ def test_random_analyses_of_a_whole_table_repeat_under_their_seed(tmp_path):
     assert len(volumes) == 1, "all 576 encodings were taken, none drawn"
     through = command(*line[:2], "--space", "s1", "--table", "table", cwd=tmp_path)
     assert through.returncode == 2
-    assert "% of s1: open a table that holds it whole" in through.stderr
+    assert "% of s1: open a table with all its cells" in through.stderr
 
 
 def test_the_page_has_a_section_for_every_analysis_and_its_pictures_are_there():

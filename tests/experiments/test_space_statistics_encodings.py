@@ -87,7 +87,7 @@ def test_listed_encodings_are_those_that_prune_to_the_cells():
 
 
 def test_cells_of_few_vertices_have_too_many_encodings_to_list():
-    with pytest.raises(OutOfDomainError, match="ask for fewer cells"):
+    with pytest.raises(OutOfDomainError, match="select fewer cells"):
         encodings(all_cells(4), graphs(7))
 
 
@@ -222,17 +222,17 @@ def test_autocorrelation_on_real_and_whole_measurements_falls_with_the_shift():
     assert 0.5 < found[1] < 0.7
     assert (found.diff()[1:8] < 0).all()
     assert abs(found[20]) < 0.05
-    assert "which met 91 cells" in frame.attrs["notes"][0]
+    assert "which visited 91 cells" in frame.attrs["notes"][0]
     assert frame.attrs["where"] == "encodings of 4 vertices"
 
 
 def test_a_walk_is_refused_where_the_table_does_not_know_every_cell():
     rng = np.random.default_rng(0)
-    with pytest.raises(OutOfDomainError, match="knows 27,001 of the 423,624"):
+    with pytest.raises(OutOfDomainError, match="has values for 27,001 of the 423,624"):
         autocorrelation(load_table("nb101-sample"), rng, split="validation")
-    with pytest.raises(OutOfDomainError, match="of s1: open a table that holds it whole"):
+    with pytest.raises(OutOfDomainError, match="of s1: open a table with all its cells"):
         autocorrelation(load_table(), rng, "s1", split="validation")
-    with pytest.raises(OutOfDomainError, match="knows 66,111 of the 423,624"):
+    with pytest.raises(OutOfDomainError, match="has values for 66,111 of the 423,624"):
         autocorrelation(load_table(), rng, predicted=True)
     with pytest.raises(InvalidInputError, match="give more steps"):
         autocorrelation(retrained_table(), rng, steps=20, shifts=20)
@@ -246,7 +246,7 @@ def test_a_walk_is_refused_where_the_table_does_not_know_every_cell():
     holed = retrained_table().measured("test_accuracy").mean(axis=1)
     holed[17] = np.nan
     table = synthetic_table(retrained_table().column("cell"), {"test_accuracy": holed})
-    with pytest.raises(OutOfDomainError, match="knows 90 of the 91 of up to 4 vertices"):
+    with pytest.raises(OutOfDomainError, match="has values for 90 of the 91 with at most 4 vertices"):
         autocorrelation(table, rng)
 
 

@@ -114,7 +114,7 @@ def test_an_npz_that_is_not_what_it_names(
 
 def test_names_of_data_sets_are_kept_for_the_whole_sets(tmp_path: Path) -> None:
     path = write_npz(tmp_path / "mine.npz", classes=100, dataset="cifar100", train_index=np.arange(24))
-    with pytest.raises(InvalidInputError, match="not the whole of CIFAR-100, for which the name 'cifar100' is kept"):
+    with pytest.raises(InvalidInputError, match="not the complete CIFAR-100, but 'cifar100' is reserved for it"):
         import_images(path, "cifar100")
     with pytest.raises(UserError, match="CIFAR-100 is not installed: run `nb1shot1 data download cifar100`"):
         load_images("cifar100")

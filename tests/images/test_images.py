@@ -110,7 +110,7 @@ def test_unknown_names_suggest_a_known_one(imported: Path) -> None:
 
 @pytest.mark.parametrize("path", ["no/such/file.npz", "missing.npz", "no/such/file"])
 def test_a_missing_file_is_called_missing(path: str) -> None:
-    with pytest.raises(InvalidInputError, match=f"the file of images '{path}' is missing"):
+    with pytest.raises(InvalidInputError, match=f"the image file '{path}' is missing"):
         load_images(path)
 
 

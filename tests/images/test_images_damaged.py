@@ -68,7 +68,7 @@ def test_a_flipped_bit_of_the_checksum_itself_is_refused(tmp_path: Path) -> None
         flipped = bytearray(whole)
         flipped[place] ^= 1
         path.write_bytes(flipped)
-        with pytest.raises(DamagedFileError, match="cut short or damaged"):
+        with pytest.raises(DamagedFileError, match="truncated or damaged"):
             import_images(path)
     assert not images_folder().exists()
 
@@ -151,7 +151,7 @@ def test_what_is_neither_file_nor_folder() -> None:
 
 @pytest.mark.parametrize("content", [b"0" * 350_000, b"(" * 350_000, b"\x8e" + b"\xff" * 8])
 def test_pickles_that_fill_memory_or_break_off(content: bytes) -> None:
-    with pytest.raises(DamagedFileError, match="x is not a whole pickle"):
+    with pytest.raises(DamagedFileError, match="x is not a complete pickle"):
         read_python_batch(content, "x")
 
 

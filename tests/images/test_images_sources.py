@@ -93,7 +93,7 @@ def no_test(files: dict[str, bytes]) -> dict[str, bytes]:
     ("spoil", "sentence"),
     [
         (one_row_less, "has 11 images, not 12"),
-        (cut_rows, "is cut short"),
+        (cut_rows, "is truncated"),
         (bad_label, "a label 10"),
         (no_test, "test_batch is missing"),
         (lambda files: {}, "data_batch_1 is missing"),
@@ -121,9 +121,7 @@ def test_archives_cut_anywhere(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"root:x:0:0:root:/root:/bin/sh\n", b"<html>not found</html>" * 1000])
 def test_what_is_no_archive_ends_in_one_line(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "passwd").write_bytes(content)
-    with pytest.raises(
-        DamagedFileError, match=r"passwd cannot be read as a whole archive \(it is not a \.tar"
-    ) as caught:
+    with pytest.raises(DamagedFileError, match=r"passwd cannot be read as an archive \(it is not a \.tar") as caught:
         import_images(tmp_path / "passwd", "x")
     assert "\n" not in str(caught.value)
     assert not images_folder().exists()
@@ -170,7 +168,7 @@ GOOD = {"images": made_images(4)[0], "labels": np.arange(4), "is_test": np.arang
         ({"labels": np.arange(4) + 7}, "'labels' must be 0 to 9, not 7 to 10"),
         ({"labels": np.arange(4) - 1}, "not -1 to 2"),
         ({"is_test": np.arange(4)}, "'is_test' must be 4 booleans"),
-        ({"is_test": np.ones(4, bool)}, "no training image"),
+        ({"is_test": np.ones(4, bool)}, "no training images"),
         ({"train_index": np.arange(5)}, "'train_index' must be 4 integers"),
         ({"train_index": np.arange(4) + 49_998}, "'train_index' must be"),
         ({"train_index": np.zeros(4, int)}, "twice"),
@@ -198,8 +196,8 @@ def test_cut_or_garbled_npz(tmp_path: Path) -> None:
 def test_names(tmp_path: Path) -> None:
     np.savez(tmp_path / "good.npz", **GOOD)
     for name, sentence in (
-        ("cifar10", "not the whole"),
-        ("cifar10-sample", "carries"),
+        ("cifar10", "not the complete"),
+        ("cifar10-sample", "bundled sample"),
         ("../x", "letters"),
         (".x", "letters"),
     ):

@@ -160,7 +160,7 @@ def test_a_part_of_the_test_images_is_halved_by_class() -> None:
 
 
 def test_without_test_images_the_others_are_refused() -> None:
-    with pytest.raises(InvalidInputError, match=r"'made' has none: import the whole of CIFAR-100"):
+    with pytest.raises(InvalidInputError, match=r"'made' has none: import the complete CIFAR-100"):
         split_images(made_set(CIFAR100, np.arange(200)), "nasbench201", rng())
 
 

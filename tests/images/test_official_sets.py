@@ -120,13 +120,13 @@ def test_a_folder_around_several_sets_gives_the_named_one_else_cifar10(tmp_path:
         in_form("folder around it", files, tmp_path)
     assert import_images(tmp_path, report=lambda line: None).name == "cifar10"
     assert import_images(tmp_path, "cifar100", report=lambda line: None).name == "cifar100"
-    with pytest.raises(DamagedFileError, match=r"does not hold ImageNet16-120 \(train_data_batch_1 is missing\)"):
+    with pytest.raises(DamagedFileError, match=r"does not contain ImageNet16-120 \(train_data_batch_1 is missing\)"):
         import_images(tmp_path, "ImageNet16-120")
 
 
 def test_a_set_under_another_sets_name_is_refused(tmp_path: Path) -> None:
     path = write_tar(tmp_path / "cifar.tar", cifar100_files("binary", ROWS)[0])
-    with pytest.raises(DamagedFileError, match=r"does not hold CIFAR-10 \(data_batch_1 is missing\)"):
+    with pytest.raises(DamagedFileError, match=r"does not contain CIFAR-10 \(data_batch_1 is missing\)"):
         import_images(path, "cifar10")
 
 
@@ -134,18 +134,18 @@ def test_damaged_sets_end_in_one_sentence(tmp_path: Path) -> None:
     files, _ = cifar100_files("binary", ROWS)
     train, test = files["cifar-100-binary/train.bin"], files["cifar-100-binary/test.bin"]
     for content, sentence in (
-        ({"train.bin": train}, "not the whole of CIFAR-100 .test is missing"),
+        ({"train.bin": train}, "not the complete CIFAR-100 .test is missing"),
         ({"train.bin": train[:-3074], "test.bin": test}, "has 11 images, not 12"),
-        ({"train.bin": train[:-1], "test.bin": test}, "cut short"),
+        ({"train.bin": train[:-1], "test.bin": test}, "truncated"),
         ({"train.bin": train[:1] + b"\x64" + train[2:], "test.bin": test}, "100, but CIFAR-100's labels are 0 to 99"),
     ):
         with pytest.raises(DamagedFileError, match=sentence):
             import_images(write_tar(tmp_path / "bad.tar", content))
     files, _ = imagenet16_files()
     images, labels = made_images(8, side=16)
-    with pytest.raises(DamagedFileError, match=r"not the whole of ImageNet16-120 \(it has"):
+    with pytest.raises(DamagedFileError, match=r"not the complete ImageNet16-120 \(it has"):
         import_images(write_tar(tmp_path / "bad.tar", {**files, "val_data": imagenet16_batch(images, labels + 1)}))
-    with pytest.raises(DamagedFileError, match="is not a whole pickle"):
+    with pytest.raises(DamagedFileError, match="is not a complete pickle"):
         import_images(write_tar(tmp_path / "bad.tar", {**files, "val_data": files["val_data"][:5_000]}))
 
 

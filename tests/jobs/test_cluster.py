@@ -142,7 +142,7 @@ def test_errors_of_a_call_on_a_worker_are_its_own(workers):
         workers.call(int, "x")
 
 
-REFUSED = "no dask scheduler answers at '{}': check scheduler=, and that dask scheduler runs there"
+REFUSED = "no dask scheduler answers at '{}': check scheduler=, and that a dask scheduler runs there"
 
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nonsense", "", "ftp://x", "tcp://127.0.0.1:99999"])

@@ -68,7 +68,7 @@ def test_a_search_with_somebodys_optimizer_is_resumed_in_a_fresh_process(tmp_pat
     with this_machine([{}]) as workers:
         failures = run_jobs([job, other], workers)
     assert list(failures) == ["other"]
-    assert "names 'not_of_the_job:AnnealedDARTS' as its optimizer, and importing a module runs" in failures["other"]
+    assert "names 'not_of_the_job:AnnealedDARTS' as its optimizer, but importing a module runs" in failures["other"]
     assert len(stalling_search.parents(job.folder)) == 2
     assert len(nb.load_run(job.folder).lines) == 3
 
@@ -113,7 +113,7 @@ def test_a_run_that_does_not_appear_here_is_reported(tmp_path, monkeypatch):
     monkeypatch.setattr(running, "APPEARS_WITHIN", 0.0)
     elsewhere = _LocalWorkers(SerialExecutor(), lambda job: None, 1)
     assert run_jobs([light_job(tmp_path, "idle")], elsewhere) == {
-        "idle": f"its worker reported its end, but {tmp_path / 'idle'} holds no finished run on this machine"
+        "idle": f"its worker reported that it finished, but {tmp_path / 'idle'} has no finished run on this machine"
     }
 
 

@@ -276,7 +276,7 @@ CHAIN = [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
         (SimpleNamespace(matrix=None, ops=None), {}, "no path from input to output"),
         (SimpleNamespace(matrix=[[0, 0], [0, 0]], ops=["input", "output"]), {}, "no path from input to output"),
         (SimpleNamespace(matrix=CHAIN, ops=["input", "conv7x7", "output"]), {}, "unknown operation 'conv7x7'"),
-        (SimpleNamespace(matrix=[[0, 2], [0, 0]], ops=["input", "output"]), {}, "may only hold 0 and 1"),
+        (SimpleNamespace(matrix=[[0, 2], [0, 0]], ops=["input", "output"]), {}, "may only contain 0 and 1"),
         (cell_of([(0, 1)]), {"stem_channels": 0}, "stem_channels must be a whole number of at least 1, not 0"),
         (cell_of([(0, 1)]), {"stacks": 2.5}, r"stacks must be a whole number of at least 1, not 2\.5"),
         (cell_of([(0, 1)]), {"numbering": "nasbench"}, "did you mean 'nasbench101'"),

@@ -132,7 +132,7 @@ def test_operations_that_do_not_fit_are_refused_in_one_sentence(operations: Any,
 
 @pytest.mark.parametrize("space", ["", "nb201:", "nb 201", None])
 def test_a_space_that_no_text_could_name_is_refused(space: Any) -> None:
-    with pytest.raises(nb.InvalidInputError, match="is not a space's name"):
+    with pytest.raises(nb.InvalidInputError, match="is not a valid name of a space"):
         nb.EdgeArchitecture(space, (0,) * 6)
 
 

@@ -75,7 +75,7 @@ def test_a_table_that_lacks_cells_of_the_space_is_refused_with_what_to_do() -> N
 
 
 def test_a_table_of_another_benchmark_is_refused() -> None:
-    with pytest.raises(InvalidInputError, match="has no networks of nb201, because it is of another benchmark"):
+    with pytest.raises(InvalidInputError, match="has no networks of nb201, because it belongs to another benchmark"):
         opened(nb.load_table(), "nb201")
 
 

@@ -166,7 +166,7 @@ class FourOperations(type(TINY)):
 def test_a_bias_needs_the_operations_that_it_is_of():
     space = FourOperations("four", "four-v1", n_parents=(1, 1, 2))
     assert controller_settings(space, ENASHyperparameters()).operation_bias == ()
-    with pytest.raises(nb.InvalidInputError, match="which four does not choose among: leave it at 0"):
+    with pytest.raises(nb.InvalidInputError, match="which four does not have: set it to 0"):
         controller_settings(space, ENASHyperparameters(controller_operation_bias=0.25))
 
 

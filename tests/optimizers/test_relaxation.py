@@ -288,8 +288,11 @@ def test_the_temperature_divides_what_the_softmax_is_taken_of():
         ({"temperature_max": float("inf")}, "from temperature_max=inf"),
         ({"temperature_max": float("nan")}, "from temperature_max=nan"),
         ({"draws": 0}, "draws must be between 1 and 1,000"),
-        ({"draws": 2, "relaxation": "single-path"}, "a single-path is one for all cells: give draws=1"),
-        ({"draws": 2, "relaxation": "softmax"}, "a softmax draws nothing: give draws=1"),
+        (
+            {"draws": 2, "relaxation": "single-path"},
+            "the relaxation single-path is the same for all cells: give draws=1",
+        ),
+        ({"draws": 2, "relaxation": "softmax"}, "the relaxation softmax is not random: give draws=1"),
         ({"architecture_learning_rate": -1.0}, "architecture_learning_rate must be at least 0"),
         ({"architecture_grad_clip": float("nan")}, "architecture_grad_clip must be at least 0"),
     ],

@@ -167,18 +167,18 @@ def test_configurations_have_the_names_and_choices_of_the_published_bohb() -> No
         (lambda: SPACE.neighbours(nb.EdgeArchitecture("other", (0,) * 6)), "'other:|none~0|+|none~0|none~1|+|none~0"),
         (lambda: nb.search_space("s1").index(ALL_SKIP), "is not in s1, whose 4 blocks and output take 1, 2, 2, 2, 2"),
         (lambda: nb.search_space("nb101").index(ALL_SKIP), "is not in nb101, whose architectures all have 5 blocks"),
-        (lambda: SPACE.index(ALL_SKIP.official), "is not an Architecture: read a text with Architecture.parse"),  # type: ignore[arg-type]
+        (lambda: SPACE.index(ALL_SKIP.official), "is not an Architecture: convert text with Architecture.parse"),  # type: ignore[arg-type]
         (lambda: SPACE.index(6111), "6111 is not an Architecture"),  # type: ignore[arg-type]
         (lambda: SPACE.count("loose_ends"), "unknown kind of architectures 'loose_ends' "),
         (lambda: SPACE.numbers("uniqe"), "did you mean 'unique'"),
-        (lambda: SPACE.count("unique", "paper"), "'unique' is counted in one way only, not by 'paper': leave out the"),
+        (lambda: SPACE.count("unique", "paper"), "'unique' has only one rule of counting, not 'paper': remove the"),
         (lambda: SPACE.from_configuration({}), "lacks '1<-0': give one of none, skip_connect, nor_conv_1x1"),
         (
             lambda: SPACE.from_configuration(dict(SPACE.to_configuration(ALL_SKIP)) | {"3<-2": "avg_pool"}),
             "unknown value of 3<-2 'avg_pool'; did you mean 'avg_pool_3x3'",
         ),
         (lambda: SPACE.discretise({"operations": np.zeros((5, 6))}), "have shape (5, 6), but nb201 needs (6, 5)"),
-        (lambda: SPACE.discretise({"operations": np.full((6, 5), np.nan)}), "'operations' hold NaN"),
+        (lambda: SPACE.discretise({"operations": np.full((6, 5), np.nan)}), "'operations' contain NaN"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_sentence(call: Any, message: str) -> None:

@@ -185,7 +185,7 @@ def test_a_number_that_is_no_integer_is_refused_as_by_a_list(wrong: Any) -> None
 
 @pytest.mark.parametrize("wrong", ["s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3", 7, None])
 def test_what_is_no_architecture_is_refused(wrong: Any) -> None:
-    with pytest.raises(InvalidInputError, match="is not an Architecture: read a text with"):
+    with pytest.raises(InvalidInputError, match="is not an Architecture: convert text with"):
         nb.search_space("s1").index(wrong)
 
 
@@ -299,7 +299,7 @@ def test_discretise_agrees_with_the_best_sum_over_all_choices(name: str) -> None
         ({"input_edges/2": np.zeros(2)}, "not input_edges/2, input_edges/3"),
         ({"operations": np.zeros((3, 4))}, "'operations' have shape (3, 4), but s1 needs (4, 3)"),
         ({"output_edges": np.zeros((7, 5))}, "'output_edges' have shape (7, 5)"),
-        ({"output_edges": np.array([0, 0, np.nan, 0, 0])}, "'output_edges' hold NaN: the search"),
+        ({"output_edges": np.array([0, 0, np.nan, 0, 0])}, "'output_edges' contain NaN: the search"),
         ({"output_edges": list("abcde")}, "'output_edges' are not an array of numbers"),
         ({"output_edges": [[1], [1, 2]]}, "'output_edges' are not an array of numbers"),
     ],

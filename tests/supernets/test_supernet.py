@@ -186,7 +186,7 @@ def test_missing_mixing_weights_are_named():
 @pytest.mark.parametrize("operations", [(0,) * 9, (0,) * 3, (0, 0, -1, 0), (0, 0, 3, 0), (0, 0, None, 0)])
 def test_operations_that_the_cell_does_not_have_are_refused(operations):
     net = small("s1")
-    with pytest.raises(nb.InvalidInputError, match="do not fit: give 4 numbers from 0 to 2"):
+    with pytest.raises(nb.InvalidInputError, match="is not valid: give 4 numbers from 0 to 2"):
         net(images(), random_mixing(net.space, 0), operations=operations)
 
 
@@ -256,7 +256,7 @@ def test_a_space_brings_its_own_cell_and_says_how_architectures_are_evaluated():
     ("cell_kind", "message"),
     [
         ("choice-blok", "unknown kind of cell 'choice-blok'; did you mean 'choice-block'"),
-        ("no_such_module:Cell", "'no_such_module:Cell' as its cell, which fails: No module named"),
+        ("no_such_module:Cell", "'no_such_module:Cell' as its cell, but importing it fails: No module named"),
         (f"{__name__}:NoSuchCell", "has no attribute 'NoSuchCell'"),
     ],
 )

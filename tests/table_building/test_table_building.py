@@ -145,7 +145,7 @@ def test_test_error_rises_with_validation_error(sample: Sample) -> None:
     assert (np.diff(curve(error)) > 0).all()
     gap = curve(np.array([0.06, 0.08, 0.12])) - [0.06, 0.08, 0.12]
     assert gap == pytest.approx([0.0064, 0.0062, 0.004], abs=0.0012)
-    with pytest.raises(ValueError, match="rise"):
+    with pytest.raises(ValueError, match="does not increase"):
         fit_error_curve(validation, 0.05 / validation)
 
 
@@ -205,7 +205,7 @@ def test_an_impossible_target_is_refused_before_the_work(
     monkeypatch.setattr("nasbench1shot1.table_building.assemble.read_sample", work)
     monkeypatch.setattr("nasbench1shot1.registry.search_space", work)
     for start in (lambda: build({}, tmp_path / out, TINY), Build(tmp_path / out).run):
-        with pytest.raises(UserError, match=r"another folder"):
+        with pytest.raises(UserError, match=r"another (folder|or an empty folder)"):
             start()
 
 

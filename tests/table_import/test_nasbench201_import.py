@@ -143,7 +143,7 @@ def test_other_budgets_are_left_out_and_said_so(tmp_path: Path) -> None:
     content["arch2infos"][3]["less"] = files.results(3, 1, (777,), np.random.default_rng(0))
     lines: list[str] = []
     import_table(pth(tmp_path, content), tmp_path / "table", report=lines.append)
-    assert lines == ["NAS-Bench-201-mine.pth: 4 trainings of other budgets than 12 and 200 epochs left out"]
+    assert lines == ["NAS-Bench-201-mine.pth: omitted 4 trainings with budgets other than 12 and 200 epochs"]
     assert load_table(tmp_path / "table").epochs == (200,)
 
 
@@ -164,20 +164,26 @@ def set_cost(content: dict[str, Any], name: str, value: float) -> None:
         (lambda c: set_value(c, "train_acc1es", 11, 100.5), "has a train accuracy of 1.005, which is impossible"),
         (lambda c: set_value(c, "eval_losses", "x-test@11", -1.0), "has a test loss of -1, which is impossible"),
         (lambda c: set_value(c, "train_times", 3, float("inf")), "has a training time of inf, which is impossible"),
-        (lambda c: set_value(c, "train_losses", 11, "none"), "does not have the form of NAS-Bench-201's files"),
+        (lambda c: set_value(c, "train_losses", 11, "none"), "does not have the format of NAS-Bench-201's files"),
         (lambda c: c["arch2infos"][3]["less"]["all_results"]["cifar100", 777].pop("params"), "KeyError: 'params'"),
-        (lambda c: c["arch2infos"][3]["less"]["all_results"].update({("mnist", 777): {}}), "is not on one of cifar10-"),
-        (lambda c: c["arch2infos"][3]["less"]["all_results"].update({("cifar10", 5): {}}), "with one of the seeds"),
-        (lambda c: c["meta_archs"].__setitem__(3, "|conv~0|"), "has '|conv~0|', not an architecture"),
-        (lambda c: c["meta_archs"].__setitem__(3, None), "has None, not an architecture"),
-        (lambda c: c["arch2infos"].update({99_999: c["arch2infos"].pop(3)}), "is not a file of NAS-Bench-201"),
+        (
+            lambda c: c["arch2infos"][3]["less"]["all_results"].update({("mnist", 777): {}}),
+            "does not have a data set of cifar10-",
+        ),
+        (lambda c: c["arch2infos"][3]["less"]["all_results"].update({("cifar10", 5): {}}), "and a seed of"),
+        (
+            lambda c: c["meta_archs"].__setitem__(3, "|conv~0|"),
+            "has '|conv~0|', which is not a NAS-Bench-201 architecture",
+        ),
+        (lambda c: c["meta_archs"].__setitem__(3, None), "has None, which is not a NAS-Bench-201 architecture"),
+        (lambda c: c["arch2infos"].update({99_999: c["arch2infos"].pop(3)}), "is not a NAS-Bench-201 file"),
         (lambda c: c["arch2infos"].update({-1: c["arch2infos"].pop(3)}), "IndexError: index -1"),
-        (lambda c: set_cost(c, "params", 3e9), "has 3e+09 million parameters, which cannot be"),
-        (lambda c: set_cost(c, "params", -1.0), "has -1 million parameters, which cannot be"),
-        (lambda c: set_cost(c, "flop", float("inf")), "has inf million FLOPs, which cannot be"),
+        (lambda c: set_cost(c, "params", 3e9), "has 3e+09 million parameters, which is impossible"),
+        (lambda c: set_cost(c, "params", -1.0), "has -1 million parameters, which is impossible"),
+        (lambda c: set_cost(c, "flop", float("inf")), "has inf million FLOPs, which is impossible"),
         (lambda c: c.pop("meta_archs"), "lacks meta_archs or arch2infos"),
-        (lambda c: c.update(arch2infos={}), "has no training of 12 or 200 epochs"),
-        (lambda c: c.update(arch2infos=[1]), "is not a file of NAS-Bench-201"),
+        (lambda c: c.update(arch2infos={}), "has no trainings with 12 or 200 epochs"),
+        (lambda c: c.update(arch2infos=[1]), "is not a NAS-Bench-201 file"),
     ],
 )
 def test_impossible_content_is_one_sentence(
@@ -205,7 +211,7 @@ def test_a_pth_file_runs_no_code_and_has_no_other_objects(harmful: Any, tmp_path
     with pytest.raises(DamagedFileError) as raised:
         import_table(file, tmp_path / "table")
     assert not [allowed for allowed in torch.serialization.get_safe_globals() if "numpy" in str(allowed)]
-    assert "cannot be read as a file of NAS-Bench-201" in str(raised.value)
+    assert "cannot be read as a NAS-Bench-201 file" in str(raised.value)
     assert "weights_only" not in str(raised.value)  # PyTorch's advice to load the file in an unsafe way
 
 
@@ -213,9 +219,9 @@ def test_a_pth_file_runs_no_code_and_has_no_other_objects(harmful: Any, tmp_path
 def test_truncated_pth_files(size: int, tmp_path: Path) -> None:
     file = pth(tmp_path, files.pth_content([3]))
     file.write_bytes(file.read_bytes()[:size])
-    with pytest.raises(DamagedFileError, match="cannot be read as a file of NAS-Bench-201") as raised:
+    with pytest.raises(DamagedFileError, match="cannot be read as a NAS-Bench-201 file") as raised:
         import_table(file, tmp_path / "table")
-    assert str(raised.value).endswith("it is truncated or another file, copy or download it again")
+    assert str(raised.value).endswith("it is truncated or another file; copy or download it again")
     assert not (tmp_path / "table").exists()
 
 
@@ -224,7 +230,7 @@ def test_the_command_ends_in_one_sentence(tmp_path: Path) -> None:
     done = command("table", "import", str(tmp_path / "thesis.pth"))
     assert (done.returncode, done.stdout) == (2, "")
     assert len(done.stderr.splitlines()) == 1
-    assert "cannot be read as a file of NAS-Bench-201" in done.stderr
+    assert "cannot be read as a NAS-Bench-201 file" in done.stderr
 
 
 @pytest.mark.parametrize("damage", ["truncated", "foreign", "missing"])
@@ -234,7 +240,7 @@ def test_damaged_archives(damage: str, which: str, tmp_path: Path) -> None:
     file = folder / f"{which}.pickle.pbz2"
     if damage == "missing":
         file.unlink()
-        expected = "there is no file" if which == "meta" else "has no training of 12 or 200 epochs"
+        expected = "there is no file" if which == "meta" else "has no trainings with 12 or 200 epochs"
     else:
         file.write_bytes(file.read_bytes()[:-50] if damage == "truncated" else b"something else")
         expected = f"nats_bench cannot read {file}"
@@ -246,7 +252,7 @@ def test_damaged_archives(damage: str, which: str, tmp_path: Path) -> None:
 def test_an_archive_of_the_size_space_is_refused(tmp_path: Path) -> None:
     content = files.pth_content([3])
     content["meta_archs"][3] = "8:16:24:32:40"
-    with pytest.raises(InvalidInputError, match="has '8:16:24:32:40', not an architecture of NAS-Bench-201"):
+    with pytest.raises(InvalidInputError, match="has '8:16:24:32:40', which is not a NAS-Bench-201 architecture"):
         import_table(archive(tmp_path, content), tmp_path / "table")
 
 
@@ -297,7 +303,7 @@ def test_another_file_of_that_name_does_not_take_its_place(content: dict[str, An
         out = tmp_path / f"table-{write.__name__}"
         import_table(write(first, content), out)
         check_own_name(next(first.iterdir()), out)
-        with pytest.raises(InvalidInputError, match="holds the table of another file of that name"):
+        with pytest.raises(InvalidInputError, match="contains the table of another file with this name"):
             check_own_name(write(other, files.pth_content([3])), out)
 
 

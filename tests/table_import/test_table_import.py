@@ -136,7 +136,7 @@ def test_ec_nas_files_import(
     assert_holds(table, trainings)
     said = capsys.readouterr().err.splitlines()
     assert said[0].startswith("energy.tfrecord is not one of NAS-Bench-101's official files (SHA-256 ")
-    not_half = "energy.tfrecord: at 4, 12, 36, 108 epochs what is called half-way is not the middle of the training"
+    not_half = "energy.tfrecord: at 4, 12, 36, 108 epochs, half-way values are not from the middle of the training"
     assert said[1:] == ([not_half] if name == "4v" else [])
 
 
@@ -177,7 +177,7 @@ def test_a_file_that_only_has_the_name_is_warned_of(trainings: list[Training], t
     file = official.write_file(tmp_path / "nasbench_full.tfrecord", trainings[:12])
     meta = import_table(file, tmp_path / "table", report=said.append)
     assert len(said) == 1
-    assert "has the name of an official NAS-Bench-101 file but is NOT it (SHA-256 " in said[0]
+    assert "has the name of an official NAS-Bench-101 file, but is NOT that file (SHA-256 " in said[0]
     assert ", not 3d64db818" in said[0]
     assert meta["source"]["known"] is False
 
@@ -206,8 +206,8 @@ WRONG: dict[str, tuple[Callable[[Training], Training], str]] = {
     "time": (lambda t: t.changed(2, seconds=-1.0), "final training time of -1.0 seconds"),
     "endless": (lambda t: t.changed(1, seconds=float("inf")), "half-way training time of inf seconds"),
     "two evaluations": (lambda t: replace(t, evaluations=t.evaluations[:2]), "has 2 evaluations, not three"),
-    "budget": (lambda t: replace(t, epochs=50), "has a budget that is none of 4, 12, 36, 108: if that is right, name"),
-    "half epoch": (lambda t: replace(t, epochs="4.0"), "has '4.0' for its epochs, which is not a whole number"),
+    "budget": (lambda t: replace(t, epochs=50), "has a budget other than 4, 12, 36, 108: if that is right, list"),
+    "half epoch": (lambda t: replace(t, epochs="4.0"), "has '4.0' epochs, which is not a whole number"),
     "operation": (
         lambda t: other_graph(t, adjacency=SQUARE, operations=CHAIN.replace("conv3x3", "conv5x5", 1)),
         "operations 'input,conv5x5-bn-relu,conv3x3-bn-relu,output': they must be input, some of conv3x3-bn-relu",
@@ -215,11 +215,11 @@ WRONG: dict[str, tuple[Callable[[Training], Training], str]] = {
     "no input": (lambda t: other_graph(t, operations=CHAIN.replace("input", "in")), "has the operations 'in,"),
     "not square": (lambda t: other_graph(t, adjacency=SQUARE[:-1]), "which is not a square of digits 0 and 1"),
     "not digits": (lambda t: other_graph(t, adjacency="01x1" * 4), "which is not a square of digits 0 and 1"),
-    "eight vertices": (lambda t: other_graph(t, adjacency="0" * 64), "has 8 vertices, NAS-Bench-101's cells have 2 to"),
+    "eight vertices": (lambda t: other_graph(t, adjacency="0" * 64), "has 8 vertices, but NAS-Bench-101's cells have"),
     "one vertex": (lambda t: other_graph(t, adjacency="0"), "has 1 vertices"),
     "edges": (
         lambda t: other_graph(t, adjacency="".join(("0" * (i + 1) + "1" * 7)[:5] for i in range(5))),
-        "has 10 edges, NAS-Bench-101's cells have at most 9",
+        "has 10 edges, but NAS-Bench-101's cells have at most 9",
     ),
     "not upper": (lambda t: other_graph(t, adjacency="0110" "0001" "0101" "0000"), "not strictly upper triangular"),
     "loop": (lambda t: other_graph(t, adjacency="0110" "0101" "0001" "0000"), "not strictly upper triangular"),
@@ -261,13 +261,22 @@ def _broken_rows(row: list[object]) -> dict[str, tuple[bytes, str]]:
         "no list": (b"5", f"is not a list of five: {form}"),
         "four": (json.dumps(row[:4]).encode(), f"is not a list of five: {form}"),
         "more": (text.encode() + b"[]", f"is not JSON: {form}"),
-        "hash": (json.dumps([[1], *row[1:]]).encode(), r"\(hash \[1\]\) has no text for its hash"),
-        "matrix": (json.dumps([*row[:2], 7, *row[3:]]).encode(), "has no text for its adjacency"),
-        "operations": (json.dumps([*row[:3], None, row[4]]).encode(), "has no text for its operations"),
-        "epochs": (json.dumps([row[0], True, *row[2:]]).encode(), "has True for its epochs"),
-        "no metrics": (json.dumps([*row[:4], {}]).encode(), "has no text for its metrics"),
-        "no base64": (json.dumps([*row[:4], metrics[:41]]).encode(), "has metrics that are not protobuf in base64"),
-        "no protobuf": (json.dumps([*row[:4], "/////w=="]).encode(), "has metrics that are not protobuf in base64"),
+        "hash": (json.dumps([[1], *row[1:]]).encode(), r"\(hash \[1\]\) has a value for its hash that is not a string"),
+        "matrix": (json.dumps([*row[:2], 7, *row[3:]]).encode(), "has a value for its adjacency that is not a string"),
+        "operations": (
+            json.dumps([*row[:3], None, row[4]]).encode(),
+            "has a value for its operations that is not a string",
+        ),
+        "epochs": (json.dumps([row[0], True, *row[2:]]).encode(), "has True epochs"),
+        "no metrics": (json.dumps([*row[:4], {}]).encode(), "has a value for its metrics that is not a string"),
+        "no base64": (
+            json.dumps([*row[:4], metrics[:41]]).encode(),
+            "has metrics that are not base64-encoded protobuf",
+        ),
+        "no protobuf": (
+            json.dumps([*row[:4], "/////w=="]).encode(),
+            "has metrics that are not base64-encoded protobuf",
+        ),
         "empty": (json.dumps([*row[:4], ""]).encode(), "has 0 evaluations, not three"),
         "padded": (b"", f"is not JSON: {form}"),
     }
@@ -330,20 +339,21 @@ def refused(trainings: list[Training], tmp_path: Path) -> str:
 def test_a_missing_repeat_is_named(trainings: list[Training], tmp_path: Path) -> None:
     message = refused([*trainings[:13], *trainings[14:]], tmp_path)
     assert message == (
-        f"a.tfrecord: the cell {trainings[13].graph.hash} has 2 trainings of 4 epochs, others have 3: one is missing"
+        f"a.tfrecord: the cell {trainings[13].graph.hash} has 2 trainings with 4 epochs, but others have 3: "
+        "one is missing"
     )
 
 
 def test_a_repeat_too_many_is_named(trainings: list[Training], tmp_path: Path) -> None:
     message = refused([*trainings, trainings[20].changed(2, seconds=77.0)], tmp_path)
     assert message == (
-        f"a.tfrecord: the cell {trainings[20].graph.hash} has 4 trainings of 36 epochs, others have 3: "
+        f"a.tfrecord: the cell {trainings[20].graph.hash} has 4 trainings with 36 epochs, but others have 3: "
         "there is one too many"
     )
 
 
 def test_a_record_that_is_there_twice_is_named(trainings: list[Training], tmp_path: Path) -> None:
-    twice = f"a.tfrecord: the cell {trainings[20].graph.hash} has one training of 36 epochs twice"
+    twice = f"a.tfrecord: the cell {trainings[20].graph.hash} has the same training with 36 epochs twice"
     assert refused([*trainings, trainings[20]], tmp_path) == twice
     assert refused([*trainings[:19], trainings[20], *trainings[20:]], tmp_path) == twice
     everywhere = [again for training in trainings[:24] for again in (training, training)]
@@ -353,7 +363,9 @@ def test_a_record_that_is_there_twice_is_named(trainings: list[Training], tmp_pa
 def test_a_cell_without_a_budget_is_named(trainings: list[Training], tmp_path: Path) -> None:
     hash_ = trainings[0].graph.hash
     message = refused([t for t in trainings if (t.graph.hash, t.epochs) != (hash_, 36)], tmp_path)
-    assert message == (f"a.tfrecord: the cell {hash_} has no training of 36 epochs, others have: the file is not whole")
+    assert message == (
+        f"a.tfrecord: the cell {hash_} has no training with 36 epochs, but others do: the file is incomplete"
+    )
 
 
 def test_one_hash_with_two_graphs_or_parameter_counts(trainings: list[Training], tmp_path: Path) -> None:
@@ -369,7 +381,7 @@ def test_two_hashes_of_one_cell(trainings: list[Training], tmp_path: Path, monke
     other = "0" * 31 + "1"
     renamed = [other_graph(training, hash=other) for training in trainings[:12]]
     message = refused([*trainings, *renamed], tmp_path)
-    assert message == f"a.tfrecord: the hash {other} is not that of its graph, which has {trainings[0].graph.hash}"
+    assert message == f"a.tfrecord: the hash {other} does not match its graph, whose hash is {trainings[0].graph.hash}"
     monkeypatch.setattr("nasbench1shot1.table_import.identity.first_wrong_hash", lambda *rest: None)
     message = refused([*trainings, *renamed], tmp_path)
     assert message == f"a.tfrecord: {other} and {trainings[0].graph.hash} are two hashes of one cell"
@@ -381,14 +393,14 @@ def test_hashes_of_a_large_file_are_sampled(
     monkeypatch.setattr(assembly, "_SAMPLE", 20)
     first = min(training.graph.hash for training in trainings)
     wrong = [other_graph(t, hash="0" * 32) if t.graph.hash == first else t for t in trainings]
-    assert "is not that of its graph" in refused(wrong, tmp_path)
+    assert "does not match its graph" in refused(wrong, tmp_path)
 
 
 def test_named_budgets_are_allowed_and_no_others(trainings: list[Training], tmp_path: Path) -> None:
     short = [replace(training, epochs=50) for training in trainings if training.epochs == 4]
     file = official.write_file(tmp_path / "a.tfrecord", short)
     assert import_table(file, tmp_path / "table", epochs=[50, 200])["epochs"] == [50]
-    with pytest.raises(InvalidInputError, match="has a budget that is none of 4, 12"):
+    with pytest.raises(InvalidInputError, match="has a budget other than 4, 12"):
         import_table(file, tmp_path / "table", epochs=[4, 12])
     for impossible in ([0], [50, -1], [4.5]):
         with pytest.raises(InvalidInputError, match="epochs cannot be"):
@@ -400,7 +412,7 @@ def test_targets_and_sources_that_cannot_be(trainings: list[Training], tmp_path:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.tex").touch()
     read: list[str] = []
-    with pytest.raises(InvalidInputError, match="does not hold a table"):
+    with pytest.raises(InvalidInputError, match="contains files other than a table"):
         import_table(file, tmp_path / "full", progress=lambda doing, fraction: read.append(doing))
     assert read == [], "the target is looked at before the file"
     with pytest.raises(UserError, match="cannot write"):

@@ -47,7 +47,7 @@ def test_import_elsewhere_and_of_other_budgets(
     file = official.write_file(tmp_path / "mine.tfrecord", trainings)
     with pytest.raises(SystemExit):
         main(["table", "import", str(file)])
-    assert "has a budget that is none of 4, 12, 36, 108" in capsys.readouterr().err
+    assert "has a budget other than 4, 12, 36, 108" in capsys.readouterr().err
     main(["table", "import", str(file), "--out", str(tmp_path / "there"), "--epochs", "10", "20"])
     assert load_table(tmp_path / "there").epochs == (10, 20)
     assert f"nb.load_table('{tmp_path / 'there'}')" in capsys.readouterr().out
@@ -95,7 +95,7 @@ def test_verify_names_a_hash_that_is_not_its_graphs(file: Path, tmp_path: Path) 
     cells[[7, 8]] = cells[[8, 7]]
     wrong = load_table(changed(tmp_path / "t", tmp_path / "wrong", cell=cells))
     wrong.verify()
-    with pytest.raises(DamagedFileError, match=f"its hash {table.hashes(7)[0]} is not that of its graph"):
+    with pytest.raises(DamagedFileError, match=f"its hash {table.hashes(7)[0]} does not match its graph"):
         verify_hashes(wrong)
 
 
@@ -144,7 +144,7 @@ def test_a_file_of_another_content_is_refused(served: str, tmp_path: Path, home:
     file = tmp_path / "served" / "nasbench_only108.tfrecord"
     file.write_bytes(file.read_bytes()[:-1])
     with pytest.raises(
-        UserError, match=r"is not the official nasbench_only108.tfrecord \(another SHA-256.* table import"
+        UserError, match=r"is not the official nasbench_only108.tfrecord \(its SHA-256 differs.* table import"
     ):
         download_table("only108", served)
     assert not (home / "tables" / "nasbench_only108").exists()
@@ -153,14 +153,14 @@ def test_a_file_of_another_content_is_refused(served: str, tmp_path: Path, home:
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:9/x", "nonsense", "SERVER/missing"])
 def test_what_cannot_be_had_says_what_to_do(address: str, server: str) -> None:
-    with pytest.raises(UserError, match=r"cannot download .* by hand and run `nb1shot1 table import FILE`, or name a"):
+    with pytest.raises(UserError, match=r"cannot download .* by hand and run `nb1shot1 table import FILE`, or give a"):
         download_table("full", address.replace("SERVER", server))
 
 
 def test_the_target_is_checked_before_two_gigabytes_are_fetched(served: str, home: Path) -> None:
     (home / "tables" / "nasbench_only108").mkdir(parents=True)
     (home / "tables" / "nasbench_only108" / "notes.txt").touch()
-    with pytest.raises(InvalidInputError, match="does not hold a table"):
+    with pytest.raises(InvalidInputError, match="contains files other than a table"):
         download_table("only108", served)
     assert not (home / "downloads").exists()
 
@@ -181,4 +181,4 @@ def test_the_download_command(served: str, capsys: pytest.CaptureFixture[str], h
         main(["table", "download", "most"])
     assert "unknown official file 'most' (known: full, only108)" in capsys.readouterr().err
     main(["table", "download", "only108"])
-    assert capsys.readouterr().out.startswith("nasbench_only108.tfrecord is imported already\n")
+    assert capsys.readouterr().out.startswith("nasbench_only108.tfrecord is already imported\n")

@@ -11,7 +11,7 @@ from nasbench1shot1.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.table_import import source
 from nasbench1shot1.table_import.importing import check_own_name, import_table
 
-ANOTHER = "holds the table of another file of that name: remove it, or give another folder with out="
+ANOTHER = "contains the table of another file with this name: remove it, or give another folder with out="
 
 
 @pytest.fixture

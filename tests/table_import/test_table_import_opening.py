@@ -112,7 +112,7 @@ def test_real_records_of_another_project(capsys: pytest.CaptureFixture[str]) -> 
     assert (metrics.validation_accuracy, metrics.test_accuracy) == (0.9174679517745972, 0.9093549847602844)
     assert (metrics.training_time, metrics.train_accuracy) == (668.5900268554688, 0.9977964758872986)
     assert metrics.trainable_parameters == 3_468_426
-    assert "half-way is not the middle" in capsys.readouterr().err
+    assert "half-way values are not from the middle" in capsys.readouterr().err
 
 
 # Several processes, and killed ones ------------------------------------------------------------------------------

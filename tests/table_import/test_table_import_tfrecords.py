@@ -69,7 +69,7 @@ def test_every_flipped_bit_is_noticed_and_placed(
     if place < 12:
         assert "is not a TFRecord file, or is damaged at byte 0" in str(caught.value)
     else:
-        assert f"the {part} of the record that begins at byte {begin} does not fit its checksum" in str(caught.value)
+        assert f"the {part} of the record that begins at byte {begin} does not match its checksum" in str(caught.value)
 
 
 @pytest.mark.parametrize("size", [n for n in range(1, len(WHOLE)) if n not in OFFSETS])
@@ -103,7 +103,7 @@ def test_files_of_another_kind(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="is not a TFRecord file"):
         list(frames(path))
     path.write_bytes(gzip.compress(WHOLE))
-    with pytest.raises(InvalidInputError, match="is compressed from byte 0 on: unpack it"):
+    with pytest.raises(InvalidInputError, match="is compressed: unpack it"):
         list(frames(path))
     for unreadable in (tmp_path, tmp_path / "none"):
         with pytest.raises(UserError, match=r"cannot read .*: check the path"):

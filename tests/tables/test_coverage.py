@@ -144,7 +144,7 @@ def test_a_record_names_a_table_by_what_opens_it_again(table: nb.Table, tmp_path
     for name in ("embedded", "nb101-sample", "nb201"):
         assert recorded_name(nb.load_table(name)) == name
     small = some_of_nb201(10)
-    with pytest.raises(nb.InvalidInputError, match=r"lies in memory, .*: save it with table.save\('my-table'\)"):
+    with pytest.raises(nb.InvalidInputError, match=r"is only in memory, .*: save it with table.save\('my-table'\)"):
         recorded_name(small)
     small.save(tmp_path / "small")
     saved = nb.load_table(tmp_path / "small")
@@ -161,7 +161,7 @@ def test_the_module_of_a_space_gives_its_name() -> None:
     with pytest.raises(nb.InvalidInputError, match=r"is not an attribute of any module, .*docs/own_space\.md"):
         name_of_space(ChoiceBlockSpace("nowhere", "nowhere-v1", n_parents=(1, 1, 2)))
     with pytest.raises(
-        nb.InvalidInputError, match=r"unknown search space 'own'.*name one of your own as module:object"
+        nb.InvalidInputError, match=r"unknown search space 'own'.*write your own space as module:object"
     ):
         search_space("own")
     with pytest.raises(nb.InvalidInputError, match=r"'sys:path' is not a search space"):

@@ -73,7 +73,7 @@ def test_all_values_of_a_draw_belong_to_one_training() -> None:
         ({"seeds": [111, 777]}, "has 2 seeds for 4 repeats"),
         (
             {"objectives": [{"dataset": "cifar10", "validation": "cifar10-valid", "test": "cifar10"}]},
-            "has an objective on a data set that it does not have",
+            "has an objective with an unknown data set",
         ),
     ],
 )

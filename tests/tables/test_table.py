@@ -131,7 +131,7 @@ def test_what_the_table_lacks_is_refused(tiny: Table, embedded: Table) -> None:
     for ask in (lambda: tiny.query(CELLS[0], run=3), lambda: tiny.query(CELLS[0], run=-1)):
         with pytest.raises(OutOfDomainError, match="repeat"):
             ask()
-    with pytest.raises(OutOfDomainError, match="ask for 4, 108"):
+    with pytest.raises(OutOfDomainError, match="use 4, 108"):
         tiny.query(CELLS[0], epochs=36)
     with pytest.raises(OutOfDomainError, match="half-way"):
         embedded.query(embedded.hashes(0)[0], halfway=True)
@@ -462,7 +462,7 @@ def _flip(file: Path) -> None:
 @pytest.mark.parametrize("damage", [_cut, _flip, Path.unlink], ids=["truncated", "changed", "missing"])
 def test_damaged_columns(folder: Path, damage: Callable[[Path], None]) -> None:
     damage(folder / "test_accuracy.npy")
-    with pytest.raises(DamagedFileError, match=r"test_accuracy.*anew"):
+    with pytest.raises(DamagedFileError, match=r"test_accuracy.*again"):
         load_table(folder)
 
 
@@ -514,7 +514,7 @@ def test_wrong_descriptions(folder: Path) -> None:
 def test_impossible_descriptions(folder: Path, field: str, value: object) -> None:
     described = json.loads((folder / "meta.json").read_text())
     (folder / "meta.json").write_text(json.dumps(described | {field: value}))
-    with pytest.raises(DamagedFileError, match=rf"meta\.json .*{field}.*anew"):
+    with pytest.raises(DamagedFileError, match=rf"meta\.json .*{field}.*again"):
         load_table(folder)
 
 
@@ -525,14 +525,14 @@ def test_impossible_descriptions_of_a_column(folder: Path, about: dict[str, obje
     described = json.loads((folder / "meta.json").read_text())
     described["columns"]["training_time"] |= about
     (folder / "meta.json").write_text(json.dumps(described))
-    with pytest.raises(DamagedFileError, match=r"column training_time.*anew"):
+    with pytest.raises(DamagedFileError, match=r"column training_time.*again"):
         load_table(folder)
 
 
 def test_a_space_without_its_rows(folder: Path) -> None:
     described = json.loads((folder / "meta.json").read_text())
     (folder / "meta.json").write_text(json.dumps(described | {"spaces": ["s1", "s2"]}))
-    with pytest.raises(DamagedFileError, match=r"lacks member_s2.*anew"):
+    with pytest.raises(DamagedFileError, match=r"lacks member_s2.*again"):
         load_table(folder)
 
 
@@ -546,7 +546,7 @@ def test_writing_replaces_tables_and_nothing_else(folder: Path) -> None:
     write_table(folder, columns, meta | {"version": "3"})
     assert load_table(folder).version == "3"
     (folder / "meta.json").unlink()
-    with pytest.raises(InvalidInputError, match="does not hold a table"):
+    with pytest.raises(InvalidInputError, match="contains files other than a table"):
         write_table(folder, columns, meta)
     assert [path.name for path in folder.parent.iterdir()] == ["tiny"]
 

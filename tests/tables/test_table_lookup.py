@@ -225,5 +225,5 @@ def test_the_variable_is_only_mentioned_where_it_is_set(
         nb.load_table(table)
     assert "NB1SHOT1_TABLE" not in str(caught.value)
     monkeypatch.setenv("NB1SHOT1_TABLE", str(table))
-    with pytest.raises(nb.InvalidInputError, match=r"or unset NB1SHOT1_TABLE to use the embedded one$"):
+    with pytest.raises(nb.InvalidInputError, match=r"or unset NB1SHOT1_TABLE to use the embedded table$"):
         nb.load_table()

@@ -27,13 +27,13 @@ ALL_SKIP = "|skip_connect~0|+|skip_connect~0|skip_connect~1|+|skip_connect~0|ski
 
 
 class Column(NamedTuple):
-    """Accuracies of a data set, for each architecture the mean over its repeats.
+    """Accuracies of architectures on a data set, means over repeats.
 
     Attributes:
         dataset: one of `DATASETS`.
         split: "train", "validation" or "test".
         epochs: budget.
-        accuracy: (N,) fractions, NaN where there is no measurement.
+        accuracy: (N,) fractions, NaN without a measurement.
     """
 
     dataset: str
@@ -43,7 +43,7 @@ class Column(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Data set and split in words, "CIFAR-10 test" for example."""
+        """Data set and split, such as "CIFAR-10 test"."""
         return f"{DATASETS.get(self.dataset, self.dataset)} {self.split}"
 
     @property
@@ -60,7 +60,7 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Measurements:
-    """The measurements of N architectures of a table; estimates are left out.
+    """The measurements of N architectures of a table, without estimates.
 
     Attributes:
         table: a table of NAS-Bench-201.
@@ -75,7 +75,7 @@ class Measurements:
     def __post_init__(self) -> None:
         if self.table.keyed_by != "nasbench201":
             raise InvalidInputError(
-                f"the table {self.table.id} is not of NAS-Bench-201: open one that is, 'nb201' for example"
+                f"the table {self.table.id} does not belong to NAS-Bench-201: open a table such as 'nb201'"
             )
         SPACE.check_kind(self.kind)
 
@@ -100,7 +100,7 @@ class Measurements:
         return self.table.full_budget
 
     def column(self, dataset: str, split: str, epochs: int | None = None) -> Column:
-        """Return a column, all NaN where the table has none.
+        """Return a column; only NaN if the table lacks it.
 
         Validation and training accuracy on CIFAR-10 belong to a training on 25,000 images, test accuracy to one on
         50,000. Raises OutOfDomainError for an unknown budget or data set.

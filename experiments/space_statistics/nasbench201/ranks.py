@@ -51,10 +51,10 @@ def dataset_ranks(table: Table, kind: str = "all") -> pandas.DataFrame:
 def short_training_ranks(table: Table, kind: str = "all") -> pandas.DataFrame:
     """Return ranks by final test accuracy, and by validation accuracy after 12 epochs and at the end.
 
-    The 12 epochs are a schedule of their own. NAS-Bench-201 also shows epochs in the middle of the long schedule, which
+    The 12 epochs are a separate schedule. NAS-Bench-201 also shows epochs in the middle of the long schedule, which
     tables without training curves do not have.
 
-    Args and raises as `dataset_ranks`.
+    Arguments and errors are as for `dataset_ranks`.
 
     Returns:
         `index`, `dataset`, `epochs` of the validation accuracy, `x_rank` by final test accuracy, `y_rank` by validation
@@ -100,7 +100,8 @@ def _ranked(found: Measurements, pairs: list[tuple[Column, Column]], words: str,
     whole = [pair for pair in pairs if all(column.n == len(found.rows) for column in pair)]
     if not whole:
         raise OutOfDomainError(
-            f"the table {found.table.id} does not have two of these accuracies for every architecture: open another one"
+            f"the table {found.table.id} does not have two of these accuracies for all architectures: open another "
+            "table"
         )
     frame = pandas.concat([_ranks(found, *pair) for pair in whole], ignore_index=True)
     columns = {(column.dataset, column.split, column.epochs): column for pair in pairs for column in pair}
