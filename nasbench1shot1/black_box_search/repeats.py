@@ -92,12 +92,21 @@ class Repeats:
 
     def method(self, rng: np.random.Generator) -> BlackBoxOptimizer:
         """Return a search's optimizer. Raises UserError if it lacks a package or refuses the space or budgets."""
-        return self.options.method(self.space, self.options.own, self.epochs, self.table.epochs, rng)
+        return self.options.method(self.space, self.options.own, self.epochs, self.budgets, rng)
 
     @property
     def epochs(self) -> int:
         """The training epochs of methods with a single budget."""
         return self.options.common.epochs or self.table.full_budget
+
+    @cached_property
+    def budgets(self) -> tuple[int, ...]:
+        """The training epochs of methods with several budgets: those with validation accuracies on the data set.
+
+        On CIFAR-100 and ImageNet16-120, the table of NAS-Bench-201 has them after 200 epochs for few networks.
+        """
+        training = self.table.objective(self.options.common.dataset).validation
+        return self.table.epochs_of("validation_accuracy", training) or self.table.epochs
 
     def score(self, arch: Architecture) -> Score:
         """Return the table's values of an architecture after full training; results are cached.

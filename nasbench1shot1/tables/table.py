@@ -121,6 +121,14 @@ class Table(TableRows):
         column = self._folder.metrics.get(self._stored(metric, dataset))
         return column.value if column else _no_value
 
+    def epochs_of(self, metric: str, dataset: str | None = None) -> tuple[int, ...]:
+        """Return the budgets at which most networks have a value of a metric, ascending.
+
+        Raises InvalidInputError for an unknown metric or data set.
+        """
+        known = {epochs: np.isfinite(self.values(metric, epochs, dataset)).any(axis=-1) for epochs in self.epochs}
+        return tuple(epochs for epochs, networks in known.items() if networks.mean() > 0.5)
+
     def seeds_of(self, row: int, epochs: int | None = None, dataset: str | None = None) -> tuple[int, ...]:
         """Return the random seeds with which a network was trained, ascending; empty if the table has no seeds.
 

@@ -78,6 +78,16 @@ def test_nb201_is_scored_on_all_data_sets(tmp_path: Path) -> None:
         assert row["test_regret/ImageNet16-120"] == table.regret(arch, dataset="ImageNet16-120")
 
 
+def test_methods_with_several_budgets_use_only_those_that_the_data_set_has(tmp_path: Path) -> None:
+    table = nb.load_table("nb201")
+    assert [table.epochs_of("validation_accuracy", name) for name in ("cifar10-valid", "cifar100")] == [
+        (12, 200),
+        (12,),
+    ]
+    made = study(tmp_path / "made", optimizer="hyperband", space="nb201", dataset="cifar100", repeats=1)
+    assert made.final["test_regret"].between(0, 0.9).all()
+
+
 def test_the_seed_and_the_number_of_a_search_determine_it(tmp_path: Path) -> None:
     first, again = study(tmp_path / "a"), study(tmp_path / "b")
     assert first.lines == again.lines
