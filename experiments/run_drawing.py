@@ -8,6 +8,7 @@ from nasbench1shot1.black_box_search.drawing import draw_anytime
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.method_colours import colours
+from nasbench1shot1.notebooks.axes_list import AxesList
 from nasbench1shot1.notebooks.default_axes import axes_or_new, checked_axes_list
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.regret_curve import anytime_regret, draw_anytime_regret, draw_one_shot_error
@@ -81,7 +82,7 @@ def _draw_searches(runs: "Sequence[SearchRecord]", ax: Any) -> "Axes | list[Axes
     if pair:
         draw_one_shot_error(frame, pair[1], method, len(runs))
     (pair[1] if pair else axes).set_xlabel(EPOCHS)
-    return pair or axes
+    return AxesList(pair) if pair else axes
 
 
 def _is_pair(ax: Any) -> bool:

@@ -59,7 +59,7 @@ def compare(
     elif rows == 1:
         drawn = draw_rows(found, [checked_axes(ax)])
     else:
-        drawn = draw_rows(found, checked_axes_list(ax, "five runs", rows, "--ax"))
+        drawn = draw_rows(found, checked_axes_list(ax, "row of at most five runs", rows, "--ax"))
     return drawn[0] if rows == 1 else drawn
 
 

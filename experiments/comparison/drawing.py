@@ -12,6 +12,7 @@ from nasbench1shot1.experiments.comparison.curves import QUARTILES_FROM
 from nasbench1shot1.experiments.comparison.entry import EPOCHS, SEARCH_TIME, SIMULATED_TIME
 from nasbench1shot1.experiments.curve_rows import curve_rows
 from nasbench1shot1.method_colours import MOST_BANDS, styles
+from nasbench1shot1.notebooks.axes_list import AxesList
 from nasbench1shot1.one_shot_search.regret_curve import from_zero
 from nasbench1shot1.wording import counted
 
@@ -33,7 +34,7 @@ def comparison_figure(comparison: Comparison) -> "Figure":
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    from nasbench1shot1.notebooks.axes import InlineAxes, inline_axes
+    from nasbench1shot1.notebooks.axes import inline_axes
 
     rows = rows_of(comparison)
     height = sum(4.8 + 0.18 * -(-len(row) // 2) for row in rows)
@@ -42,8 +43,7 @@ def comparison_figure(comparison: Comparison) -> "Figure":
         drawn = [draw_comparison(comparison, inline_axes(figure))]
     else:
         FigureCanvasAgg(figure)
-        grid = figure.subplots(len(rows), sharex=True, sharey=True, subplot_kw={"axes_class": InlineAxes})
-        drawn = draw_rows(comparison, list(grid))
+        drawn = draw_rows(comparison, list(figure.subplots(len(rows), sharex=True, sharey=True)))
     for axes in drawn:
         axes.legend(
             loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2, frameon=False, fontsize=8, handlelength=3.2
@@ -59,9 +59,14 @@ def rows_of(comparison: Comparison) -> list[list[str]]:
     return curve_rows([[contender.label for contender in comparison.contenders]])
 
 
-def draw_rows(comparison: Comparison, rows: "Sequence[Axes]") -> "list[Axes]":
-    """Draw the runs of each row of `rows_of` on axes of their own, in percent. Returns the axes."""
-    return [draw_comparison(comparison, ax, row) for ax, row in zip(rows, rows_of(comparison), strict=True)]
+def draw_rows(comparison: Comparison, rows: "Sequence[Axes]") -> AxesList:
+    """Draw the runs of each row of `rows_of` on axes of their own, in percent, with equal limits. Returns the axes."""
+    drawn = AxesList(draw_comparison(comparison, ax, row) for ax, row in zip(rows, rows_of(comparison), strict=True))
+    for get, put in (("get_xlim", "set_xlim"), ("get_ylim", "set_ylim")):
+        lows, highs = zip(*(getattr(ax, get)() for ax in drawn), strict=True)
+        for ax in drawn:
+            getattr(ax, put)(min(lows), max(highs))
+    return drawn
 
 
 def draw_comparison(comparison: Comparison, axes: "Axes", labels: Collection[str] | None = None) -> "Axes":
@@ -139,7 +144,7 @@ def _label(axes: "Axes", comparison: Comparison, floor: float) -> None:
         axes.set_yscale("log")
         label_log_axis(axes.xaxis)
         label_log_axis(axes.yaxis)
-        axes.set_ylim(bottom=100 * floor)
+        axes.set_ylim(bottom=100 * floor, auto=None)  # the top still follows the curves of axes that share it
     else:
         from_zero(axes)
         axes.xaxis.set_major_locator(MaxNLocator(integer=comparison.over == EPOCHS))

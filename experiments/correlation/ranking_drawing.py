@@ -11,8 +11,8 @@ from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.correlation.truth import Truth, headline, table_of_ranking
 from nasbench1shot1.notebooks.default_axes import axes_or_new, checked_axes
 from nasbench1shot1.runs.opening import open_run
-from nasbench1shot1.runs.options import check_range
 from nasbench1shot1.runs.record import without_result
+from nasbench1shot1.tables.metric_column import whole_number
 
 if TYPE_CHECKING:
     import pandas
@@ -50,9 +50,10 @@ def draw_ranking(
     found = open_run(ranking) if isinstance(ranking, str | Path) else ranking
     if not isinstance(found, Ranking):
         raise InvalidInputError(f"{found!r} is not a ranking: give what nb.correlate returned, or its folder")
-    if predictor not in X_LABELS:
+    if not isinstance(predictor, str) or predictor not in X_LABELS:
         raise unknown_name("predictor", predictor, X_LABELS)
-    check_range("epoch", epoch, 0)
+    if epoch is not None:
+        epoch = whole_number("epoch", epoch, "the number of an evaluated epoch")
     if ax is not None:
         checked_axes(ax)
     if not found.lines:

@@ -58,8 +58,8 @@ class Search(Generic[Own]):
     seeds: Seeds | None = None
     """Seeds of several runs, as 0-5 or 1,3,8; the picture shows mean and spread."""
     workers: int | None = None
-    """With --seeds: number of parallel worker processes. On a CPU, --threads is then the cores divided by it.
-    Default: 1."""
+    """With --seeds: number of parallel worker processes. At full scale on a CPU, --threads is then the cores divided by
+    it. Default: 1."""
     tensorboard: bool = False
     """Write event files for TensorBoard into the run's folder; needs pip install 'nasbench1shot1[tensorboard]'."""
     allow_module: str | None = None

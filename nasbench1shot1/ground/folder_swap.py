@@ -92,9 +92,10 @@ def is_there(folder: Path) -> bool:
     return folder.exists()
 
 
-def is_aside(folder: Path) -> bool:
-    """Return whether an old folder with this name was moved aside and still exists."""
-    return any(_aside(folder.resolve(), OLD))
+def is_abandoned(folder: Path) -> bool:
+    """Return whether an old folder with this name was moved aside, by processes that do not run on this machine."""
+    owners = [_owner(old) for old in _aside(folder.resolve(), OLD)]
+    return bool(owners) and not any(is_here and _is_running(process) for is_here, process in owners)
 
 
 def read_steadily(folder: Path, read: Callable[[Path], Result]) -> Result:
@@ -121,8 +122,8 @@ def remove_leftovers(folder: Path) -> None:
     """Remove temporary folders of this machine's killed processes; keep an old folder if it is the only one."""
     for suffix in (NEW, OLD) if is_there(folder) else (NEW,):
         for left in _aside(folder, suffix):
-            machine, process = left.name.split(".")[-4:-2]
-            if machine == platform.node().replace(".", "_") and not _is_running(int(process)):
+            is_here, process = _owner(left)
+            if is_here and not _is_running(process):
                 shutil.rmtree(left, ignore_errors=True)
 
 
@@ -131,6 +132,12 @@ def _aside(folder: Path, suffix: str) -> Iterator[Path]:
     form = re.compile(rf"\.{re.escape(folder.name)}\.[^.]*\.\d{{1,12}}\.[0-9a-f]{{8}}\{suffix}")
     with suppress(OSError):  # the parent does not exist, or may not be listed
         yield from [path for path in folder.parent.iterdir() if form.fullmatch(path.name)]
+
+
+def _owner(aside: Path) -> tuple[bool, int]:
+    """Return whether a temporary folder was made on this machine, and by which process."""
+    machine, process = aside.name.split(".")[-4:-2]
+    return machine == platform.node().replace(".", "_"), int(process)
 
 
 def _identity(folder: Path) -> tuple[int, int, int] | None:

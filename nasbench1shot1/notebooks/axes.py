@@ -1,15 +1,13 @@
 """Axes that a notebook shows as a picture, although pyplot does not know their figure."""
 
-from io import BytesIO
 from typing import TYPE_CHECKING
 
 from matplotlib.axes import Axes
 
+from nasbench1shot1.notebooks.axes_list import picture
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-RESOLUTION = 100
-"""Dots per inch of pictures in notebooks."""
 
 
 class InlineAxes(Axes):
@@ -17,11 +15,7 @@ class InlineAxes(Axes):
 
     def _repr_png_(self) -> bytes:
         """Return the figure as a PNG."""
-        file = BytesIO()
-        figure = self.get_figure(root=True)
-        assert figure is not None  # `inline_axes` adds them to one
-        figure.savefig(file, format="png", dpi=RESOLUTION)
-        return file.getvalue()
+        return picture(self)
 
 
 def inline_axes(figure: "Figure") -> InlineAxes:

@@ -37,7 +37,7 @@ def checked_axes(ax: Any) -> "Axes":
     return ax
 
 
-def checked_axes_list(axes: Any, each: str, number: int, option: str = "--axes") -> "list[Axes]":
+def checked_axes_list(axes: Any, each: str, number: int, option: str = "--ax") -> "list[Axes]":
     """Return the axes of a picture that has several.
 
     Args:

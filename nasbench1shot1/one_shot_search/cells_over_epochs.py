@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from nasbench1shot1.cell_drawing.drawing import draw_cell
 from nasbench1shot1.cell_drawing.graph import is_drawable
 from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.notebooks.axes_list import AxesList
 from nasbench1shot1.notebooks.default_axes import checked_axes_list
 from nasbench1shot1.one_shot_search.search_record import Parameters, SearchRecord
 from nasbench1shot1.runs.opening import open_run
-from nasbench1shot1.runs.options import check_range
 from nasbench1shot1.runs.record import without_result
+from nasbench1shot1.tables.metric_column import whole_number
 from nasbench1shot1.wording import percent
 
 if TYPE_CHECKING:
@@ -26,48 +27,48 @@ PANELS = 5
 
 
 def draw_cells(
-    run: SearchRecord | str | Path, axes: "Sequence[Axes] | NDArray[Any] | None" = None, panels: int = PANELS
-) -> NDArray[Any]:
+    run: SearchRecord | str | Path, ax: "Sequence[Axes] | NDArray[Any] | None" = None, panels: int = PANELS
+) -> AxesList:
     """Draw the preferred cells of some epochs of a search, the first and the last among them, with their regrets.
 
     The width of an edge is the softmax of its architecture parameters Λ, unless the search does not learn Λ.
 
     Args:
         run: a search, finished or not, or its folder.
-        axes: the axes to draw on, one per epoch. Default: a row of axes in a new figure with a caption.
+        ax: the axes to draw on, one per epoch shown. Default: a row of axes in a new figure with a caption.
         panels: largest number of epochs, at least 2. Epochs are spread evenly.
 
     Returns:
-        The axes, shape (E,), for E = min(panels, number of recorded epochs, with epoch 0); `axes[0].figure` is the
+        A list of E axes, for E = min(panels, number of recorded epochs, with epoch 0); `axes[0].figure` is the
         figure.
 
     Raises:
-        InvalidInputError: the run is not a search or has no result yet, its architectures cannot be drawn, or `axes`
-            are not E matplotlib axes.
+        InvalidInputError: the run is not a search or has no result yet, its architectures cannot be drawn, or `ax`
+            is not a list of E matplotlib axes.
     """
     found = open_run(run) if isinstance(run, str | Path) else run
     if not isinstance(found, SearchRecord):
         raise InvalidInputError(f"{found!r} has no cells to draw: give a single search")
-    check_range("panels", panels, 2)
+    if whole_number("panels", panels, "a number of epochs") < 2:
+        raise InvalidInputError(f"--panels must be at least 2, not {panels}")
     if not found.lines:
         raise without_result(found.folder)
     if not is_drawable(found.architectures[0]):
         raise InvalidInputError(f"architectures of '{found.config['space']}' cannot be drawn: use a bundled space")
-    epochs = _shown_epochs(found, int(panels))
-    given = _new_axes(found, len(epochs)) if axes is None else checked_axes_list(axes, "epoch", len(epochs))
+    epochs = _shown_epochs(found, panels)
+    given = _new_axes(found, len(epochs)) if ax is None else checked_axes_list(ax, "epoch shown (panels=)", len(epochs))
     parameters = searched_parameters(found)
-    for ax, epoch in zip(given, epochs, strict=True):
+    for place, epoch in zip(given, epochs, strict=True):
         of_epoch = {key: values[epoch] for key, values in parameters.items()} or None
-        draw_cell(found.architectures[epoch], ax, parameters=of_epoch, title=_title(found, epoch))
-    return np.array(given, dtype=object)
+        draw_cell(found.architectures[epoch], place, parameters=of_epoch, title=_title(found, epoch))
+    return AxesList(given)
 
 
 def cells_figure(run: SearchRecord) -> "Figure | None":
     """Return the figure of `draw_cells` for a search with a recorded epoch; None if its cells cannot be drawn."""
     if not is_drawable(run.architectures[0]):
         return None
-    figure: Figure = draw_cells(run)[0].figure
-    return figure
+    return draw_cells(run)[0].get_figure(root=True)
 
 
 def searched_parameters(run: SearchRecord) -> Parameters:

@@ -3,12 +3,12 @@
 import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from nasbench1shot1.errors import InvalidInputError, RunStoppedError
 from nasbench1shot1.files import FORMATS, picture_name, write_error
-from nasbench1shot1.ground.folder_swap import OLD, is_aside, is_there, name_aside, remove_leftovers
+from nasbench1shot1.ground.folder_swap import NEW, OLD, is_abandoned, is_there, name_aside, remove_leftovers
 from nasbench1shot1.one_shot_search.folder import CELLS, EVENTS, FIGURE, PARAMETERS, WEIGHTS
 from nasbench1shot1.one_shot_search.group import SearchGroup, load_run
 from nasbench1shot1.one_shot_search.record import Run, open_search
@@ -57,12 +57,22 @@ def overwritten(folder: Path, overwrite: bool) -> Iterator[Sequence[Callable[...
         if is_begun(place):
             _discard(old, place)
             raise
-        shutil.rmtree(place, ignore_errors=True)
-        old.rename(place)
+        _restore(old, place)
         if isinstance(error, RunStoppedError):
             raise KeyboardInterrupt(f"stopped before the first epoch was recorded; {folder} is unchanged") from error
         raise
     _discard(old, place)
+
+
+def _restore(old: Path, place: Path) -> None:
+    """Put the old search back, unless another process is writing to its place or has put it back already."""
+    failed = name_aside(place, NEW)
+    with suppress(OSError, InvalidInputError), locked(place) if place.exists() else nullcontext():
+        if old.exists():
+            with suppress(FileNotFoundError):
+                place.rename(failed)
+            old.rename(place)
+    shutil.rmtree(failed, ignore_errors=True)
 
 
 def put_back(folder: Path) -> None:
@@ -70,7 +80,7 @@ def put_back(folder: Path) -> None:
 
     Raises InvalidInputError if another process is writing to the folder.
     """
-    if is_aside(folder):
+    if is_abandoned(folder):
         place = folder.resolve()
         if place.is_dir() and is_torso(place):
             with locked_folder(place):

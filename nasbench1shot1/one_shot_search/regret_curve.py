@@ -215,6 +215,8 @@ def from_zero(axes: "Axes") -> "Axes":
 
     The margin below 0 keeps a regret of 0 apart from the frame.
     """
+    if axes.get_yscale() != "linear":  # the caller's choice
+        return axes
     limits = [of.dataLim for of in axes.get_shared_y_axes().get_siblings(axes)]
     lows, highs = [min(0.0, float(of.y0)) for of in limits], [float(of.y1) for of in limits]
     top = max((high for high in highs if math.isfinite(high)), default=0.0) or 1.0

@@ -60,8 +60,8 @@ def search_seeds(
         out: as in `search`; default: `runs/<optimizer>-<space>-seeds`.
         resume: the folder of a group to resume.
         workers: number of searches at the same time, each in a process of its own, without `callbacks`. Default: 1,
-            which searches in this process. Results depend on `threads`, not on the number of workers; but on a CPU, the
-            default of `threads` is the number of cores divided by the number of searches at the same time.
+            which searches in this process. Results depend on `threads`, not on the number of workers; but at full scale
+            on a CPU, the default of `threads` is the number of cores divided by the number of parallel searches.
         overwrite, tensorboard, allow_module, console, callbacks, options: as in `search`.
 
     Returns:

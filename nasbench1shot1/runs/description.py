@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.ground.folder_swap import is_aside
+from nasbench1shot1.ground.folder_swap import is_abandoned
 from nasbench1shot1.runs.folder import CONFIG, damaged, read_object
 
 KIND, COMMON, OWN = "kind", "options", "optimizer_options"
@@ -61,7 +61,7 @@ def updated(folder: Path, changes: Mapping[str, Any]) -> dict[str, Any]:
 
 def _missing(folder: Path) -> str:
     """Return in words what is missing from a folder that should hold a run."""
-    if is_aside(folder):
+    if is_abandoned(folder):
         return (
             "a search with --overwrite was killed before it began; nb1shot1 search --resume "
             f"{shlex.quote(str(folder))} restores the old search"

@@ -74,10 +74,23 @@ def test_more_than_five_runs_are_drawn_on_two_axes(folder, tmp_path):
     given = Figure().subplots(2)
     assert nb.compare(searches, labels=list("abcdefg"), ax=given) == list(given)
     assert [len(axes.get_lines()) for axes in given] == [4, 3]
-    with pytest.raises(nb.InvalidInputError, match="ax must be a list of matplotlib axes, one per five runs"):
+    assert given[0].get_ylim() == given[1].get_ylim(), "of axes that do not share theirs"
+    with pytest.raises(
+        nb.InvalidInputError, match="ax must be a list of matplotlib axes, one per row of at most five runs"
+    ):
         nb.compare(searches, labels=list("abcdefg"), ax=3)
     with pytest.raises(nb.InvalidInputError, match="ax must be matplotlib axes"):
         nb.compare(searches[:5], labels=list("abcde"), ax=given)
+
+
+def test_all_curves_of_the_second_row_lie_within_its_limits(folder, tmp_path):
+    good = [make.search(tmp_path / f"good{number}", (5, 3 + number)) for number in range(3)]
+    bad = [make.search(tmp_path / f"bad{number}", (59, 58, 57, 40 + number)) for number in range(3)]
+    for axes in nb.compare([*good, *bad], labels=list("abcdef"), over="simulated-time"):
+        (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+        for line in axes.get_lines():
+            assert low <= min(line.get_ydata()) and max(line.get_ydata()) <= high
+            assert left <= min(line.get_xdata()) and max(line.get_xdata()) <= right
 
 
 def test_progress_of_groups_and_studies_in_words(folder, tmp_path):

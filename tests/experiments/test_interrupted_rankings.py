@@ -79,8 +79,10 @@ def test_an_unfinished_ranking_is_reported_and_drawn_as_far_as_it_is_evaluated(r
     assert "nats" in nb.draw_ranking(whole, epoch=2, predictor="loss").get_xlabel()
     for wrong, sentence in (
         ({"predictor": "x"}, "unknown predictor 'x'"),
+        ({"predictor": ["loss"]}, "unknown predictor"),
+        ({"epoch": 1.0}, r"epoch cannot be 1\.0: give the number of an evaluated epoch"),
         ({"ax": 3}, "ax must be matplotlib axes"),
-        ({"epoch": "last"}, "epoch must be a number"),
+        ({"epoch": "last"}, "epoch cannot be 'last'"),
     ):
         with pytest.raises(nb.InvalidInputError, match=sentence):
             nb.draw_ranking(whole, **wrong)

@@ -49,15 +49,17 @@ def test_the_cells_of_a_search_are_drawn_on_given_axes(group, tmp_path):
     given = Figure().subplots(1, 3)
     drawn = nb.draw_cells(run.folder, given)
     assert list(drawn) == list(given)
+    assert drawn._repr_png_().startswith(b"\x89PNG"), "shown in a notebook"
     assert [axes.get_title().splitlines()[0] for axes in drawn] == ["epoch 0", "epoch 1", "epoch 2"]
     assert [axes.get_title().splitlines()[0] for axes in nb.draw_cells(run, panels=2)] == ["epoch 0", "epoch 2"]
     folder = shutil.copytree(run.folder, tmp_path / "run")
     (folder / "summary.json").unlink()
     (folder / "metrics.jsonl").write_text("")
     for wrong, sentence in (
-        ((run, given[:2]), "axes must have 3 matplotlib axes, one per epoch, not 2"),
-        ((run, 3), "axes must be a list of matplotlib axes, one per epoch, not 3"),
+        ((run, given[:2]), r"ax must have 3 matplotlib axes, one per epoch shown \(panels=\), not 2"),
+        ((run, 3), "ax must be a list of matplotlib axes, one per epoch shown"),
         ((run, None, 1), "panels must be at least 2"),
+        ((run, None, 2.5), "panels cannot be 2.5: give a number of epochs"),
         ((group,), "has no cells to draw: give a single search"),
         ((folder,), "does not have a result yet"),
     ):

@@ -61,7 +61,9 @@ def test_quick_searches_shrink_and_full_ones_do_not() -> None:
 
 
 @pytest.mark.parametrize(("own", "side"), [(40, 20), (24, 24), (12, 12), (48, 16)])
-def test_quick_searches_shrink_own_images_as_far_as_16_pixels_if_they_can(tmp_path: Path, own: int, side: int) -> None:
+def test_quick_searches_shrink_own_images_as_far_as_16_pixels_if_they_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: int, side: int
+) -> None:
     labels = np.arange(12) % 3
     np.savez(tmp_path / "mine.npz", images=np.zeros((12, own, own, 3), np.uint8), labels=labels)
     import_images(tmp_path / "mine.npz")
@@ -70,6 +72,8 @@ def test_quick_searches_shrink_own_images_as_far_as_16_pixels_if_they_can(tmp_pa
         assert (quick.image_side, load_images(images).shrunk(quick.image_side).side) == (side, side)
         assert search_options({"scale": "quick", "images": images, "image_side": 9}).common.image_side == 9
         assert search_options({"images": images}).common.image_side is None
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert search_options({"scale": "quick", "images": "~/mine.npz"}).common.image_side == side
     recorded = {**search_options({"scale": "quick"}).as_dict(), "images": "mine", "image_side": None}
     assert search_options_again(recorded).common.image_side is None
     (tmp_path / "mine.npz").write_bytes(b"damaged")

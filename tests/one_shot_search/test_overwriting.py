@@ -146,6 +146,22 @@ def test_nobody_can_write_to_a_search_while_it_is_moved_aside(old, monkeypatch):
     assert held == [old]
 
 
+def test_a_failure_leaves_the_folder_of_another_process_alone(old):
+    """The other process has taken the place of the old search, and has not recorded an epoch yet."""
+    with pytest.raises(RuntimeError, match="mine"), overwriting.overwritten(old, overwrite=True):
+        overwriting.put_back(old)
+        assert not old.exists(), "of a running process"
+        old.mkdir()
+        (old / "config.json").write_text("{}")
+        with locked(old):
+            (aside,) = old.parent.glob(".run.*.old")
+            before = contents(aside)
+            overwriting._restore(aside, old)
+        assert contents(aside) == before and (old / "config.json").read_text() == "{}"
+        raise RuntimeError("mine")
+    assert (old / "summary.json").is_file() and not list(old.parent.glob(".run.*"))
+
+
 DRIVER = """
 import os, signal, sys
 from rich.console import Console
