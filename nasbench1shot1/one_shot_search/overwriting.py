@@ -66,7 +66,7 @@ def overwritten(folder: Path, overwrite: bool) -> Iterator[Sequence[Callable[...
 
 
 def put_back(folder: Path) -> None:
-    """Put back what a killed process moved aside, if it left nothing, or only a torso, in its place.
+    """Put back what a killed process moved aside, if it left nothing, or only an unfinished folder, in its place.
 
     Raises InvalidInputError if another process is writing to the folder.
     """
