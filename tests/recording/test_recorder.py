@@ -88,7 +88,7 @@ def test_report_and_compare_take_a_record(tmp_path):
     ranking = command("correlate", str(own.folder))
     assert ranking.returncode == 2 and "is the record of another loop" in ranking.stderr
     resumed = command("search", "--resume", str(own.folder))
-    assert resumed.returncode == 2 and "nb.Recorder.resume continues it" in resumed.stderr
+    assert resumed.returncode == 2 and "continue it with nb.Recorder.resume" in resumed.stderr
 
 
 def test_a_table_with_several_data_sets_gives_all_of_them(tmp_path):
@@ -109,7 +109,7 @@ def test_after_an_error_the_record_goes_on_where_it_ended(tmp_path):
     with pytest.raises(KeyboardInterrupt) as stop:
         interrupted()
     assert type(stop.value) is KeyboardInterrupt  # no command can resume somebody else's loop
-    with pytest.raises(nb.UserError, match=r"is not finished: go on with nb\.Recorder\.resume"):
+    with pytest.raises(nb.UserError, match=r"is not finished: continue with nb\.Recorder\.resume"):
         _ = nb.load_run(tmp_path / "own").summary
     with nb.Recorder.resume(tmp_path / "own", after_epoch=0) as recorder:
         assert recorder.epoch == 0
