@@ -182,4 +182,4 @@ def _value_and_source(name: str, value: float, measured: bool, is_estimate: bool
         return text, "exact"
     if not is_estimate:
         return text, "measured"
-    return text, "predicted, shrunk towards a measurement" if measured else "predicted"
+    return text, "predicted, shrunk toward a measurement" if measured else "predicted"

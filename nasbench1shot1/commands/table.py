@@ -174,7 +174,7 @@ class Build:
         _show(load_table(self.out).info())
 
 
-_IN_WORDS = {"estimated": "predicted, shrunk towards the measurement where there is one"}
+_IN_WORDS = {"estimated": "predicted, shrunk toward the measurement where there is one"}
 
 
 def _verify_hashes(table: "Table") -> None:

@@ -171,4 +171,4 @@ def _source(name: str, value: float, measured: bool, fitted: bool) -> str:
         return "exact"
     if not fitted:
         return "measured"
-    return "predicted, shrunk towards a measurement" if measured else "predicted"
+    return "predicted, shrunk toward a measurement" if measured else "predicted"
