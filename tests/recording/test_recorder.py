@@ -154,8 +154,8 @@ def test_a_process_killed_between_line_and_parameters_loses_that_epoch_only(tmp_
         (lambda r: r.record(nb.search_space("s2").sample(np.random.default_rng(0))), "not of s1"),
         (lambda r: r.record(parameters(0), train_loss=float("nan")), "train_loss is nan: give a finite number"),
         (lambda r: r.record(parameters(0), train_error=40), "must be a fraction between 0 and 1, not 40"),
-        (lambda r: r.record(parameters(0), valid_regret=0.1), "valid_regret is a column that records have already"),
-        (lambda r: r.record(parameters(0), seed=1), "seed is a column"),
+        (lambda r: r.record(parameters(0), valid_regret=0.1), "valid_regret is already a column of records"),
+        (lambda r: r.record(parameters(0), seed=1), "seed is already a column"),
         (lambda r: r.record(parameters(0), entropy="0.5"), "entropy must be a number"),
         (lambda r: r.record(parameters(0), entropy=10**400), "entropy must be a number"),
         (lambda r: r.record(parameters(0), seconds=-5), "seconds must be at least 0"),
@@ -223,7 +223,7 @@ def test_names_of_earlier_fields_within_the_numbers_do_not_change(tmp_path):
 def test_numbers_named_like_columns_of_other_data_sets_are_refused(tmp_path):
     arch = nb.search_space("nb201").sample(np.random.default_rng(0))
     with nb.Recorder(tmp_path / "own", "nb201") as recorder:
-        with pytest.raises(nb.InvalidInputError, match="cifar100_test_regret is a column"):
+        with pytest.raises(nb.InvalidInputError, match="cifar100_test_regret is already a column"):
             recorder.record(arch, cifar100_test_regret=1.0)
         recorder.record(arch)
 
