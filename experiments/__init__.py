@@ -1,1 +1,1 @@
-"""Questions asked of many runs: figures and tables, one file per question."""
+"""Analyses of one or many runs and of search spaces: figures and tables."""

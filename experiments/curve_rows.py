@@ -1,4 +1,4 @@
-"""How the curves of a figure are spread over rows of panels, so that no axis has more than five."""
+"""Distribution of a figure's curves over rows of panels, so that no axis has more than five curves."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, pairwise

@@ -1,4 +1,4 @@
-"""How many encodings and cells NAS-Bench-101 and NAS-Bench-Mini have, by both readings of "valid" (docs/spaces.md)."""
+"""Numbers of encodings and cells of NAS-Bench-101 and NAS-Bench-Mini, by both readings of "valid" (docs/spaces.md)."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -33,7 +33,7 @@ def nasbench101_counts(space: NASBench101Space = SPACE) -> dict[tuple[str, str |
 
 
 def nasbench101_cells_by_vertices(space: NASBench101Space = SPACE) -> dict[int, int]:
-    """Return how many distinct cells have each number of vertices, input and output among them; ascending."""
+    """Return the number of distinct cells by number of vertices, including input and output; ascending."""
     sizes, counts = np.unique(space.encodings() >> np.uint64(VERTEX_BIT), return_counts=True)
     return dict(zip(sizes.tolist(), counts.tolist(), strict=True))
 

@@ -1,4 +1,4 @@
-"""How many architectures each choice-block space has, under every rule of counting, beside what the paper prints.
+"""Numbers of architectures of each choice-block space, by every counting rule, next to the paper's numbers.
 
 The rules are explained in docs/spaces.md. Command line: `nb1shot1 space`.
 """
@@ -39,18 +39,18 @@ RULES = {
     "encodings": "an operation for every block",
     "read-blocks": "an operation for every read block",
     "live-part": "each live part once",
-    "paper": "the same, and read dead blocks",
+    "paper": "live parts and read dead blocks",
     "cell": "each cell of NAS-Bench-101 once",
     PRINTED: PRINTED,
 }
 
 
 def space_counts(names: Sequence[str] = NAMES) -> "pd.DataFrame":
-    """The counts of some choice-block spaces; "distinct cells" are enumerated, or read from the cache.
+    """Return the counts of some choice-block spaces; "distinct cells" are enumerated, or read from the cache.
 
     Returns:
-        One column per space, one row per (quantity, rule), as in `TITLES` and `RULES`; integers, and <NA> where
-        the paper prints nothing.
+        One column per space, one row per (quantity, rule), as in `TITLES` and `RULES`; integers, or <NA> where the
+        paper prints no number.
 
     Raises:
         InvalidInputError: a name is unknown, or the space is not made of choice blocks.
@@ -62,7 +62,7 @@ def space_counts(names: Sequence[str] = NAMES) -> "pd.DataFrame":
 
 
 def cells_by_vertices(name: str) -> dict[int, int]:
-    """How many distinct cells of a space have so many vertices, input and output among them; ascending."""
+    """Return the number of distinct cells of a space by number of vertices, including input and output; ascending."""
     space = choice_block_space(name)
     sizes = np.array([len(live_blocks(wiring)) + 2 for wiring in space.wirings])
     wiring_of_cell = space.distinct_cells.indices // len(OPERATIONS) ** space.n_blocks
@@ -70,7 +70,8 @@ def cells_by_vertices(name: str) -> dict[int, int]:
 
 
 def shared_cells(names: Sequence[str] = NAMES) -> "pd.DataFrame":
-    """How many distinct cells each pair of spaces has in common, (len(names), len(names)); the diagonal counts all."""
+    """Return the number of distinct cells that each pair of spaces shares, (len(names), len(names)); diagonal: all
+    cells."""
     import pandas as pd
 
     hashes = [_hashes(name) for name in names]
@@ -78,12 +79,13 @@ def shared_cells(names: Sequence[str] = NAMES) -> "pd.DataFrame":
 
 
 def union_size(names: Sequence[str] = NAMES) -> int:
-    """How many distinct cells some spaces have together."""
+    """Return the number of distinct cells in the union of some spaces."""
     return len(set().union(*map(_hashes, names)))
 
 
 def render(counts: "pd.DataFrame") -> "Group":
-    """The frame of `space_counts` for the terminal, with the sizes of the cells and what the spaces share below it."""
+    """Return the frame of `space_counts` for the terminal, with the sizes of the cells and the shared cells below
+    it."""
     from rich.console import Group
 
     names = list(counts.columns)
@@ -97,7 +99,7 @@ def render(counts: "pd.DataFrame") -> "Group":
 def _table(counts: "pd.DataFrame") -> "Table":
     from rich.table import Table
 
-    table = Table(title="Sizes of the search spaces", caption="≠ differs from what NAS-Bench-1Shot1 prints (Table 1)")
+    table = Table(title="Sizes of the search spaces", caption="≠ differs from NAS-Bench-1Shot1 (Table 1)")
     table.add_column("quantity")
     table.add_column("counted")
     for name in counts.columns:
@@ -113,7 +115,7 @@ def _table(counts: "pd.DataFrame") -> "Table":
 
 
 def _cell(counts: "pd.DataFrame", quantity: str, rule: str, name: str) -> str:
-    """A number; one that differs from what the paper prints, where it prints something, is marked."""
+    """Return a number in words; it is marked if the paper prints a different one."""
     import pandas as pd
 
     numbers: dict[Any, Any] = counts[name].to_dict()

@@ -85,7 +85,7 @@ def compare_runs(
 
 
 def _covering(table: str | Path | Table, entries: Sequence[Entry]) -> Table:
-    """Return a table with the networks of the runs' space as a reference; it may lack some if it might for a run."""
+    """Return a table with the runs' space as reference; it may lack networks of the space if a run's table may."""
     opened = table if isinstance(table, Table) else load_table(table)
     configs = [(config, entry.folder) for entry in entries for config in entry.configs]
     config, folder = configs[0]

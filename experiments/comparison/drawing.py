@@ -60,9 +60,9 @@ def rows_of(comparison: Comparison) -> list[list[str]]:
 
 
 def draw_rows(comparison: Comparison, rows: "Sequence[Axes]") -> AxesList:
-    """Draw the runs of each row of `rows_of` on axes of their own, in percent, with equal limits. Returns the axes."""
+    """Draw the runs of each row of `rows_of` on separate axes, in percent, with equal limits; return the axes."""
     drawn = AxesList(draw_comparison(comparison, ax, row) for ax, row in zip(rows, rows_of(comparison), strict=True))
-    for get, put in (("get_xlim", "set_xlim"), ("get_ylim", "set_ylim")):
+    for get, put in (("get_xlim", "set_xlim"), ("get_ylim", "set_ylim")) if len(drawn) > 1 else ():
         lows, highs = zip(*(getattr(ax, get)() for ax in drawn), strict=True)
         for ax in drawn:
             getattr(ax, put)(min(lows), max(highs))
@@ -103,7 +103,7 @@ def _draw(
 ) -> None:
     mean, low, high = (100 * np.maximum(frame[name], floor) for name in ("mean", "low", "high"))
     steps = "default" if over == EPOCHS else "steps-post"
-    if len(frame) == 1:  # a line of one point would be invisible
+    if len(frame) == 1:  # a line with a single point would be invisible
         style = {**style, "marker": "o"}
     axes.plot(frame["at"], mean, linewidth=1.6, drawstyle=steps, **style)
     if has_band and frame["repetitions"].iloc[0] > 1:
@@ -119,7 +119,7 @@ def ended_early(comparison: Comparison) -> dict[str, float]:
 
 
 def _draw_end(end: "pandas.Series[Any]", axes: "Axes", last: float, color: str, floor: float) -> None:
-    """Draw a result on, dotted, to the end of the longest curve."""
+    """Extend a result as a dotted line to the end of the longest curve."""
     result = 100 * max(float(end["mean"]), floor)
     axes.plot([end["at"], last], [result, result], linestyle=":", linewidth=1.0, color=color)
 

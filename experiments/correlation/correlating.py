@@ -103,7 +103,7 @@ def rank(
             raise InvalidInputError("--resume continues a ranking with its recorded options: remove all other options")
         return _resume(as_path(resume, "--resume"), console)
     if run is None:
-        raise InvalidInputError("no run is given to rank: give the folder of a search")
+        raise InvalidInputError("no run is given: give the folder of a search")
     searched = run if isinstance(run, Run) else open_search(run)
     folder = as_path(out, "--out") if out is not None else searched.folder / "ranking"
     given = {name: value for name, value in by_name(options).items() if value is not None}
@@ -140,7 +140,7 @@ def _table(run: Run, options: RankingOptions) -> Table:
 
 
 def _check_table(state: RankingState, table: Table) -> None:
-    """Raise OutOfDomainError, before anything is evaluated, where a table lacks an architecture or all accuracies."""
+    """Raise OutOfDomainError, before anything is evaluated, if a table lacks an architecture or all accuracies."""
     numbers = np.unique(np.concatenate([state.numbers(epoch) for epoch in state.epochs]))
     architectures = state.architectures(numbers[in_table(table, state.space, numbers)])
     budgets = chosen_budgets(state.options.budgets, table.epochs)
@@ -148,7 +148,7 @@ def _check_table(state: RankingState, table: Table) -> None:
 
 
 def _resume(folder: Path, console: "Console | None", run: Run | None = None) -> Ranking:
-    """Continue a ranking; the run is the recorded one if not given, as it is where its folder has moved."""
+    """Continue a ranking; `run` is needed only if the folder of the recorded run has moved."""
     Ranking.open(folder)
     with existing_run(folder, RunWriter[Ranking], Ranking) as writer:
         ranking = Ranking.open(folder)
@@ -177,7 +177,7 @@ def _check_same(ranking: Ranking, run: Run, options: RankingOptions) -> None:
 
 
 def _has_weights(run: Run, ranking: Ranking) -> bool:
-    """Return whether a run has the weights that were ranked, wherever it was then."""
+    """Return whether a run has the weights that were ranked, even if its folder has moved since."""
     recorded = ranking.config["weights_sha256"]
     return all(_weights_sha256(run, int(epoch)) == found for epoch, found in recorded.items())
 

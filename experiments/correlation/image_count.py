@@ -1,4 +1,4 @@
-"""How many images a ranking evaluates: a given number, or as many as a reliable ranking needs."""
+"""The number of images that a ranking evaluates: a given number, or as many as a reliable ranking needs."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -19,7 +19,7 @@ PILOT_IMAGES = 512
 
 @dataclass(frozen=True)
 class AutoImages:
-    """What `images="auto"` found; a field of config.json and summary.json.
+    """The result of `images="auto"`; a field of config.json and summary.json.
 
     Attributes:
         threshold: the required split-half Spearman correlation.
@@ -41,13 +41,14 @@ class AutoImages:
 
 
 def images_to_evaluate(state: RankingState) -> tuple[int, AutoImages | None]:
-    """Return how many images to evaluate, and for `images="auto"`, what was measured.
+    """Return the number of images to evaluate and, for `images="auto"`, its result.
 
     Args:
         state: the state of a ranking whose `rows` are the whole architecture half.
 
     Raises:
-        InvalidInputError: more images are asked for than there are, or no number of images gives a reliable ranking.
+        InvalidInputError: more images are requested than are available, or no number of images gives a reliable
+            ranking.
     """
     text, available = state.options.images, len(state.rows)
     wanted = reliability_wanted(text)
@@ -82,7 +83,7 @@ def _pilot(state: RankingState, wanted: float) -> ImagesNeeded:
         wrong, _ = scores_of(state, shared, state.architectures(some))
         try:
             needed = images_needed(wrong, wanted, np.random.default_rng([state.options.seed, 2]))
-        except InvalidInputError:  # these images rank nothing, or agree no better than by chance
+        except InvalidInputError:  # these images give no ranking, or rankings that agree no better than by chance
             if size >= len(half):
                 raise
             size = min(2 * size, len(half))

@@ -120,7 +120,7 @@ def _subsets(ranking: Ranking, table: Table, scores: EpochScores, epoch: int) ->
         return {}
     drawn = controller_draws(ranking.run, ranking.space, epoch, ranking.options.seed)
     drawn = drawn[in_table(table, ranking.space, drawn)]
-    if ranking.options.copies == "one":  # another sub-network may stand for the cell of a sample
+    if ranking.options.copies == "one":  # another sub-network may represent the cell of a sample
         ranked, cells = (table.rows([ranking.space[int(n)] for n in numbers]) for numbers in (scores.numbers, drawn))
         return {"controller": np.isin(ranked, cells)}
     return {"controller": np.isin(scores.numbers, drawn)}

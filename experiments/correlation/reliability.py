@@ -1,4 +1,4 @@
-"""Split-half reliability: how strongly a ranking of architectures depends on the images it was measured on."""
+"""Split-half reliability: how strongly a ranking of architectures depends on the evaluated images."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple

@@ -32,7 +32,8 @@ def announce(state: "RankingState", table: "Table", out: Any, expected: "Expecta
     say(f"Epochs {epochs}; architectures: {options.architectures}; {counted(len(state.rows), 'image')}")
     newer = [epoch for epoch in kept_epochs(state.run) if epoch > max(state.epochs)]
     if newer and options.epochs == ALL:
-        say(f"{counted(len(newer), 'newer epoch')} of the run with weights: not ranked here; another --out ranks all.")
+        newer_epochs = counted(len(newer), "newer epoch")
+        say(f"Not ranked here: {newer_epochs} with saved weights; to rank all epochs, choose another --out.")
     if state.auto_images:
         say(_auto_text(options.images, state.auto_images))
     say(f"Batch-norm {options.batch_norm}, preset {options.preset}, on {options.device}")

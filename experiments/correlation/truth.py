@@ -49,7 +49,7 @@ class Truth:
 
 
 def table_of_ranking(run: Run, space: SearchSpace, path: str | Path | None) -> Table:
-    """Open the table with the true errors of a ranking; it may lack networks of the space if it might for the run."""
+    """Open the table with the true errors of a ranking; it may lack networks of the space if the run's table may."""
     table = load_table(path)
     return table.covering(space, present=True) if run.config.get("reference") == PRESENT else table
 

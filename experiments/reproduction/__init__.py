@@ -1,1 +1,1 @@
-"""The regret curves of NAS-Bench-1Shot1, each figure with one command: searches, CSV and picture."""
+"""Reproduction of the papers' figures and tables, each with one command: runs, CSV files and picture."""

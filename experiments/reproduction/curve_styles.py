@@ -15,11 +15,11 @@ from nasbench1shot1.experiments.reproduction.figures import Curve, Panel
 from nasbench1shot1.method_colours import LINES, METHODS, styles
 
 MOST_OF_ONE_COLOUR = 2
-"""Maximum number of variants that are told apart by their lines alone."""
+"""Maximum number of variants that only differ in their lines."""
 MAP, BRIGHTEST = "viridis", 0.86
 """Sequential colour map, and the part of it that is dark enough for lines on white."""
 NEUTRAL = "#222222"
-"""Colour in the legend of curves whose colour is a different one in each panel."""
+"""Colour in the legend of curves whose colours differ between panels."""
 
 Style = Mapping[str, Any]
 Place = tuple[Panel, Curve]
@@ -29,8 +29,7 @@ Place = tuple[Panel, Curve]
 def curve_styles(places: Sequence[Place]) -> dict[tuple[str, str], Style]:
     """Return the arguments of `Axes.plot` for every curve of a figure, by the keys of panel and curve.
 
-    Args:
-        places: all curves of the whole figure, so that a part of it has the same styles.
+    Args: places: all curves of the whole figure, so that a part of it has the same styles.
     """
     curves = {curve.key: curve for _, curve in places}
     order = list(curves)

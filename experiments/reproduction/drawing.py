@@ -1,4 +1,4 @@
-"""What the searches of a figure gave: mean and spread per epoch as a frame, and the picture."""
+"""The results of a figure's searches: mean and spread per epoch as a frame, and the picture."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ class Result:
     """The finished searches of one curve, scored on one table.
 
     Attributes:
-        frames: metrics of each, columns as in `Run.metrics`.
+        frames: metrics of each search; columns as in `Run.metrics`.
     """
 
     panel: Panel
@@ -51,7 +51,7 @@ class Result:
 
     @cached_property
     def by_epoch(self) -> pandas.DataFrame:
-        """Mean and standard deviation over the seeds (NaN for one seed); columns as `anytime_regret` says."""
+        """Mean and standard deviation over the seeds (NaN for one seed); columns as in `anytime_regret`."""
         frame = anytime_regret(self.frames)
         if len(self.frames) == 1:
             frame[[f"{curve}_std" for curve in CURVES]] = float("nan")
@@ -59,7 +59,7 @@ class Result:
 
 
 def results(figure: PaperFigure, jobs: Sequence[FigureJob], table: Table) -> list[Result]:
-    """Every curve that has a finished search, in the figure's order, scored on `table`.
+    """Return every curve that has a finished search, in the figure's order, scored on `table`.
 
     Raises OutOfDomainError if the table lacks an architecture.
     """
@@ -72,7 +72,7 @@ def results(figure: PaperFigure, jobs: Sequence[FigureJob], table: Table) -> lis
 
 
 def as_table(found: Sequence[Result]) -> pandas.DataFrame:
-    """A row for every panel, curve and epoch: `seeds`, then the columns of `anytime_regret` (fractions)."""
+    """Return a row for every panel, curve and epoch: `seeds`, then the columns of `anytime_regret` (fractions)."""
     frames = []
     for result in found:
         frame = result.by_epoch.reset_index()
@@ -163,7 +163,7 @@ def _title(name: str, figure: PaperFigure, found: Sequence[Result], seeds: int) 
 
 
 def _content(whole: PaperFigure, found: Sequence[Result]) -> str:
-    """Return what is drawn: the title of the whole figure, or the labels of the curves if some are not drawn."""
+    """Return the title of the whole figure, or the labels of the curves if some are not drawn."""
     drawn = {result.curve.key: result.curve.label for result in found}
     return whole.title if len(drawn) == len({curve.key for _, curve in whole.pairs()}) else ", ".join(drawn.values())
 
@@ -173,13 +173,13 @@ def _caption(found: Sequence[Result], seeds: int, table: Table) -> str:
     if short := [f"{r.panel.key}/{r.curve.key} {len(r.runs)}" for r in found if len(r.runs) < seeds]:
         lines.append(f"searches finished so far: {', '.join(short)}")
     if found[0].runs[0].config["scale"] == "quick":
-        lines.append("searches this small show that the methods run and how they begin, not how they rank")
+        lines.append("searches this small show that the methods run and how they begin, but not how they rank")
     frames = [frame for result in found for frame in result.frames]
     return "\n".join([*lines, table_text(frames, table.id, table.fidelity())])
 
 
 def _spread_text(found: Sequence[Result], seeds: int) -> str:
-    """Return what lines and bands are; a figure with and without bands has bands on some of its panels."""
+    """Return in words what lines and bands show, and whether only some panels have bands."""
     counts = Counter(result.panel.key for result in found).values()
     if min(counts) > MOST_BANDS:
         return f"lines: mean over {seeds} seeds; the CSV file has the standard deviations"

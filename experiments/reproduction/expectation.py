@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, Kind
 
-START_UP = 5.0  # seconds until a process of its own computes, and to draw its picture at the end; seen on two CPU cores
+START_UP = 5.0  # seconds for a job's process to start, and to draw its picture at the end; measured on two CPU cores
 
 
 def measure(jobs: Sequence[FigureJob]) -> dict[Kind, float]:

@@ -1,4 +1,4 @@
-"""The figures of NAS-Bench-1Shot1 that show regret per search epoch, as data: panels of curves, each a few options.
+"""The figures and tables of NAS-Bench-1Shot1 as data: panels of curves, each defined by a few options.
 
 Methods, spaces, epochs and seeds follow the paper's section 5 and appendix. The paper does not print the values of
 weight decay, nor cutout's size (16 pixels) and probability (1): they follow the scripts of the published code. The
@@ -12,12 +12,12 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Curve:
-    """One setting, searched once for every seed.
+    """One setting, which is searched once for every seed.
 
     Attributes:
-        key: its folder's name, and what `--only` calls it.
+        key: the name of its folder, and its name in `--only`.
         label: its name in the legend.
-        options: of `nasbench1shot1.search`, in addition to the options of the panel and of the scale.
+        options: options of `nasbench1shot1.search`, in addition to the options of the panel and of the scale.
     """
 
     key: str
@@ -27,7 +27,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Panel:
-    """The curves that are drawn together; `options` go for all of them."""
+    """The curves that are drawn together; `options` apply to all of them."""
 
     key: str
     title: str
@@ -40,10 +40,10 @@ class PaperFigure:
     """A figure of the paper.
 
     Attributes:
-        title: what it compares.
-        panels: from left to right; all have curves of the same keys.
-        epochs: of every search at the full scale.
-        quick_epochs: of every search at the quick scale.
+        title: the subject of the figure.
+        panels: the panels from left to right; the curves of all panels have the same keys.
+        epochs: number of epochs of every search at the full scale.
+        quick_epochs: number of epochs of every search at the quick scale.
     """
 
     title: str
@@ -52,21 +52,21 @@ class PaperFigure:
     quick_epochs: int = 8
 
     def epochs_at(self, scale: str) -> int:
-        """Epochs of every search at a scale."""
+        """Return the number of epochs of every search at a scale."""
         return self.epochs if scale == "full" else self.quick_epochs
 
     def pairs(self) -> list[tuple[Panel, Curve]]:
-        """Every curve with its panel."""
+        """Return every curve with its panel."""
         return [(panel, curve) for panel in self.panels for curve in panel.curves]
 
 
 @dataclass(frozen=True)
 class FigureScale:
-    """How large the searches of a figure are.
+    """The size of the searches of a figure.
 
     Attributes:
-        options: for all of them.
-        seeds: of every curve.
+        options: options of all searches.
+        seeds: seeds of every curve.
         by_optimizer: options for the searches of one optimizer, by its name.
     """
 
@@ -104,7 +104,7 @@ def _spaces(curves: tuple[Curve, ...], names: tuple[str, ...] = tuple(SPACES), *
 
 
 def _of_methods(space: str, curves: tuple[Curve, ...]) -> tuple[Panel, ...]:
-    """A panel for each gradient method on one space."""
+    """Return a panel for each gradient method on one space."""
     return tuple(
         Panel(name, f"{METHODS[name]}, {SPACES[space]}", {"optimizer": name, "space": space}, curves)
         for name in GRADIENT_METHODS

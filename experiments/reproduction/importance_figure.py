@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 class Importances(FigureResults):
     """The analyses of all finished studies, pooled over seeds; a `figure.FigureResults`.
 
-    Losses are those that the tuner saw, whatever table is in use.
+    Losses are the values that the tuner saw, even if another table is in use.
     """
 
     name: str

@@ -105,7 +105,7 @@ def selected(name: str, figure: PaperFigure, only: Sequence[str]) -> PaperFigure
 
 @dataclass(frozen=True)
 class NamedFigure(ReproducedFigure):
-    """Base class of the figures and tables that are panels of curves, whatever their jobs are.
+    """Base class of all figures and tables that are panels of curves, for any kind of job.
 
     Attributes:
         name: "figure2", "table2", …
@@ -137,7 +137,7 @@ class NamedFigure(ReproducedFigure):
 
 @dataclass(frozen=True)
 class SearchedFigure(NamedFigure):
-    """Base class of the figures whose curves are searches, whatever is drawn of them."""
+    """Base class of all figures whose curves are searches."""
 
     def size(self, scale: str) -> str:
         """Return the numbers of searches and epochs at a scale."""

@@ -1,4 +1,4 @@
-"""Files of a figure's folder beside its searches: which figure it is of, and what its results are called."""
+"""Files in a figure's folder besides its runs: the mark that names the figure, and the names of the results."""
 
 import hashlib
 import re
@@ -10,11 +10,12 @@ from nasbench1shot1.files import write_json
 from nasbench1shot1.runs.folder import read_object
 
 MARK = "figure.json"
-LONGEST = 80  # characters of the parts in a file's name
+LONGEST = 80  # maximum number of characters for the parts in a file name
 
 
 def stem(name: str, only: Sequence[str]) -> str:
-    """Return the name of picture and CSV; a part of a figure has another name than the whole figure.
+    """Return the name of picture and CSV file without suffix; parts of a figure have different names than the whole
+    figure.
 
     Args:
         name: "figure2", …
@@ -29,12 +30,12 @@ def stem(name: str, only: Sequence[str]) -> str:
 
 
 def mark(folder: Path, name: str) -> None:
-    """Record that the folder is that figure's."""
+    """Record that a folder belongs to a figure."""
     if not (folder / MARK).is_file():
         write_json(folder / MARK, {"figure": name})
 
 
 def check_is_of(folder: Path, name: str) -> None:
-    """Raise InvalidInputError if the folder is another figure's, DamagedFileError if that cannot be read."""
+    """Raise InvalidInputError if a folder belongs to another figure, DamagedFileError if its mark is damaged."""
     if (folder / MARK).is_file() and (other := read_object(folder / MARK).get("figure")) != name:
         raise InvalidInputError(f"{folder} holds {other}, not {name}: choose another --out")

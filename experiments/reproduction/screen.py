@@ -17,7 +17,7 @@ from nasbench1shot1.wording import counted, duration, sayer
 
 
 class FigureProgress(WithBar, Watcher[FigureJob]):
-    """Watches the jobs of a figure: prints a bar over the units of all jobs, and a line for each job that ends."""
+    """Shows a bar over the units of all jobs of a figure, and prints a line for each job that ends."""
 
     def __init__(
         self, jobs: Sequence[FigureJob], per_unit: Mapping[Kind, float], workers: int, console: Console

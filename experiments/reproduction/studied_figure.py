@@ -1,4 +1,4 @@
-"""What the figures of studies have in common: their jobs, their size, and their finished studies."""
+"""The common part of all figures of studies: their jobs, their size and their finished studies."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from nasbench1shot1.tuning.record import Study
 
 @dataclass(frozen=True)
 class StudiedFigure(NamedFigure):
-    """Base class of the figures whose curves are studies, whatever is drawn of them."""
+    """Base class of all figures whose curves are studies."""
 
     def size(self, scale: str) -> str:
         """Return the numbers of studies and of searches per study at a scale, such as "27 × 280 runs"."""

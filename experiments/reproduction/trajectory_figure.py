@@ -100,7 +100,7 @@ class Trajectories(FigureResults):
             ends = pandas.DataFrame([frame.iloc[-1] for frame in curve.repetitions])
             mean, spread = ends["test_regret"].mean(), ends["test_regret"].std()
             regret = percent(mean) if len(ends) == 1 else f"{100 * mean:.2f} ± {100 * spread:.2f} %"
-            budgets = ", ".join(str(budget) for budget in ends.get("budget", []))  # black-box studies have a single one
+            budgets = ", ".join(str(budget) for budget in ends.get("budget", []))  # a black-box study has one budget
             screen.add_row(panel.key, curve.key, str(len(ends)), regret, budgets)
         console.print(screen)
 
@@ -118,7 +118,7 @@ class Trajectories(FigureResults):
         for study in drawn:
             space, name = study.config["space"], study.config["optimizer"]
             key, label = name, LABELS.get(name, name)
-            if counts[space, name] > 1:  # told apart by their folders
+            if counts[space, name] > 1:  # identified by their folders
                 key, label = f"{name} ({study.folder.name})", f"{label} ({study.folder.name})"
             found.append((panels[space], Curve(key, label, name, BLACK_BOX, repetitions(study, self.table))))
         return found

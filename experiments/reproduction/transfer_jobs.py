@@ -58,7 +58,7 @@ class TransferredJob(SearchJob):
     def _best(self) -> dict[str, Any]:
         try:
             return best_of(Study.open(self.options["best"]["study"]), self.options["best"]["budget"])
-        except UserError:  # the study was removed or began anew
+        except UserError:  # the study was removed or started again
             return {}
 
 

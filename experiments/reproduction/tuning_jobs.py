@@ -126,7 +126,7 @@ def studies_of(
 
 
 def _not_tuned(options: Options, panel: Options) -> Options:
-    """Return the options of a scale without the batch size where the configuration space of a panel tunes it."""
+    """Return the options of a scale, without the batch size if the configuration space of a panel tunes it."""
     tuned = {"batch_size"} if panel["config_space"] == "cs3" else set()
     return {name: value for name, value in options.items() if name not in tuned}
 

@@ -1,4 +1,4 @@
-"""Which configurations of a study are the best?"""
+"""The best configurations of a study."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""Configurations as numbers for a model: each hyperparameter in [0, 1], on its own scale."""
+"""Encoding of configurations as numbers for a model: each hyperparameter in [0, 1], on its own scale."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -79,4 +79,4 @@ def is_ordered(hyperparameter: Any) -> bool:
 
 
 def _to_vector(hyperparameter: Any, value: Any) -> float:
-    return 0.0 if hasattr(hyperparameter, "value") else float(hyperparameter.to_vector(value))  # a constant is 1 there
+    return 0.0 if hasattr(hyperparameter, "value") else float(hyperparameter.to_vector(value))  # here, a constant is 1

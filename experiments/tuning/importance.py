@@ -1,9 +1,9 @@
 """How much of the loss's variance does each hyperparameter explain? fANOVA per budget (figure 16 of NAS-Bench-1Shot1).
 
 The evaluator is Optuna's `FanovaImportanceEvaluator` (Hutter et al. 2014): a random forest is fitted to the
-observations, and its variance over the space is attributed to the hyperparameters. It is given the configurations in
-the unit cube, because it integrates over the raw range otherwise, in which most of a logarithmic range has almost no
-volume.
+observations, and its variance over the space is attributed to the hyperparameters. Configurations are passed in the
+unit cube. Otherwise, the evaluator would integrate over the raw range, in which most of a logarithmic range has almost
+no volume.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
-"""How good is the incumbent of a study after how much simulated time? Figures 5, 14 and 15 of NAS-Bench-1Shot1.
+"""Incumbents of studies over simulated time: figures 5, 14 and 15 of NAS-Bench-1Shot1.
 
-The simulated clock adds the cost of all observations, as if one machine had made them one after the other. The cost of
+The simulated clock sums the costs of all observations, as if one machine had made them one after the other. The cost of
 an observation is the time of its search plus the table's training time of its architecture (section 5 of the paper).
 The incumbent is the observation with the lowest loss so far, at any budget; test values select nothing.
 """

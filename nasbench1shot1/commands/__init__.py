@@ -1,1 +1,1 @@
-"""The commands of `nb1shot1`, a module for each group: a dataclass of options whose `run` does the work."""
+"""Commands of `nb1shot1`, one module per group: each command is a dataclass of options with a `run` method."""

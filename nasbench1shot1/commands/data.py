@@ -88,11 +88,11 @@ class Import:
     .npz, the file's name without .npz."""
 
     def run(self) -> None:
-        """Import, and say where it lies."""
+        """Import the images, and print the folder of the image set."""
         from nasbench1shot1.ground.paths import as_path
         from nasbench1shot1.images.sources import import_images
 
         if as_path(self.path, "path").exists():
-            print(f"importing {self.path} (the whole of a data set takes some seconds)", flush=True)
+            print(f"importing {self.path} (a full data set takes a few seconds)", flush=True)
         folder = import_images(self.path, self.name)
         print(f"imported as {folder.name} into {folder}")

@@ -11,9 +11,9 @@ from typing import Any, get_origin
 from nasbench1shot1.commands.option_help import OptionHelp, option_helps
 
 OWN = "own"
-"""In a command's `GROUPS`, stands for the options of the optimizer: the fields of the record with this name."""
+"""Placeholder in a command's `GROUPS` for the optimizer's options: the fields of the record with this name."""
 TEXT_COLUMN = 26
-"""The column in which texts begin; a longer option has a line of its own."""
+"""The column in which texts begin; a longer option is on a separate line."""
 
 
 class _Layout(argparse.RawDescriptionHelpFormatter):

@@ -1,4 +1,4 @@
-"""What help says about every option of a command: its form, its text and its default, from the command's dataclass."""
+"""The help of every option of a command, from the command's dataclass: its form, its text and its default."""
 
 import ast
 import inspect
@@ -190,7 +190,7 @@ def _default_in_words(value: Any, words: str, others: Mapping[str, Any]) -> str:
     if value is MISSING:
         return "(required)"
     if value is False and not others:
-        return ""  # as everyone expects of a flag
+        return ""  # the usual default of a flag
     usual = words.removesuffix(".") if value is None else _written(value)
     parts = [usual or ("none" if others else ""), *(f"{where}: {_written(other)}" for where, other in others.items())]
     shown = "; ".join(filter(None, parts))

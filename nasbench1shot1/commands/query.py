@@ -110,7 +110,8 @@ class Query:
 
 
 def with_space(table: "Table", space: "SearchSpace | None") -> "tuple[Table, str]":
-    """Return a table with the networks of a space as a reference; if it lacks some, the table itself and a sentence."""
+    """Return a table with a space as reference; if it lacks networks of the space, the unchanged table and a
+    sentence."""
     from nasbench1shot1.errors import OutOfDomainError
 
     try:
@@ -181,4 +182,4 @@ def _value_and_source(name: str, value: float, measured: bool, is_estimate: bool
         return text, "exact"
     if not is_estimate:
         return text, "measured"
-    return text, "predicted, drawn towards a measurement" if measured else "predicted"
+    return text, "predicted, shrunk toward a measurement" if measured else "predicted"

@@ -51,7 +51,7 @@ class Statistics:
     """File format of the pictures."""
 
     def run(self) -> None:
-        """Run the analyses, write and print; raises UserError where none could be answered."""
+        """Run the analyses, write and print the results; raises UserError if none could be run."""
         from nasbench1shot1.errors import UserError
         from nasbench1shot1.experiments.space_statistics.catalogue import analyses_of, check_names, check_options
         from nasbench1shot1.files import check_writable, write_json
@@ -76,11 +76,11 @@ class Statistics:
         _show(table, answers, refusals, out)
 
     def _given_options(self) -> dict[str, Any]:
-        """The options that only some analyses take."""
+        """Return the options that only some analyses take."""
         return {"split": self.split, "space": self.space, "kind": self.kind, "predicted": self.predicted}
 
     def _answer(self, name: str, analysis: "Analysis", table: "Table", out: Path) -> dict[str, Any]:
-        """Ask, write the CSV file and the picture, and return what is to be said of it."""
+        """Run an analysis, write its CSV file and its picture, and return its headline and attributes."""
         import numpy as np
 
         from nasbench1shot1.experiments.space_statistics.drawing import figure_of
@@ -101,7 +101,7 @@ class Statistics:
         return {"headline": analysis.headline(frame), **{str(name): value for name, value in frame.attrs.items()}}
 
     def _split(self, analysis: "Analysis", table: "Table") -> str | None:
-        """The split asked for, else the paper's if the table knows it, else validation."""
+        """Return the given split, or else the paper's if the table has it, or else validation."""
         from nasbench1shot1.experiments.space_statistics.values import accuracy, values_or_nan
 
         if self.split is not None or analysis.split is None:

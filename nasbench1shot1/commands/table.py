@@ -22,7 +22,7 @@ class Info:
     """Print the whole description as JSON."""
 
     def run(self) -> None:
-        """Print a screen, or JSON."""
+        """Print the description as tables or JSON."""
         import json
 
         from nasbench1shot1.tables.table import load_table
@@ -67,7 +67,7 @@ class Verify:
     table: TableName | None = None
     """Folder or name of the table. Default: the table in use."""
     hashes: bool = False
-    """Also recompute the hash of every cell, which takes half a minute for the whole of NAS-Bench-101."""
+    """Also recompute the hash of every cell, which takes half a minute for all of NAS-Bench-101."""
 
     def run(self) -> None:
         """Verify the table, and print the result."""
@@ -76,10 +76,11 @@ class Verify:
 
         table = load_table(self.table)
         table.verify()
-        print(f"{table.id}: every column is as it was written", flush=True)
+        print(f"{table.id}: all columns match their checksums", flush=True)
         if CHECKSUM not in table.info():
             print(
-                f"{table.id}: meta.json has no checksum, as an older version wrote it; import or build the table anew"
+                f"{table.id}: meta.json has no checksum, because an older version wrote it: "
+                "import or build the table again"
             )
         if self.hashes:
             _verify_hashes(table)
@@ -101,7 +102,7 @@ class Import:
     """Budgets, in epochs, that a .tfrecord file may have."""
 
     def run(self) -> None:
-        """Import, and say where the table lies and how to use it."""
+        """Import the file, and print the folder of the table and how to use it."""
         from rich.console import Console
 
         from nasbench1shot1.table_import.importing import check_own_name, import_table
@@ -132,7 +133,7 @@ class Download:
     """Keep the downloaded file after the import."""
 
     def run(self) -> None:
-        """Download, import, and say where the table lies and how to use it."""
+        """Download and import the file, and print the folder of the table and how to use it."""
         from rich.console import Console
 
         from nasbench1shot1.ground.download_bar import DownloadBar
@@ -173,7 +174,7 @@ class Build:
         _show(load_table(self.out).info())
 
 
-_IN_WORDS = {"estimated": "predicted, drawn towards the measurement where there is one"}
+_IN_WORDS = {"estimated": "predicted, shrunk toward the measurement where there is one"}
 
 
 def _verify_hashes(table: "Table") -> None:

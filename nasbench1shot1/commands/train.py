@@ -151,7 +151,7 @@ def _what_it_is(training: "Training") -> str:
     if training.config["is_protocol"]:
         return f"Trained here: {benchmark}'s network, images and protocol, in PyTorch (docs/training.md)."
     return (
-        f"Trained here: another network, other images or another protocol than {benchmark}'s, so accuracies and "
+        f"Trained here: the network, the images or the protocol differ from {benchmark}'s, so accuracies and "
         f"times are not comparable. {training.config['parts']}."
     )
 
@@ -171,4 +171,4 @@ def _source(name: str, value: float, measured: bool, fitted: bool) -> str:
         return "exact"
     if not fitted:
         return "measured"
-    return "predicted, drawn towards a measurement" if measured else "predicted"
+    return "predicted, shrunk toward a measurement" if measured else "predicted"

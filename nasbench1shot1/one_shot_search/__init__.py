@@ -1,1 +1,1 @@
-"""A search: the supernet and Λ train epoch by epoch, and the table is asked about the architecture preferred."""
+"""One-shot searches: train the supernet and Λ, and look up the preferred architecture after every epoch."""

@@ -1,4 +1,4 @@
-"""What a search calls after every epoch, for dashboards and messages of one's own."""
+"""Functions that a search calls after every epoch, for your own dashboards and messages."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -52,7 +52,7 @@ def check_callbacks(callbacks: Sequence[Callback]) -> None:
 
 
 class CallingReporter:
-    """Reports to another reporter, and calls callbacks once an epoch is recorded (`loop.Reporter`)."""
+    """Passes reports to another reporter, and calls the callbacks after every recorded epoch (`loop.Reporter`)."""
 
     def __init__(self, inner: "Reporter", state: "SearchState", folder: Path, callbacks: Sequence[Callback]) -> None:
         self._inner, self._state, self._folder, self._callbacks = inner, state, folder, callbacks

@@ -1,4 +1,4 @@
-"""The picture of the cells that a search preferred: a strip over its epochs, with Λ as the widths of the edges."""
+"""The picture of a search's preferred cells: a strip over its epochs, in which the widths of edges show Λ."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,7 +29,7 @@ PANELS = 5
 def draw_cells(
     run: SearchRecord | str | Path, ax: "Sequence[Axes] | NDArray[Any] | None" = None, panels: int = PANELS
 ) -> AxesList:
-    """Draw the preferred cells of some epochs of a search, the first and the last among them, with their regrets.
+    """Draw the preferred cells of some epochs of a search, including the first and the last, with their regrets.
 
     The width of an edge is the softmax of its architecture parameters Λ, unless the search does not learn Λ.
 
@@ -72,7 +72,7 @@ def cells_figure(run: SearchRecord) -> "Figure | None":
 
 
 def searched_parameters(run: SearchRecord) -> Parameters:
-    """Return Λ of every epoch; nothing if the search did not change it, as random search with weight sharing."""
+    """Return Λ of every epoch; empty if the search does not learn Λ, as in random search with weight sharing."""
     found = run.architecture_parameters
     return found if any(np.ptp(values, axis=0).any() for values in found.values()) else {}
 

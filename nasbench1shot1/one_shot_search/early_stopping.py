@@ -1,21 +1,22 @@
-"""When to stop a search: DARTS-ES (Zela et al.: Understanding and Robustifying DARTS, ICLR 2020, section 4.3).
+"""Early stopping of searches: DARTS-ES (Zela et al.: Understanding and Robustifying DARTS, ICLR 2020, section 4.3).
 
-The dominant eigenvalue of the validation loss's Hessian with respect to Λ, smoothed, must not grow too fast; where it
-does, the search stops and goes back to the architecture before.
+If the smoothed dominant eigenvalue of the validation loss's Hessian with respect to Λ grows too fast, the search stops
+and returns to an earlier architecture.
 """
 
 from collections.abc import Sequence
 
-WINDOW = 5  # epochs that the eigenvalue is averaged over
-BACK = 5  # epochs over which growth is looked at, and which are gone back
-LEAST_RATIO = 0.75  # of the smoothed eigenvalue BACK epochs ago to the present one
+WINDOW = 5  # number of epochs over which the eigenvalue is averaged
+BACK = 5  # number of epochs over which growth is measured, and by which the search goes back
+LEAST_RATIO = 0.75  # smallest allowed ratio of the smoothed eigenvalue BACK epochs ago to the current one
 
 
 def returned_epoch(eigenvalues: Sequence[float | None]) -> int | None:
-    """The epoch whose architecture an early-stopped search returns; None while the search continues.
+    """Return the epoch whose architecture an early-stopped search returns; None while the search continues.
 
     Args:
-        eigenvalues: of epoch 0, 1, …; None where it was not measured, as in epoch 0 and while the weights warm up.
+        eigenvalues: the eigenvalue after epoch 0, 1, …; None where it was not measured, as in epoch 0 and during
+            warm-up.
             Their magnitudes are averaged over the last `WINDOW` measured epochs, so the first two averages to be
             compared belong to the `WINDOW`-th and the `WINDOW + BACK`-th.
     """

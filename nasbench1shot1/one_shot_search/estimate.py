@@ -28,7 +28,7 @@ TIMED_ARCHITECTURES = 6  # architectures whose scoring by shared weights is time
 def seconds_per_epoch(options: SearchOptions) -> float:
     """Estimate how long an epoch of a search with these resolved options takes; nothing is recorded.
 
-    Raises UserError where the search could not begin: images that are missing, for one.
+    Raises UserError if the search could not begin, for example because its images are missing.
     """
     config = options.common
     with cpu_threads(config.threads):
@@ -48,7 +48,7 @@ def seconds_to_score(options: SearchOptions, architectures: int, images: int) ->
 
 
 def expected_seconds(state: SearchState, epochs: int) -> float:
-    """Estimate how long so many more epochs of a search take, the last one included. The search does not change."""
+    """Estimate how long a number of further epochs takes, including the last epoch. The search does not change."""
     with _rehearsal(state) as rehearsed:
         at_end = rehearsed.method.scorings_at_end(state.config.batch_size, len(state.split.architecture))
         return epochs * _seconds_per_epoch(rehearsed) + _seconds_to_score(rehearsed, at_end)
@@ -56,9 +56,9 @@ def expected_seconds(state: SearchState, epochs: int) -> float:
 
 @contextmanager
 def _rehearsal(state: SearchState) -> Iterator[SearchState]:
-    """Give a search to try things on: its method and SGD are copies, and the network is restored afterwards.
+    """Yield a search for trials: its method and SGD are copies, and the network is restored afterwards.
 
-    A second network would need its memory, and a compiled one would be compiled again.
+    A copy of the network would need additional memory, and a compiled network would be compiled again.
     """
     config, method, net = state.config, state.method, state.net
     generator = epoch_generator(config.seed, "expectation", 0)
@@ -128,7 +128,7 @@ def _seconds_to_score(state: SearchState, scorings: Sequence[tuple[int, int]]) -
     rows = shared.rows(2 * state.config.batch_size, state.generator("expectation", 0))
 
     def seconds_per_image(architectures: int) -> float:
-        shared.errors(some[:architectures], rows)  # the first is slower: it prepares what all share
+        shared.errors(some[:architectures], rows)  # the first is slower because it prepares what all share
         started = time.perf_counter()
         shared.errors(some[:architectures], rows)
         return (time.perf_counter() - started) / shared.images_passed(architectures, len(rows))
@@ -139,7 +139,7 @@ def _seconds_to_score(state: SearchState, scorings: Sequence[tuple[int, int]]) -
 
 
 def _seconds_of_the_eigenvalue(state: SearchState) -> float:
-    """An upper bound: how many iterations it takes is only known at the end."""
+    """Return an upper bound of the seconds; the number of iterations is only known at the end."""
     if not state.config.hessian_eigenvalue:
         return 0.0
     seconds = []

@@ -1,4 +1,4 @@
-"""How sharp a minimum Λ sits in: the dominant eigenvalue of the validation loss's Hessian with respect to Λ.
+"""The sharpness of the minimum at Λ: the dominant eigenvalue of the validation loss's Hessian with respect to Λ.
 
 Zela et al.: Understanding and Robustifying Differentiable Architecture Search, ICLR 2020, section 3.
 """
@@ -15,10 +15,11 @@ TOLERANCE = 1e-3  # relative change of the eigenvalue between two iterations
 
 
 def dominant_eigenvalue(state: SearchState, epoch: int, most_iterations: int = MOST_ITERATIONS) -> float:
-    """The eigenvalue of largest magnitude of ∂²L/∂Λ², by power iteration with exact Hessian-vector products.
+    """Return the eigenvalue of ∂²L/∂Λ² with the largest magnitude, by power iteration with exact Hessian-vector
+    products.
 
-    L is the cross-entropy of one batch of the architecture half, not augmented, at the present weights and under
-    `evaluation_mixing`, with batch-norm in training mode; nothing of the search changes.
+    L is the cross-entropy of one unaugmented batch of the architecture half at the current weights, under
+    `evaluation_mixing` and with batch-norm in training mode. The search does not change.
 
     Raises InvalidInputError for a method whose evaluation does not depend on Λ.
     """
@@ -31,7 +32,7 @@ def dominant_eigenvalue(state: SearchState, epoch: int, most_iterations: int = M
         loss = state.loss_at(weights, state.method.evaluation_mixing(), batch)
         if not loss.requires_grad:
             raise InvalidInputError(
-                f"{state.config.optimizer} has no mixing weights that depend on Λ: leave out --hessian-eigenvalue"
+                f"{state.config.optimizer} has no mixing weights that depend on Λ: remove --hessian-eigenvalue"
             )
         gradients = torch.autograd.grad(loss, leaves, create_graph=True, allow_unused=True)
         used = [(leaf, g) for leaf, g in zip(leaves, gradients, strict=True) if g is not None]

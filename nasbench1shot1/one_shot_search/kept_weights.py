@@ -34,22 +34,22 @@ class KeptRun(Protocol):
 
     @property
     def architecture_parameters(self) -> dict[str, NDArray[np.float32]]:
-        """Λ after every epoch."""
+        """Raw Λ after every epoch."""
 
 
 def supernet_of(run: KeptRun, epoch: int) -> tuple[Supernet, dict[str, Tensor]]:
     """Return a run's network after an epoch, on the CPU and in evaluation mode, and Λ after that epoch.
 
-    Batch-norm's running statistics are those that training left behind.
+    Batch-norm's running statistics are from training.
 
-    Args:
-        run: of a search with `--keep-weights-every`.
-        epoch: one of `kept_epochs(run)`.
+        Args:
+            run: a search with `--keep-weights-every`.
+            epoch: one of `kept_epochs(run)`.
 
-    Raises:
-        InvalidInputError: the run did not keep this epoch's weights (the message names the epochs that it kept), or its
-            configuration names a space by a module that is not imported.
-        DamagedFileError: the file does not hold the weights of this run's network at that epoch.
+        Raises:
+            InvalidInputError: the run did not save this epoch's weights (the message names the saved epochs), or its
+                configuration names a space by a module that is not imported.
+            DamagedFileError: the file does not hold the weights of this run's network at that epoch.
     """
     registry.check_at_hand("search_spaces", "space", run.config["space"], run.folder / CONFIG)
     content, config = _kept(run, epoch), run.config

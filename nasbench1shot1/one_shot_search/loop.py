@@ -1,4 +1,4 @@
-"""The search loop: train the supernet and Λ, and after every epoch ask the table about the architecture preferred."""
+"""The search loop: train the supernet and Λ, and look up the preferred architecture in the table after every epoch."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -26,21 +26,21 @@ from nasbench1shot1.runs.checkpoints import save_checkpoint
 from nasbench1shot1.runs.divergence import check_finite, check_network, finite
 from nasbench1shot1.tables.table import Table
 
-CHECK_EVERY = 10  # steps between looks at the loss: on a GPU each look waits for the device
+CHECK_EVERY = 10  # steps between readings of the loss: on a GPU, each reading waits for the device
 
 
 class Reporter(Protocol):
-    """Who is told how a search goes, for a progress bar."""
+    """Receives the progress of a search, for a progress bar."""
 
     def step(self, epoch: int, loss: float | None) -> None:
-        """A training step is done; the mean loss of the epoch so far, where it was looked at."""
+        """Report a training step; `loss` is the mean loss of the epoch so far, or None if it was not read."""
 
     def epoch_done(self, line: dict[str, object]) -> None:
-        """An epoch is recorded."""
+        """Report a recorded epoch."""
 
 
 class Step(NamedTuple):
-    """What a training step leaves: its mean loss (), how many answers were wrong (), of how many images."""
+    """The result of a training step: mean loss (), number of misclassified images (), and number of images."""
 
     loss: Tensor
     wrong: Tensor
@@ -57,7 +57,7 @@ class Training:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a method prefers after an epoch, its Λ, and the supernet's error on the architecture half, a fraction."""
+    """The preferred architecture after an epoch, Λ, and the supernet's error on the architecture half, a fraction."""
 
     one_shot_error: float
     architecture: Architecture
@@ -65,10 +65,11 @@ class Outcome:
 
 
 def run_search(state: SearchState, table: Table, writer: SearchWriter, reporter: Reporter) -> None:
-    """Search from the state's epoch to the last, recording every epoch (epoch 0: before training).
+    """Search from the state's epoch to the last one, and record every epoch (epoch 0: before training).
 
     Raises:
-        UserError: the loss became NaN or infinite, or the disk is full; the run is whole up to the epoch before.
+        UserError: the loss became NaN or infinite, or the disk is full; the record is complete up to the previous
+            epoch.
     """
     for epoch in range(state.epoch + 1, state.config.epochs + 1):
         if state.config.early_stopping and returned_epoch(state.eigenvalues) is not None:
@@ -87,8 +88,8 @@ def run_search(state: SearchState, table: Table, writer: SearchWriter, reporter:
 def evaluate(state: SearchState, epoch: int) -> Outcome:
     """Let the method choose an architecture, and measure the one-shot error.
 
-    After the last epoch the method also ends the search. That is undone once its outcome is known: the checkpoint holds
-    a search that can be continued for more epochs.
+    After the last epoch, the method also ends the search. This is undone once its outcome is known, so that the
+    checkpoint holds a search that can be continued for more epochs.
     """
     shared = shared_weights(state, epoch)
     state.method.choose(shared)
@@ -103,7 +104,7 @@ def evaluate(state: SearchState, epoch: int) -> Outcome:
 
 def _outcome(state: SearchState, epoch: int) -> Outcome:
     error, method = one_shot_error(state, epoch), state.method
-    check_network(state.net, _advice(epoch))  # the last step of an epoch may have done it
+    check_network(state.net, _advice(epoch))  # the last step of an epoch may have caused the divergence
     finite(error, "the one-shot validation loss", _advice(epoch))
     check_finite(method.parameters.values(), "an architecture parameter", _advice(epoch, "--architecture"))
     parameters = {key: value.detach().cpu().numpy().astype(np.float32) for key, value in method.parameters.items()}
@@ -111,7 +112,7 @@ def _outcome(state: SearchState, epoch: int) -> Outcome:
 
 
 def train_epoch(state: SearchState, epoch: int, reporter: Reporter) -> Training:
-    """Make one pass over the weight half, then move what the method moves once an epoch."""
+    """Make one pass over the weight half, then let the method make its updates at the end of an epoch."""
     device = state.images.images.device
     loss_sum, wrong, seen = torch.zeros((), device=device), torch.zeros((), device=device), 0
     for number, step in enumerate(training_steps(state, epoch), start=1):
@@ -125,9 +126,9 @@ def train_epoch(state: SearchState, epoch: int, reporter: Reporter) -> Training:
 
 
 def training_steps(state: SearchState, epoch: int) -> Iterator[Step]:
-    """Begin an epoch and train step by step; before every weight step, Λ moves on a batch of the architecture half.
+    """Begin an epoch and train step by step; after warm-up, an update of Λ precedes every weight step.
 
-    While the weights warm up, Λ stays.
+    Λ is updated on a batch of the architecture half. During warm-up, Λ does not change.
     """
     for group in state.weight_optimizer.param_groups:
         group["lr"] = state.learning_rate(epoch)
@@ -145,9 +146,9 @@ def training_steps(state: SearchState, epoch: int) -> Iterator[Step]:
 def weight_step(
     state: SearchState, batch: Batch, perturb: Callable[[Mixing, Batch], Mixing] | None = None
 ) -> tuple[Tensor, Tensor]:
-    """One SGD step of the supernet's weights; returns the loss () and the logits (N, classes), both detached.
+    """Make one SGD step of the supernet's weights; return the loss () and the logits (N, classes), both detached.
 
-    What the pass does not compute has no gradient, so momentum and weight decay leave it alone.
+    Weights that the pass does not use have no gradient, so momentum and weight decay do not change them.
     """
     with torch.no_grad():  # no gradient flows to Λ from here
         mixing = state.method.mixing()
@@ -162,7 +163,7 @@ def weight_step(
 
 
 def batch_pairs(state: SearchState, epoch: int) -> Iterator[tuple[Batch, Batch]]:
-    """For every step of an epoch a batch of the weight half and one of the architecture half."""
+    """Yield a batch of the weight half and a batch of the architecture half for every step of an epoch."""
     size = state.config.batch_size
     augment, drawn = state.augmentation(epoch), state.generator("augmentation", epoch)
     of_weights = batches(state.split.weights, size, state.generator("weights", epoch))
@@ -174,7 +175,7 @@ def batch_pairs(state: SearchState, epoch: int) -> Iterator[tuple[Batch, Batch]]
 
 
 def epoch_line(state: SearchState, table: Table, training: Training, outcome: Outcome) -> dict[str, object]:
-    """The line of metrics.jsonl for the state's epoch; fields as in `record.FIELDS`."""
+    """Return the line of metrics.jsonl for the state's epoch; fields as in `record.FIELDS`."""
     return {
         "epoch": state.epoch,
         "train_loss": training.loss,
@@ -188,7 +189,7 @@ def epoch_line(state: SearchState, table: Table, training: Training, outcome: Ou
 
 
 def record_epoch(state: SearchState, writer: SearchWriter, line: dict[str, object], parameters: Parameters) -> None:
-    """Write the epoch down; the checkpoint comes last and makes it count."""
+    """Record an epoch; the checkpoint is written last, and only then does the epoch count."""
     writer.append(line, parameters)
     every = state.config.keep_weights_every
     if every and state.epoch and state.epoch % every == 0:
@@ -208,7 +209,7 @@ def _mean(loss_sum: Tensor, seen: int, epoch: int) -> float:
 
 
 def _advice(epoch: int, of: str = "-") -> str:
-    """Where a search diverged, and what to do then; `of` begins the names of the options that help."""
+    """Return where a search diverged and what to do; `of` is the prefix of the options that help."""
     return f"in epoch {epoch}: search again with a lower {of}-learning-rate or {of}-grad-clip" + (
         f"; the record is complete up to epoch {epoch - 1}" if epoch else "; nothing has been trained yet"
     )

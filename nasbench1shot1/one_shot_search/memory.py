@@ -7,7 +7,7 @@ from nasbench1shot1.space import OneShotSpace
 from nasbench1shot1.supernets.presets import PRESETS
 
 COPIES = 3  # weights, gradients and momentum; the checkpoint needs as much again while it is written
-MOST_CHANNELS = 10**6  # more are not counted exactly: no memory holds so many
+MOST_CHANNELS = 10**6  # larger numbers are not counted exactly, because no memory holds them
 
 
 def check_fits(config: SearchConfig, space: OneShotSpace, classes: int = 10, side: int = 32) -> None:

@@ -1,4 +1,4 @@
-"""The one-shot validation error: how wrong the supernet itself is after an epoch."""
+"""The one-shot validation error: the error of the supernet itself after an epoch."""
 
 import math
 
@@ -13,10 +13,10 @@ from nasbench1shot1.weight_sharing.shared_weights import MIXED_BATCH
 def one_shot_error(state: SearchState, epoch: int) -> float:
     """Return the error of the supernet as searched on the whole architecture half, a fraction.
 
-    For a method that samples architectures, this is the error of the architecture that it chose. The error is measured
-    as `SharedWeights` measures any other; nothing of the supernet changes. Where a method evaluates with noise, it
-    draws mixing weights anew for every batch, as the published GDAS does. The error is NaN where the supernet's loss is
-    not a finite number: the weights have diverged then.
+    For a method that samples architectures, this is the error of the architecture that it chose. It is measured as
+    `SharedWeights` measures the error of any architecture; the supernet does not change. A method that evaluates with
+    noise draws new mixing weights for every batch, as the published GDAS does. The error is NaN if the supernet's loss
+    is infinite or NaN, because the weights have diverged.
     """
     shared, half = shared_weights(state, epoch), torch.from_numpy(state.split.architecture)
     parts = half.split(MIXED_BATCH) if state.method.evaluates_with_noise else (half,)

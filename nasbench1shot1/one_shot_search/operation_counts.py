@@ -1,4 +1,4 @@
-"""How many edges of the preferred architecture have each operation, epoch by epoch, in spaces with operations on edges.
+"""The number of edges with each operation in the preferred architecture, by epoch, in spaces with operations on edges.
 
 A growing number of skip connections is how DARTS collapses on NAS-Bench-201 (Dong and Yang 2020, section 5).
 """

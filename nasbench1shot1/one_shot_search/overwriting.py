@@ -76,7 +76,7 @@ def _restore(old: Path, place: Path) -> None:
 
 
 def put_back(folder: Path) -> None:
-    """Put back what a killed process moved aside, if it left nothing, or only a torso, in its place.
+    """Put back what a killed process moved aside, if it left nothing, or only an unfinished folder, in its place.
 
     Raises InvalidInputError if another process is writing to the folder.
     """

@@ -8,17 +8,17 @@ from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Batch, Mixing
 
 ASCENT_STEPS = 7
-STEP_SHARE = 2.5  # of the largest change, over all steps of the ascent
-LEAST_SUM = 1e-12  # of perturbed weights; where less is left, they stay as they were
+STEP_SHARE = 2.5  # total length of all ascent steps, relative to the largest change
+LEAST_SUM = 1e-12  # sum of perturbed weights up to which they keep their old values
 
 
 class Perturbation:
-    """(mixing, batch) → perturbed mixing, as `config.perturbation` says; Λ itself does not change.
+    """Maps mixing weights and a batch to perturbed mixing weights, as `config.perturbation` selects; Λ does not change.
 
     "random" adds uniform noise in ±ε; "adversarial" climbs the loss of the training batch in ε-bounded steps along
-    the gradient's sign. ε grows linearly to `config.perturbation_size` in the last epoch. None becomes
-    negative, and each vector keeps its sum, as in the authors' code; that a weight which is zero stays zero is ours, so
-    that nothing appears which was not sampled.
+    the gradient's sign. ε grows linearly to `config.perturbation_size` in the last epoch. No weight becomes negative,
+    and each vector keeps its sum, as in the authors' code. Unlike there, zero weights stay zero, so that only sampled
+    operations are used.
     """
 
     def __init__(self, state: SearchState, epoch: int) -> None:
@@ -27,15 +27,15 @@ class Perturbation:
         self._generator = state.generator("perturbation", epoch)
 
     def __call__(self, mixing: Mixing, batch: Batch) -> Mixing:
-        """Other weights in place of the mixing's; what is sampled stays.
+        """Return the mixing with perturbed weights; sampled choices stay unchanged.
 
-        Raises InvalidInputError where there are none.
+        Raises InvalidInputError if the mixing has no weights.
         """
         if self._kind == "none":
             return mixing
         if mixing.weights is None:
             raise InvalidInputError(
-                f"{self._state.config.optimizer} gives no mixing weights to perturb: leave out --perturbation"
+                f"{self._state.config.optimizer} gives no mixing weights to perturb: remove --perturbation"
             )
         clean = mixing.tensors()
         changed = self._random(clean) if self._kind == "random" else self._adversarial(mixing, batch)
@@ -51,7 +51,7 @@ class Perturbation:
         for _ in range(ASCENT_STEPS):
             leaves = [tensor.detach().requires_grad_() for tensor in moved]
             loss = self._state.loss_at(weights, mixing.with_tensors(iter(leaves)), batch)
-            gradients = torch.autograd.grad(loss, leaves, materialize_grads=True)  # a path may leave some out
+            gradients = torch.autograd.grad(loss, leaves, materialize_grads=True)  # a path may not use all of them
             climbed = [leaf.detach() + step * g.sign() for leaf, g in zip(leaves, gradients, strict=True)]
             bounds = [(old - self._size, old + self._size) for old in clean]
             moved = [new.clamp(*bound) for new, bound in zip(climbed, bounds, strict=True)]
@@ -59,7 +59,7 @@ class Perturbation:
 
 
 def _as_shares(changed: Tensor, clean: Tensor) -> Tensor:
-    """No weight below zero, none where there was none, and the sum along the last axis as it was."""
+    """Return weights that are not negative, stay zero where they were zero, and keep their sum along the last axis."""
     kept = torch.where(clean > 0, changed.clamp(min=0), 0)
     total = kept.sum(dim=-1, keepdim=True)
     return torch.where(total > LEAST_SUM, kept * clean.sum(dim=-1, keepdim=True) / total.clamp(min=LEAST_SUM), clean)

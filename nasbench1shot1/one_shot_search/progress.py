@@ -1,4 +1,4 @@
-"""A search's progress on the screen: a bar with loss, regret and time left, and a row for every epoch."""
+"""The progress of a search on the screen: a bar with loss, regret and remaining time, and a row for every epoch."""
 
 import time
 from typing import Any
@@ -13,7 +13,7 @@ ROW = "{epoch:>5}{loss:>13}{error:>17}{test:>14}{valid:>20}{seconds:>6} s"  # fi
 
 
 class SearchProgress(WithBar):
-    """Reports a search on a console; a context manager. On what is not a terminal, only the epochs' rows appear."""
+    """Reports a search on a console; a context manager. Without a terminal, it only prints a row per epoch."""
 
     def __init__(self, epochs: int, steps_per_epoch: int, first_epoch: int, console: Console) -> None:
         self._say = row_sayer(console, HEADING)
@@ -25,7 +25,7 @@ class SearchProgress(WithBar):
         self._step, self._training_share, self._began, self._trained = 0, 1.0, time.monotonic(), 0.0
 
     def step(self, epoch: int, loss: float | None) -> None:
-        """Move the bar by a step; after the last of an epoch what is left of it is evaluation."""
+        """Advance the bar by a step; after an epoch's last step, only the evaluation remains."""
         self._step += 1
         trains = self._step < self._steps
         if loss is not None or self._step in (1, self._steps):
@@ -36,7 +36,7 @@ class SearchProgress(WithBar):
         self._bar.advance(self._task, self._training_share)
 
     def epoch_done(self, line: dict[str, Any]) -> None:
-        """Print an epoch's row, and learn how much of an epoch's time is training."""
+        """Print an epoch's row, and measure the share of an epoch's time that training takes."""
         now = time.monotonic()
         if self._step:
             self._training_share = (self._trained - self._began) / max(now - self._began, 1e-9)

@@ -1,4 +1,4 @@
-"""What happened in a search of this package: its folder, written epoch by epoch, and read without pickle."""
+"""The record of a search of this package: a folder that is written epoch by epoch, and read without pickle."""
 
 import re
 from collections.abc import Mapping
@@ -37,27 +37,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Run(SearchRecord):
-    """A search of this package as it lies in its folder; nothing of it is changed by reading.
+    """Read-only view of the folder of a search of this package.
 
     Attributes:
-        folder: where it lies.
-        config: every option, resolved, and what the search was made with.
+        folder: the folder of the search.
+        config: all resolved options, and facts about the data.
     """
 
     KIND, COMMAND, OPTIONS, FACTS = "search", "search", SearchConfig, FACTS
     LATER = ("other_datasets", *LATER_FACTS)
 
     def supernet(self, epoch: int) -> "tuple[Supernet, dict[str, Tensor]]":
-        """Return the network with the weights kept of an epoch, and that epoch's Λ (`kept_weights.supernet_of`)."""
+        """Return the network with the weights of a saved epoch, and Λ after that epoch.
+
+        Arguments and errors are as in `kept_weights.supernet_of`.
+        """
         from nasbench1shot1.one_shot_search.kept_weights import supernet_of
 
         return supernet_of(self, epoch)
 
 
 class SearchWriter(RunWriter[SearchRecord]):
-    """Writes a search's folder. An epoch counts once the checkpoint that follows its line is in place.
+    """Writes a search's folder. An epoch counts once the checkpoint after its line is written.
 
-    A process killed at any moment leaves a folder that `cut` repairs: what lies past the checkpoint's epoch goes.
+    A process that is killed at any moment leaves a folder that `cut` repairs: it removes everything after the
+    checkpoint's epoch.
     """
 
     def __init__(self, folder: Path, lock: FolderLock, kind: type[SearchRecord]) -> None:
@@ -66,7 +70,7 @@ class SearchWriter(RunWriter[SearchRecord]):
         self._shapes: dict[str, tuple[int, ...]] = {}
 
     def append(self, line: Mapping[str, Any], parameters: Parameters) -> None:
-        """Add an epoch's line and its Λ; raises as `append_line`."""
+        """Append an epoch's line and its Λ; raises as `append_line` does."""
         self.append_line(line)
         self._history.append(parameters)
         self._write_history()
@@ -76,12 +80,12 @@ class SearchWriter(RunWriter[SearchRecord]):
         return {**super().digests(), PARAMETERS_DIGEST: parameters_digest(self._history)}
 
     def restore(self, state: Any) -> None:
-        """Bring a fresh state to the last checkpoint; raises as `RunWriter.restore`."""
+        """Restore a fresh state from the last checkpoint; raises as `RunWriter.restore` does."""
         self._shapes = {key: tuple(value.shape) for key, value in state.method.parameters.items()}
         super().restore(state)
 
     def keep(self, recorded: int, shapes: Mapping[str, tuple[int, ...]]) -> None:
-        """Keep the first epochs of a record without a checkpoint; raises as `read`.
+        """Keep the first epochs of a record without a checkpoint; raises as `read` does.
 
         Args:
             recorded: number of epochs to keep, epoch 0 included.
@@ -92,7 +96,7 @@ class SearchWriter(RunWriter[SearchRecord]):
         self.rewrite()
 
     def read(self, recorded: int) -> None:
-        """Read the first lines and their Λ back; raises DamagedFileError where something is missing or damaged."""
+        """Read the first lines and their Λ back; raises DamagedFileError if something is missing or damaged."""
         super().read(recorded)
         stored = read_parameters(self.folder / PARAMETERS) if recorded else {}
         fits = not recorded or {key: values.shape[1:] for key, values in stored.items()} == self._shapes
@@ -103,7 +107,7 @@ class SearchWriter(RunWriter[SearchRecord]):
         self._history = by_epoch(stored)[:recorded]
 
     def rewrite(self) -> None:
-        """Write lines and Λ as they were read back, and remove weights of later epochs."""
+        """Write lines and Λ as they were read back, and remove the weights of later epochs."""
         super().rewrite()
         if self._history:
             self._write_history()
@@ -121,7 +125,7 @@ class SearchWriter(RunWriter[SearchRecord]):
 def open_search(folder: str | Path) -> Run:
     """Open a search's folder for reading.
 
-    Raises InvalidInputError where there is no search, DamagedFileError where its configuration is damaged.
+    Raises InvalidInputError if the folder holds no search, DamagedFileError if its configuration is damaged.
     """
     path = as_path(folder, "folder")
     if (path / SEEDS).is_file():
@@ -130,6 +134,7 @@ def open_search(folder: str | Path) -> Run:
         )
     if (path / CONFIG).is_file() and read_description(path)[0] == RECORDED:
         raise InvalidInputError(
-            f"'{path}' is the record of another loop, without weights of a supernet: nb.Recorder.resume continues it"
+            f"'{path}' is the record of another loop, without weights of a supernet: "
+            "continue it with nb.Recorder.resume"
         )
     return Run.open(path)

@@ -1,6 +1,6 @@
-"""How good is the architecture that a search prefers, epoch by epoch? Regret curves of one run or of several seeds.
+"""Regret curves of one run or of several seeds: how good is the preferred architecture after every epoch?
 
-The question of NAS-Bench-1Shot1's figure 2.
+As in figure 2 of NAS-Bench-1Shot1.
 """
 
 import math
@@ -39,7 +39,7 @@ ELSEWHERE = "_test_regret"
 
 
 def anytime_regret(frames: Sequence[pandas.DataFrame]) -> pandas.DataFrame:
-    """Mean and standard deviation over runs, for every epoch that all of them have.
+    """Return mean and standard deviation over runs, for every epoch that all runs have.
 
     Args:
         frames: `Run.metrics` of each run.
@@ -50,7 +50,7 @@ def anytime_regret(frames: Sequence[pandas.DataFrame]) -> pandas.DataFrame:
         for every other data set `<data set>_test_regret_mean`. Runs whose architecture has no value do not count.
     """
     if not frames:
-        raise InvalidInputError("there is no run to draw: give at least one")
+        raise InvalidInputError("no run is given: give at least one")
     epochs = min(frame["epoch"].max() for frame in frames)
     stacked = pandas.concat([frame[frame["epoch"] <= epochs] for frame in frames])
     by_epoch = stacked.groupby("epoch")
@@ -143,7 +143,7 @@ def regret_figure(
         runs: the runs, for their configurations.
         frames: their metrics, perhaps scored on another table than they were searched with.
         table: the table behind `frames`.
-        note: what else the title says of the runs.
+        note: further text for the title.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -179,7 +179,7 @@ def _title(
     seeds += f"; {note}" if note else ""
     if any(len(frame) > len(by_epoch) for frame in frames):
         shortest = [run for run, frame in zip(runs, frames, strict=True) if len(frame) == len(by_epoch)]
-        why = "where the first of them ended" if all(run.is_finished for run in shortest) else "as some are unfinished"
+        why = "where the first search ended" if all(run.is_finished for run in shortest) else "as some are unfinished"
         seeds += f"\nonly up to epoch {by_epoch.index[-1]}, {why}"
     elif not config.get("early_stopping") and by_epoch.index[-1] < config.get("epochs", 0):
         seeds += f", unfinished: epoch {by_epoch.index[-1]} of {config['epochs']}"
@@ -233,7 +233,7 @@ def _on_epochs(axes: "Axes") -> "Axes":
 
 
 def provenance(measured: "pandas.Series[float]") -> str:
-    """How far a curve is measured, in words, from the share of measured values in each of its points; NaN: no value."""
+    """Return in words how far a curve is measured, from the share of measured values at each point (NaN: no value)."""
     share = float(measured.mean())
     if math.isnan(share):
         return "not in the table"
@@ -243,7 +243,7 @@ def provenance(measured: "pandas.Series[float]") -> str:
 
 
 def scale_text(configs: Sequence[Mapping[str, Any]]) -> str:
-    """How large searches were, from their runs' configurations, and what departs in all of them, for captions."""
+    """Return the size of searches, from their configurations, and the non-default options that all of them share."""
     config, *others = configs
     if "scale" not in config:
         return _notes_text(configs)
@@ -263,7 +263,7 @@ def scale_text(configs: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _notes_text(configs: Sequence[Mapping[str, Any]]) -> str:
-    """Return what recorded loops said of themselves, if all of them said it."""
+    """Return the notes that all recorded loops share."""
     notes, *others = [config.get("notes", {}) for config in configs]
     agreed = {name: value for name, value in notes.items() if all(other.get(name) == value for other in others)}
     common = [f"{name}\N{NO-BREAK SPACE}{value}" for name, value in agreed.items()]
@@ -272,22 +272,22 @@ def _notes_text(configs: Sequence[Mapping[str, Any]]) -> str:
 
 
 def table_text(frames: Sequence[pandas.DataFrame], table_id: str, fidelity: str = "") -> str:
-    """What the values are worth, for captions.
+    """Return the table and how far its values are measured, for captions.
 
     Args:
         frames: metrics of runs.
         table_id: the table behind `frames`.
-        fidelity: what `Table.fidelity` says of it.
+        fidelity: the result of `Table.fidelity`.
     """
     known = list(map(_in_table, frames))
     measured = all(frame["test_measured"].all() for frame in known)
     said = f"table {table_id}" + ("" if measured else "; values called predicted are estimates, not measurements")
     if missing := sum(map(len, frames)) - sum(map(len, known)):
         said += f"; {missing:,} of {sum(map(len, frames)):,} architectures are not in it"
-    return f"{said}\n{fidelity}" if fidelity else said  # on one line both are wider than the figure
+    return f"{said}\n{fidelity}" if fidelity else said  # in one line, both would be wider than the figure
 
 
 def _in_table(frame: pandas.DataFrame) -> pandas.DataFrame:
-    """Return the epochs whose architecture the table has: it knows one of its errors."""
+    """Return the epochs whose architecture has at least one error in the table."""
     errors = frame.columns.intersection(["table_validation_error", "table_test_error"])
     return frame[frame[errors].notna().any(axis=1)] if len(errors) else frame

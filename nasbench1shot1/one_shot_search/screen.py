@@ -1,4 +1,4 @@
-"""What a search says on the screen before, during and after."""
+"""The screen output of a search: before, during and after it."""
 
 import statistics
 import textwrap
@@ -29,7 +29,7 @@ from nasbench1shot1.wording import counted, duration, percent, sayer
 
 
 def announce(state: SearchState, table: Table, folder: Path, console: Console | None) -> Console:
-    """Say what is about to happen and with what; returns the console."""
+    """Print the settings of the search, and return the console."""
     console = console_or_new(console)
     say, config, halves = sayer(console), state.config, state.split
     stopped = config.early_stopping and returned_epoch(state.eigenvalues) is not None
@@ -59,7 +59,7 @@ def announce(state: SearchState, table: Table, folder: Path, console: Console | 
     if (seen := halves.nasbench101_validation_images) and is_nasbench101:
         say(f"Preset {config.preset} searches on {seen:,} images that NAS-Bench-101 validates on.")
     if halves.unknown_images and is_nasbench101:
-        say(f"Of {halves.unknown_images:,} images nobody knows whether NAS-Bench-101 validates on them.")
+        say(f"For {halves.unknown_images:,} images, it is unknown whether NAS-Bench-101 validates on them.")
     if config.space.startswith(SCRIPT):
         say("Its space is an object of this script or notebook: only from there can the search be resumed.")
     announce_table(table, say)
@@ -76,18 +76,18 @@ def announce_table(table: Table, say: Callable[[str], None]) -> None:
 
 
 def progress(state: SearchState, console: Console) -> SearchProgress:
-    """The bar and the epochs' rows."""
+    """Return the reporter that shows the bar and a row per epoch."""
     config = state.config
     steps = -(-len(state.split.weights) // config.batch_size)
     return SearchProgress(config.epochs, steps, state.epoch + 1, console)
 
 
 def conclude(run: Run, table: Table, console: Console) -> None:
-    """Say what came out, beside what a random choice would have given, and where it lies."""
+    """Print the result, the mean regret of the space for comparison, and the paths of the files."""
     summary, say = run.summary, sayer(console)
     if summary["final_epoch"] < summary["searched_epochs"]:
         say(
-            f"Stopped after epoch {summary['searched_epochs']}, as the Hessian's eigenvalue grew; back to the "
+            f"Stopped after epoch {summary['searched_epochs']}, because the Hessian's eigenvalue grew; back to the "
             f"architecture of epoch {summary['final_epoch']}."
         )
     say(f"Final architecture: '{summary['architecture']}'")
@@ -106,7 +106,7 @@ def conclude(run: Run, table: Table, console: Console) -> None:
 
 
 def conclude_group(group: SearchGroup, console: Console) -> None:
-    """Say what came out of several seeds together."""
+    """Print the mean and standard deviation of the test regret over several seeds."""
     say = sayer(console)
     regrets = [run.summary["test_regret"] for run in group]
     if len(group) > 1 and None not in regrets:

@@ -1,4 +1,4 @@
-"""What searches record epoch by epoch, whoever trained: the base class of their records."""
+"""The base class of the records of searches, whether this package or another loop trained."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -50,12 +50,12 @@ Parameters = Mapping[str, NDArray[np.float32]]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SearchRecord(RunRecord):
-    """A search as it lies in its folder: after every epoch an architecture, its Λ, and what the table says of it.
+    """Read-only view of a search's folder: the architecture after every epoch, its Λ, and its values in the table.
 
     Attributes:
-        folder: where it lies.
-        config: every option and fact of config.json; `optimizer`, `space`, `seed`, `table` and `reference` are options
-            of all searches, `space_id`, `table_id` and `dataset` facts.
+        folder: the folder of the search.
+        config: every option and fact of config.json. All searches have the options `optimizer`, `space`, `seed`,
+            `table` and `reference`, and the facts `space_id`, `table_id` and `dataset`.
     """
 
     FIELDS = FIELDS
@@ -63,12 +63,12 @@ class SearchRecord(RunRecord):
 
     @property
     def planned_epochs(self) -> int | None:
-        """Number of epochs that the search is to have; None if it is not known."""
+        """Planned number of epochs; None if it is unknown."""
         return self.config.get("epochs")
 
     @property
     def progress(self) -> str:
-        """How far the search is recorded, such as "epoch 12 of 50"."""
+        """The recorded progress, such as "epoch 12 of 50"."""
         return self._progress(len(self.lines))
 
     def _subject(self) -> str:
@@ -109,19 +109,19 @@ class SearchRecord(RunRecord):
 
     def are_complete(self, lines: Sequence[Mapping[str, Any]]) -> bool:
         """Return whether there is a line for each epoch that the summary counts, and for epoch 0."""
-        searched = self.summary.get("searched_epochs", len(lines) - 1)  # the first version did not write it
+        searched = self.summary.get("searched_epochs", len(lines) - 1)  # the first version did not write this field
         return type(searched) is int and len(lines) == searched + 1
 
     @cached_property
     def architectures(self) -> list[Architecture]:
-        """The architecture preferred after every epoch, epoch 0 first."""
+        """The preferred architecture after every epoch, starting with epoch 0."""
         return [Architecture.parse(line["architecture"]) for line in self.lines]
 
     @cached_property
     def architecture_parameters(self) -> dict[str, NDArray[np.float32]]:
-        """Raw Λ: for every key of the space's `mixing_shapes()` an array (epochs + 1, …).
+        """Raw Λ after every epoch: an array (epochs + 1, …) for every key of the space's `mixing_shapes()`.
 
-        Raises DamagedFileError where it is damaged, or not what a finished search recorded.
+        Raises DamagedFileError if the file is damaged, or differs from what a finished search recorded.
         """
         stored = read_parameters(self.folder / PARAMETERS)
         recorded = self.summary.get(PARAMETERS_DIGEST) if self.is_finished else None  # earlier versions wrote none

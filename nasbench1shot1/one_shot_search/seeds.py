@@ -91,7 +91,7 @@ def search_seeds(
         check_data(wanted[0])
     with overwritten(folder, overwrite) as discards, locked_folder(folder), _resumable(folder):
         if resume is None:
-            _check_is_free(folder)  # again, now that nobody else writes there
+            _check_is_free(folder)  # again, now that no other process writes there
         _write_group(folder, wanted)
         if workers > 1:
             search_in_workers(folder, wanted, workers, console, discards, tensorboard, overwrite)
@@ -114,7 +114,7 @@ def _resumable(folder: Path) -> Iterator[None]:
 
 
 def _remove_if_nothing_is_begun(folder: Path) -> None:
-    """Remove the files of a group without runs, which must not be in the way of a better try."""
+    """Remove the files of a group without runs, which would block the next attempt."""
     with suppress(OSError):
         if not any(folder.glob(f"seed-*/{CONFIG}")):
             for path in (folder / SEEDS, *folder.glob("seed-*.log")):

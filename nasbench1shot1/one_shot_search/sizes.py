@@ -16,8 +16,8 @@ class SupernetSize(NamedTuple):
 
     Attributes:
         parameters: trainable numbers.
-        activations: numbers that a training step keeps for each image, at the least: what every cell is given. A step
-            on a mixture of operations keeps several times as many.
+        activations: lower bound on the numbers that a training step keeps for each image: the inputs of all cells. A
+            step on a mixture of operations keeps several times as many.
     """
 
     parameters: int
@@ -33,11 +33,11 @@ def supernet_size(
     partial_channels: int = 1,
     side: int = 32,
 ) -> SupernetSize:
-    """Return the size of `Supernet` with these arguments, in a time that does not depend on the size.
+    """Return the size of `Supernet` with these arguments, in time independent of the size.
 
     `side` is the height and width of an image in pixels.
 
-    Raises InvalidInputError where the cell does: channels that cannot be divided by `partial_channels`.
+    Raises InvalidInputError if `partial_channels` does not divide the channels.
     """
     skeleton, parameters, activations, width = skeleton_class(space)(channels, cells, preset), 0, 0, channels
     with torch.device("meta"):  # nothing is allocated

@@ -1,4 +1,4 @@
-"""A search between two epochs: the supernet, its optimizers, the images, and what a checkpoint holds of them."""
+"""The state of a search between two epochs: supernet, optimizers and images, and the content of a checkpoint."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -30,12 +30,12 @@ from nasbench1shot1.weight_sharing.passes import class_scores
 
 @dataclass
 class SearchState:
-    """All that moves during a search, and what it moves on.
+    """Everything that changes during a search, and the data that it uses.
 
     Attributes:
         epoch: the last finished epoch; -1 before epoch 0 is recorded.
         search_seconds: wall-clock time of all epochs so far.
-        eigenvalues: of the Hessian with respect to Λ after every epoch; None where not measured.
+        eigenvalues: dominant eigenvalue of the Hessian with respect to Λ after every epoch; None where not measured.
     """
 
     options: SearchOptions
@@ -56,17 +56,17 @@ class SearchState:
 
     @property
     def recorded(self) -> int:
-        """How many epochs are recorded, epoch 0 included."""
+        """Number of recorded epochs, including epoch 0."""
         return self.epoch + 1
 
     def loss(self, mixing: Mixing, batch: Batch) -> Tensor:
-        """Cross-entropy of the supernet under mixing weights; a scalar."""
+        """Return the cross-entropy of the supernet under mixing weights, a scalar."""
         return F.cross_entropy(self.logits(mixing, batch.images), batch.labels)
 
     def loss_at(self, weights: Mapping[str, Tensor], mixing: Mixing, batch: Batch) -> Tensor:
-        """The same with other tensors in place of the supernet's weights; its buffers stay as they are.
+        """Return the loss with other tensors in place of the supernet's weights; its buffers stay unchanged.
 
-        In float32 whatever the precision: what differs between such passes is often less than bfloat16 resolves.
+        Always computed in float32, because such passes often differ by less than bfloat16 resolves.
         """
         copies = {name: buffer.clone() for name, buffer in other_buffers(self.net).items()}
         with unchanged_statistics(self.net):
@@ -76,7 +76,7 @@ class SearchState:
         return F.cross_entropy(logits, batch.labels)
 
     def logits(self, mixing: Mixing, images: Tensor, compiled: bool = True) -> Tensor:
-        """The supernet's class scores, (N, classes) float32; `compiled` only counts where the search compiles."""
+        """Return class scores, (N, classes) float32; `compiled` has an effect only if the search compiles."""
         if not isinstance(mixing, Mixing):
             raise InvalidInputError(
                 f"{self.config.optimizer} gave a {type(mixing).__name__} as its mixing: let it return a Mixing(weights)"
@@ -84,32 +84,32 @@ class SearchState:
         return class_scores(self.net, mixing, images, self.config.precision, compiled)
 
     def step(self, weight_batch: Batch, architecture_batch: Batch) -> SearchStep:
-        """What an optimizer may use to move Λ."""
+        """Return what an optimizer may use to update Λ."""
         weights = dict(self.net.named_parameters())
         return SearchStep(self.loss, self.loss_at, weights, weight_batch, architecture_batch, self.weight_optimizer)
 
     def learning_rate(self, epoch: int) -> float:
-        """The weights' learning rate in an epoch, 1 … epochs: a cosine that would end at the one after the last."""
+        """Return the weights' learning rate in an epoch, 1 … epochs; the cosine ends one epoch after the last."""
         return cosine(epoch, self.config.epochs, self.config.learning_rate, self.config.learning_rate_min)
 
     def augmentation(self, epoch: int) -> Augmentation:
-        """How training images are augmented in an epoch."""
+        """Return how training images are augmented in an epoch."""
         probability, schedule = self.config.cutout_probability, self.config.cutout_schedule
         if self.preset.cutout_ramp if schedule is None else schedule == "linear":
             probability *= (epoch - 1) / max(self.config.epochs - 1, 1)
         return Augmentation.of(self.images, self.config.cutout_length, probability)
 
     def images_of(self, rows: Tensor, augment: Augmentation, drawn: torch.Generator | None) -> Batch:
-        """Images of those rows (n,) with their labels; augmented where a generator is given, else only normalised."""
+        """Return images and labels of rows (n,); augmented if a generator is given, otherwise only normalised."""
         pixels, labels = self.images.batch(rows)
         return Batch(augment.normalise(pixels) if drawn is None else augment(pixels, drawn), labels)
 
     def generator(self, stream: str, epoch: int) -> torch.Generator:
-        """The random numbers of one use in one epoch: they depend on seed, stream and epoch alone."""
+        """Return a random generator for one use in one epoch; it depends only on seed, stream and epoch."""
         return epoch_generator(self.config.seed, stream, epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """What a checkpoint holds."""
+        """Return the content of a checkpoint."""
         return {
             "epoch": self.epoch,
             "search_seconds": self.search_seconds,
@@ -121,14 +121,14 @@ class SearchState:
         }
 
     def identity(self) -> dict[str, Any]:
-        """What must be the same for a checkpoint to fit: space, images and every option but the number of epochs."""
+        """Return what must equal the checkpoint's: space, images and every option except the number of epochs."""
         options = {name: value for name, value in self.options.as_dict().items() if name != "epochs"}
         return {**options, "space": self.net.space.id, "images": self.images.sha256}
 
     def load_state_dict(self, state: dict[str, Any], path: Path) -> None:
-        """Go on from the checkpoint that was read from `path`.
+        """Restore the state from a checkpoint that was read from `path`.
 
-        Raises InvalidInputError if it is another run's, DamagedFileError if something is missing from it.
+        Raises InvalidInputError if it belongs to another run, DamagedFileError if something is missing from it.
         """
         with taking_up(state, path, self.identity(), "run"):
             self.net.load_state_dict(state["supernet"])
@@ -137,13 +137,13 @@ class SearchState:
             self.epoch, self.search_seconds = state["epoch"], state["search_seconds"]
             self.eigenvalues = list(state["eigenvalues"])
             if len(self.eigenvalues) != self.epoch + 1:
-                raise ValueError("an eigenvalue or None belongs to every epoch")
+                raise ValueError("every epoch must have an eigenvalue or None")
 
 
 def begin(options: SearchOptions) -> SearchState:
     """Set up a search from resolved options: everything is drawn from its seed.
 
-    Raises UserError for an unknown name, images that are not there, or a batch that does not fit.
+    Raises UserError for an unknown name, missing images, a batch larger than a half, or too little memory.
     """
     config = options.common
     preset, device = PRESETS[config.preset], torch.device(config.device)
@@ -197,7 +197,7 @@ def load_halves(config: SearchConfig) -> tuple[ImageSet, Split]:
 
 
 def _check_relaxation(config: SearchConfig, method: OneShotOptimizer) -> None:
-    """Refuse at once what needs mixing weights that depend on Λ, or always alike, where the method's do not."""
+    """Raise InvalidInputError for options that the method's mixing weights do not support."""
     if config.early_stopping and method.is_annealed:
         raise InvalidInputError(
             "--early-stopping would act on the falling temperature, with which the Hessian's eigenvalue grows: leave "
@@ -211,19 +211,19 @@ def _check_relaxation(config: SearchConfig, method: OneShotOptimizer) -> None:
     ):
         if wanted:
             raise InvalidInputError(
-                f"{config.optimizer} trains single paths, without mixing weights that depend on Λ: leave out {option}"
+                f"{config.optimizer} trains single paths, without mixing weights that depend on Λ: remove {option}"
             )
 
 
 class _Uncompiled(nn.Module):
-    """The supernet's plain forward pass, also where the supernet is compiled: other weights would compile it anew."""
+    """The supernet's uncompiled forward pass, because a compiled one would be recompiled for other weights."""
 
     def __init__(self, net: Supernet) -> None:
         super().__init__()
         self.net = net
 
     def forward(self, *arguments: Any) -> Tensor:
-        """What the supernet gives."""
+        """Return the supernet's output."""
         return self.net.forward(*arguments)
 
 

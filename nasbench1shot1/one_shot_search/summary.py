@@ -1,4 +1,4 @@
-"""What came out of a run, in a few fields: its summary.json."""
+"""The result of a search in a few fields: summary.json."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,7 +9,7 @@ FROM_CONFIG = ("optimizer", "space", "seed", "scale", "preset", "epochs", "image
 
 
 def summarise(config: Mapping[str, Any], lines: Sequence[Mapping[str, Any]], table_id: str) -> dict[str, Any]:
-    """The summary of a finished run from its configuration and its epochs' lines, epoch 0 first.
+    """Return the summary of a finished run from its configuration and the lines of its epochs, starting with epoch 0.
 
     The result belongs to the last epoch (`final_epoch`) or, if the search stopped early, to the epoch that it went back
     to; `searched_epochs` is the number of epochs searched.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter
 
 GROUPS = ("loss", "error", "regret", "eigenvalue")
-"""Last words of the fields that are written; TensorBoard shows the curves of a group together."""
+"""Last words of the names of written fields; TensorBoard shows the curves of a group together."""
 
 
 @contextmanager
@@ -83,7 +83,7 @@ class _Events:
         self.close()
         for earlier in (folder / EVENTS).glob("events.out.tfevents.*"):
             earlier.unlink()
-        events = SummaryWriter(str(folder / EVENTS), purge_step=0)  # a running TensorBoard forgets what it has read
+        events = SummaryWriter(str(folder / EVENTS), purge_step=0)  # a running TensorBoard discards earlier points
         self._folder, self._writer = folder, events
         options = json.dumps(open_search(folder).config, indent=4, ensure_ascii=False)
         self._writer.add_text("options", "    " + options.replace("\n", "\n    "), 0)  # a block of code in Markdown

@@ -1,1 +1,1 @@
-"""Recording a search loop of one's own as a run that report, compare and load_run know."""
+"""Recording your own search loop as a run that `report`, `compare` and `load_run` can open."""

@@ -16,7 +16,7 @@ PROVIDED = ("train_loss", *FRACTIONS, "hessian_eigenvalue")
 def own_numbers(
     numbers: Mapping[str, SupportsFloat | None],
 ) -> tuple[dict[str, float | None], dict[str, float | None]]:
-    """Return the values of `PROVIDED`, None where not given, and the numbers of the loop's own.
+    """Return the values of `PROVIDED`, None where not given, and the loop's own numbers.
 
     Args:
         numbers: numbers by name; tensors and NumPy scalars are converted.
@@ -31,9 +31,9 @@ def own_numbers(
 
 
 def check_free(own: Iterable[str], taken: Iterable[str]) -> None:
-    """Raise InvalidInputError if a number of the loop's own has the name of another column of `run.metrics`."""
+    """Raise InvalidInputError if one of the loop's own numbers has the name of another column of `run.metrics`."""
     if found := set(own) & {*taken, "seed", *CURRENT}:
-        raise InvalidInputError(f"{min(found)} is a column that records have already: choose another name")
+        raise InvalidInputError(f"{min(found)} is already a column of records: choose another name")
 
 
 def checked_seconds(seconds: SupportsFloat) -> float:
@@ -49,7 +49,7 @@ def finite_number(name: str, value: SupportsFloat) -> float:
     try:
         if isinstance(value, str | bytes | bytearray):
             raise TypeError
-        number = float(getattr(value, "detach", lambda: value)())  # PyTorch warns of tensors with a gradient
+        number = float(getattr(value, "detach", lambda: value)())  # PyTorch warns about tensors with a gradient
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInputError(f"{name} must be a number, not {value!r}") from error
     if not math.isfinite(number):

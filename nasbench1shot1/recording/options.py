@@ -1,4 +1,4 @@
-"""What a recorder is told about a loop, as config.json records it."""
+"""The options of a recorded loop, as config.json records them."""
 
 from dataclasses import dataclass
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""The record of a search loop of one's own, which `nb.Recorder` writes."""
+"""The record of your own search loop, which `nb.Recorder` writes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,10 +24,10 @@ FIELDS: dict[str, Any] = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RecordedSearch(SearchRecord):
-    """A search of somebody's own loop as it lies in its folder; nothing of it is changed by reading.
+    """Read-only view of the folder of a search that `nb.Recorder` recorded.
 
     Attributes:
-        folder: where it lies.
+        folder: the folder of the search.
         config: the options that `nb.Recorder` was given, the data, and `notes`, the loop's own settings.
     """
 
@@ -35,7 +35,7 @@ class RecordedSearch(SearchRecord):
 
     @classmethod
     def fault(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
-        """Return a sentence if the lines are not valid, else None: as for searches, and all numbers are numbers."""
+        """Return a sentence if the lines are not valid, else None; the loop's own numbers are also checked."""
         for line in lines:
             for name, value in line["numbers"].items():
                 if not has_type(value, float | None):
@@ -54,6 +54,6 @@ class RecordedSearch(SearchRecord):
     def unfinished(self) -> UserError:
         """Return the error for reading results of a search that is not finished."""
         return UserError(
-            f"'{self.folder}' is not finished: go on with nb.Recorder.resume('{self.folder}'), and call finish() after "
-            "the last epoch"
+            f"'{self.folder}' is not finished: continue with nb.Recorder.resume('{self.folder}'), and call "
+            "finish() after the last epoch"
         )

@@ -1,4 +1,4 @@
-"""`nb.Recorder`: the run folder of a search loop that is not this package's."""
+"""`nb.Recorder`: writes the run folder of your own search loop."""
 
 import time
 from collections.abc import Mapping
@@ -43,8 +43,9 @@ Parameters = Mapping[str, "NDArray[Any] | Tensor"]
 class Recorder:
     """Records your own search loop, epoch by epoch, in a folder that the commands open like a search.
 
-    `nb.load_run`, `nb.open_run`, `nb1shot1 report` and `nb1shot1 compare` open the folder; docs/own_loop.md has a whole
-    loop. A recorder is a context manager: leaving it without an error ends the run, as `finish` does. After an error,
+    `nb.load_run`, `nb.open_run`, `nb1shot1 report` and `nb1shot1 compare` open the folder; docs/own_loop.md has a
+    complete loop. A recorder is a context manager: leaving it without an error ends the run, as `finish` does. After an
+    error,
     the recorded epochs remain, and `Recorder.resume` continues the record.
 
     Args:
@@ -98,7 +99,7 @@ class Recorder:
         config = description(RecordedSearch.KIND, sections, {**facts, "notes": checked_notes(notes or {})})
         if (self.folder / CONFIG).is_file():
             raise InvalidInputError(
-                f"'{self.folder}' already exists: choose another folder, or, if nb.Recorder made it, go on with "
+                f"'{self.folder}' already exists: choose another folder, or, if nb.Recorder made it, continue with "
                 f"nb.Recorder.resume('{self.folder}')"
             )
         with ExitStack() as stack:
@@ -238,7 +239,7 @@ class Recorder:
     def _check_open(self) -> None:
         if not self._is_open:
             raise InvalidInputError(
-                f"the record of '{self.folder}' is closed: go on with nb.Recorder.resume('{self.folder}')"
+                f"the record of '{self.folder}' is closed: continue with nb.Recorder.resume('{self.folder}')"
             )
 
     def _architecture(self, chosen: "Architecture | Parameters") -> tuple[Architecture, dict[str, NDArray[np.float32]]]:
@@ -249,8 +250,8 @@ class Recorder:
             return chosen, self.space.one_hot(chosen)
         if not isinstance(chosen, Mapping):
             raise InvalidInputError(
-                f"record() takes an architecture or a mapping of architecture parameters, not {chosen!r}: of a text, "
-                "give nb.Architecture.parse(text)"
+                f"record() takes an architecture or a mapping of architecture parameters, not {chosen!r}: "
+                "parse a text with nb.Architecture.parse(text)"
             )
         with np.errstate(over="ignore"):
             parameters = {key: value.astype(np.float32) for key, value in self.space.checked_mixing(chosen).items()}

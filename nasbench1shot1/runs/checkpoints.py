@@ -17,7 +17,7 @@ def save_checkpoint(path: Path, content: dict[str, Any]) -> None:
     """Replace the checkpoint atomically; raises UserError if the disk is full."""
     import torch
 
-    buffer = io.BytesIO()  # torch reports a full disk by its own error, so it writes to memory
+    buffer = io.BytesIO()  # torch reports a full disk with an error of its own, so it writes to memory
     torch.save({"format": FORMAT, **content}, buffer)
     with replacing(path) as file:
         file.write(buffer.getbuffer())

@@ -33,8 +33,8 @@ def environment(device: str) -> dict[str, Any]:
 
 
 def _commit() -> str | None:
-    checkout = Path(__file__).resolve().parents[2]  # a strict editable install is made of links
-    if not (checkout / ".git").exists():  # installed: a repository around it would be somebody else's
+    checkout = Path(__file__).resolve().parents[2]  # a strict editable install consists of links
+    if not (checkout / ".git").exists():  # installed: a repository around it would be a different one
         return None
     try:
         git = ["git", "-C", str(checkout), "describe", "--always", "--dirty", "--abbrev=40"]

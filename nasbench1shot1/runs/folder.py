@@ -13,7 +13,7 @@ CONFIG_SPACE = "configspace.json"
 """A study's ConfigSpace, written before config.json; the name is the one that DeepCAVE expects."""
 METRICS, CHECKPOINT = "metrics.jsonl", "checkpoint.pt"
 PARTS = "parts"
-"""A folder in a run's folder, with the parts that processes of their own compute."""
+"""A folder in a run's folder, with the parts that separate processes compute."""
 SEEDS = "seeds.json"
 """In the folder of a group of searches, one for each of several seeds."""
 

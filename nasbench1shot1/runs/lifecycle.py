@@ -57,7 +57,7 @@ def locked_folder(folder: Path) -> Iterator[FolderLock]:
         with locked(folder) as lock:
             yield lock
     finally:
-        with suppress(OSError):  # something is in it
+        with suppress(OSError):  # it is not empty
             folder.rmdir()
 
 
@@ -121,7 +121,7 @@ def _removed_if_nothing_is_recorded(folder: Path) -> Iterator[None]:
 
 
 def _records(folder: Path) -> list[Path]:
-    """Return the lines of a run, and of its parts in processes of their own."""
+    """Return the lines of a run and of its parts, which separate processes compute."""
     return [folder / METRICS, *folder.glob(f"{PARTS}/*/{METRICS}")]
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from nasbench1shot1.errors import InvalidInputError
 
-SWAP_UNKNOWN = 4  # times the physical memory, where a system grows its swap as needed
+SWAP_UNKNOWN = 4  # times the physical memory, for systems that grow their swap as needed
 
 
 def check_memory(needed: int, device: str, what: str, advice: str) -> None:

@@ -150,7 +150,7 @@ class RunRecord:
         Empty before the first line is recorded. Raises DamagedFileError if a line is damaged, or if the lines of a
         finished run do not match its summary.
         """
-        is_finished = self.is_finished  # asked first: the run may end while its lines are read
+        is_finished = self.is_finished  # checked first: the run may end while its lines are read
         lines = self.read_lines(self.folder)
         if is_finished and not self.are_summarised(lines):
             raise damaged(self.folder / METRICS, f"its lines are not those that {SUMMARY} summarises")

@@ -30,7 +30,7 @@ from nasbench1shot1.tuning.options import SET_BY_THE_STUDY, set_by_the_study
 from nasbench1shot1.tuning.record import Study, folder_of
 
 FAILURE = "failure.json"
-"""In the folder of a search that diverged: the sentence that says how."""
+"""File in the folder of a search that diverged, with the error message."""
 COMMAND = "nasbench1shot1.tuning.evaluation:search_trial"
 COPIED = (ENVIRONMENT, METRICS, PARAMETERS, CHECKPOINT, CONFIG)
 """Files of a search that another search continues. config.json comes last: with it, a folder can be resumed."""
@@ -124,7 +124,7 @@ def trial_job(study: Study, trial: Trial) -> Job:
 
 
 def _not_recorded(study: Study) -> dict[str, None]:
-    """Return the options that the version which began the study did not have; they are off, as in that version."""
+    """Return the options that were added after the study was started; they are off, as in that version."""
     known = {*study.shared_options, *study.config_space, *SET_BY_THE_STUDY}
     return {field.name: None for field in fields(SearchConfig) if field.default is None and field.name not in known}
 

@@ -27,7 +27,7 @@ def objective(
 ) -> float:
     """Return the validation error of an architecture after the table's full training, a fraction.
 
-    It is 1 for an architecture that a table lacks which covers its space only in part (`Table.covering`).
+    It is 1 for an architecture that is missing from a table of only part of the space (`Table.covering`).
 
     Args:
         arch: what the search of the trial returned.
@@ -42,7 +42,7 @@ def objective(
         OutOfDomainError: the table has no row for the architecture, or no such objective.
     """
     if table.is_partial and table.lacks(arch):
-        return 1.0  # the worst, so that a tuner leaves the configuration
+        return 1.0  # the worst error, so that the tuner avoids the configuration
     rng = np.random.default_rng((seed, *trial.configuration_id, trial.epochs)) if repeat == "random" else None
     training = table.objective(dataset).validation
     return 1 - float(table.query(arch, run=repeat, rng=rng, dataset=training).validation_accuracy)

@@ -97,7 +97,8 @@ class StudyOptions:
         return search_options(self.fixed)
 
     def shared(self, tuned: Iterable[str]) -> dict[str, Any]:
-        """Return what every search gets besides its hyperparameters and what the study sets, flat.
+        """Return the options of every search in one flat mapping, except hyperparameters and options that the study
+        sets.
 
         Args:
             tuned: the names of the hyperparameters.

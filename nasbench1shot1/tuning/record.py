@@ -125,7 +125,7 @@ class Study(RunRecord):
     def check_trusted(self, allow_module: str | None, given: Mapping[str, Any] | None = None) -> None:
         """Raise InvalidInputError if the optimizer or the space is in a module that only config.json names.
 
-        `given` are options of the user; naming the optimizer or the space there is a permission, too.
+        `given` are options of the user; naming the optimizer or the space there also permits the import.
         """
         for group, kind in (("optimizers", "optimizer"), ("search_spaces", "space")):
             if (given or {}).get(kind) != self.config[kind]:
@@ -133,7 +133,7 @@ class Study(RunRecord):
 
     @property
     def shared_options(self) -> dict[str, Any]:
-        """What every search gets besides its hyperparameters, its epochs and the options of the study."""
+        """The options of every search, except its hyperparameters, its epochs and the options of the study."""
         return dict(self.config[SEARCH_OPTIONS])
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What a study records of each observation: the engine's report, and the table's values of the architecture."""
+"""The record of each observation of a study: the engine's report, and the table's values of the architecture."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -87,7 +87,7 @@ def observation_line(observation: Observation, table: Table, dataset: str | None
 def _scored(values: Mapping[str, Any], table: Table, dataset: str | None, elapsed: float) -> dict[str, Any]:
     """Return the architecture, its values in the table, and the times; a diverged search has only times.
 
-    Simulated, a diverged search takes the time that really elapsed, because its last epoch is not recorded.
+    On the simulated clock, a diverged search takes its elapsed wall-clock time, because its last epoch is not recorded.
     """
     architecture, seconds = values.get("architecture"), values["search_seconds"]
     if architecture is None:

@@ -43,7 +43,7 @@ def run_session(folder: Path, console: "Console | None") -> Study:
         check_facts(folder, study.config, facts)
         _observe_all(study, table, writer, console)
         study = Study.open(folder)
-        write_hpbandster_files(study)  # a kill may have come between the last observation and its files
+        write_hpbandster_files(study)  # the process may have been killed between the last observation and its files
         writer.finish(summarise(study, study.lines, table.id))
         save_figure(
             trajectory_figure(study, study.lines, table), folder / picture_name(TRAJECTORY, shared.get("format"))

@@ -1,4 +1,4 @@
-"""A study on the screen: what it will do, a live view of workers and brackets, and its result."""
+"""The screen output of a study: its plan, a live view of workers and brackets, and its result."""
 
 import textwrap
 from collections import Counter
@@ -145,7 +145,7 @@ def _where(line: Mapping[str, Any]) -> str:
 
 
 def announce(study: Study, table: "Table", brackets: Brackets, done: int, console: Console) -> None:
-    """Print what the study will do and with what."""
+    """Print the plan and the settings of the study."""
     say, config, shared = sayer(console), study.config, study.shared_options
     tuner = TUNERS[config["tuner"]]
     say(f"Tuning {config['optimizer']} with {tuner} on {config['space']}, seed {config['seed']}, into {study.folder}")

@@ -126,7 +126,7 @@ def test_without_its_package_the_method_is_unknown(tmp_path):
         ("--optimizer population --population many", "--population cannot be 'many'"),
         ("--optimizer population --population 1", "--population must be at least 2, not 1"),
         ("--optimizer population --population 3 --replaced 3", "--replaced must be between 1 and 2, not 3"),
-        ("--optimizer population --perturbation random", "leave out --perturbation"),
+        ("--optimizer population --perturbation random", "remove --perturbation"),
         ("--optimizer populatio", "unknown optimizer 'populatio'; did you mean 'population'?"),
         ("--optimizer population:Populatio", "cannot be imported"),
     ],

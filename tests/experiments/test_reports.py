@@ -235,7 +235,7 @@ def test_a_group_of_seeds_grows(runs, tmp_path):
 def test_no_run_and_unfinished_runs_are_refused(runs, tmp_path):
     with pytest.raises(nb.InvalidInputError, match="is not a run folder"):
         nb.load_run(tmp_path)
-    with pytest.raises(nb.InvalidInputError, match="no run to draw"):
+    with pytest.raises(nb.InvalidInputError, match="no run is given"):
         anytime_regret([])
 
 

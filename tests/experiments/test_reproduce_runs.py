@@ -126,7 +126,7 @@ def test_the_picture_shows_the_means_and_says_what_they_are_worth(finished, tiny
         "After figure 12 of NAS-Bench-1Shot1: weight decay 1e-4, weight decay 81e-4",
         "quick scale: 2 channels × 1 cell, 40 + 40 images of cifar10-sample",
         "3 epochs, 2 seeds; the paper's setting is 16 channels × 9 cells, 25,000 + 25,000 images, 50 epochs, 6 seeds",
-        "not how they rank",
+        "but not how they rank",
         "test regret [%]\n(predicted)",
         "lines: mean over 2 seeds; bands: ± standard deviation",
         "mean over the space",

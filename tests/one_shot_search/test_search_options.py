@@ -288,7 +288,7 @@ def test_what_needs_mixing_weights_is_refused_to_methods_of_single_paths(tmp_pat
     with pytest.raises(nb.InvalidInputError) as caught:
         search(tmp_path / "run", optimizer=optimizer, **{option: value})
     assert f"{optimizer} trains single paths" in str(caught.value)
-    assert f"leave out {option}=" in str(caught.value)
+    assert f"remove {option}=" in str(caught.value)
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "run").exists()
 

@@ -88,7 +88,7 @@ def test_report_and_compare_take_a_record(tmp_path):
     ranking = command("correlate", str(own.folder))
     assert ranking.returncode == 2 and "is the record of another loop" in ranking.stderr
     resumed = command("search", "--resume", str(own.folder))
-    assert resumed.returncode == 2 and "nb.Recorder.resume continues it" in resumed.stderr
+    assert resumed.returncode == 2 and "continue it with nb.Recorder.resume" in resumed.stderr
 
 
 def test_a_table_with_several_data_sets_gives_all_of_them(tmp_path):
@@ -109,7 +109,7 @@ def test_after_an_error_the_record_goes_on_where_it_ended(tmp_path):
     with pytest.raises(KeyboardInterrupt) as stop:
         interrupted()
     assert type(stop.value) is KeyboardInterrupt  # no command can resume somebody else's loop
-    with pytest.raises(nb.UserError, match=r"is not finished: go on with nb\.Recorder\.resume"):
+    with pytest.raises(nb.UserError, match=r"is not finished: continue with nb\.Recorder\.resume"):
         _ = nb.load_run(tmp_path / "own").summary
     with nb.Recorder.resume(tmp_path / "own", after_epoch=0) as recorder:
         assert recorder.epoch == 0
@@ -154,8 +154,8 @@ def test_a_process_killed_between_line_and_parameters_loses_that_epoch_only(tmp_
         (lambda r: r.record(nb.search_space("s2").sample(np.random.default_rng(0))), "not of s1"),
         (lambda r: r.record(parameters(0), train_loss=float("nan")), "train_loss is nan: give a finite number"),
         (lambda r: r.record(parameters(0), train_error=40), "must be a fraction between 0 and 1, not 40"),
-        (lambda r: r.record(parameters(0), valid_regret=0.1), "valid_regret is a column that records have already"),
-        (lambda r: r.record(parameters(0), seed=1), "seed is a column"),
+        (lambda r: r.record(parameters(0), valid_regret=0.1), "valid_regret is already a column of records"),
+        (lambda r: r.record(parameters(0), seed=1), "seed is already a column"),
         (lambda r: r.record(parameters(0), entropy="0.5"), "entropy must be a number"),
         (lambda r: r.record(parameters(0), entropy=10**400), "entropy must be a number"),
         (lambda r: r.record(parameters(0), seconds=-5), "seconds must be at least 0"),
@@ -223,7 +223,7 @@ def test_names_of_earlier_fields_within_the_numbers_do_not_change(tmp_path):
 def test_numbers_named_like_columns_of_other_data_sets_are_refused(tmp_path):
     arch = nb.search_space("nb201").sample(np.random.default_rng(0))
     with nb.Recorder(tmp_path / "own", "nb201") as recorder:
-        with pytest.raises(nb.InvalidInputError, match="cifar100_test_regret is a column"):
+        with pytest.raises(nb.InvalidInputError, match="cifar100_test_regret is already a column"):
             recorder.record(arch, cifar100_test_regret=1.0)
         recorder.record(arch)
 

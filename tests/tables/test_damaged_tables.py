@@ -106,8 +106,8 @@ def test_a_table_of_an_older_version_is_read_and_verify_says_so(
     assert load_table(folder).id == table_id
     main(["table", "verify", "--table", str(folder)])
     assert capsys.readouterr().out.splitlines() == [
-        f"{table_id}: every column is as it was written",
-        f"{table_id}: meta.json has no checksum, as an older version wrote it; import or build the table anew",
+        f"{table_id}: all columns match their checksums",
+        f"{table_id}: meta.json has no checksum, because an older version wrote it: import or build the table again",
     ]
 
 

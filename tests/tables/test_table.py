@@ -400,7 +400,7 @@ def test_query_tells_measured_predicted_and_drawn_in_apart(
 
     measured = ~np.isnan(embedded.column("measured_validation_accuracy")[:, -1, 0])
     drawn_in, said = sources(embedded.hashes(int(np.argmax(measured)))[0])
-    assert drawn_in["validation_accuracy"] == drawn_in["training_time"] == "predicted, drawn towards a measurement"
+    assert drawn_in["validation_accuracy"] == drawn_in["training_time"] == "predicted, shrunk toward a measurement"
     assert drawn_in["test_accuracy"] == "predicted"
     assert said == embedded.fidelity()
     assert sources(embedded.hashes(int(np.argmin(measured)))[0])[0]["validation_accuracy"] == "predicted"

@@ -62,7 +62,7 @@ class StudyDispatcher(Dispatcher):  # type: ignore[misc]
         self._calls = ThreadPoolExecutor(CALLS_AT_ONCE)
 
     def run(self) -> None:
-        """Start to answer workers, to look for them, and to give them jobs; unlike hpbandster's, it returns."""
+        """Start to answer workers, to look for them and to give them jobs; unlike hpbandster's `run`, this returns."""
         import Pyro4
 
         self.pyro_daemon = Pyro4.Daemon(host=self.host)
@@ -78,7 +78,7 @@ class StudyDispatcher(Dispatcher):  # type: ignore[misc]
             self.events.put(Broken(error))
 
     def shutdown(self, shutdown_workers: bool = True) -> None:
-        """Tell the workers to leave, and end the threads."""
+        """Tell the workers to stop, and end the threads."""
         with self.runner_cond:
             self.shutdown_all_threads = True
             self.runner_cond.notify_all()
@@ -95,7 +95,7 @@ class StudyDispatcher(Dispatcher):  # type: ignore[misc]
     @staticmethod
     def _tell(worker: RemoteWorker, method: str, *arguments: Any) -> None:
         """Call a method of a worker that may be gone."""
-        with suppress(Exception):  # the next ping will find out what is wrong with it
+        with suppress(Exception):  # the next ping will show what is wrong with it
             worker.call(method, *arguments)
 
     def submit_job(self, id: Any, **kwargs: Any) -> None:
@@ -138,7 +138,7 @@ class StudyDispatcher(Dispatcher):  # type: ignore[misc]
             return job, worker
 
     def _conclude_start(self, job: TrialJob, worker: RemoteWorker, is_accepted: bool) -> None:
-        """After a worker's answer: if it refused the job, because it is busy, queue the job again."""
+        """Handle a worker's answer: if it refused the job because it is busy, queue the job again."""
         with self.runner_cond:
             worker.changes += 1
             job.is_accepted = is_accepted
@@ -161,7 +161,7 @@ class StudyDispatcher(Dispatcher):  # type: ignore[misc]
 
     @exposed
     def register_result(self, id: Any = None, result: Any = None) -> bool:
-        """Accept a worker's result; False if the job is not that worker's any more.
+        """Accept a worker's result; return False if the worker no longer has the job.
 
         Args:
             id: the configuration.
@@ -195,11 +195,11 @@ class StudyDispatcher(Dispatcher):  # type: ignore[misc]
 
     @exposed
     def trigger_discover_worker(self) -> None:
-        """Look at all workers now; called by a worker that has joined."""
+        """Check all workers now; called by a worker that has joined."""
         self._look_now.set()
 
     def discover_workers(self) -> None:
-        """Look at all workers every `ping_interval` seconds until the shutdown."""
+        """Check all workers every `ping_interval` seconds until the shutdown."""
         missed = 0
         while not self.shutdown_all_threads:
             self._look_now.clear()
@@ -261,7 +261,7 @@ class StudyDispatcher(Dispatcher):  # type: ignore[misc]
         """Compare what a worker does with what it was given; return whether it works on something outdated.
 
         Args:
-            worker: has not changed since it was asked; the lock is held.
+            worker: a worker that has not changed since it was asked; the lock is held.
             current: configuration, epochs and attempt that the worker evaluates; None if it is idle.
         """
         job = worker.runs_job

@@ -29,7 +29,7 @@ class Finished:
 
 @dataclass(frozen=True)
 class Returned:
-    """A trial is back in the queue; `died` is True if its worker, or the process of its evaluation, died."""
+    """A trial returned to the queue; `died` is True if its worker, or the process of its evaluation, died."""
 
     trial: Trial
     worker: str

@@ -76,7 +76,7 @@ class WorkerProcesses(Protocol):
     """The worker processes that a study starts on its own machine."""
 
     def tend(self) -> None:
-        """Replace processes that died; called about once a second. Raises UserError if replacing them cannot help."""
+        """Replace processes that died; called about once a second. Raises UserError if a replacement cannot help."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class Pace:
         look_every: time between checks of the master.
         answers_within: time after which an unanswered call has failed.
         missed_looks: calls in a row that time out before the master is presumed gone. A refused connection suffices.
-        ends_within: time that a new trial waits for the end of the last one.
+        ends_within: time that a new trial waits for the previous one to end.
     """
 
     look_every: float = 1.0

@@ -31,7 +31,7 @@ def log_of(folder: Path, worker: str) -> Path | None:
 
 
 class _LocalWorker:
-    """One place for a worker, and the process that is there now."""
+    """A place for a worker, and its current process."""
 
     def __init__(self, folder: Path, evaluation: str, name: str, environment: Place, pace: Pace) -> None:
         described = {"folder": str(folder), "evaluation": evaluation, "name": name, "pace": asdict(pace)}
@@ -42,7 +42,7 @@ class _LocalWorker:
         self._started = -AGAIN_AFTER
 
     def tend(self) -> None:
-        """Start the process if it does not run; raises UserError if it ended with an error of its own."""
+        """Start the process if it is not running; raises UserError if it ended with a UserError."""
         code = self._process.poll() if self._process is not None else 0
         if code is None:
             return
@@ -69,7 +69,7 @@ class _LocalWorker:
             raise write_error(self.log, error) from error
 
     def end(self) -> None:
-        """Kill the process, if it runs; what it started ends with it."""
+        """Kill the process if it is running; processes that it started end with it."""
         if self._process is None:
             return
         self._process.kill()
@@ -122,5 +122,5 @@ def local_workers(
 
 @contextmanager
 def no_workers() -> Iterator[WorkerProcesses]:
-    """Start no worker: all of them join from elsewhere."""
+    """Do not start any worker: all workers join from other machines or shells."""
     yield _LocalWorkers([])

@@ -60,7 +60,7 @@ class Submission:
 
     @classmethod
     def from_line(cls, line: Mapping[str, Any]) -> Self:
-        """Return the submission that `as_line` described; raises ValueError, KeyError or TypeError for other lines."""
+        """Return the submission of a line from `as_line`; raises ValueError, KeyError or TypeError for other lines."""
         types = {"number": int, "budget": int, "configuration": dict, "model_based": bool, "after": int}
         if any(type(line[name]) is not kind for name, kind in types.items()):
             raise ValueError("a field has a wrong type")

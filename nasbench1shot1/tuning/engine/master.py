@@ -83,7 +83,7 @@ class StudyMaster:
     # Earlier sessions
 
     def _replay(self) -> float:
-        """Make all recorded submissions and observations again, and return the last recorded time."""
+        """Replay all recorded submissions and observations, and return the last recorded time."""
         observations, last = self._recorder.observations(), 0.0
         for event in in_order(self.folder, self._submissions.recorded, observations):
             try:
@@ -116,7 +116,7 @@ class StudyMaster:
         )
 
     def _register(self, key: tuple[ConfigurationId, int], loss: float | None) -> None:
-        """Tell the proposer the loss of an observation, and nothing else of it."""
+        """Tell the proposer only the loss of an observation."""
         self._proposer.observe(*key, loss)
         del self._open[key]
         self._observed += 1
@@ -207,7 +207,8 @@ class StudyMaster:
             )
 
     def _broken(self, error: Exception) -> Exception:
-        """Return the error to raise when a thread of the dispatcher has ended; a fault of ours keeps its traceback."""
+        """Return the error to raise when a thread of the dispatcher has ended; a bug of this package keeps its
+        traceback."""
         if not isinstance(error, UnansweredError):
             return error
         return UserError(
@@ -232,7 +233,7 @@ class StudyMaster:
         )
 
     def _check_workers(self, dispatcher: StudyDispatcher) -> None:
-        """Raise UserError if no worker has been there for too long."""
+        """Raise UserError if no worker has been connected for too long."""
         if dispatcher.number_of_workers():
             self._connected, self._ever_connected = time.monotonic(), True
         if time.monotonic() - self._connected < self._timing.wait_for_workers:

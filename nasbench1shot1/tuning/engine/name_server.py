@@ -1,7 +1,7 @@
 """The name server of a study, and the file that tells workers where it is.
 
 hpbandster writes the address as a pickle and runs the server in a thread that keeps the process alive. Here the file is
-JSON and written atomically, the thread ends with the process, and a taken port is an error that says so.
+JSON and written atomically, the thread ends with the process, and a port in use causes a clear error.
 """
 
 import errno

@@ -1,6 +1,6 @@
 """Calls between master, name server and workers: one short connection each, with a time limit.
 
-hpbandster keeps connections open and waits without limit, so that a machine that vanished blocks its callers.
+hpbandster keeps connections open and waits without limit, so a machine that vanished blocks its callers.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ class UnansweredError(Exception):
     """A call was not answered.
 
     Attributes:
-        is_gone: whether the other side certainly does not exist any more; otherwise it may only be slow.
+        is_gone: whether the other side has certainly ended; otherwise, it may only be slow.
     """
 
     def __init__(self, message: str, is_gone: bool) -> None:

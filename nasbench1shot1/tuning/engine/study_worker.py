@@ -1,4 +1,4 @@
-"""A worker's time with one master, from joining to the master's end.
+"""A worker in one session of a study, from joining the master to the master's end.
 
 `StudyWorker` fixes these faults of hpbandster's `core/worker.py`:
 
@@ -56,8 +56,7 @@ class StudyWorker(Worker):  # type: ignore[misc]
     def serve(self) -> None:
         """Evaluate trials until the master is gone or sends the worker away; the last evaluation has then ended.
 
-        Raises:
-            UnansweredError: the master was not there.
+        Raises: UnansweredError: the master did not answer.
         """
         import Pyro4
 
@@ -83,7 +82,7 @@ class StudyWorker(Worker):  # type: ignore[misc]
                 return
 
     def _look(self, uri: str) -> None:
-        """Check that the master is there and knows this worker; register if it does not.
+        """Check that the master is running and knows this worker; register if it does not.
 
         Raises:
             UnansweredError: the name server does not answer, or the one that answers is not this session's. The port of
@@ -129,7 +128,7 @@ class StudyWorker(Worker):  # type: ignore[misc]
 
     @exposed
     def current(self) -> list[Any] | None:
-        """Return configuration, epochs and attempt of the trial in work; None if the worker is idle."""
+        """Return configuration, epochs and attempt of the current trial; None if the worker is idle."""
         with self.thread_cond:
             return None if self._trial is None else _identity(self._trial)
 
@@ -168,7 +167,7 @@ class StudyWorker(Worker):  # type: ignore[misc]
             return {**result, "interrupted": in_one_line(error)}
         except UserError as error:
             return {**result, "exception": error.for_command_line}
-        except BaseException as error:  # an exit, too, would end this thread, and leave the worker busy for ever
+        except BaseException as error:  # an exit would also end this thread, and leave the worker busy forever
             if not unwanted.is_set():
                 traceback.print_exc()
             return {**result, "exception": in_one_line(error)}

@@ -1,4 +1,4 @@
-"""What a tuner asks for and what it gets: trials, outcomes, and observations."""
+"""Trials, which a tuner proposes, their outcomes, and observations."""
 
 import math
 from collections.abc import Mapping
@@ -62,13 +62,13 @@ class Trial:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Self:
-        """Return the trial that `as_json` described."""
+        """Return the trial from the result of `as_json`."""
         return cls(**{**content, "configuration_id": parse_id(content["configuration_id"])})
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an evaluation found.
+    """The outcome of an evaluation.
 
     Attributes:
         loss: what the tuner minimizes; None if the trial diverged.
@@ -98,7 +98,7 @@ class Outcome:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Self:
-        """Return the outcome that `as_json` described; raises InvalidInputError for an impossible one."""
+        """Return the outcome from the result of `as_json`; raises InvalidInputError if it is not valid."""
         return cls(**content)
 
 
@@ -128,7 +128,7 @@ class Observation:
 
 @dataclass(frozen=True)
 class Recorded:
-    """What a resumed study needs to know of an observation.
+    """The part of an observation that a resumed study needs.
 
     Attributes:
         configuration_id, epochs: the trial.
