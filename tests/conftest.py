@@ -17,6 +17,7 @@ from small_official import small_table
 from unrendered import save_unrendered
 
 from nasbench1shot1 import api
+from nasbench1shot1.black_box_search import studying
 from nasbench1shot1.files import PACKAGE_DATA
 from nasbench1shot1.images import image_set, sample
 from nasbench1shot1.images.data_sets import CIFAR10, DATA_SETS
@@ -112,6 +113,7 @@ def pictures_of_searches_are_not_rendered() -> Iterator[None]:
     """A picture takes a third of a tiny search; searches in processes of their own, groups and reports render it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(searching, "save_figure", save_unrendered)
+        patch.setattr(studying, "save_figure", save_unrendered)
         yield
 
 
