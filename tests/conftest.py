@@ -21,7 +21,7 @@ from nasbench1shot1.black_box_search import studying
 from nasbench1shot1.files import PACKAGE_DATA
 from nasbench1shot1.images import image_set, sample
 from nasbench1shot1.images.data_sets import CIFAR10, DATA_SETS
-from nasbench1shot1.one_shot_search import searching
+from nasbench1shot1.one_shot_search import memory, searching
 from nasbench1shot1.runs import environment
 from nasbench1shot1.tables.folder import write_table
 from nasbench1shot1.tables.table import Table
@@ -97,6 +97,14 @@ def images_decoded_once() -> Iterator[None]:
     """Searches share the bundled images, which each would decode anew; tests of the decoder call it themselves."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(image_set, "read_sample", cache(sample.read_sample))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def supernets_counted_once() -> Iterator[None]:
+    """Searches check that equal supernets fit, which takes half as long as building one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(memory, "supernet_size", cache(memory.supernet_size))
         yield
 
 
