@@ -17,10 +17,11 @@ from small_official import small_table
 from unrendered import save_unrendered
 
 from nasbench1shot1 import api
+from nasbench1shot1.black_box_search import studying
 from nasbench1shot1.files import PACKAGE_DATA
 from nasbench1shot1.images import image_set, sample
 from nasbench1shot1.images.data_sets import CIFAR10, DATA_SETS
-from nasbench1shot1.one_shot_search import searching
+from nasbench1shot1.one_shot_search import memory, searching
 from nasbench1shot1.runs import environment
 from nasbench1shot1.tables.folder import write_table
 from nasbench1shot1.tables.table import Table
@@ -100,6 +101,14 @@ def images_decoded_once() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def supernets_counted_once() -> Iterator[None]:
+    """Searches check that equal supernets fit, which takes half as long as building one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(memory, "supernet_size", cache(memory.supernet_size))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def versions_read_once() -> Iterator[None]:
     """Every run records the versions of the same packages."""
     with pytest.MonkeyPatch.context() as patch:
@@ -112,6 +121,7 @@ def pictures_of_searches_are_not_rendered() -> Iterator[None]:
     """A picture takes a third of a tiny search; searches in processes of their own, groups and reports render it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(searching, "save_figure", save_unrendered)
+        patch.setattr(studying, "save_figure", save_unrendered)
         yield
 
 

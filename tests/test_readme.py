@@ -13,6 +13,7 @@ from rich.console import Console
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
+from nasbench1shot1.cell_training import config as cell_scales
 from nasbench1shot1.files import PACKAGE_DATA
 from nasbench1shot1.one_shot_search import config
 from nasbench1shot1.one_shot_search.search_record import FIELDS
@@ -61,6 +62,8 @@ TINY = {
     "images_per_half": 40,
 }
 
+TINY_CELL = {"stem_channels": 2, "batch_size": 250}
+
 
 def text(page: str) -> str:
     return (CHECKOUT / page).read_text()
@@ -79,6 +82,7 @@ def commands(page: str) -> list[list[str]]:
 def tiny(monkeypatch, tmp_path) -> Path:
     """The examples search at the quick scale; here that is made tiny. They write into a folder of their own."""
     monkeypatch.setitem(config.SCALES, "quick", TINY)
+    monkeypatch.setitem(cell_scales.SCALES, "quick", {**cell_scales.SCALES["quick"], **TINY_CELL})
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -1,30 +1,35 @@
 import json
-import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import optimizer_speed
 import pytest
+import warm_process
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 TINY = ["--quick", "--channels", "4", "--cells", "1", "--threads", "1", "--spaces", "s1", "--quiet", "inf"]
+SCRIPT = (
+    "import runpy, sys; sys.argv.pop(0); sys.path.insert(0, {!r}); runpy.run_path(sys.argv[0], run_name='__main__')"
+)
+
+
+def forked(line, **_):
+    """A script in a process of its own, which has its imports already."""
+    return warm_process.python(SCRIPT.format(str(BENCHMARKS)), *line[1:])
 
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory):
     out = tmp_path_factory.mktemp("benchmark") / "optimizer_speed.json"
-    command = [
-        sys.executable,
-        BENCHMARKS / "optimizer_speed.py",
-        *TINY,
-        "--optimizers",
-        "gdas",
-        "random-ws",
-        "--out",
-        out,
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(out.read_text()), done.stdout
+    line = ["optimizer_speed.py", *TINY, "--optimizers", "gdas", "random-ws", "--out", str(out)]
+    said = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(optimizer_speed, "subprocess", SimpleNamespace(run=forked))
+        patch.setattr(optimizer_speed, "print", lambda text, **_: said.append(text), raising=False)
+        patch.setattr(sys, "argv", line)
+        optimizer_speed.main()
+    return json.loads(out.read_text()), said[-1]
 
 
 def test_an_epoch_is_the_sum_of_its_parts(measured):

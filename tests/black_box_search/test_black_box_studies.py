@@ -12,16 +12,31 @@ import pandas
 import pytest
 from black_box_tables import s1_table, smooth_table
 from command_line import command, new_process
+from forked_jobs import fork_jobs
 from killed_run import assert_killed
 from rich.console import Console
 
 import nasbench1shot1 as nb
 from nasbench1shot1.black_box_optimizer import Query
+from nasbench1shot1.black_box_search import studying
 from nasbench1shot1.black_box_search.parts import SEARCHES, begun_parts, divided, run_part
 from nasbench1shot1.black_box_search.repeats import Repeats
+from nasbench1shot1.files import save_figure
 
 QUIET = Console(quiet=True)
 SHORT = {"space": "s1", "evaluations": 30, "console": QUIET}
+
+
+@pytest.fixture(autouse=True)
+def forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts run in processes that start at once."""
+    fork_jobs(monkeypatch)
+
+
+@pytest.fixture
+def rendered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This test looks at the picture."""
+    monkeypatch.setattr(studying, "save_figure", save_figure)
 
 
 def study(folder: Path, optimizer: Any = "random", **options: Any) -> nb.BlackBoxStudy:
@@ -45,6 +60,7 @@ class Spy(nb.BlackBoxOptimizer):
             waiting.extend(gc.get_referents(found))
 
 
+@pytest.mark.usefixtures("rendered")
 def test_final_and_trajectory_of_a_study(tmp_path: Path) -> None:
     made = study(tmp_path / "made")
     table = nb.load_table("embedded")
@@ -144,6 +160,7 @@ def test_an_architecture_under_the_name_of_another_space_is_refused(tmp_path: Pa
         study(tmp_path / "made", Impostor)
 
 
+@pytest.mark.usefixtures("rendered")
 def test_an_incumbent_that_cost_nothing_leaves_a_picture(tmp_path: Path) -> None:
     s1_table(np.full((2685, 4, 1), 0.5), np.zeros((2685, 4, 1))).save(tmp_path / "table")
     made = study(tmp_path / "made", table=str(tmp_path / "table"), evaluations=3)

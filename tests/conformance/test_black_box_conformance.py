@@ -5,11 +5,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from forked_jobs import fork_jobs
 
 import nasbench1shot1 as nb
 from nasbench1shot1.black_box_optimizer import Query
 from nasbench1shot1.conformance.black_box_optimizer import BlackBoxOptimizerConformance
 from nasbench1shot1.registry import BUILT_IN
+
+
+@pytest.fixture(autouse=True)
+def forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes of a study start at once."""
+    fork_jobs(monkeypatch)
+
 
 COSTLY = {"smac", "tpe"}
 """Optimizers that take 10 ms and more to propose an architecture with a model."""

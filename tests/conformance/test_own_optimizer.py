@@ -53,7 +53,6 @@ def run(words: list[str], cwd: Path, path: str = "") -> subprocess.CompletedProc
         "PYTHONPATH": os.pathsep.join([path, str(CHECKOUT), str(CHECKOUT / "tests" / "helpers")]),
     }
     line = [sys.executable, "-P", "-c", "from nasbench1shot1.cli import main; main()", *words[1:]]
-    line = [sys.executable, "-P", "-m", *words] if words[0] == "pytest" else line
     return subprocess.run(line, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
 
 
@@ -100,13 +99,14 @@ def test_the_pages_commands_run(project, installed, tmp_path):
     longer = forked(["nb1shot1", "search", "--resume", "first", "--epochs", "2"], tmp_path, str(installed))
     assert longer.returncode == 0, longer.stderr
     assert len(nb.load_run(tmp_path / "first").lines) == 3
-    where_it_lies = run([*lines[2][1:], *TINY.split(), "--out", "second"], project, str(project))
+    where_it_lies = forked([*lines[2][1:], *TINY.split(), "--out", "second"], project, str(project))
     assert where_it_lies.returncode == 0, where_it_lies.stderr
     assert nb.load_run(project / "second").config["optimizer"] == "population:Population"
 
 
 def test_the_suite_collects_in_the_users_folder(project):
-    collected = run(["pytest", "test_population.py", "--collect-only", "-q", "-c", os.devnull], project)
+    arguments = ["test_population.py", "--collect-only", "-q", "-c", os.devnull]
+    collected = warm_process.python("import pytest, sys; sys.exit(pytest.main(sys.argv[1:]))", *arguments, cwd=project)
     assert collected.returncode == 0, collected.stdout
     assert "TestPopulation::test_same_seed_same_bits" in collected.stdout
 

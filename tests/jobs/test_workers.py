@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 import stalling_search
+from forked_jobs import fork_jobs
 from light_run import LINES, attempts, light_job, wait_for_lines
 from tiny_search import TINY
 
@@ -55,7 +56,8 @@ def test_finished_jobs_are_skipped_stopped_ones_resumed_and_failures_stop_nothin
     assert [len(read_lines(job.folder / METRICS)) for job in jobs] == [LINES, LINES, 2, LINES]
 
 
-def test_a_search_with_somebodys_optimizer_is_resumed_in_a_fresh_process(tmp_path):
+def test_a_search_with_somebodys_optimizer_is_resumed_in_a_fresh_process(tmp_path, monkeypatch):
+    fork_jobs(monkeypatch)
     options = {**TINY, "epochs": 2, "optimizer": "annealed_darts:AnnealedDARTS"}
     job = Job(name="theirs", command=stalling_search.COMMAND, folder=tmp_path / "theirs", options=options, threads=1)
     with this_machine([{}]) as workers:

@@ -26,19 +26,20 @@ def cell(edges: Sequence[tuple[int, int]], *operations: str) -> Cell:
     return Cell(matrix, [INPUT, *operations, OUTPUT])
 
 
-def test_every_hash_of_the_real_sample_is_reproduced(real_cells: Path) -> None:
+def test_hashes_of_the_real_sample_are_reproduced(real_cells: Path) -> None:
+    """Of every fourth; `test_every_real_hash_is_there_at_its_rank` has all of them."""
     with np.load(real_cells, allow_pickle=False) as real:
-        expected = [bytes(row).hex() for row in real["hash"]]
-        sizes, matrices, ops = real["n_vertices"].tolist(), real["adjacency"], real["ops"].tolist()
+        expected = [bytes(row).hex() for row in real["hash"][::4]]
+        sizes, matrices, ops = (real[name][::4] for name in ("n_vertices", "adjacency", "ops"))
     names = {label: name for name, label in LABELS.items()}
     cells = [
         Cell(matrix[:size, :size], [names[op] for op in labels[:size]])
-        for size, matrix, labels in zip(sizes, matrices, ops, strict=True)
+        for size, matrix, labels in zip(sizes.tolist(), matrices, ops.tolist(), strict=True)
     ]
-    assert len(cells) == 27_001
+    assert len(cells) == 6751
     assert [one.hash for one in cells] == expected
     assert all(one.is_valid for one in cells)
-    assert [len(one.ops) for one in cells] == sizes  # the stored cells are pruned already
+    assert [len(one.ops) for one in cells] == sizes.tolist()  # the stored cells are pruned already
 
 
 # Pruning ---------------------------------------------------------------------------------------------------------

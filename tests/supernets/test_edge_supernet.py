@@ -59,7 +59,7 @@ def assert_naive(
     n: int = 4,
 ) -> None:
     """Equal logits, and gradients with respect to all parameters and the mixing weights."""
-    x = images(n).double().contiguous(memory_format=torch.channels_last)
+    x = images(n)[..., :16, :16].double().contiguous(memory_format=torch.channels_last)
     state = {name: value.detach().clone() for name, value in net.state_dict().items()}
     names = [name for name, _ in net.named_parameters()]
     for name in names:

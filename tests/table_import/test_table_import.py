@@ -121,9 +121,13 @@ def test_one_budget_one_repeat_one_cell(trainings: list[Training], tmp_path: Pat
     assert_holds(table, trainings[:1])
 
 
-@pytest.mark.parametrize("as_text", [False, True], ids=["numbers", "strings"])
 @pytest.mark.parametrize(
-    ("name", "cells", "epochs", "repeats"), [("4v", 91, official.EPOCHS, 3), ("5v", 2532, (4,), 1)]
+    ("name", "cells", "epochs", "repeats", "as_text"),
+    [
+        ("4v", 91, official.EPOCHS, 3, False),
+        pytest.param("4v", 91, official.EPOCHS, 3, True, id="4v-strings"),
+        ("5v", 2532, (4,), 1, False),
+    ],
 )
 def test_ec_nas_files_import(
     name: str, cells: int, epochs: tuple[int, ...], repeats: int, as_text: bool, shared: Path, tmp_path: Path,

@@ -17,7 +17,7 @@ from nasbench1shot1.weight_sharing.group_statistics import fixed_statistics, mea
 from nasbench1shot1.weight_sharing.requests import Subnetwork, as_mixing, without_last_edge
 from nasbench1shot1.weight_sharing.subgraphs import ordered, path_key
 
-ARCHITECTURES, FEWER, CHANNELS = 200, 40, 4
+ARCHITECTURES, FEWER, CHANNELS = 60, 20, 4
 
 
 def supernet(space: str, preset: str = "corrected", partial: int = 1, cells: int = 3) -> nb.Supernet:
@@ -114,7 +114,7 @@ def test_the_depth_is_free(cells, batch_norm):
 @pytest.mark.parametrize("cache_bytes", [2**29, 10_000])
 def test_no_bit_depends_on_order_company_or_memory(batch_norm, precision, cache_bytes, monkeypatch):
     net = supernet("s1").float()
-    paths = sampled(net, 60)
+    paths = sampled(net, 20)
     wanted = together(net, paths, batch_norm, precision)
     monkeypatch.setattr(first_cell, "CACHE_BYTES", cache_bytes)
     order = np.random.default_rng(1).permutation(len(paths))
