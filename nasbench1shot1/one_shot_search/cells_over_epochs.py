@@ -6,14 +6,26 @@ import numpy as np
 
 from nasbench1shot1.cell_drawing.drawing import draw_cell
 from nasbench1shot1.cell_drawing.graph import is_drawable
+from nasbench1shot1.files import PictureFormat, picture_name, save_figure
+from nasbench1shot1.one_shot_search.folder import CELLS, FIGURE
+from nasbench1shot1.one_shot_search.regret_curve import regret_figure
 from nasbench1shot1.one_shot_search.search_record import Parameters, SearchRecord
 from nasbench1shot1.wording import percent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from nasbench1shot1.tables.table import Table
+
 PANELS = 5
 """Largest number of epochs in a strip."""
+
+
+def save_pictures(run: SearchRecord, table: "Table", suffix: PictureFormat | None = None) -> None:
+    """Write the pictures of a finished run into its folder: its regret, and its cells where they can be drawn."""
+    save_figure(regret_figure([run], [run.metrics], table), run.folder / picture_name(FIGURE, suffix))
+    if (cells := cells_figure(run)) is not None:
+        save_figure(cells, run.folder / picture_name(CELLS, suffix))
 
 
 def cells_figure(run: SearchRecord, panels: int = PANELS) -> "Figure | None":
