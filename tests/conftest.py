@@ -14,14 +14,14 @@ from hypothesis import settings
 from image_builders import ROWS
 from local_server import serving
 from small_official import small_table
-from unrendered import save_unrendered
+from unrendered import save_undrawn, save_unrendered
 
 from nasbench1shot1 import api
 from nasbench1shot1.black_box_search import studying
 from nasbench1shot1.files import PACKAGE_DATA
 from nasbench1shot1.images import image_set, sample
 from nasbench1shot1.images.data_sets import CIFAR10, DATA_SETS
-from nasbench1shot1.one_shot_search import memory, searching
+from nasbench1shot1.one_shot_search import cells_over_epochs, memory
 from nasbench1shot1.runs import environment
 from nasbench1shot1.tables.folder import write_table
 from nasbench1shot1.tables.table import Table
@@ -117,11 +117,11 @@ def versions_read_once() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def pictures_of_searches_are_not_rendered() -> Iterator[None]:
-    """A picture takes a third of a tiny search; searches in processes of their own, groups and reports render it."""
+def pictures_of_searches_are_not_drawn() -> Iterator[None]:
+    """They take a third of a tiny search; searches in processes of their own, groups and reports draw them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(searching, "save_figure", save_unrendered)
         patch.setattr(studying, "save_figure", save_unrendered)
+        patch.setattr(cells_over_epochs, "save_pictures", save_undrawn)
         yield
 
 

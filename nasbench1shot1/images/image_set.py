@@ -135,8 +135,9 @@ def _shrunk(images: "Tensor", side: int) -> "Tensor":
     import torch
 
     factor = images.shape[1] // side
-    parts = (part.unflatten(1, (side, factor)).unflatten(3, (side, factor)) for part in images.split(_IMAGES_AT_ONCE))
-    means = [part.float().mean(dim=(2, 4)).round().to(torch.uint8) for part in parts]
+    rows = (part.float().unflatten(1, (side, factor)).sum(2) for part in images.split(_IMAGES_AT_ONCE))
+    sums = (part.unflatten(2, (side, factor)).sum(3) for part in rows)  # one axis at a time: twice as fast
+    means = [(part / factor**2).round().to(torch.uint8) for part in sums]
     return torch.cat(means) if means else images.new_empty((0, side, side, 3))
 
 

@@ -6,16 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.files import picture_name, save_figure, write_json
+from nasbench1shot1.files import write_json
 from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.named_data import by_name
 from nasbench1shot1.one_shot_search.callbacks import Callback, CallingReporter, check_callbacks
 from nasbench1shot1.one_shot_search.config import SearchConfig, data_facts
-from nasbench1shot1.one_shot_search.folder import CELLS
 from nasbench1shot1.one_shot_search.options import SearchOptions, recorded_search, search_options, search_options_again
 from nasbench1shot1.one_shot_search.overwriting import REPLACE, overwritten, put_back
-from nasbench1shot1.one_shot_search.record import FIGURE, Run, SearchWriter, open_search
+from nasbench1shot1.one_shot_search.record import Run, SearchWriter, open_search
 from nasbench1shot1.one_shot_search.tensorboard import tensorboard_callbacks
 from nasbench1shot1.registry import check_at_hand, one_shot, search_space
 from nasbench1shot1.runs.compute import cpu_threads
@@ -222,10 +221,9 @@ def _finish(
     console: "Console | None",
     callbacks: Sequence[Callback],
 ) -> Run:
-    """Search to the end, then write the summary and the picture."""
-    from nasbench1shot1.one_shot_search.cells_over_epochs import cells_figure
+    """Search to the end, then write the summary and the pictures."""
+    from nasbench1shot1.one_shot_search.cells_over_epochs import save_pictures
     from nasbench1shot1.one_shot_search.loop import run_search
-    from nasbench1shot1.one_shot_search.regret_curve import regret_figure
     from nasbench1shot1.one_shot_search.screen import announce, conclude, progress
     from nasbench1shot1.one_shot_search.summary import summarise
 
@@ -234,9 +232,6 @@ def _finish(
         run_search(state, table, writer, CallingReporter(bar, state, writer.folder, callbacks))
     run = open_search(writer.folder)
     writer.finish(summarise(run.config, Run.read_lines(writer.folder), table.id))
-    suffix = state.config.format
-    save_figure(regret_figure([run], [run.metrics], table), writer.folder / picture_name(FIGURE, suffix))
-    if (cells := cells_figure(run)) is not None:
-        save_figure(cells, writer.folder / picture_name(CELLS, suffix))
+    save_pictures(run, table, state.config.format)
     conclude(run, table, console)
     return run

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.evaluator import score, scores_elsewhere
-from nasbench1shot1.files import save_figure
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.named_data import by_name, table_of_run
-from nasbench1shot1.one_shot_search.folder import CELLS, FIGURE, PARAMETERS
+from nasbench1shot1.one_shot_search.folder import PARAMETERS
 from nasbench1shot1.one_shot_search.record import SearchWriter
 from nasbench1shot1.one_shot_search.search_record import by_data_set
 from nasbench1shot1.recording.numbers import check_free, checked_seconds, own_numbers
@@ -190,16 +189,13 @@ class Recorder:
             self.close()
 
     def _finish(self) -> RecordedSearch:
-        from nasbench1shot1.one_shot_search.cells_over_epochs import cells_figure
-        from nasbench1shot1.one_shot_search.regret_curve import regret_figure
+        from nasbench1shot1.one_shot_search.cells_over_epochs import save_pictures
         from nasbench1shot1.one_shot_search.summary import summarise
 
         run = RecordedSearch.open(self.folder)
         lines = RecordedSearch.read_lines(self.folder)
         self._writer.finish(summarise(run.config, lines, self.table.id))
-        save_figure(regret_figure([run], [run.metrics], self.table), self.folder / FIGURE)
-        if (cells := cells_figure(run)) is not None:
-            save_figure(cells, self.folder / CELLS)
+        save_pictures(run, self.table)
         return run
 
     def close(self) -> None:

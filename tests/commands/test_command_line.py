@@ -1,10 +1,7 @@
 """The command line as a user meets it: processes of their own, their screens and exit codes."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +10,7 @@ from typing import Literal
 import pytest
 from command_line import command, new_process
 from rich.console import Console
+from warm_process import WarmProcess
 
 import nasbench1shot1 as nb
 
@@ -84,7 +82,7 @@ def test_the_options_on_resuming_are_those_of_the_runs_optimizer(tmp_path):
 
 
 def test_several_seeds(tmp_path):
-    done = command("search", *TINY, "--seeds", "0-1", "--out", str(tmp_path / "group"))
+    done = command("search", *TINY, "--epochs", "1", "--seeds", "0-1", "--out", str(tmp_path / "group"))
     assert done.returncode == 0, done.stderr
     assert {path.name for path in (tmp_path / "group").iterdir()} == {"seed-0", "seed-1", "seeds.json", "regret.png"}
     assert "Test regret of 2 seeds: " in done.stdout
@@ -98,15 +96,13 @@ def test_ctrl_c_ends_cleanly_says_how_to_resume_and_the_run_goes_on(tmp_path):
     # In the background Ctrl-C is ignored, also by what is started there: the tests may run there.
     heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
     call = f"{heed}; from nasbench1shot1.cli import main; main()"
-    line = [sys.executable, "-c", call, "search", *TINY, "--epochs", "400"]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    process = subprocess.Popen(line, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True)
     folder = tmp_path / "runs" / "darts-s1-0"
-    while not (folder / "checkpoint.pt").exists():
-        assert process.poll() is None
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate()
+    with WarmProcess(call, "search", *TINY, "--epochs", "400", cwd=tmp_path) as process:
+        while not (folder / "checkpoint.pt").exists():
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        said = process.communicate()[1]
     assert process.returncode == 130
     assert "nb1shot1 search --resume runs/darts-s1-0" in said
     assert "Traceback" not in said
@@ -159,7 +155,7 @@ def test_help_lists_every_command_and_every_option(searched):
     from nasbench1shot1.cli import COMMANDS
     from nasbench1shot1.one_shot_search.options import search_options
 
-    overview = new_process("--help").stdout
+    overview = command("--help").stdout
     assert all(name in overview for name in COMMANDS)
     options = new_process("search", "--help")
     assert options.returncode == 0
@@ -200,13 +196,13 @@ def test_query_takes_an_official_index_of_nasbench201(tmp_path):
 
 def test_table_info_as_json_is_the_tables_own(tmp_path):
     assert json.loads(new_process("table", "info", "--json").stdout)["id"] == nb.load_table().id
-    assert "all columns match their checksums" in new_process("table", "verify").stdout
+    assert "all columns match their checksums" in command("table", "verify").stdout
     assert "66,111 cells" in command("table", "info").stdout
 
 
 def test_report_writes_beside_the_run(searched):
     folder, _ = searched
-    done = new_process("report", str(folder))
+    done = command("report", str(folder))
     assert done.returncode == 0, done.stderr
     out = folder / f"report-{nb.load_table().id}"
     assert {path.name for path in out.iterdir()} == {"metrics.jsonl", "summary.json", "regret.png"}

@@ -11,16 +11,17 @@ import numpy as np
 import pandas
 import pytest
 import torch
-from command_line import command, new_process
+from command_line import command
 from killed_run import assert_killed
 from quick_ranking import quick_ranking
 from rich.console import Console
 from scipy import stats
 from tiny_search import search
 from torch.nn import functional as F
+from unrendered import save_unrendered
 
 import nasbench1shot1 as nb
-from nasbench1shot1.experiments.correlation import correlating, evaluation, image_count
+from nasbench1shot1.experiments.correlation import correlating, evaluation, image_count, outcome
 from nasbench1shot1.experiments.correlation.expectation import Expectation
 from nasbench1shot1.experiments.correlation.options import default_images
 from nasbench1shot1.experiments.correlation.record import CORRELATIONS, RELIABILITY
@@ -34,7 +35,7 @@ RANKING = {"architectures": 12, "images": 40, "resamples": 5, "threads": 1, "dev
 
 
 def correlate(run, out=None, whole=False, **options):
-    """Rank; pictures are rendered and the time is estimated only for tests that say so."""
+    """Rank; pictures are drawn and the time is estimated only for tests that say so."""
     with nullcontext() if whole else quick_ranking():
         return nb.correlate(run, out=out, console=Console(quiet=True), **{**RANKING, **options})
 
@@ -134,8 +135,9 @@ def test_the_folder_says_what_was_done(ranking, run):
 
 @pytest.mark.parametrize("optimizer", BUILT_IN["optimizers"])
 def test_runs_of_every_optimizer_are_ranked(optimizer, tmp_path):
-    searched = search(tmp_path / "run", optimizer=optimizer, epochs=1, keep_weights_every=1, **OWN.get(optimizer, {}))
-    ranking = correlate(searched)
+    few = {"images_per_half": 20, **OWN.get(optimizer, {})}
+    searched = search(tmp_path / "run", optimizer=optimizer, epochs=1, keep_weights_every=1, **few)
+    ranking = correlate(searched, images=20, budgets=108)
     assert ranking.folder == searched.folder / "ranking"
     criteria = set(ranking.correlations["criterion"])
     assert ("spearman_probability" in criteria) == (optimizer not in ("random-ws", "enas"))
@@ -181,12 +183,13 @@ def test_architectures_are_selected_once_and_the_method_is_built_once(run, tmp_p
     scores_of = evaluation.scores_of
     monkeypatch.setattr(evaluation, "CHUNK", 5)
     monkeypatch.setattr(evaluation, "scores_of", lambda *given: chunks.append(0) or scores_of(*given))
+    monkeypatch.setattr(outcome, "save_figure", save_unrendered)  # the time is estimated
     correlate(run, tmp_path / "ranking", whole=True, epochs="1,3", preset="original")
     assert len(chunks) == 6
     assert calls == {"selected": 1, "untrained_method": 1}
 
 
-def test_a_killed_process_loses_no_finished_chunk(run, tmp_path):
+def test_a_killed_process_loses_no_finished_chunk(ranking, run, tmp_path):
     script = f"""
 import os, signal
 from nasbench1shot1.experiments.correlation import evaluation
@@ -206,9 +209,8 @@ main("correlate {run.folder} --out {tmp_path}/killed --architectures 12 --images
     assert not list(tmp_path.glob("killed/epoch-*"))
     assert len(torch.load(tmp_path / "killed" / "checkpoint.pt", weights_only=True)["current"]["errors"]) == 12
     finished = nb.correlate(resume=tmp_path / "killed", console=Console(quiet=True))
-    whole = correlate(run, tmp_path / "whole", whole=True, epochs="1,3")
     for name in FILES:
-        assert (finished.folder / name).read_bytes() == (whole.folder / name).read_bytes(), name
+        assert (finished.folder / name).read_bytes() == (ranking.folder / name).read_bytes(), name
 
 
 def test_another_chunk_size_and_order_give_the_same_bytes(ranking, run, tmp_path, monkeypatch):
@@ -301,7 +303,10 @@ def test_a_threshold_that_no_number_of_images_reaches_is_told(run, tmp_path, mon
     needed = ImagesNeeded(400, 0.95, extrapolated=True)
     monkeypatch.setattr(image_count, "images_needed", lambda *given: needed)
     printed = Console(file=io.StringIO(), width=300)
-    ranking = nb.correlate(run, out=tmp_path / "auto", console=printed, **{**RANKING, "images": "auto", "epochs": 3})
+    with quick_ranking():
+        ranking = nb.correlate(
+            run, out=tmp_path / "auto", console=printed, **{**RANKING, "images": "auto", "epochs": 3}
+        )
     sentence = (
         "--images auto misses its threshold of 0.95: all 40 images of the architecture half give a split-half Spearman "
         "correlation of 0.655 (extrapolated)."
@@ -317,7 +322,8 @@ def test_a_threshold_that_no_number_of_images_reaches_is_told(run, tmp_path, mon
         "reached": False,
     }
     resumed = Console(file=io.StringIO(), width=300)
-    nb.correlate(resume=ranking.folder, console=resumed)
+    with quick_ranking():
+        nb.correlate(resume=ranking.folder, console=resumed)
     assert sentence in resumed.file.getvalue()
     assert nb.open_run(ranking.folder).summary["auto_images"] == ranking.summary["auto_images"]
 
@@ -404,7 +410,7 @@ def test_changed_weights_are_not_mixed_with_earlier_scores(run, tmp_path):
 def test_the_command_line(run, tmp_path):
     out = tmp_path / "r"
     few = "--architectures 12 --images 40 --resamples 5 --threads 1 --device cpu --epochs 3 --budgets 108"
-    done = new_process("correlate", str(run.folder), "--out", str(out), *few.split(), cwd=tmp_path)
+    done = command("correlate", str(run.folder), "--out", str(out), *few.split(), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "Spearman (error)" in done.stdout
     assert "after 108 epochs: predicted" in done.stdout
@@ -445,7 +451,8 @@ def test_a_moved_run_takes_its_ranking_with_it(run, tmp_path):
     ranking = correlate(first, epochs=3)
     lines, moved = ranking.lines, tmp_path / "moved"
     first.folder.rename(moved)
-    resumed = nb.correlate(resume=moved / "ranking", console=Console(quiet=True))
+    with quick_ranking():
+        resumed = nb.correlate(resume=moved / "ranking", console=Console(quiet=True))
     assert resumed.run.folder == moved
     assert resumed.summary["epochs"] == ranking.summary["epochs"]
     assert correlate(nb.load_run(moved), epochs=3).lines == lines

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from command_line import CODE, new_process
+from quick_ranking import quick_ranking
 from rich.console import Console
 from synthetic_study import write_study
 from tiny_search import search
@@ -33,7 +34,8 @@ def test_studies_and_rankings_are_reported(tmp_path: Path):
     study = write_study(tmp_path / "study", iterations=1)
     run = search(tmp_path / "run", epochs=1, keep_weights_every=1)
     options = {"architectures": 12, "images": 40, "resamples": 5, "threads": 1, "device": "cpu", "budgets": 108}
-    ranking = nb.correlate(run, console=Console(quiet=True), **options)
+    with quick_ranking():
+        ranking = nb.correlate(run, console=Console(quiet=True), **options)
     done = new_process(str(study.folder), str(ranking.folder), code=WITHOUT_EXTRAS)
     assert done.returncode == 0, done.stderr
     table = nb.load_table()

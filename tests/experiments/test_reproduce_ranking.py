@@ -6,6 +6,7 @@ import shutil
 import pandas
 import pytest
 from forked_jobs import fork_jobs
+from quick_ranking import quick_ranking
 from scipy import stats
 from tiny_figures import run_jobs_here, shrink
 
@@ -26,7 +27,8 @@ def tiny(monkeypatch, tmp_path):
     tiny = {"architectures": "8", "images": "40", "resamples": 3}
     monkeypatch.setitem(ranking_jobs.RANKING, "quick", tiny)
     monkeypatch.setitem(ranking_jobs.RANKED_EPOCHS, "quick", 2)
-    return tmp_path / "figure"
+    with quick_ranking():
+        yield tmp_path / "figure"
 
 
 def run(out, *more):

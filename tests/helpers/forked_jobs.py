@@ -1,4 +1,4 @@
-"""Processes of jobs that start at once (`warm_process`); `tests/jobs` and `nb1shot1 tune` start new interpreters."""
+"""Processes of jobs and of tuning's workers that start at once (`warm_process`); `tests/jobs` starts interpreters."""
 
 import os
 import subprocess
@@ -16,6 +16,7 @@ import pytest
 import warm_process
 
 from nasbench1shot1.jobs import process
+from nasbench1shot1.tuning.engine import local_workers
 
 LOCK = threading.Lock()  # the exit code of a process can be read only once, and starting one looks at all of them
 
@@ -27,8 +28,9 @@ class ForkedModule:
         assert stdin == subprocess.PIPE
         assert same == {"stderr": stdout, "process_group": 0}
         reader, self.stdin = Pipe(duplex=False)
-        arguments = (line[2], line[3], reader, Path(stdout.name), dict(env))
-        self._process = warm_process.context().Process(target=_run_module, args=arguments)
+        context = warm_process.context()
+        arguments = (warm_process.address(), line[2], line[3], reader, Path(stdout.name), dict(env))
+        self._process = context.Process(target=_run_module, args=arguments)
         with LOCK:
             self._process.start()
         reader.close()
@@ -45,7 +47,11 @@ class ForkedModule:
             time.sleep(0.01)
 
 
-def _run_module(module: str, argument: str, stdin: Connection, log: Path, environment: dict[str, str]) -> None:
+def _run_module(
+    server: dict[str, Any], module: str, argument: str, stdin: Connection, log: Path, environment: dict[str, str]
+) -> None:
+    warm_process.join(server)
+    fork_jobs(pytest.MonkeyPatch())  # its own jobs start at once, too
     os.setpgid(0, 0)
     os.dup2(stdin.fileno(), 0)
     stdin.close()
@@ -54,8 +60,9 @@ def _run_module(module: str, argument: str, stdin: Connection, log: Path, enviro
 
 
 def fork_jobs(patch: pytest.MonkeyPatch) -> None:
-    """Let the jobs of this process be forked ones."""
-    patch.setattr(process, "subprocess", SimpleNamespace(Popen=ForkedModule, PIPE=subprocess.PIPE))
+    """Let the jobs and the workers of this process be forked ones."""
+    for module in (process, local_workers):
+        patch.setattr(module, "subprocess", SimpleNamespace(Popen=ForkedModule, PIPE=subprocess.PIPE))
 
 
 FORK_JOBS = "import forked_jobs, pytest; forked_jobs.fork_jobs(pytest.MonkeyPatch())\n"

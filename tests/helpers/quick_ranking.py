@@ -14,5 +14,6 @@ from nasbench1shot1.experiments.correlation.expectation import Expectation
 def quick_ranking() -> Iterator[None]:
     """Within it, pictures have no content, and no architecture is evaluated to measure how long one takes."""
     unmeasured = patch.object(correlating, "expected_seconds", lambda *given: Expectation(0.0, 0.0))
-    with unmeasured, patch.object(outcome, "save_figure", save_unrendered):
+    undrawn = patch.object(outcome, "_figures", lambda *given: dict.fromkeys((outcome.BY_EPOCH, outcome.SCATTER)))
+    with unmeasured, undrawn, patch.object(outcome, "save_figure", save_unrendered):
         yield

@@ -3,10 +3,11 @@
 import json
 import time
 from functools import partial
-from unittest.mock import patch
 
+import pytest
 import warm_process
 from ConfigSpace import CategoricalHyperparameter, ConfigurationSpace, EqualsCondition, Float, Integer
+from forked_jobs import fork_jobs
 
 from nasbench1shot1.proposers import bohb_generator  # noqa: F401, for the fork server
 from nasbench1shot1.proposers.brackets import Brackets
@@ -89,7 +90,9 @@ def run_toy(folder, seed=0, workers=1, brackets=BRACKETS, timing=FAST, **options
     """Run or resume a study with local workers, and return its recorder."""
     recorder = ToyRecorder(folder)
     start = partial(local_workers, folder, "toy_objective:evaluator", [{}] * workers, 1, QUICK)
-    with patch("nasbench1shot1.tuning.engine.local_workers.AGAIN_AFTER", 0.2):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("nasbench1shot1.tuning.engine.local_workers.AGAIN_AFTER", 0.2)
+        fork_jobs(patch)
         run_study(folder, toy_space(), brackets, recorder, start, seed=seed, timing=timing, **options)
     return recorder
 
@@ -104,9 +107,15 @@ def observed(folder):
 
 def in_fork(target, *arguments, **options):
     """Start a function in a new process that need not import hpbandster again."""
-    process = warm_process.context().Process(target=target, args=arguments, kwargs=options)
+    context = warm_process.context()
+    process = context.Process(target=_joined, args=(warm_process.address(), target, arguments, options))
     process.start()
     return process
+
+
+def _joined(server, target, arguments, options):
+    warm_process.join(server)
+    target(*arguments, **options)
 
 
 def wait_until(condition, seconds=60):

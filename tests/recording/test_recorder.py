@@ -1,9 +1,7 @@
 """The record of a loop of one's own: what is written, read, compared, resumed and refused."""
 
 import json
-import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +9,7 @@ import compared_runs as make
 import numpy as np
 import pytest
 import torch
+import warm_process
 from command_line import command
 
 import nasbench1shot1 as nb
@@ -138,7 +137,7 @@ recorder.record(space.sample(rng))
 
 
 def test_a_process_killed_between_line_and_parameters_loses_that_epoch_only(tmp_path):
-    killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "own")], env=os.environ, check=False)
+    killed = warm_process.python(KILLED, str(tmp_path / "own"))
     assert killed.returncode == -signal.SIGKILL
     with nb.Recorder.resume(tmp_path / "own") as recorder:
         assert recorder.epoch == 1

@@ -1,61 +1,55 @@
 """Runs that are started in the same folder at the same time: one wins, the others say so, and nothing is mixed."""
 
 import json
-import os
-import subprocess
-import sys
+import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 from tiny_search import TINY
+from warm_process import WarmProcess
 
 import nasbench1shot1 as nb
 from nasbench1shot1.one_shot_search import searching
 
 START = """
-import sys
+import sys, time
 from rich.console import Console
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
-from nasbench1shot1.one_shot_search import state, searching, loop
+from pathlib import Path
+from nasbench1shot1.one_shot_search import state
+ready = Path(sys.argv.pop(1))
 real = state.begin
 def begin(options):
     made = real(options)
-    print("ready", flush=True)
-    sys.stdin.readline()  # all start at once
+    ready.touch()
+    while not (ready.parent / "go").exists():  # all start at once
+        time.sleep(0.001)
     return made
 state.begin = begin
 cli.main(sys.argv[1:])
 """
 
 
-def started(out: Path, weight_decay: float) -> "subprocess.Popen[str]":
+def started(out: Path, ready: Path, weight_decay: float) -> WarmProcess:
     options = {**TINY, "weight_decay": weight_decay, "out": str(out)}
     words = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", str(value))]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    return subprocess.Popen(
-        [sys.executable, "-c", START, "search", *words],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-    )
+    return WarmProcess(START, str(ready), "search", *words)
 
 
 def test_of_two_searches_with_the_same_new_folder_one_wins(tmp_path):
     out, decays = tmp_path / "run", (0.1, 0.2)
-    searches = [started(out, decay) for decay in decays]
-    for search in searches:
-        assert search.stdout is not None
-        assert search.stdout.readline() == "ready\n"
-    for search in searches:
-        assert search.stdin is not None
-        search.stdin.write("\n")
-        search.stdin.flush()
-    said = [search.communicate()[1] for search in searches]
-    codes = [search.returncode for search in searches]
+    flags = [tmp_path / f"ready-{decay}" for decay in decays]
+    with ExitStack() as stack:
+        searches = [stack.enter_context(started(out, *given)) for given in zip(flags, decays, strict=True)]
+        while not all(flag.exists() for flag in flags):
+            assert all(search.poll() is None for search in searches)
+            time.sleep(0.01)
+        (tmp_path / "go").touch()
+        said = [search.communicate()[1] for search in searches]
+        codes = [search.returncode for search in searches]
     assert sorted(codes) == [0, 2], said
     [refused] = [text for text, code in zip(said, codes, strict=True) if code]
     assert any(why in refused for why in ("another process is writing to", "already exists", "holds another search"))

@@ -1,18 +1,17 @@
 """A real study from the command line: two workers, killed and resumed; one of its configurations diverges."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import BinaryIO
 
 import pytest
-from command_line import command
+from command_line import CODE, command
 from ConfigSpace import Categorical, ConfigurationSpace
+from forked_jobs import FORK_JOBS
 from hpbandster.core.result import logged_results_to_HBS_result
+from warm_process import WarmProcess
 
 import nasbench1shot1 as nb
 from nasbench1shot1.proposers.configurations import parse_id
@@ -25,18 +24,12 @@ TINY = ["--scale", "quick", "--channels", "2", "--cells", "1", "--images-per-hal
 BUDGETS = ["--min-budget", "1", "--max-budget", "2", "--iterations", "1", "--continuation", "continue"]
 
 
-def wait_for(path: Path, process: "subprocess.Popen[str]") -> None:
+def wait_for(path: Path, process: WarmProcess) -> None:
     patience = time.monotonic() + 300
     while not path.exists():
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < patience, f"{path} does not appear"
         time.sleep(0.05)
-
-
-def start(*arguments: str) -> "subprocess.Popen[str]":
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    line = [sys.executable, "-c", "from nasbench1shot1.cli import main; main()", *arguments]
-    return subprocess.Popen(line, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 
 @pytest.fixture(scope="module")
@@ -54,10 +47,9 @@ def output(space_file: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[
     """What the resumed command printed, and its study; it was killed during the first searches."""
     folder = tmp_path_factory.mktemp("studies") / "study"
     options = ["--optimizer", "gdas", "--config-space", str(space_file), "--workers", "2", "--out", str(folder)]
-    process = start("tune", *options, *TINY, *BUDGETS)
-    wait_for(folder / "runs" / "0-0-0" / "epochs-001" / "config.json", process)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
+    with WarmProcess(FORK_JOBS + CODE, "tune", *options, *TINY, *BUDGETS) as process:
+        wait_for(folder / "runs" / "0-0-0" / "epochs-001" / "config.json", process)
+        process.send_signal(signal.SIGKILL)
     assert read_lines(folder / METRICS) == []
     resumed = command("tune", "--resume", str(folder), "--workers", "1")
     assert resumed.returncode == 0, resumed.stderr
