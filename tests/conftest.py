@@ -21,7 +21,7 @@ from nasbench1shot1.black_box_search import studying
 from nasbench1shot1.files import PACKAGE_DATA
 from nasbench1shot1.images import image_set, sample
 from nasbench1shot1.images.data_sets import CIFAR10, DATA_SETS
-from nasbench1shot1.one_shot_search import cells_over_epochs, memory
+from nasbench1shot1.one_shot_search import memory, pictures
 from nasbench1shot1.runs import environment
 from nasbench1shot1.tables.folder import write_table
 from nasbench1shot1.tables.table import Table
@@ -121,7 +121,7 @@ def pictures_of_searches_are_not_drawn() -> Iterator[None]:
     """They take a third of a tiny search; searches in processes of their own, groups and reports draw them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(studying, "save_figure", save_unrendered)
-        patch.setattr(cells_over_epochs, "save_pictures", save_undrawn)
+        patch.setattr(pictures, "save_pictures", save_undrawn)
         yield
 
 

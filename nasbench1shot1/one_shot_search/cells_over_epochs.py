@@ -10,11 +10,8 @@ from numpy.typing import NDArray
 from nasbench1shot1.cell_drawing.drawing import draw_cell
 from nasbench1shot1.cell_drawing.graph import is_drawable
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.files import PictureFormat, picture_name, save_figure
 from nasbench1shot1.notebooks.axes_list import AxesList
 from nasbench1shot1.notebooks.default_axes import checked_axes_list
-from nasbench1shot1.one_shot_search.folder import CELLS, FIGURE
-from nasbench1shot1.one_shot_search.regret_curve import regret_figure
 from nasbench1shot1.one_shot_search.search_record import Parameters, SearchRecord
 from nasbench1shot1.runs.opening import open_run
 from nasbench1shot1.runs.record import without_result
@@ -25,17 +22,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from nasbench1shot1.tables.table import Table
-
 PANELS = 5
 """Largest number of epochs in a strip."""
-
-
-def save_pictures(run: SearchRecord, table: "Table", suffix: PictureFormat | None = None) -> None:
-    """Write the pictures of a finished run into its folder: its regret and, if they can be drawn, its cells."""
-    save_figure(regret_figure([run], [run.metrics], table), run.folder / picture_name(FIGURE, suffix))
-    if (cells := cells_figure(run)) is not None:
-        save_figure(cells, run.folder / picture_name(CELLS, suffix))
 
 
 def draw_cells(

@@ -222,8 +222,8 @@ def _finish(
     callbacks: Sequence[Callback],
 ) -> Run:
     """Search to the end, then write the summary and the pictures."""
-    from nasbench1shot1.one_shot_search.cells_over_epochs import save_pictures
     from nasbench1shot1.one_shot_search.loop import run_search
+    from nasbench1shot1.one_shot_search.pictures import save_pictures
     from nasbench1shot1.one_shot_search.screen import announce, conclude, progress
     from nasbench1shot1.one_shot_search.summary import summarise
 

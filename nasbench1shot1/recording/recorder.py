@@ -189,7 +189,7 @@ class Recorder:
             self.close()
 
     def _finish(self) -> RecordedSearch:
-        from nasbench1shot1.one_shot_search.cells_over_epochs import save_pictures
+        from nasbench1shot1.one_shot_search.pictures import save_pictures
         from nasbench1shot1.one_shot_search.summary import summarise
 
         run = RecordedSearch.open(self.folder)

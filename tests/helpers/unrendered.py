@@ -21,6 +21,6 @@ def save_unrendered(figure: "Figure | None", path: Path) -> None:
 
 
 def save_undrawn(run: SearchRecord, table: "Table", suffix: PictureFormat | None = None) -> None:
-    """What `cells_over_epochs.save_pictures` does, without a figure."""
+    """What `pictures.save_pictures` does, without a figure."""
     for name in (FIGURE, CELLS) if is_drawable(run.architectures[0]) else (FIGURE,):
         save_unrendered(None, run.folder / picture_name(name, suffix))

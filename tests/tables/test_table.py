@@ -117,7 +117,7 @@ def test_random_draws_the_same_repeat_for_every_column(tiny: Table) -> None:
     assert np.bincount(repeat).min() > 150
     again = tiny.query(CELLS * 200, run="random", rng=np.random.default_rng(0))
     assert again.training_time.tolist() == found.training_time.tolist()
-    with pytest.raises(InvalidInputError, match="Generator"):
+    with pytest.raises(InvalidInputError, match="draws a repeat: give rng"):
         tiny.query(CELLS[0], run="random")
 
 
@@ -205,7 +205,7 @@ def test_names_that_are_none(tiny: Table, odd: Any) -> None:
 
 
 def test_a_seed_is_no_generator(tiny: Table) -> None:
-    with pytest.raises(InvalidInputError, match="rng, a numpy Generator"):
+    with pytest.raises(InvalidInputError, match="rng must be a numpy Generator"):
         tiny.query(CELLS, run="random", rng=3)  # type: ignore[arg-type]
 
 
