@@ -22,7 +22,7 @@ _NO_VALUES = (
 _KEPT = r"`[^`]*`|(?<!\w)'[^']*'(?!\w)|\"[^\"]*\"|\bnb1shot1 [^,;:()]*"
 """A quoted text, or a command."""
 
-_VALUE = rf"'[^']*'|(?!(?:{'|'.join(_NO_VALUES.split())})\b)[\w./~+-](?:[^\s,;()]|,(?=\S))*(?<![:.])"
+_VALUE = rf"'[^']*'|(?!(?:{'|'.join(_NO_VALUES.split())})(?:[\s,;:)]|$))[\w./~+-](?:[^\s,;()]|,(?=\S))*(?<![:.])"
 """A value in quotes, or one word."""
 
 _OPTION = re.compile(rf"(?P<kept>{_KEPT})|(?<![\w-])--(?P<name>[a-z][\w-]*)(?: (?!--)(?P<value>{_VALUE}))?")

@@ -49,6 +49,7 @@ def test_errors_travel_between_processes(kind: type[UserError]) -> None:
             "--resume continues in the run's own folder: remove --out",
             "resume= continues in the run's own folder: remove out=",
         ),
+        ("continue with --resume runs/mine, or give --out", 'continue with resume="runs/mine", or give out='),
         ("lower --channels, --cells or --batch-size", "lower channels=, cells= or batch_size="),
         ("score all runs with --table or repeat the study", "score all runs with table= or repeat the study"),
         (

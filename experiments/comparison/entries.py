@@ -17,7 +17,7 @@ from nasbench1shot1.wording import counted
 
 MOST = 10
 """Maximum number of curves in a figure."""
-KINDS = "searches, groups of seeds, black-box studies and tuning studies"
+KINDS = "searches, groups of seeds, black-box studies or tuning studies"
 
 
 def open_entries(runs: Any) -> list[Entry]:

@@ -86,6 +86,8 @@ class Import:
     name: str | None = None
     """Name of the image set, for --images. Default: the data set's name, cifar10, cifar100 or ImageNet16-120; for an
     .npz, the file's name without .npz."""
+    overwrite: bool = False
+    """Replace another image set with this name; runs that used it can then no longer be resumed."""
 
     def run(self) -> None:
         """Import the images, and print the folder of the image set."""
@@ -94,5 +96,5 @@ class Import:
 
         if as_path(self.path, "path").exists():
             print(f"importing {self.path} (a full data set takes a few seconds)", flush=True)
-        folder = import_images(self.path, self.name)
+        folder = import_images(self.path, self.name, overwrite=self.overwrite)
         print(f"imported as {folder.name} into {folder}")

@@ -94,7 +94,8 @@ def _problem(arrays: dict[str, np.ndarray]) -> str | None:
 def _content_problem(images: np.ndarray, labels: np.ndarray, known: DataSet | None) -> str | None:
     side = known.side if known else images.shape[1]
     if images.dtype != np.uint8 or images.shape[1:] != (side, side, 3):
-        return f"'images' must be uint8 (N, {side}, {side}, 3), not {images.dtype} {images.shape}"
+        wanted = f"(N, {side}, {side}, 3)" if known else "(N, side, side, 3), square and with the colours last"
+        return f"'images' must be uint8 {wanted}, not {images.dtype} {images.shape}"
     if side < SMALLEST_SIDE:
         return f"'images' must have at least {SMALLEST_SIDE} × {SMALLEST_SIDE} pixels, not {side} × {side}"
     largest = (known.classes if known else _MOST_CLASSES) - 1

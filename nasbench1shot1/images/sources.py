@@ -14,7 +14,7 @@ from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.images.archives import read_data_set
 from nasbench1shot1.images.data_sets import CIFAR10, CIFAR100, DATA_SETS, DataSet, data_set
 from nasbench1shot1.images.npz import read_images
-from nasbench1shot1.images.store import Columns, write_columns
+from nasbench1shot1.images.store import Columns, holds_others, write_columns
 from nasbench1shot1.wording import to_stderr
 
 HOME = "https://www.cs.toronto.edu/~kriz"
@@ -43,17 +43,20 @@ _IMAGENET16_ADVICE = (
 )
 
 
-def import_images(path: str | Path, name: str | None = None, *, report: Callable[[str], None] = to_stderr) -> Path:
+def import_images(
+    path: str | Path, name: str | None = None, *, overwrite: bool = False, report: Callable[[str], None] = to_stderr
+) -> Path:
     """Import an image set, so that `load_images(name)` finds it; return its folder.
 
     `path`: an official data set as .tar, .tar.gz or folder (CIFAR-10 or CIFAR-100 in the Python or binary version;
     ImageNet16, from which ImageNet16-120 is extracted), or an .npz file as described in `read_images`.
     `name`: name of the image set. Default: the official data set's name, or the stem of the .npz file.
+    `overwrite`: replace another image set with this name. An official data set always replaces one with its name.
     `report`: receives one line if `path` is an official data set that has neither the SHA-256 of a published archive
     nor the published MD5s of all files. Default: print to standard error. meta.json records the check as `official`
     and `file_sha256`.
-    Raises InvalidInputError for an invalid path or name, DamagedFileError for an invalid file, and UserError if the
-    image set cannot be written. After an error, nothing has changed.
+    Raises InvalidInputError for an invalid path or a name in use, DamagedFileError for an invalid file, and UserError
+    if the image set cannot be written. After an error, nothing has changed.
     """
     path = as_path(path, "path")
     if not path.exists():
@@ -65,6 +68,11 @@ def import_images(path: str | Path, name: str | None = None, *, report: Callable
     if name in DATA_SETS and not (of.name == name and columns.is_whole(of)):
         title = DATA_SETS[name].title
         raise InvalidInputError(f"{path} is not the complete {title}, but '{name}' is reserved for it: use --name")
+    if not overwrite and name not in DATA_SETS and holds_others(name, columns):
+        raise InvalidInputError(
+            f"there is already an image set '{name}' with other images: choose another --name, or replace it with "
+            "--overwrite"
+        )
     digest = sha256(path) if path.is_file() else None
     official = is_verified or digest in CHECKSUMS.values()
     folder = write_columns(name, columns, of, path.name, official, digest)

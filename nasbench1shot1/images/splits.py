@@ -188,6 +188,11 @@ def _per_class(available: Sequence[int], size: int | None, halves: int, rng: np.
     """
     classes, fewest = len(available), min(available)
     most = fewest // halves * classes
+    if fewest == 0:
+        raise InvalidInputError(
+            f"no image to choose from has the label {available.index(0)}: import images of every class, with labels "
+            "from 0 to the number of classes − 1"
+        )
     if most == 0 or (size or 1) > most:
         raise InvalidInputError(
             f"the images allow class-balanced halves of at most {most:,}, not {size or classes:,} "

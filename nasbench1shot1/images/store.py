@@ -68,6 +68,15 @@ def imported_names() -> list[str]:
     return sorted(meta.parent.name for meta in images_folder().glob(f"[!.]*/{META}"))
 
 
+def holds_others(name: str, columns: Columns) -> bool:
+    """Return whether an undamaged image set with this name has other content than `columns`."""
+    if not is_imported(name):
+        return False
+    with suppress(DamagedFileError):
+        return bool(read_columns(images_folder() / name)[2].get("sha256") != content_sha256(columns))
+    return False
+
+
 def write_columns(
     name: str, columns: Columns, of: DataSet, source: str, official: bool, file_sha256: str | None = None
 ) -> Path:

@@ -50,7 +50,7 @@ class SearchGroup(Sequence[Run]):
 
     def __repr__(self) -> str:
         what = f"{self.options.get('optimizer')} on {self.options.get('space')}"
-        return f"SearchGroup('{self.folder}': {what}, seeds {', '.join(map(str, self.seeds))}, {self._state()})"
+        return f"SearchGroup('{self.folder}': {what}, seeds {', '.join(map(str, self.seeds))}; {self._state()})"
 
     def _repr_html_(self) -> str:
         """Return the repr and, once all seeds are finished, their picture, as notebooks show this group."""

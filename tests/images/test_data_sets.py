@@ -99,7 +99,7 @@ def test_an_npz_belongs_to_what_it_names_or_looks_like(
         ({"dataset": "cifar100", "train_index": np.arange(24) + 49_999}, 32, 100, "0 to 49,999"),
         ({"dataset": "other", "train_index": np.arange(24)}, 32, 10, "'train_index' needs a 'dataset'"),
         ({"labels": np.full(24, 2**62)}, 32, 10, "must be 0 to 99999"),
-        ({"images": np.zeros((24, 16, 8, 3), np.uint8)}, 16, 10, r"must be uint8 \(N, 16, 16, 3\), not uint8"),
+        ({"images": np.zeros((24, 16, 8, 3), np.uint8)}, 16, 10, r"must be uint8 \(N, side, side, 3\), square"),
         ({}, 2, 10, "at least 4 × 4 pixels"),
     ],
 )

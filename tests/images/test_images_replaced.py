@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("home")
 def imported(folder: Path, count: int) -> Path:
     images, labels = made_images(count)
     np.savez(folder / "mine.npz", images=images, labels=labels)
-    return import_images(folder / "mine.npz")
+    return import_images(folder / "mine.npz", overwrite=True)
 
 
 @pytest.mark.parametrize("read", [lambda: len(load_images("mine")), lambda: describe_images()[1]["training_images"]])

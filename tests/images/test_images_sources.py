@@ -216,12 +216,15 @@ def test_a_failed_write_leaves_what_was_there(tmp_path: Path) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
     try:
         with pytest.raises(UserError, match="cannot write"):
-            import_images(tmp_path / "more.npz", "good")
+            import_images(tmp_path / "more.npz", "good", overwrite=True)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert [p.name for p in images_folder().iterdir()] == ["good"]
     assert len(load_images("good")) == 3
-    import_images(tmp_path / "more.npz", "good")
+    with pytest.raises(InvalidInputError, match="already an image set 'good' with other images: choose another name="):
+        import_images(tmp_path / "more.npz", "good")
+    assert len(load_images("good")) == 3 and import_images(tmp_path / "good.npz") == folder, "the same images"
+    import_images(tmp_path / "more.npz", "good", overwrite=True)
     assert len(load_images("good")) == 100
     assert sorted(p.name for p in images_folder().iterdir()) == [folder.name]
 

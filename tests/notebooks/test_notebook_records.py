@@ -38,7 +38,7 @@ def test_a_damaged_record_still_has_a_repr(content, tmp_path):
     assert repr(run).endswith("seed 0, files missing or damaged)")
     group = make.group(tmp_path / "group", [(1, 0)])
     (group.folder / "seed-0" / "summary.json").write_text(content)
-    assert repr(group).endswith("seeds 0, files missing or damaged)")
+    assert repr(group).endswith("seeds 0; files missing or damaged)")
 
 
 def test_a_regret_that_the_table_lacks_is_said(tmp_path):
@@ -51,8 +51,8 @@ def test_a_regret_that_the_table_lacks_is_said(tmp_path):
 def test_a_group_that_has_begun_shows_its_finished_searches(tmp_path):
     group = make.group(tmp_path / "group", [(1, 0), (2, 1)], begun=1)
     regret = percent(group.runs[0].lines[-1]["test_regret"])
-    assert repr(group).endswith(f"seeds 0, 1, 1 of 2 finished, mean test regret {regret} (predicted))")
-    assert repr(make.group(tmp_path / "none", [(1, 0)], begun=0)).endswith("seeds 0, 0 of 1 finished)")
+    assert repr(group).endswith(f"seeds 0, 1; 1 of 2 finished, mean test regret {regret} (predicted))")
+    assert repr(make.group(tmp_path / "none", [(1, 0)], begun=0)).endswith("seeds 0; 0 of 1 finished)")
 
 
 def test_studies_show_their_result_and_picture(tmp_path):

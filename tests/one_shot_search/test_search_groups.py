@@ -23,7 +23,7 @@ def test_a_group_opens_with_its_searches_in_order(tmp_path):
     assert (len(found), found[0], found[-2:]) == (3, found.runs[0], found.runs[1:])
     regrets = [run.lines[-1]["test_regret"] for run in found.runs]
     mean = f"mean test regret {100 * sum(regrets) / 3:.2f} % (predicted)"
-    assert repr(found) == f"SearchGroup('{made.folder}': darts on s1, seeds 0, 1, 2, 3 of 3 finished, {mean})"
+    assert repr(found) == f"SearchGroup('{made.folder}': darts on s1, seeds 0, 1, 2; 3 of 3 finished, {mean})"
     assert found.metrics["seed"].tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
     assert found.metrics["test_regret"].tolist() == [line["test_regret"] for run in found.runs for line in run.lines]
 
