@@ -187,7 +187,7 @@ def test_the_command_shows_what_came_out_beside_the_table(images: Path, tmp_path
     assert f"{training.final.validation_accuracy:.4f} │ {metrics.validation_accuracy:.4f} │ measured" in screen
     assert f"{training.trainable_parameters:,} │ {metrics.trainable_parameters:,} │ exact" in screen
     assert f"{metrics.training_time:,.1f} s │ measured" in screen
-    assert "than NAS-Bench-201's, so accuracies and times are not comparable" in screen
+    assert "differ from NAS-Bench-201's, so accuracies and times are not comparable" in screen
 
 
 def test_the_command_resumes_and_says_where_it_cannot_compare(unbroken: Training, images: Path, tmp_path: Path) -> None:

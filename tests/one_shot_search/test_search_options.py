@@ -270,7 +270,7 @@ class Lists(DARTS):
         (":x", "cannot be imported"),
         (".a:b", "cannot be imported"),
         ("json:dumps", "is not a one-shot optimizer"),
-        ("nasbench1shot1.optimizer:OneShotOptimizer", "lacks load_state_dict, mixing, state_dict: write them"),
+        ("nasbench1shot1.optimizer:OneShotOptimizer", "lacks load_state_dict, mixing, state_dict: implement them"),
     ],
 )
 def test_what_is_no_optimizer_is_named_in_a_sentence(reference, sentence):

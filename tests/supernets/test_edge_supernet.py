@@ -231,7 +231,7 @@ def test_running_statistics_move_by_a_tenth() -> None:
 )
 def test_operations_that_do_not_fit_are_refused(operations: Any, sentence: str) -> None:
     net = edges()
-    with pytest.raises(nb.InvalidInputError, match=f"do not fit.*{sentence}"):
+    with pytest.raises(nb.InvalidInputError, match=f"is not valid.*{sentence}"):
         net(images().double(), {"operations": weights_of(net)}, operations=operations)
 
 

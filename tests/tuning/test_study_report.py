@@ -70,6 +70,6 @@ def test_a_study_without_a_search_is_not_reported(tmp_path: Path, capsys):
 def test_every_tuner_is_named_on_the_screen_and_in_the_picture(tuner, tmp_path: Path):
     study, out = write_study(tmp_path / "study", iterations=1, tuner=tuner), StringIO()
     announce(study, load_table(), Brackets(1, 2), 0, Console(file=out, width=200))
-    assert f"with {TUNERS[tuner]} on id, seed 0" in out.getvalue()
+    assert f"with {TUNERS[tuner]} on s1, seed 0" in out.getvalue()
     figure = trajectory_figure(study, study.lines, load_table())
     assert figure.get_suptitle().startswith(f"{TUNERS[tuner]} tunes ")
