@@ -78,7 +78,8 @@ class SearchConfig:
     images_per_half: Annotated[int | None, Range(2)] = None
     """Number of images in each half (one half trains the weights, the other Λ). Default: all."""
     image_side: Annotated[int | None, Range(SMALLEST_SIDE)] = None
-    """Height and width to which images are shrunk, in pixels. Default: the images' own."""
+    """Height and width to which images are shrunk, in pixels. At the quick scale, images that cannot be shrunk to 16
+    pixels are shrunk as far as possible. Default: the images' own."""
     channels: Annotated[int, Range(1)] = 16
     """Number of channels in the supernet's first stack."""
     cells: Annotated[int, Range(1)] = 9

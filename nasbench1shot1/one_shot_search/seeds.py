@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @options_by_keyword('nb.search_seeds([0, 1], optimizer="darts")')
 def search_seeds(
-    seeds: Sequence[int],
+    seeds: Sequence[int] = (),
     *,
     out: str | Path | None = None,
     resume: str | Path | None = None,
@@ -195,7 +195,7 @@ def _group_to_resume(
     given: dict[str, Any],
     allow_module: str | None,
 ) -> tuple[Path, list[SearchOptions]]:
-    if seeds or set(given) - {"epochs"}:
+    if len(list(seeds)) or set(given) - {"epochs"}:
         raise InvalidInputError("--resume of several seeds cannot be combined with other options, except --epochs")
     put_back(folder)
     group = SearchGroup.open(folder)

@@ -83,7 +83,7 @@ def test_a_killed_worker_leaves_the_others_and_its_seed_can_be_resumed(serial, f
         nb.search_seeds([0, 1], out=folder, workers=2, console=QUIET, **SMALL)
     assert f'continue with resume="{folder}"' in str(stop.value)
     assert [run.is_finished for run in nb.load_run(folder).runs] == [False, True]
-    assert_same_runs(nb.search_seeds([], resume=folder, console=QUIET), serial)
+    assert_same_runs(nb.search_seeds(resume=folder, console=QUIET), serial)
 
 
 def test_ctrl_c_stops_all_workers_and_the_group_is_resumed(serial, forked, tmp_path, monkeypatch):
