@@ -13,7 +13,7 @@ from typing import Any
 from nasbench1shot1.errors import InvalidInputError, UserError, shortened, unknown_name
 from nasbench1shot1.ground.openmp import limit_spinning
 from nasbench1shot1.ground.paths import with_usable_paths
-from nasbench1shot1.ground.standard_output import tell, usable_output
+from nasbench1shot1.ground.standard_output import print_to_stderr, usable_output
 
 INTERRUPTED = 130  # exit code that a shell reports after Ctrl-C
 
@@ -74,12 +74,12 @@ def _main(arguments: list[str]) -> None:
         else:
             _run(arguments)
     except UserError as error:
-        tell(error.for_command_line)
+        print_to_stderr(error.for_command_line)
         sys.exit(2)
     except KeyboardInterrupt as stop:
         told = str(stop) or "stopped before anything was recorded"
         print(file=sys.stderr)
-        tell(told.replace(": nb1shot1 ", f": {_program()} "))
+        print_to_stderr(told.replace(": nb1shot1 ", f": {_program()} "))
         sys.exit(INTERRUPTED)
 
 

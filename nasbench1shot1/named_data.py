@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.registry import check_at_hand, name_of_space, search_space
+from nasbench1shot1.registry import check_trusted, name_of_space, search_space
 from nasbench1shot1.space import SearchSpace
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def table_of_run(
     """
     from nasbench1shot1.tables.space_table import table_for
 
-    check_at_hand("search_spaces", "space", config["space"], where)
+    check_trusted("search_spaces", "space", config["space"], where)
     space = search_space(config["space"])
     return table_for(space, table or space.table, reference or config.get("reference"))
 

@@ -186,7 +186,7 @@ def _checked_class(name: str, found: Any, base: type, what: str) -> Any:
     return found
 
 
-def is_at_hand(group: str, name: str) -> bool:
+def is_trusted(group: str, name: str) -> bool:
     """Return whether a name can be used without importing a module only because it is named.
 
     This is true for registered names, and for a "module:attribute" whose module is already imported.
@@ -195,7 +195,7 @@ def is_at_hand(group: str, name: str) -> bool:
     return module in sys.modules if colon else _is_built_in(group, name) or name in names(group)
 
 
-def allow(modules: str | None) -> None:
+def import_trusted(modules: str | None) -> None:
     """Import modules that the user trusts, separated by commas, so that names in run folders may refer to them.
 
     Raises InvalidInputError if one cannot be imported.
@@ -211,10 +211,10 @@ def allow(modules: str | None) -> None:
 
 def table_of(space: str) -> str | None:
     """Return the name of a space's own table; None if it has none, or if using the space would import a module."""
-    return search_space(space).table if is_at_hand("search_spaces", space) else None
+    return search_space(space).table if is_trusted("search_spaces", space) else None
 
 
-def check_at_hand(group: str, kind: str, name: str, where: object, allowed: str | None = None) -> None:
+def check_trusted(group: str, kind: str, name: str, where: object, allowed: str | None = None) -> None:
     """Raise InvalidInputError if a file's name would import a module that is not allowed.
 
     Args:
@@ -228,7 +228,7 @@ def check_at_hand(group: str, kind: str, name: str, where: object, allowed: str 
         InvalidInputError: the name is a "module:attribute" whose module is neither imported nor allowed.
     """
     module, colon, _ = str(name).partition(":")
-    if colon and module not in (allowed or "").split(",") and not is_at_hand(group, name):
+    if colon and module not in (allowed or "").split(",") and not is_trusted(group, name):
         raise InvalidInputError(
             f"{where} names '{name}' as its {kind}, but importing a module runs its code: if you trust it, add "
             f"--allow-module {module}, or import the module in Python first"

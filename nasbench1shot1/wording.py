@@ -28,7 +28,7 @@ def duration(seconds: float) -> str:
     return f"about {seconds / 3600:.0f} h" if seconds < 100 * 3600 else f"about {seconds / 86400:.0f} days"
 
 
-def sayer(console: "Console") -> Callable[[str], None]:
+def line_printer(console: "Console") -> Callable[[str], None]:
     """Return a function that prints a line literally: without wrapping, and without interpreting rich's markup."""
 
     def say(text: str) -> None:
@@ -37,9 +37,9 @@ def sayer(console: "Console") -> Callable[[str], None]:
     return say
 
 
-def row_sayer(console: "Console", heading: str) -> Callable[[str], None]:
-    """Print lines as `sayer` does, with a heading above the first one."""
-    say, rows = sayer(console), 0
+def row_printer(console: "Console", heading: str) -> Callable[[str], None]:
+    """Print lines as `line_printer` does, with a heading above the first one."""
+    say, rows = line_printer(console), 0
 
     def say_row(text: str) -> None:
         nonlocal rows
@@ -56,6 +56,6 @@ def literal_console(soft_wrap: bool = False) -> "Console":
     return Console(markup=False, emoji=False, highlight=False, soft_wrap=soft_wrap)
 
 
-def to_stderr(line: str) -> None:
+def print_to_stderr(line: str) -> None:
     """Print a line to standard error; the default `report` of many functions."""
     print(line, file=sys.stderr)

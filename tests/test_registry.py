@@ -4,7 +4,7 @@ import importlib.metadata
 
 import pytest
 
-from nasbench1shot1.registry import BUILT_IN, is_at_hand, optimizer, search_space
+from nasbench1shot1.registry import BUILT_IN, is_trusted, optimizer, search_space
 
 
 def test_built_in_names_do_not_ask_which_packages_are_installed(monkeypatch):
@@ -14,10 +14,10 @@ def test_built_in_names_do_not_ask_which_packages_are_installed(monkeypatch):
 
     monkeypatch.setattr(importlib.metadata, "entry_points", refuse)
     for name in BUILT_IN["search_spaces"]:
-        assert is_at_hand("search_spaces", name)
+        assert is_trusted("search_spaces", name)
         assert search_space(name).id
     for name in BUILT_IN["optimizers"]:
-        assert is_at_hand("optimizers", name)
+        assert is_trusted("optimizers", name)
         assert optimizer(name)
     with pytest.raises(AssertionError):
         search_space("s9")

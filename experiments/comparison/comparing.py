@@ -9,7 +9,7 @@ from nasbench1shot1.experiments.comparison.comparison import Comparison, Contend
 from nasbench1shot1.experiments.comparison.entries import axis_of, check_comparable, labels_of, open_entries
 from nasbench1shot1.experiments.comparison.entry import Entry, Over, Repetition
 from nasbench1shot1.notebooks.default_axes import checked_axes, checked_axes_list
-from nasbench1shot1.registry import allow, check_at_hand, search_space
+from nasbench1shot1.registry import check_trusted, import_trusted, search_space
 from nasbench1shot1.runs.folder import CONFIG
 from nasbench1shot1.tables.coverage import PRESENT
 from nasbench1shot1.tables.table import Table, load_table
@@ -72,7 +72,7 @@ def compare_runs(
     allow_module: str | None = None,
 ) -> Comparison:
     """Return the curves, the table and the rank tests of several runs. Arguments and errors are as in `compare`."""
-    allow(allow_module)
+    import_trusted(allow_module)
     entries = open_entries(runs)
     names, axis = labels_of(entries, labels), axis_of(entries, over)
     facts = check_comparable(entries, table is not None)
@@ -89,7 +89,7 @@ def _covering(table: str | Path | Table, entries: Sequence[Entry]) -> Table:
     opened = table if isinstance(table, Table) else load_table(table)
     configs = [(config, entry.folder) for entry in entries for config in entry.configs]
     config, folder = configs[0]
-    check_at_hand("search_spaces", "space", config["space"], folder / CONFIG)
+    check_trusted("search_spaces", "space", config["space"], folder / CONFIG)
     return opened.covering(search_space(config["space"]), any(of.get("reference") == PRESENT for of, _ in configs))
 
 

@@ -12,7 +12,7 @@ from nasbench1shot1.experiments.comparison.comparison import Comparison
 from nasbench1shot1.experiments.comparison.drawing import missing, unfinished
 from nasbench1shot1.experiments.comparison.entry import SIMULATED_TIME
 from nasbench1shot1.experiments.comparison.rank_tests import FEWEST, SIGNIFICANT, in_words
-from nasbench1shot1.wording import counted, percent, sayer
+from nasbench1shot1.wording import counted, line_printer, percent
 
 WIDE = 110
 """Columns of a terminal that show the kind and the optimizer of every run."""
@@ -20,7 +20,7 @@ WIDE = 110
 
 def show(comparison: Comparison, files: Sequence[Path], console: Console) -> None:
     """Print the table, the rank tests and the paths of the written files."""
-    say = sayer(console)
+    say = line_printer(console)
     console.print(_results(comparison, is_wide=console.width >= WIDE))
     if comparison.over == SIMULATED_TIME and comparison.results["common_mean"].isna().any():
         say(f"–: some searches do not have a result after {comparison.common_time:,.0f} s.")

@@ -15,7 +15,7 @@ from nasbench1shot1.experiments.comparison.entry import SIMULATED_TIME, Entry, O
 from nasbench1shot1.experiments.rescoring import rescore_study
 from nasbench1shot1.experiments.tuning.trajectory import trajectory
 from nasbench1shot1.named_data import table_of_run
-from nasbench1shot1.registry import check_at_hand
+from nasbench1shot1.registry import check_trusted
 from nasbench1shot1.runs.folder import CONFIG
 from nasbench1shot1.tables.table import Table
 from nasbench1shot1.tuning.engine.interfaces import TUNERS
@@ -120,7 +120,7 @@ class TuningEntry(Entry):
         """
         recorded = self.study.config["table_id"]
         shared, space, where = self.study.shared_options, self.study.config["space"], self.folder / CONFIG
-        check_at_hand("search_spaces", "space", space, where)
+        check_trusted("search_spaces", "space", space, where)
         with suppress(UserError):
             config = {"space": space, "reference": shared.get("reference")}
             table = table_of_run(config, where, shared.get("table"))

@@ -33,7 +33,7 @@ from nasbench1shot1.one_shot_search.folder import WEIGHTS
 from nasbench1shot1.one_shot_search.kept_weights import some_kept_epochs
 from nasbench1shot1.one_shot_search.record import Run, open_search
 from nasbench1shot1.one_shot_search.state import load_halves
-from nasbench1shot1.registry import allow, check_at_hand, one_shot, search_space, table_of
+from nasbench1shot1.registry import check_trusted, import_trusted, one_shot, search_space, table_of
 from nasbench1shot1.runs.compute import cpu_threads
 from nasbench1shot1.runs.description import COMMON, description, updated
 from nasbench1shot1.runs.environment import environment
@@ -83,7 +83,7 @@ def correlate(
             undefined at an epoch.
         RunStoppedError: Ctrl-C; the message names the folder to resume.
     """
-    allow(allow_module)
+    import_trusted(allow_module)
     ranking = rank(run, out=out, resume=resume, console=console, **options)
     _check_defined(ranking)
     return ranking
@@ -135,7 +135,7 @@ def _start(run: Run, folder: Path, options: RankingOptions, console: "Console | 
 
 
 def _table(run: Run, options: RankingOptions) -> Table:
-    check_at_hand("search_spaces", "space", run.config["space"], run.folder / CONFIG)
+    check_trusted("search_spaces", "space", run.config["space"], run.folder / CONFIG)
     return table_of_ranking(run, search_space(run.config["space"]), options.table)
 
 
@@ -189,7 +189,7 @@ def _weights_sha256(run: Run, epoch: int) -> str | None:
 
 def _state(run: Run, options: RankingOptions, table: Table, recorded: Any) -> RankingState:
     """Set up a ranking; a resumed ranking takes its number of images from the recorded configuration."""
-    check_at_hand("search_spaces", "space", run.config["space"], run.folder / CONFIG)
+    check_trusted("search_spaces", "space", run.config["space"], run.folder / CONFIG)
     space = one_shot(search_space(run.config["space"]))
     check_preset(space, options.preset)
     kept = recorded["evaluated_epochs"] if recorded else some_kept_epochs(run)

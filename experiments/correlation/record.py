@@ -14,7 +14,7 @@ from nasbench1shot1.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.experiments.correlation.options import RankingOptions
 from nasbench1shot1.files import read_npz, sha256
 from nasbench1shot1.one_shot_search.record import Run, open_search
-from nasbench1shot1.registry import check_at_hand, one_shot, search_space
+from nasbench1shot1.registry import check_trusted, one_shot, search_space
 from nasbench1shot1.runs.folder import CONFIG, SUMMARY, damaged
 from nasbench1shot1.runs.options import recorded_options
 from nasbench1shot1.runs.record import RunRecord
@@ -129,7 +129,7 @@ class Ranking(RunRecord):
     @cached_property
     def space(self) -> OneShotSpace:
         """Return the search space; raises InvalidInputError if it belongs to a module that is not imported."""
-        check_at_hand("search_spaces", "space", self.config["space"], self.folder / CONFIG)
+        check_trusted("search_spaces", "space", self.config["space"], self.folder / CONFIG)
         return one_shot(search_space(self.config["space"]))
 
     @property

@@ -14,7 +14,7 @@ from nasbench1shot1.experiments.correlation.truth import source_text
 from nasbench1shot1.files import PictureFormat, picture_name
 from nasbench1shot1.one_shot_search.kept_weights import kept_epochs
 from nasbench1shot1.progress_bar import WithBar
-from nasbench1shot1.wording import counted, duration, percent, sayer
+from nasbench1shot1.wording import counted, duration, line_printer, percent
 
 if TYPE_CHECKING:
     from nasbench1shot1.experiments.correlation.expectation import Expectation
@@ -26,7 +26,7 @@ UNDEFINED = "undefined"
 
 def announce(state: "RankingState", table: "Table", out: Any, expected: "Expectation", console: Console) -> None:
     """Print what will be evaluated and the estimated duration."""
-    say, options, config = sayer(console), state.options, state.run.config
+    say, options, config = line_printer(console), state.options, state.run.config
     say(f"{config['optimizer']} on {config['space']}, seed {config['seed']}: {state.run.folder}, into {out}")
     epochs = ", ".join(map(str, state.epochs))
     say(f"Epochs {epochs}; architectures: {options.architectures}; {counted(len(state.rows), 'image')}")
@@ -70,7 +70,7 @@ class RankingProgress(WithBar):
     """Context manager of a progress bar over the architectures of all epochs, with a line per finished epoch."""
 
     def __init__(self, total: int, done: int, console: Console) -> None:
-        self._say = sayer(console)
+        self._say = line_printer(console)
         super().__init__(console)
         self._task = self._bar.add_task("evaluating", total=total, completed=done)
         self._started = time.monotonic()
@@ -98,7 +98,7 @@ class RankingProgress(WithBar):
 
 def show(summary: Mapping[str, Any], folder: Path, console: Console, format: PictureFormat | None = None) -> None:
     """Print the correlations of every epoch in a ranking's summary, and the paths of the files."""
-    say = sayer(console)
+    say = line_printer(console)
     source = source_text(summary["measured"])
     title = f"True {summary['split']} errors after {summary['budget']} epochs: {source}"
     screen = Screen(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))

@@ -19,7 +19,7 @@ from nasbench1shot1.images.splits import Split
 from nasbench1shot1.one_shot_search.kept_weights import untrained_method
 from nasbench1shot1.one_shot_search.record import Run
 from nasbench1shot1.optimizer import OneShotOptimizer
-from nasbench1shot1.runs.checkpoints import taking_up
+from nasbench1shot1.runs.checkpoints import checked_restore
 from nasbench1shot1.space import OneShotSpace
 
 BLOCKS = 64
@@ -154,8 +154,8 @@ class RankingState:
         }
 
     def load_state_dict(self, state: dict[str, Any], path: Path) -> None:
-        """Restore the result of `state_dict`, read from `path`; raises as `runs.checkpoints.taking_up` does."""
-        with taking_up(state, path, self.identity, "ranking"):
+        """Restore the result of `state_dict`, read from `path`; raises as `runs.checkpoints.checked_restore` does."""
+        with checked_restore(state, path, self.identity, "ranking"):
             stored = state["current"]
             arrays = {
                 name: value.numpy() if hasattr(value, "numpy") else value for name, value in (stored or {}).items()

@@ -25,7 +25,7 @@ from nasbench1shot1.experiments.tuning.interactions import interactions, is_inst
 from nasbench1shot1.experiments.tuning.marginal import PAIR, marginal
 from nasbench1shot1.tables.table import Table
 from nasbench1shot1.tuning.record import Study
-from nasbench1shot1.wording import sayer
+from nasbench1shot1.wording import line_printer
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -88,7 +88,7 @@ class Importances(FigureResults):
             cells = ["–" if np.isnan(value) else f"{100 * value:.0f} %" for value in values]
             screen.add_row(str(panel), str(budget), str(rows["observations"].iloc[0]), *cells)
         console.print(screen)
-        sayer(console)(f"Fraction of the variance of the validation error, by {EVALUATOR}")
+        line_printer(console)(f"Fraction of the variance of the validation error, by {EVALUATOR}")
 
     def _row(self, panel: Panel, studies: Sequence[Study]) -> "Row":
         from nasbench1shot1.experiments.tuning.importance_drawing import Row

@@ -28,7 +28,7 @@ from nasbench1shot1.one_shot_search.regret_curve import provenance
 from nasbench1shot1.proxy_training import ProxyConfig, ProxyTrainings
 from nasbench1shot1.proxy_training.config import SCALES as TRAINING_SCALES
 from nasbench1shot1.tables.table import Table
-from nasbench1shot1.wording import sayer
+from nasbench1shot1.wording import line_printer
 
 if TYPE_CHECKING:
     import pandas
@@ -69,7 +69,7 @@ class ProxyStudy(FigureResults):
         console.print(screen)
         frame = self.as_table()
         sources = [f"{split} {provenance(frame.loc[frame['split'] == split, 'measured'])}" for split in SPLITS]
-        say = sayer(console)
+        say = line_printer(console)
         say("proxy: cells × channels; mean error: mean validation error of n architectures")
         say("ρ: Spearman's ρ with the table's errors [95 % bootstrap interval]")
         say(f"table errors: {', '.join(sources)}")

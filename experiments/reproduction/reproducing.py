@@ -25,7 +25,7 @@ from nasbench1shot1.jobs.running import run_jobs
 from nasbench1shot1.jobs.workers import open_workers
 from nasbench1shot1.runs.lock import locked
 from nasbench1shot1.runs.options import absolute_file, flag
-from nasbench1shot1.wording import counted, duration, sayer
+from nasbench1shot1.wording import counted, duration, line_printer
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -84,7 +84,7 @@ def reproduce(
     with open_workers(scheduler, workers, device, options.get("threads", 1)) as places:
         given = _with_absolute_paths(options)
         if scheduler is not None:
-            sayer(console)(f"Planning on a worker of {scheduler} …")
+            line_printer(console)(f"Planning on a worker of {scheduler} …")
         jobs = figure.jobs(scale, folder, given, seeds, places.call)
         check_recorded(jobs, options)
         _check_data(jobs, places)
@@ -140,7 +140,7 @@ def _run(name: str, jobs: Sequence[FigureJob], folder: Path, workers: Workers, c
     with locked(folder), FigureProgress(todo, per_unit, workers.count, console) as watcher:
         for stage in _stages(todo):
             failures |= run_jobs(stage, workers, watcher)
-    sayer(console)(f"{counted_jobs(todo)} in {(time.monotonic() - started) / 60:.1f} min")
+    line_printer(console)(f"{counted_jobs(todo)} in {(time.monotonic() - started) / 60:.1f} min")
     return failures
 
 
@@ -153,7 +153,7 @@ def _announce(
     jobs: Sequence[FigureJob], workers: Workers, console: "Console", list_them: bool = False
 ) -> dict[Kind, float]:
     """Print the amount of work and the estimated time; return the seconds per unit."""
-    say, todo = sayer(console), [job for job in jobs if not job.is_finished]
+    say, todo = line_printer(console), [job for job in jobs if not job.is_finished]
     finished = len(jobs) - len(todo)
     done = f"; {finished} {'is' if finished == 1 else 'are'} finished" if finished else ""
     say(f"{amount(jobs)}{done}")
@@ -183,7 +183,7 @@ def _draw(
             file.write(frame.to_csv(index=False).encode())
     save_figure(results.draw(), picture)
     results.show(console)
-    say = sayer(console)
+    say = line_printer(console)
     say(f"Table {table.id}")
     say(f"Values: {', '.join(map(str, [values, *further]))}")
     say(f"Picture: {picture}")

@@ -13,7 +13,7 @@ from nasbench1shot1.experiments.reproduction.expectation import seconds_left
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, Kind, counted_jobs, nouns
 from nasbench1shot1.jobs.running import Watcher
 from nasbench1shot1.progress_bar import WithBar
-from nasbench1shot1.wording import counted, duration, sayer
+from nasbench1shot1.wording import counted, duration, line_printer
 
 
 class FigureProgress(WithBar, Watcher[FigureJob]):
@@ -23,7 +23,7 @@ class FigureProgress(WithBar, Watcher[FigureJob]):
         self, jobs: Sequence[FigureJob], per_unit: Mapping[Kind, float], workers: int, console: Console
     ) -> None:
         self._jobs, self._per_unit, self._workers = list(jobs), per_unit, workers
-        self._say = sayer(console)
+        self._say = line_printer(console)
         self._done = {job.name: job.units_done() for job in jobs}
         self._expected = self._work_left(jobs)
         self._ended: set[str] = set()
@@ -79,7 +79,7 @@ def amount(jobs: Sequence[FigureJob]) -> str:
 
 def list_jobs(jobs: Sequence[FigureJob], per_unit: Mapping[Kind, float], console: Console) -> None:
     """Print every curve with the state of its jobs and the estimated time per job."""
-    say, curves = sayer(console), dict[tuple[str, str], list[FigureJob]]()
+    say, curves = line_printer(console), dict[tuple[str, str], list[FigureJob]]()
     for job in jobs:
         curves.setdefault((job.panel, job.curve), []).append(job)
     for (panel, curve), own in curves.items():

@@ -9,7 +9,7 @@ from nasbench1shot1.files import picture_name
 from nasbench1shot1.notebooks.console import console_or_new
 from nasbench1shot1.progress_bar import WithBar
 from nasbench1shot1.runs.writer import RunWriter
-from nasbench1shot1.wording import counted, percent, sayer
+from nasbench1shot1.wording import counted, line_printer, percent
 
 
 class StudyProgress(WithBar):
@@ -28,7 +28,7 @@ class StudyProgress(WithBar):
 def announce(repeats: Repeats, writer: RunWriter[BlackBoxStudy], console: Console | None) -> Console:
     """Print the settings of the study and return the console."""
     console = console_or_new(console)
-    say, config = sayer(console), repeats.options.common
+    say, config = line_printer(console), repeats.options.common
     say(f"{config.optimizer} on {config.space}, seed {config.seed}; folder: {writer.folder}")
     ends = [f"{config.seconds:,.0f} simulated seconds"] if config.seconds is not None else []
     ends += [counted(config.evaluations, "training")] if config.evaluations is not None else []
@@ -43,7 +43,7 @@ def announce(repeats: Repeats, writer: RunWriter[BlackBoxStudy], console: Consol
 
 def conclude(study: BlackBoxStudy, console: Console) -> None:
     """Print the test regret over all searches and the path of the picture."""
-    say, regrets = sayer(console), statistics_of([line["test_regret"] for line in study.lines])
+    say, regrets = line_printer(console), statistics_of([line["test_regret"] for line in study.lines])
     if regrets is None:
         say("The table lacks test regrets of final incumbents, so no picture was drawn.")
         return

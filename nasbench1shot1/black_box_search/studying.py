@@ -17,7 +17,7 @@ from nasbench1shot1.files import picture_name, save_figure
 from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.named_data import by_name, check_importable
-from nasbench1shot1.registry import check_at_hand, search_space
+from nasbench1shot1.registry import check_trusted, search_space
 from nasbench1shot1.runs.description import description
 from nasbench1shot1.runs.folder import CONFIG, PARTS, check_facts
 from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
@@ -130,9 +130,9 @@ def _kept(
 ) -> BlackBoxOptions:
     """Return the recorded options, with `repeats` increased if given; other options must equal the recorded ones."""
     if given.get("optimizer") != recorded["optimizer"]:  # giving the optimizer also permits its import
-        check_at_hand("black_box_optimizers", "optimizer", recorded["optimizer"], folder / CONFIG, allow_module)
+        check_trusted("black_box_optimizers", "optimizer", recorded["optimizer"], folder / CONFIG, allow_module)
     if given.get("space") != recorded["space"]:
-        check_at_hand("search_spaces", "space", recorded["space"], folder / CONFIG, allow_module)
+        check_trusted("search_spaces", "space", recorded["space"], folder / CONFIG, allow_module)
     if "optimizer" in given:  # the other options depend on it
         check_kept(folder, recorded, {"optimizer": given["optimizer"]}, ())
     kept = recorded_study(recorded, folder / CONFIG)

@@ -13,7 +13,7 @@ from nasbench1shot1.cell_training.state import TrainingState
 from nasbench1shot1.notebooks.console import console_or_new
 from nasbench1shot1.progress_bar import WithBar
 from nasbench1shot1.runs.options import given
-from nasbench1shot1.wording import counted, duration, percent, row_sayer, sayer
+from nasbench1shot1.wording import counted, duration, line_printer, percent, row_printer
 
 HEADING = "epochs    step   batch loss   train   validation     test      time"
 ROW = "{epochs:>6}{step:>8}{loss:>13}{train:>8}{validation:>13}{test:>9}{seconds:>8} s"
@@ -23,7 +23,7 @@ STEP_WORK = 3  # work of a step in evaluated batches: 1 for the forward pass, 2 
 def announce(state: TrainingState, folder: Path, console: Console | None) -> Console:
     """Print what is trained, on which device and images, and an estimate of the time; return the console."""
     console, config = console_or_new(console), state.config
-    say = sayer(console)
+    say = line_printer(console)
     if state.recorded == len(state.stops):
         say(f"{folder} is already finished; its summary is written again.")
         return console
@@ -45,7 +45,7 @@ class TrainingProgress(WithBar):
     """A context manager that shows the progress of a training; without a terminal, it prints only the rows."""
 
     def __init__(self, total: int, done: int, steps: int, console: Console) -> None:
-        self._say, self._steps = row_sayer(console, HEADING), steps
+        self._say, self._steps = row_printer(console, HEADING), steps
         super().__init__(console)
         self._task = self._bar.add_task(f"step {done // STEP_WORK:,} of {steps:,}", total=total, completed=done)
 
@@ -83,7 +83,7 @@ def progress(state: TrainingState, console: Console) -> TrainingProgress:
 
 def conclude(training: Training, console: Console) -> None:
     """Print the final accuracies and the folder of the record."""
-    final, say = training.final, sayer(console)
+    final, say = training.final, line_printer(console)
     accuracies = f"validation {percent(final.validation_accuracy)}, test {percent(final.test_accuracy)}"
     after = counted(training.config["epochs"], "epoch")
     say(f"Accuracy after {after}: train {percent(final.train_accuracy)}, {accuracies}")

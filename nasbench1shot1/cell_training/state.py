@@ -15,7 +15,7 @@ from nasbench1shot1.cell_training.stream import ShuffledStream
 from nasbench1shot1.images.augment import Augmentation
 from nasbench1shot1.images.batches import epoch_generator
 from nasbench1shot1.images.image_set import load_images
-from nasbench1shot1.runs.checkpoints import taking_up
+from nasbench1shot1.runs.checkpoints import checked_restore
 
 
 @dataclass
@@ -92,7 +92,7 @@ class TrainingState:
 
         Raises InvalidInputError if the checkpoint belongs to another training, DamagedFileError if it is incomplete.
         """
-        with taking_up(state, path, self.identity(), "training"):
+        with checked_restore(state, path, self.identity(), "training"):
             self.net.load_state_dict(state["network"])
             self.optimizer.load_state_dict(state["optimizer"])
             self.step, self.recorded = state["step"], state["recorded"]

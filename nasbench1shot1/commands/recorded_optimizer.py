@@ -18,12 +18,12 @@ def optimizer_name(flags: Mapping[str, str], group: str, default: str) -> str:
     Raises:
         InvalidInputError: using the recorded optimizer would import a module that is not allowed.
     """
-    from nasbench1shot1.registry import check_at_hand
+    from nasbench1shot1.registry import check_trusted
 
     if named := flags.get("optimizer"):
         return named
     if recorded := _recorded_optimizer(flags.get("resume")):
-        check_at_hand(group, "optimizer", recorded, flags["resume"], flags.get("allow_module"))
+        check_trusted(group, "optimizer", recorded, flags["resume"], flags.get("allow_module"))
         return recorded
     return default
 

@@ -44,11 +44,11 @@ class Report:
         from nasbench1shot1.one_shot_search.folder import FIGURE
         from nasbench1shot1.one_shot_search.group import SearchGroup
         from nasbench1shot1.one_shot_search.search_record import SearchRecord
-        from nasbench1shot1.registry import allow
+        from nasbench1shot1.registry import import_trusted
         from nasbench1shot1.runs.folder import CONFIG
         from nasbench1shot1.runs.opening import open_run
 
-        allow(self.allow_module)
+        import_trusted(self.allow_module)
         record = open_run(self.folder)
         if not isinstance(record, SearchRecord | SearchGroup):
             self._report_other(record)

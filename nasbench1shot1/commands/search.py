@@ -93,7 +93,7 @@ class Search(Generic[Own]):
 
     def run(self) -> None:
         """Search."""
-        from nasbench1shot1.one_shot_search.overwriting import put_back
+        from nasbench1shot1.one_shot_search.overwriting import restore_moved_aside
         from nasbench1shot1.one_shot_search.record import SEEDS
         from nasbench1shot1.one_shot_search.searching import search
         from nasbench1shot1.one_shot_search.seeds import search_seeds
@@ -103,7 +103,7 @@ class Search(Generic[Own]):
         where: dict[str, Any] = {"out": self.out, "resume": self.resume, "allow_module": self.allow_module}
         where |= {"overwrite": self.overwrite, "tensorboard": self.tensorboard}
         if self.resume is not None:
-            put_back(self.resume)  # it may be a group
+            restore_moved_aside(self.resume)  # it may be a group
         is_group = self.seeds is not None or (self.resume is not None and (self.resume / SEEDS).exists())
         if self.workers is not None and not is_group:
             raise InvalidInputError("--workers runs several seeds at the same time: add --seeds, such as --seeds 0-5")

@@ -117,9 +117,9 @@ def compare(training: "Training", table: "Table", console: "Console") -> None:
     from rich.table import Table as Screen
 
     from nasbench1shot1.tables.description import stored_name
-    from nasbench1shot1.wording import counted, sayer
+    from nasbench1shot1.wording import counted, line_printer
 
-    say, epochs = sayer(console), training.config["epochs"]
+    say, epochs = line_printer(console), training.config["epochs"]
     rows = [[name, _text(name, training.summary[name])] for name in COLUMNS]
     title = f"{training.network_id} after {counted(epochs, 'epoch')}\ntable {table.id}"
     screen = Screen(title=title, title_justify="left")

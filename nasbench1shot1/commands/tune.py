@@ -127,11 +127,11 @@ class TuneWorker:
         from nasbench1shot1.tuning.engine.worker import run_worker
         from nasbench1shot1.tuning.evaluation import evaluation
         from nasbench1shot1.tuning.running import wait_for_study
-        from nasbench1shot1.wording import literal_console, sayer
+        from nasbench1shot1.wording import line_printer, literal_console
 
         require_extra("hpbandster")
         check_range("patience", self.patience, 0)
-        say = sayer(literal_console())
+        say = line_printer(literal_console())
         if not (self.folder / CONFIG).is_file():
             say(f"waiting for a study in {self.folder}")
         wait_for_study(self.folder, self.patience).check_trusted(self.allow_module)

@@ -48,11 +48,11 @@ def usable_output() -> Iterator[None]:
         if (sentence := _sentence(error)) is None:
             raise
         _silence(sys.stdout)  # otherwise, Python writes the remaining output when it ends, and fails again
-        tell(sentence)
+        print_to_stderr(sentence)
         sys.exit(NOT_WRITTEN)
 
 
-def tell(sentence: str) -> None:
+def print_to_stderr(sentence: str) -> None:
     """Print a line to standard error, if possible."""
     try:
         print(f"nb1shot1: {sentence}", file=sys.stderr, flush=True)

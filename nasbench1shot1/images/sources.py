@@ -15,7 +15,7 @@ from nasbench1shot1.images.archives import read_data_set
 from nasbench1shot1.images.data_sets import CIFAR10, CIFAR100, DATA_SETS, DataSet, data_set
 from nasbench1shot1.images.npz import read_images
 from nasbench1shot1.images.store import Columns, holds_others, write_columns
-from nasbench1shot1.wording import to_stderr
+from nasbench1shot1.wording import print_to_stderr
 
 HOME = "https://www.cs.toronto.edu/~kriz"
 # HOME/cifar.html publishes MD5s. Keras (python) and MLDatasets.jl (binary) pin the same SHA-256 as here.
@@ -44,7 +44,11 @@ _IMAGENET16_ADVICE = (
 
 
 def import_images(
-    path: str | Path, name: str | None = None, *, overwrite: bool = False, report: Callable[[str], None] = to_stderr
+    path: str | Path,
+    name: str | None = None,
+    *,
+    overwrite: bool = False,
+    report: Callable[[str], None] = print_to_stderr,
 ) -> Path:
     """Import an image set, so that `load_images(name)` finds it; return its folder.
 

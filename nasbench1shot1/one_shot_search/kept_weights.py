@@ -51,7 +51,7 @@ def supernet_of(run: KeptRun, epoch: int) -> tuple[Supernet, dict[str, Tensor]]:
                 configuration names a space by a module that is not imported.
             DamagedFileError: the file does not hold the weights of this run's network at that epoch.
     """
-    registry.check_at_hand("search_spaces", "space", run.config["space"], run.folder / CONFIG)
+    registry.check_trusted("search_spaces", "space", run.config["space"], run.folder / CONFIG)
     content, config = _kept(run, epoch), run.config
     try:
         weights = content["supernet"]
@@ -104,7 +104,7 @@ def untrained_method(run: KeptRun) -> "OneShotOptimizer":
     Raises InvalidInputError if the optimizer or the space belongs to a module that is not imported.
     """
     for group, kind in (("optimizers", "optimizer"), ("search_spaces", "space")):
-        registry.check_at_hand(group, kind, run.config[kind], run.folder / CONFIG)
+        registry.check_trusted(group, kind, run.config[kind], run.folder / CONFIG)
     options = recorded_search({**run.config, "device": "cpu"}, run.folder / CONFIG)
     space = registry.search_space(run.config["space"])
     generator = torch.Generator().manual_seed(0)

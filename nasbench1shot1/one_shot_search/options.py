@@ -14,7 +14,7 @@ from nasbench1shot1.errors import UserError
 from nasbench1shot1.jobs.process import usable_cores
 from nasbench1shot1.method_options import Methods, RunOptions, options_of
 from nasbench1shot1.one_shot_search.config import FACTS, SCALES, SearchConfig
-from nasbench1shot1.registry import is_at_hand, one_shot, optimizer, search_space
+from nasbench1shot1.registry import is_trusted, one_shot, optimizer, search_space
 from nasbench1shot1.runs.description import COMMON, OWN
 from nasbench1shot1.runs.options import check_ranges, filled, recorded_options
 from nasbench1shot1.supernets.presets import PRESETS
@@ -187,7 +187,7 @@ def non_default_options(recorded: Mapping[str, Any]) -> dict[str, Any]:
     only because a record names it.
     """
     with suppress(UserError):
-        if is_at_hand("optimizers", recorded["optimizer"]) and is_at_hand("search_spaces", recorded["space"]):
+        if is_trusted("optimizers", recorded["optimizer"]) and is_trusted("search_spaces", recorded["space"]):
             asked = {name: recorded[name] for name in ("optimizer", "space", "scale", "preset") if name in recorded}
             usual = search_options(asked).as_dict()
             return {n: recorded[n] for n in usual if n not in _OF_A_RUN and n in recorded and recorded[n] != usual[n]}

@@ -13,7 +13,7 @@ from nasbench1shot1.one_shot_search.folder import CELLS, EVENTS, FIGURE, PARAMET
 from nasbench1shot1.one_shot_search.group import SearchGroup, load_run
 from nasbench1shot1.one_shot_search.record import Run, open_search
 from nasbench1shot1.runs.folder import CHECKPOINT, CONFIG, ENVIRONMENT, METRICS, SEEDS, SUMMARY
-from nasbench1shot1.runs.lifecycle import is_torso, locked_folder, names_in, remove_torso
+from nasbench1shot1.runs.lifecycle import is_aborted_start, list_names, locked_folder, remove_aborted_start
 from nasbench1shot1.runs.lock import LOCK, locked
 
 REPLACE = "replace it with --overwrite, or "
@@ -26,7 +26,7 @@ OF_A_SEARCH = {
 
 
 @contextmanager
-def overwritten(folder: Path, overwrite: bool) -> Iterator[Sequence[Callable[..., None]]]:
+def moved_aside(folder: Path, overwrite: bool) -> Iterator[Sequence[Callable[..., None]]]:
     """Move the search in a folder aside while a new one begins there.
 
     The context yields functions, whose arguments do not matter, that delete the old search and what killed processes
@@ -45,16 +45,16 @@ def overwritten(folder: Path, overwrite: bool) -> Iterator[Sequence[Callable[...
         DamagedFileError: its config.json or seeds.json is damaged.
         UserError: the folder cannot be moved.
     """
-    put_back(folder)
+    restore_moved_aside(folder)
     place = folder.resolve()  # of a link, the folder itself
-    if not overwrite or not (place.exists() and (not place.is_dir() or names_in(place))):
+    if not overwrite or not (place.exists() and (not place.is_dir() or list_names(place))):
         yield [lambda *_: remove_leftovers(place)]
         return
     old = _move_aside(folder)
     try:
         yield [lambda *_: _discard(old, place)]
     except BaseException as error:
-        if is_begun(place):
+        if has_recorded_epoch(place):
             _discard(old, place)
             raise
         _restore(old, place)
@@ -75,33 +75,33 @@ def _restore(old: Path, place: Path) -> None:
     shutil.rmtree(failed, ignore_errors=True)
 
 
-def put_back(folder: Path) -> None:
+def restore_moved_aside(folder: Path) -> None:
     """Put back what a killed process moved aside, if it left nothing, or only an unfinished folder, in its place.
 
     Raises InvalidInputError if another process is writing to the folder.
     """
     if is_abandoned(folder):
         place = folder.resolve()
-        if place.is_dir() and is_torso(place):
+        if place.is_dir() and is_aborted_start(place):
             with locked_folder(place):
-                remove_torso(place)
+                remove_aborted_start(place)
         is_there(place)
 
 
 def _move_aside(folder: Path) -> Path:
-    """Rename the folder of a search under its locks; return the new path. Raises as `overwritten` does."""
+    """Rename the folder of a search under its locks; return the new path. Raises as `moved_aside` does."""
     check_is_search(folder)
     place = folder.resolve()
     old = name_aside(place, OLD)
     with ExitStack() as locks:
-        for run in [place, *_seeds(place)]:
+        for run in [place, *_seed_folders(place)]:
             locks.enter_context(locked(run))
         check_has_no_other_files(folder)
         try:
             place.rename(old)
         except OSError as error:
             raise write_error(place, error) from error
-        for run in [old, *_seeds(old)]:  # they moved along, and would lock the folder if it is put back
+        for run in [old, *_seed_folders(old)]:  # they moved along, and would lock the folder if it is put back
             (run / LOCK).unlink(missing_ok=True)
     return old
 
@@ -110,7 +110,7 @@ def check_is_search(folder: Path) -> None:
     """Raise InvalidInputError unless a folder holds a search of this package, or a group of them."""
     try:
         record = load_run(folder)
-        for run in _seeds(folder):
+        for run in _seed_folders(folder):
             open_search(run)
     except InvalidInputError as error:
         raise InvalidInputError(
@@ -134,11 +134,11 @@ def _other_files(folder: Path) -> Iterator[Path]:
     for path in sorted(folder.iterdir()):
         if path.is_dir() and re.fullmatch(r"seed-\d+", path.name):
             yield from _other_files(path)
-        elif not (path.name in OF_A_SEARCH or _is_remnant(path.name) or _is_report(path)):
+        elif not (path.name in OF_A_SEARCH or _is_leftover(path.name) or _is_report(path)):
             yield path
 
 
-def _is_remnant(name: str) -> bool:
+def _is_leftover(name: str) -> bool:
     """Return whether a file is a lock, a worker's output, or what a killed process left."""
     return name.startswith(LOCK) or re.fullmatch(r"seed-\d+\.log|\..+\.(part|old)", name) is not None
 
@@ -147,12 +147,12 @@ def _is_report(path: Path) -> bool:
     return path.is_dir() and path.name.startswith("report-")
 
 
-def _seeds(folder: Path) -> list[Path]:
+def _seed_folders(folder: Path) -> list[Path]:
     """Return the folders of the searches of a group."""
     return [path.parent for path in folder.glob(f"seed-*/{CONFIG}")]
 
 
-def is_begun(folder: Path) -> bool:
+def has_recorded_epoch(folder: Path) -> bool:
     """Return whether a search, or a search of a group, has recorded an epoch."""
     return (folder / CHECKPOINT).is_file() or ((folder / SEEDS).is_file() and any(folder.glob(f"*/{CHECKPOINT}")))
 

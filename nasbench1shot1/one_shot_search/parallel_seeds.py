@@ -12,13 +12,13 @@ from nasbench1shot1.jobs.running import Watcher, run_jobs
 from nasbench1shot1.jobs.workers import open_workers
 from nasbench1shot1.named_data import check_importable
 from nasbench1shot1.one_shot_search.options import SearchOptions, search_options, threads_of_each
-from nasbench1shot1.one_shot_search.overwriting import is_begun
+from nasbench1shot1.one_shot_search.overwriting import has_recorded_epoch
 from nasbench1shot1.one_shot_search.record import open_search
 from nasbench1shot1.progress_bar import WithBar
 from nasbench1shot1.runs.folder import METRICS, SUMMARY, read_lines
 from nasbench1shot1.runs.lock import locked
 from nasbench1shot1.runs.options import check_kept, given
-from nasbench1shot1.wording import counted, sayer
+from nasbench1shot1.wording import counted, line_printer
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -83,7 +83,7 @@ def search_in_workers(
         failures = run_jobs(jobs, places, progress)
     if failures:
         name, sentence = next(iter(failures.items()))
-        is_kept = is_begun(folder) if overwrite else any(is_started(job.folder) for job in jobs)
+        is_kept = has_recorded_epoch(folder) if overwrite else any(is_started(job.folder) for job in jobs)
         advice = f"continue with --resume {shlex.quote(str(folder))}" if is_kept else "start again"
         raise UserError(f"{name} failed ({sentence}): fix the cause, then {advice}")
 
@@ -116,7 +116,7 @@ def announce(folder: Path, wanted: Sequence[SearchOptions], workers: int, consol
     from nasbench1shot1.one_shot_search.screen import announce_table
     from nasbench1shot1.tables.table import load_table
 
-    say, common = sayer(console), wanted[0].common
+    say, common = line_printer(console), wanted[0].common
     epochs, searches = counted(common.epochs, "epoch"), counted(len(wanted), "search")
     say(f"{common.optimizer} on {common.space}: {searches} of {epochs}, into {folder}")
     threads = counted(given(common.threads), "thread")
@@ -131,7 +131,7 @@ class SeedsProgress(WithBar, Watcher[Job]):
     def __init__(
         self, jobs: Sequence[Job], epochs: int, console: "Console", discards: Sequence[Callable[[], None]]
     ) -> None:
-        self._jobs, self._epochs, self._say, self._discards = jobs, epochs, sayer(console), discards
+        self._jobs, self._epochs, self._say, self._discards = jobs, epochs, line_printer(console), discards
         self._ended = sum(job.is_finished for job in jobs)
         self._before = self._done()
         super().__init__(console)

@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Console
 
 from nasbench1shot1.progress_bar import WithBar
-from nasbench1shot1.wording import percent, row_sayer
+from nasbench1shot1.wording import percent, row_printer
 
 HEADING = "epoch   train loss   one-shot error   test regret   validation regret    time"
 ROW = "{epoch:>5}{loss:>13}{error:>17}{test:>14}{valid:>20}{seconds:>6} s"  # fits 80 columns
@@ -16,7 +16,7 @@ class SearchProgress(WithBar):
     """Reports a search on a console; a context manager. Without a terminal, it only prints a row per epoch."""
 
     def __init__(self, epochs: int, steps_per_epoch: int, first_epoch: int, console: Console) -> None:
-        self._say = row_sayer(console, HEADING)
+        self._say = row_printer(console, HEADING)
         super().__init__(console)
         done = max(first_epoch - 1, 0) * steps_per_epoch
         first = f"epoch {first_epoch}/{epochs}" + ("  measuring the untrained supernet" if first_epoch == 0 else "")

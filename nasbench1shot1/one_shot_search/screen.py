@@ -25,13 +25,13 @@ from nasbench1shot1.one_shot_search.regret_curve import mean_regret_of
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.runs.options import flag, given
 from nasbench1shot1.tables.table import Table
-from nasbench1shot1.wording import counted, duration, percent, sayer
+from nasbench1shot1.wording import counted, duration, line_printer, percent
 
 
 def announce(state: SearchState, table: Table, folder: Path, console: Console | None) -> Console:
     """Print the settings of the search, and return the console."""
     console = console_or_new(console)
-    say, config, halves = sayer(console), state.config, state.split
+    say, config, halves = line_printer(console), state.config, state.split
     stopped = config.early_stopping and returned_epoch(state.eigenvalues) is not None
     left = 0 if stopped else config.epochs - max(state.epoch, 0)
     if not left:
@@ -84,7 +84,7 @@ def progress(state: SearchState, console: Console) -> SearchProgress:
 
 def conclude(run: Run, table: Table, console: Console) -> None:
     """Print the result, the mean regret of the space for comparison, and the paths of the files."""
-    summary, say = run.summary, sayer(console)
+    summary, say = run.summary, line_printer(console)
     if summary["final_epoch"] < summary["searched_epochs"]:
         say(
             f"Stopped after epoch {summary['searched_epochs']}, because the Hessian's eigenvalue grew; back to the "
@@ -107,7 +107,7 @@ def conclude(run: Run, table: Table, console: Console) -> None:
 
 def conclude_group(group: SearchGroup, console: Console) -> None:
     """Print the mean and standard deviation of the test regret over several seeds."""
-    say = sayer(console)
+    say = line_printer(console)
     regrets = [run.summary["test_regret"] for run in group]
     if len(group) > 1 and None not in regrets:
         predicted = "" if all(run.summary["test_measured"] for run in group) else " (predicted)"

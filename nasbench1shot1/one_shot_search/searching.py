@@ -13,10 +13,10 @@ from nasbench1shot1.named_data import by_name
 from nasbench1shot1.one_shot_search.callbacks import Callback, CallingReporter, check_callbacks
 from nasbench1shot1.one_shot_search.config import SearchConfig, data_facts
 from nasbench1shot1.one_shot_search.options import SearchOptions, recorded_search, search_options, search_options_again
-from nasbench1shot1.one_shot_search.overwriting import REPLACE, overwritten, put_back
+from nasbench1shot1.one_shot_search.overwriting import REPLACE, moved_aside, restore_moved_aside
 from nasbench1shot1.one_shot_search.record import Run, SearchWriter, open_search
 from nasbench1shot1.one_shot_search.tensorboard import tensorboard_callbacks
-from nasbench1shot1.registry import check_at_hand, one_shot, search_space
+from nasbench1shot1.registry import check_trusted, one_shot, search_space
 from nasbench1shot1.runs.compute import cpu_threads
 from nasbench1shot1.runs.description import description, updated
 from nasbench1shot1.runs.folder import CONFIG, SUMMARY, check_facts
@@ -119,7 +119,7 @@ def start_search(
     with cpu_threads(options.common.threads):
         state = begin(options)  # first, because errors in options come before errors about the folder
         table.objective(state.images.dataset)
-        with overwritten(folder, overwrite) as discards:
+        with moved_aside(folder, overwrite) as discards:
             _check_is_no_other(folder, options)
             check_is_new(folder, REPLACE)
             with new_run(folder, SearchWriter, Run) as writer:
@@ -147,10 +147,10 @@ def resume_search(
     """Continue the search in a folder; arguments and errors as for `search`."""
     from nasbench1shot1.one_shot_search.state import begin
 
-    put_back(folder)
+    restore_moved_aside(folder)
     open_search(folder)
     given = {name: value for name, value in given.items() if value is not None}
-    with overwritten(folder, overwrite=False) as discards, existing_run(folder, SearchWriter, Run) as writer:
+    with moved_aside(folder, overwrite=False) as discards, existing_run(folder, SearchWriter, Run) as writer:
         recorded = open_search(folder).config
         options = _grown(folder, recorded, given, allow_module)
         table = table_of_search(options.common)
@@ -181,9 +181,9 @@ def _grown(
 ) -> SearchOptions:
     """Return the recorded options, with more epochs if given; other given options must equal the recorded ones."""
     if given.get("optimizer") != recorded["optimizer"]:  # naming it is a permission, too
-        check_at_hand("optimizers", "optimizer", recorded["optimizer"], folder / CONFIG, allow_module)
+        check_trusted("optimizers", "optimizer", recorded["optimizer"], folder / CONFIG, allow_module)
     if given.get("space") != recorded["space"]:
-        check_at_hand("search_spaces", "space", recorded["space"], folder / CONFIG, allow_module)
+        check_trusted("search_spaces", "space", recorded["space"], folder / CONFIG, allow_module)
     if "optimizer" in given:  # the other options depend on it
         check_kept(folder, recorded, {"optimizer": given["optimizer"]}, ())
     kept = recorded_search(recorded, folder / CONFIG)

@@ -15,7 +15,7 @@ from nasbench1shot1.named_data import by_name
 from nasbench1shot1.one_shot_search.callbacks import Callback, check_callbacks
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.options import SearchOptions, search_options, search_options_again
-from nasbench1shot1.one_shot_search.overwriting import REPLACE, overwritten, put_back
+from nasbench1shot1.one_shot_search.overwriting import REPLACE, moved_aside, restore_moved_aside
 from nasbench1shot1.one_shot_search.parallel_seeds import check_parallel, search_in_workers, with_threads
 from nasbench1shot1.one_shot_search.record import FIGURE, SEEDS, Run
 from nasbench1shot1.one_shot_search.searching import (
@@ -26,9 +26,9 @@ from nasbench1shot1.one_shot_search.searching import (
     start_search,
 )
 from nasbench1shot1.one_shot_search.tensorboard import check_tensorboard, tensorboard_callbacks
-from nasbench1shot1.registry import check_at_hand
+from nasbench1shot1.registry import check_trusted
 from nasbench1shot1.runs.folder import CONFIG, read_object
-from nasbench1shot1.runs.lifecycle import locked_folder, names_in
+from nasbench1shot1.runs.lifecycle import list_names, locked_folder
 from nasbench1shot1.runs.options import check_range
 from nasbench1shot1.wording import counted
 
@@ -89,7 +89,7 @@ def search_seeds(
         check_parallel(wanted[0], callbacks)
     if workers > 1 or overwrite:
         check_data(wanted[0])
-    with overwritten(folder, overwrite) as discards, locked_folder(folder), _resumable(folder):
+    with moved_aside(folder, overwrite) as discards, locked_folder(folder), _resumable(folder):
         if resume is None:
             _check_is_free(folder)  # again, now that no other process writes there
         _write_group(folder, wanted)
@@ -174,7 +174,7 @@ def _check_is_list(seeds: object) -> None:
 
 def _check_is_free(folder: Path) -> None:
     """Refuse a folder that holds anything: a group to resume, or what is not a group."""
-    names = names_in(folder)
+    names = list_names(folder)
     if names or (folder.exists() and not folder.is_dir()):
         resume = (
             f"continue with --resume {shlex.quote(str(folder))}, {REPLACE}" if SEEDS in names or CONFIG in names else ""
@@ -197,12 +197,12 @@ def _group_to_resume(
 ) -> tuple[Path, list[SearchOptions]]:
     if len(list(seeds)) or set(given) - {"epochs"}:
         raise InvalidInputError("--resume of several seeds cannot be combined with other options, except --epochs")
-    put_back(folder)
+    restore_moved_aside(folder)
     group = SearchGroup.open(folder)
     recorded_seeds, recorded = group.seeds, group.options
     where = folder / SEEDS
-    check_at_hand("optimizers", "optimizer", recorded.get("optimizer", ""), where, allow_module)
-    check_at_hand("search_spaces", "space", recorded.get("space", ""), where, allow_module)
+    check_trusted("optimizers", "optimizer", recorded.get("optimizer", ""), where, allow_module)
+    check_trusted("search_spaces", "space", recorded.get("space", ""), where, allow_module)
     before = _of_seeds(recorded_seeds, recorded, where)
     wanted = [search_options_again(options.as_dict(), given) for options in before]
     epochs, more = before[0].common.epochs, wanted[0].common.epochs

@@ -21,7 +21,7 @@ from nasbench1shot1.one_shot_search.config import SearchConfig
 from nasbench1shot1.one_shot_search.memory import check_fits
 from nasbench1shot1.one_shot_search.options import SearchOptions
 from nasbench1shot1.optimizer import Batch, Mixing, OneShotOptimizer, SearchStep
-from nasbench1shot1.runs.checkpoints import taking_up
+from nasbench1shot1.runs.checkpoints import checked_restore
 from nasbench1shot1.runs.schedules import cosine
 from nasbench1shot1.supernet import Supernet
 from nasbench1shot1.supernets.presets import PRESETS, Preset
@@ -130,7 +130,7 @@ class SearchState:
 
         Raises InvalidInputError if it belongs to another run, DamagedFileError if something is missing from it.
         """
-        with taking_up(state, path, self.identity(), "run"):
+        with checked_restore(state, path, self.identity(), "run"):
             self.net.load_state_dict(state["supernet"])
             self.weight_optimizer.load_state_dict(state["weight_optimizer"])
             self.method.load_state_dict(state["method"])

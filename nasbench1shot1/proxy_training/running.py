@@ -13,7 +13,7 @@ from nasbench1shot1.runs.folder import CONFIG, check_facts
 from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
 from nasbench1shot1.runs.options import check_kept, recorded_options, typed_options
 from nasbench1shot1.runs.writer import RunWriter
-from nasbench1shot1.wording import counted, percent, sayer
+from nasbench1shot1.wording import counted, line_printer, percent
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -93,7 +93,7 @@ class _Lines:
     """Prints a line for every architecture."""
 
     def __init__(self, architectures: int, console: "Console") -> None:
-        self._architectures, self._say = architectures, sayer(console)
+        self._architectures, self._say = architectures, line_printer(console)
 
     def recorded(self, line: dict[str, Any]) -> None:
         """Print the number, the architecture, the final error and the seconds."""
@@ -109,7 +109,9 @@ def _finish(state: "ProxyState", writer: RunWriter[ProxyTrainings], console: "Co
     console, config = console_or_new(console), state.config
     size = f"{counted(config.channels, 'channel')} × {counted(config.cells, 'cell')}"
     what = f"{counted(config.architectures, 'architecture')} of {config.space}, each trained alone"
-    sayer(console)(f"{what}: {size}, {counted(config.epochs, 'epoch')}, seed {config.seed}, into {writer.folder}")
+    line_printer(console)(
+        f"{what}: {size}, {counted(config.epochs, 'epoch')}, seed {config.seed}, into {writer.folder}"
+    )
     train_all(state, writer, _Lines(config.architectures, console))
     trainings = ProxyTrainings.open(writer.folder)
     writer.finish(summarise(trainings.config, ProxyTrainings.read_lines(writer.folder)))

@@ -15,7 +15,7 @@ from nasbench1shot1.images.batches import epoch_generator
 from nasbench1shot1.images.image_set import ImageSet, load_images
 from nasbench1shot1.images.splits import Split, scheme_for, split_images
 from nasbench1shot1.proxy_training.config import ProxyConfig
-from nasbench1shot1.runs.checkpoints import taking_up
+from nasbench1shot1.runs.checkpoints import checked_restore
 from nasbench1shot1.space import OneShotSpace
 from nasbench1shot1.supernet import Supernet
 from nasbench1shot1.supernets.presets import PRESETS
@@ -76,7 +76,7 @@ class ProxyState:
 
         Raises InvalidInputError if the checkpoint belongs to another run, DamagedFileError if it is incomplete.
         """
-        with taking_up(state, path, self.identity(), "training"):
+        with checked_restore(state, path, self.identity(), "training"):
             self.recorded = int(state["recorded"])
 
 

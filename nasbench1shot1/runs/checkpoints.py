@@ -43,7 +43,7 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
 
 
 @contextmanager
-def taking_up(content: Mapping[str, Any], path: Path, identity: Mapping[str, Any], what: str) -> Iterator[None]:
+def checked_restore(content: Mapping[str, Any], path: Path, identity: Mapping[str, Any], what: str) -> Iterator[None]:
     """Check a checkpoint's identity, and report missing parts while the caller restores its state from it.
 
     Args:

@@ -37,7 +37,7 @@ def new_run(folder: Path, writer: type[Writer], kind: type[RunRecord]) -> Iterat
     """
     with locked_folder(folder) as lock:
         check_is_new(folder)
-        remove_torso(folder)
+        remove_aborted_start(folder)
         with _stoppable(folder, kind), _removed_if_nothing_is_recorded(folder):
             yield writer(folder, lock, kind)
 
@@ -77,13 +77,13 @@ def check_is_new(folder: Path, replace: str = "") -> None:
     """
     if folder.exists() and not folder.is_dir():
         raise InvalidInputError(f"'{folder}' is a file: choose another --out")
-    if not is_torso(folder):
-        names = names_in(folder)
+    if not is_aborted_start(folder):
+        names = list_names(folder)
         resume = f"continue with --resume {shlex.quote(str(folder))}, {replace or 'or '}" if CONFIG in names else ""
         raise InvalidInputError(f"'{folder}' already exists: {resume}choose another --out")
 
 
-def names_in(folder: Path) -> set[str]:
+def list_names(folder: Path) -> set[str]:
     """Return the names in a folder, none if it does not exist.
 
     The lock's file is left out, and so are `.lock.break.…` and `.lock.restore.…`: filelock leaves them behind if a
@@ -93,18 +93,18 @@ def names_in(folder: Path) -> set[str]:
     return {name for name in names if not name.startswith(LOCK)}
 
 
-def is_torso(folder: Path) -> bool:
+def is_aborted_start(folder: Path) -> bool:
     """Return whether a folder is empty, or a process that was killed before its options were written left all of it."""
-    return all(map(_is_of_torso, names_in(folder)))
+    return all(map(_is_from_aborted_start, list_names(folder)))
 
 
-def remove_torso(folder: Path) -> None:
-    """Remove the files in a folder for which `is_torso` is true; the caller holds its lock."""
-    for name in names_in(folder):
+def remove_aborted_start(folder: Path) -> None:
+    """Remove the files in a folder for which `is_aborted_start` is true; the caller holds its lock."""
+    for name in list_names(folder):
         (folder / name).unlink()
 
 
-def _is_of_torso(name: str) -> bool:
+def _is_from_aborted_start(name: str) -> bool:
     return name in (ENVIRONMENT, CONFIG_SPACE) or (name.startswith(".") and name.endswith(".part"))
 
 

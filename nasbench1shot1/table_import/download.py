@@ -10,7 +10,7 @@ from nasbench1shot1.table_import.importing import OFFICIAL, Progress, Report, im
 from nasbench1shot1.tables.folder import check_target
 from nasbench1shot1.tables.names import tables_folder
 from nasbench1shot1.tables.table import load_table
-from nasbench1shot1.wording import to_stderr
+from nasbench1shot1.wording import print_to_stderr
 
 HOME = "https://storage.googleapis.com/nasbench"
 SIZES = {"only108": "499 MB", "full": "1.95 GB"}
@@ -21,7 +21,7 @@ def download_table(
     mirror: str | None = None,
     keep: bool = False,
     bar: Any = False,
-    report: Report = to_stderr,
+    report: Report = print_to_stderr,
     progress: Progress = lambda doing, fraction: None,
 ) -> Path:
     """Download a file of NAS-Bench-101, check its SHA-256, and import it; a file that is already imported is skipped.

@@ -15,7 +15,7 @@ from nasbench1shot1.table_import.source import Progress as Progress
 from nasbench1shot1.tables.folder import META, Columns, Meta, check_target, write_table
 from nasbench1shot1.tables.names import BUNDLED, tables_folder
 from nasbench1shot1.tables.table import Table, load_table
-from nasbench1shot1.wording import to_stderr
+from nasbench1shot1.wording import print_to_stderr
 
 OFFICIAL = {
     "nasbench_only108": "4c39c3936e36a85269881d659e44e61a245babcb72cb374eacacf75d0e5f4fd1",
@@ -32,7 +32,7 @@ def import_table(
     out: str | Path,
     *,
     epochs: Sequence[int] | None = None,
-    report: Report = to_stderr,
+    report: Report = print_to_stderr,
     progress: Progress = lambda doing, fraction: None,
 ) -> Meta:
     """Read a file, check it, and write its table, completely or not at all.
@@ -81,7 +81,7 @@ def check_own_name(file: Path, out: Path) -> None:
         )
 
 
-def open_official(path: str | Path, report: Report = to_stderr, progress: Progress | None = None) -> Table:
+def open_official(path: str | Path, report: Report = print_to_stderr, progress: Progress | None = None) -> Table:
     """Open a table, or a file that `import_table` reads, which is imported on first use.
 
     The file's table is stored in the data folder and opened from there until the file changes (path, size or time of

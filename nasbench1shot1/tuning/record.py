@@ -10,7 +10,7 @@ from nasbench1shot1.one_shot_search.config import FACTS as SEARCH_FACTS
 from nasbench1shot1.one_shot_search.config import LATER_FACTS
 from nasbench1shot1.one_shot_search.record import Run, open_search
 from nasbench1shot1.proposers.configurations import ConfigurationId, id_in_words, parse_id
-from nasbench1shot1.registry import check_at_hand
+from nasbench1shot1.registry import check_trusted
 from nasbench1shot1.runs.folder import CONFIG, CONFIG_SPACE, damaged, read_lines
 from nasbench1shot1.runs.options import recorded_options
 from nasbench1shot1.runs.record import RunRecord
@@ -129,7 +129,7 @@ class Study(RunRecord):
         """
         for group, kind in (("optimizers", "optimizer"), ("search_spaces", "space")):
             if (given or {}).get(kind) != self.config[kind]:
-                check_at_hand(group, kind, self.config[kind], self.folder / CONFIG, allow_module)
+                check_trusted(group, kind, self.config[kind], self.folder / CONFIG, allow_module)
 
     @property
     def shared_options(self) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from nasbench1shot1.proposers.brackets import Brackets, BracketState
 from nasbench1shot1.tuning.config_spaces import as_content
 from nasbench1shot1.tuning.engine.interfaces import LOOPBACK, TUNERS, Progress, WorkerState
 from nasbench1shot1.tuning.record import TRAJECTORY, Study, best
-from nasbench1shot1.wording import counted, duration, percent, sayer
+from nasbench1shot1.wording import counted, duration, line_printer, percent
 
 if TYPE_CHECKING:
     from nasbench1shot1.tables.table import Table
@@ -33,7 +33,7 @@ class StudyScreen:
     """Reports a study on a console; a context manager. Without a terminal, only the observations' rows appear."""
 
     def __init__(self, brackets: Brackets, lines: Sequence[Mapping[str, Any]], console: Console) -> None:
-        self._say, self._lines, self._planned = sayer(console), list(lines), brackets.planned
+        self._say, self._lines, self._planned = line_printer(console), list(lines), brackets.planned
         self._expectation = Expectation(brackets)
         self._live = Live(console=console, transient=True, auto_refresh=False) if console.is_terminal else None
 
@@ -146,7 +146,7 @@ def _where(line: Mapping[str, Any]) -> str:
 
 def announce(study: Study, table: "Table", brackets: Brackets, done: int, console: Console) -> None:
     """Print the plan and the settings of the study."""
-    say, config, shared = sayer(console), study.config, study.shared_options
+    say, config, shared = line_printer(console), study.config, study.shared_options
     tuner = TUNERS[config["tuner"]]
     say(f"Tuning {config['optimizer']} with {tuner} on {config['space']}, seed {config['seed']}, into {study.folder}")
     say(textwrap.fill(f"Hyperparameters: {'; '.join(_ranges(study))}", 80, break_on_hyphens=False))
@@ -170,7 +170,7 @@ def announce(study: Study, table: "Table", brackets: Brackets, done: int, consol
 
 def conclude(summary: Mapping[str, Any], folder: Path, console: Console, format: PictureFormat | None = None) -> None:
     """Print the summary of a study, and the folder that holds it."""
-    say = sayer(console)
+    say = line_printer(console)
     ended, by_model = _searches(summary["observations"]), summary["model_based"]
     say(f"{ended} ended; {summary['diverged']} diverged, and {by_model} had a model-based configuration.")
     if best_found := summary["best"]:

@@ -14,7 +14,7 @@ from nasbench1shot1.cli import main
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.ground.download_bar import DownloadBar
 from nasbench1shot1.ground.standard_output import usable_output
-from nasbench1shot1.wording import literal_console, sayer
+from nasbench1shot1.wording import line_printer, literal_console
 
 CELL = "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"
 QUICK = ["--scale", "quick", "--channels", "2", "--cells", "1", "--images-per-half", "40", "--batch-size", "20"]
@@ -65,7 +65,7 @@ def test_markup_in_tables_and_bars_is_printed_as_it_is() -> None:
         table = Table("[/red] and more", title="[a] :smile:")
         table.add_row("[b]")
         literal_console().print(table)
-        sayer(Console())("[c] [/red] :smile:")
+        line_printer(Console())("[c] [/red] :smile:")
     shown = screen.getvalue()
     assert all(text in shown for text in ("[/red]", "[a] :smile:", "[b]", "[c] [/red] :smile:"))
     screen = io.StringIO()

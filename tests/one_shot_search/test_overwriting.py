@@ -148,8 +148,8 @@ def test_nobody_can_write_to_a_search_while_it_is_moved_aside(old, monkeypatch):
 
 def test_a_failure_leaves_the_folder_of_another_process_alone(old):
     """The other process has taken the place of the old search, and has not recorded an epoch yet."""
-    with pytest.raises(RuntimeError, match="mine"), overwriting.overwritten(old, overwrite=True):
-        overwriting.put_back(old)
+    with pytest.raises(RuntimeError, match="mine"), overwriting.moved_aside(old, overwrite=True):
+        overwriting.restore_moved_aside(old)
         assert not old.exists(), "of a running process"
         old.mkdir()
         (old / "config.json").write_text("{}")
