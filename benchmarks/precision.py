@@ -55,16 +55,16 @@ def main():
 @contextmanager
 def computed(way, net=None):
     """Set batch-norm, and the memory format of a supernet's weights, to one of WAYS; "accurate" has no size limit."""
-    sums_are_long, large = layers.sums_are_long, batch_norm.LARGE
+    has_long_sums, large = layers.has_long_sums, batch_norm.LARGE
     batch_norm.LARGE = 0
     if way != "accurate":
-        layers.sums_are_long = lambda x: False
+        layers.has_long_sums = lambda x: False
     if net is not None:
         net.to(memory_format=memory_format(way))
     try:
         yield
     finally:
-        layers.sums_are_long, batch_norm.LARGE = sums_are_long, large
+        layers.has_long_sums, batch_norm.LARGE = has_long_sums, large
 
 
 def memory_format(way):

@@ -9,16 +9,16 @@ import pandas
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.evaluator import score, scores_elsewhere
+from nasbench1shot1.evaluator import score, scores_on_other_datasets
 from nasbench1shot1.experiments.correlation.outcome import FILES, write_outcome
 from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.files import (
     FORMATS,
     PictureFormat,
+    atomic_folder,
+    atomic_write,
     check_writable,
     picture_name,
-    replacing,
-    replacing_folder,
     save_figure,
     write_json,
 )
@@ -144,7 +144,7 @@ def _new_report(out: Path) -> Iterator[Path]:
     check_writable(out)
     if out.exists() and not _is_report(out):
         raise InvalidInputError(f"'{out}' holds something other than a report: choose another --out")
-    with replacing_folder(out) as folder:
+    with atomic_folder(out) as folder:
         yield folder
 
 
@@ -173,7 +173,7 @@ def _with_progress(summary: dict[str, Any], unfinished: str) -> dict[str, Any]:
 
 def _write_lines(lines: list[dict[str, Any]], summary: dict[str, Any], folder: Path) -> None:
     """Write metrics.jsonl, add the digest of its lines to the summary, and write summary.json."""
-    with replacing(folder / METRICS) as file:
+    with atomic_write(folder / METRICS) as file:
         file.write("".join(as_json_line(line) for line in lines).encode())
     summary[DIGEST] = digest(lines)
     write_json(folder / SUMMARY, summary)
@@ -198,7 +198,7 @@ def _lines(run: SearchRecord, table: Table) -> list[dict[str, Any]]:
         {
             **line,
             **score(arch, table, dataset).fields(line["search_seconds"]),
-            "other_datasets": scores_elsewhere(arch, table, dataset),
+            "other_datasets": scores_on_other_datasets(arch, table, dataset),
         }
         for line, arch in zip(run.lines, run.architectures, strict=True)
     ]

@@ -14,7 +14,7 @@ from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.regret_curve import anytime_regret, draw_anytime_regret, draw_one_shot_error
 from nasbench1shot1.one_shot_search.search_record import SearchRecord
 from nasbench1shot1.runs.opening import open_run
-from nasbench1shot1.runs.record import without_result
+from nasbench1shot1.runs.record import no_result_error
 from nasbench1shot1.tuning.record import Study
 from nasbench1shot1.tuning.result import draw_trajectory
 
@@ -58,7 +58,7 @@ def draw_regret(run: Drawable | str | Path, ax: "Axes | Sequence[Axes] | None" =
     runs = found.runs if isinstance(found, SearchGroup) else [found]
     begun = [each for each in runs if each.lines]
     if not begun:
-        raise without_result(found.folder)
+        raise no_result_error(found.folder)
     if isinstance(found, SearchRecord | SearchGroup):
         return _draw_searches(cast("list[SearchRecord]", begun), ax)
     if _is_pair(ax):

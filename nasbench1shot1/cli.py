@@ -10,10 +10,10 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from importlib import import_module
 from typing import Any
 
-from nasbench1shot1.errors import InvalidInputError, UserError, shortened, unknown_name
+from nasbench1shot1.errors import InvalidInputError, UserError, shorten, unknown_name
 from nasbench1shot1.ground.openmp import limit_spinning
-from nasbench1shot1.ground.paths import with_usable_paths
-from nasbench1shot1.ground.standard_output import print_to_stderr, usable_output
+from nasbench1shot1.ground.paths import convert_paths
+from nasbench1shot1.ground.standard_output import guarded_output, print_error
 
 INTERRUPTED = 130  # exit code that a shell reports after Ctrl-C
 
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if "" not in sys.path:
         sys.path.append("")  # "module:Class" also finds a module in the current folder, as with python -m
     limit_spinning(os.environ)  # before anything imports torch
-    with usable_output():
+    with guarded_output():
         _main(list(sys.argv[1:] if arguments is None else arguments))
 
 
@@ -74,12 +74,12 @@ def _main(arguments: list[str]) -> None:
         else:
             _run(arguments)
     except UserError as error:
-        print_to_stderr(error.for_command_line)
+        print_error(error.for_command_line)
         sys.exit(2)
     except KeyboardInterrupt as stop:
         told = str(stop) or "stopped before anything was recorded"
         print(file=sys.stderr)
-        print_to_stderr(told.replace(": nb1shot1 ", f": {_program()} "))
+        print_error(told.replace(": nb1shot1 ", f": {_program()} "))
         sys.exit(INTERRUPTED)
 
 
@@ -108,7 +108,7 @@ def _run(arguments: list[str]) -> None:
         _show_help(name, options, default)
         return
     named = _known(options if default is None else default, flags)
-    command = with_usable_paths(_parse(options, name, rest, default))
+    command = convert_paths(_parse(options, name, rest, default))
     (replace(command, named=named) if hasattr(command, "named") else command).run()
 
 
@@ -200,7 +200,7 @@ def _parse(options: Any, name: str, arguments: list[str], default: Any = None) -
                 raise
     said = _sentence(told.getvalue())
     if extra := re.fullmatch(r"Unrecognized options: (.*?)(?:, .*)?", said):
-        said = _without_option(shortened(extra[1]), options, default)
+        said = _without_option(shorten(extra[1]), options, default)
     raise InvalidInputError(f"{said} (see nb1shot1 {name} --help)")
 
 
@@ -216,9 +216,9 @@ def _sentence(box: str) -> str:
     """Return tyro's boxed message about a bad value as one sentence."""
     text = " ".join(re.sub(r"[^\x20-\x7e]", " ", box).split())
     if bad := re.search(r"Error parsing (--[\w-]+): .*?\['(.*?)'\]", text):
-        return f"{bad[1]} cannot be '{shortened(bad[2])}'"
+        return f"{bad[1]} cannot be '{shorten(bad[2])}'"
     if bad := re.search(r"Error parsing (--[\w-]+): .*?'(.*?)' ", text):
-        return f"{bad[1]} cannot be '{shortened(bad[2])}'"
+        return f"{bad[1]} cannot be '{shorten(bad[2])}'"
     if bad := re.search(r"invalid choice '(.*?)' for argument '(?:--)?([\w-]+)'. Expected one of \((.*?)\)", text):
         choices = set(re.findall(r"'(.*?)'", bad[3])) - {"None"}
         return unknown_name(bad[2].replace("-", " "), bad[1], choices).for_command_line

@@ -40,8 +40,8 @@ class UserError(Exception):
 
     def __init__(self, message: object = "") -> None:
         line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(message))
-        words = re.sub(r"\S+", lambda word: shortened(word[0], LONGEST_WORD), line)
-        super().__init__(shortened(words, LONGEST_MESSAGE))
+        words = re.sub(r"\S+", lambda word: shorten(word[0], LONGEST_WORD), line)
+        super().__init__(shorten(words, LONGEST_MESSAGE))
 
     @property
     def for_command_line(self) -> str:
@@ -121,7 +121,7 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> InvalidInputE
     The message suggests the closest known name, if any, and lists all known names. If it suggests an option, it does
     not list all options, but refers to `--help` if the name is written as on the command line.
     """
-    known, shown = sorted(known), shortened(str(name))
+    known, shown = sorted(known), shorten(str(name))
     close = _meant(shown, known)
     hint = f"; did you mean '{close[0]}'?" if close else ""
     listed = f" (known: {', '.join(known)})"
@@ -150,7 +150,7 @@ def _initials(name: str) -> str:
     return "".join(word[:1] for word in words) if len(words) > 1 else ""
 
 
-def shortened(text: str, longest: int = LONGEST_VALUE) -> str:
+def shorten(text: str, longest: int = LONGEST_VALUE) -> str:
     """Return a text for a message; only its two ends if it has more than `longest` (at least 60) characters."""
     half = longest // 2 - 15
     return text if len(text) <= longest else f"{text[:half]}[…{len(text) - 2 * half:,} characters…]{text[-half:]}"

@@ -58,7 +58,7 @@ def score(arch: Architecture, table: Table, dataset: str | None = None) -> Score
     return _scored(arch, table, table.objective(dataset))
 
 
-def scores_elsewhere(
+def scores_on_other_datasets(
     arch: Architecture, table: Table, dataset: str | None = None
 ) -> dict[str, dict[str, float | None]]:
     """Return errors and regrets on the table's other data sets, by data set; arguments as for `score`."""

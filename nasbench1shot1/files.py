@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, get_args
 
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError
-from nasbench1shot1.ground.folder_swap import NEW, name_aside, put_in_place, remove_leftovers
+from nasbench1shot1.ground.folder_swap import NEW, remove_leftovers, swap_folder, temporary_sibling
 from nasbench1shot1.ground.paths import as_path
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def data_folder() -> Path:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[IO[bytes]]:
+def atomic_write(path: Path) -> Iterator[IO[bytes]]:
     """Open a temporary file for writing, and move it to `path` when it is complete.
 
     Raises UserError if the disk is full or the folder cannot be written; `path` is unchanged then.
@@ -75,19 +75,19 @@ def check_writable(folder: Path) -> None:
 
 
 @contextmanager
-def replacing_folder(folder: Path) -> Iterator[Path]:
+def atomic_folder(folder: Path) -> Iterator[Path]:
     """Create an empty temporary folder, and move it to `folder` at the end; remove it after an error.
 
     If two processes write the same folder at the same time, the result of the process that ends last is kept.
     Raises UserError if the disk is full or the folder cannot be written; `folder` is unchanged then.
     """
     folder = folder.resolve()
-    beside = name_aside(folder, NEW)
+    beside = temporary_sibling(folder, NEW)
     try:
         beside.mkdir(parents=True)
         remove_leftovers(folder)
         yield beside
-        put_in_place(beside, folder)
+        swap_folder(beside, folder)
     except OSError as error:
         raise write_error(folder, error) from error
     finally:
@@ -95,7 +95,7 @@ def replacing_folder(folder: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def one_at_a_time(file: Path) -> Iterator[None]:
+def file_lock(file: Path) -> Iterator[None]:
     """Wait until no other process holds this lock, and hold it; also works on shared file systems, unlike `flock`.
 
     The lock is a file that its holder refreshes. The lock of a killed process is taken over immediately on the same
@@ -120,7 +120,7 @@ def one_at_a_time(file: Path) -> Iterator[None]:
 
 def write_json(path: Path, content: Any) -> None:
     """Write `content` as indented JSON, completely or not at all."""
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         file.write((json.dumps(content, indent=2, allow_nan=False) + "\n").encode())
 
 
@@ -149,7 +149,7 @@ def save_figure(figure: "Figure", path: Path) -> None:
     """
     import matplotlib
 
-    with replacing(path) as file, matplotlib.rc_context({"svg.hashsalt": "nb1shot1"}):
+    with atomic_write(path) as file, matplotlib.rc_context({"svg.hashsalt": "nb1shot1"}):
         figure.savefig(file, format=path.suffix.removeprefix("."), metadata=_UNDATED.get(path.suffix))
 
 

@@ -134,11 +134,11 @@ def one_shot(space: "SearchSpace") -> "OneShotSpace":
 
     Raises InvalidInputError if it does not; the message names the registered spaces that have one.
     """
-    from nasbench1shot1.space import OneShotSpace, without_relaxation
+    from nasbench1shot1.space import OneShotSpace, no_relaxation_error
 
     if isinstance(space, OneShotSpace):
         return space
-    raise without_relaxation(space, f"choose {', '.join(_one_shot_names())}")
+    raise no_relaxation_error(space, f"choose {', '.join(_one_shot_names())}")
 
 
 def _one_shot_names() -> list[str]:

@@ -258,10 +258,10 @@ def as_one_shot(space: Any) -> OneShotSpace:
         return space
     if isinstance(space, str):
         raise InvalidInputError(f"'{space}' is a name: give nb.search_space('{space}')")
-    raise without_relaxation(space, "give an nb.OneShotSpace")
+    raise no_relaxation_error(space, "give an nb.OneShotSpace")
 
 
-def without_relaxation(space: SearchSpace, advice: str) -> InvalidInputError:
+def no_relaxation_error(space: SearchSpace, advice: str) -> InvalidInputError:
     """Return the error for a space that one-shot methods cannot search; `advice` states what to do instead."""
     name = getattr(space, "name", repr(space))
     return InvalidInputError(f"{name} has no mixing weights, which a supernet and a one-shot search need: {advice}")

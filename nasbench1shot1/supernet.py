@@ -13,7 +13,7 @@ from nasbench1shot1.ground.arguments import check_torch_generator
 from nasbench1shot1.layers import BatchNorm2d, initialise
 from nasbench1shot1.space import OneShotSpace, SearchSpace, Weights, as_one_shot, check_keys
 from nasbench1shot1.supernets.presets import Preset, as_preset
-from nasbench1shot1.supernets.skeletons import named_class, skeleton_class
+from nasbench1shot1.supernets.skeletons import resolve_class, skeleton_class
 
 CELLS = {
     "choice-block": "nasbench1shot1.supernets.choice_blocks:ChoiceBlockCell",
@@ -209,7 +209,7 @@ class Supernet(nn.Module):
 
 def cell_class(space: OneShotSpace) -> Any:
     """Return the class that a space's `cell_kind` names; raises InvalidInputError if it cannot be imported."""
-    return named_class(space.cell_kind, CELLS, "cell", space.name)
+    return resolve_class(space.cell_kind, CELLS, "cell", space.name)
 
 
 def _as_tensor(key: str, values: Any, images: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from nasbench1shot1.errors import InvalidInputError, unknown_name
 from nasbench1shot1.ground.arguments import check_rng
 from nasbench1shot1.nasbench101.architecture import CellArchitecture, live_blocks
 from nasbench1shot1.nasbench101.encoding import Encodings
-from nasbench1shot1.nasbench101.numbering import canonical
+from nasbench1shot1.nasbench101.numbering import canonicalise
 from nasbench1shot1.search_spaces import wirings
 from nasbench1shot1.search_spaces.counting import counting_rules
 from nasbench1shot1.search_spaces.distinct_cells import DistinctCells, distinct_cells, lowest_of_each
@@ -176,7 +176,7 @@ class ChoiceBlockSpace(ParentChoices):
     def enumerate_cells(self) -> tuple[NDArray[np.int64], Encodings]:
         """Return lowest numbers without loose ends and canonical encodings of all distinct cells, (C,) each."""
         codes = np.concatenate([encodings(self.wirings[i], labels) for i, labels in self._labelled_wirings])
-        return lowest_of_each(self._live_numbers, canonical(codes))
+        return lowest_of_each(self._live_numbers, canonicalise(codes))
 
     @property
     def definition(self) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.errors import DamagedFileError, UserError
-from nasbench1shot1.files import data_folder, read_npz, replacing
+from nasbench1shot1.files import atomic_write, data_folder, read_npz
 from nasbench1shot1.nasbench101.cell import MAX_VERTICES, graph_hashes
 from nasbench1shot1.nasbench101.encoding import EDGE_BITS, OPERATION_BITS, Encodings, decode_graph
 
@@ -105,7 +105,7 @@ def _read(path: Path, space: EnumeratedSpace) -> DistinctCells | None:
 
 
 def _write(path: Path, space: EnumeratedSpace, cells: DistinctCells) -> None:
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         np.savez(file, indices=cells.indices, hashes=cells.hashes, checksum=_checksum(space, cells))
 
 

@@ -11,7 +11,7 @@ from nasbench1shot1.configurable import checked_values
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.ground.arguments import check_rng
 from nasbench1shot1.nasbench201.architecture import SPACE_NAME, EdgeArchitecture
-from nasbench1shot1.nasbench201.numbering import N_ARCHITECTURES, all_operations, index_of_checked
+from nasbench1shot1.nasbench201.numbering import N_ARCHITECTURES, all_operations, index_of_valid
 from nasbench1shot1.nasbench201.operations import EDGE_NAMES, EDGES, N_NODES, OPERATIONS
 from nasbench1shot1.nasbench201.topology import unique_indices
 from nasbench1shot1.search_spaces.configurations import chosen
@@ -66,7 +66,7 @@ class NASBench201Space(OneShotSpace):
 
     def index(self, arch: Architecture) -> int:
         """Return the official index of an architecture; raises InvalidInputError if it belongs to another space."""
-        return index_of_checked(self._operations(arch))
+        return index_of_valid(self._operations(arch))
 
     def _architecture(self, operations: tuple[int, ...]) -> EdgeArchitecture:
         return EdgeArchitecture.unchecked(self.name, operations)

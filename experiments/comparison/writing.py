@@ -5,7 +5,7 @@ from pathlib import Path
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.experiments.comparison.comparison import Comparison
 from nasbench1shot1.experiments.comparison.drawing import comparison_figure
-from nasbench1shot1.files import FORMATS, PictureFormat, check_writable, replacing_folder, save_figure
+from nasbench1shot1.files import FORMATS, PictureFormat, atomic_folder, check_writable, save_figure
 
 FIGURE, RESULTS, RANK_TESTS = "comparison", "comparison.csv", "rank_tests.csv"
 FILES = {RESULTS, RANK_TESTS, *(f"{FIGURE}.{suffix}" for suffix in FORMATS)}
@@ -28,7 +28,7 @@ def write_comparison(comparison: Comparison, out: Path, suffix: PictureFormat = 
         UserError: the folder cannot be written, or the disk is full.
     """
     check_out(out)
-    with replacing_folder(out) as folder:
+    with atomic_folder(out) as folder:
         save_figure(comparison_figure(comparison), folder / f"{FIGURE}.{suffix}")
         comparison.results.to_csv(folder / RESULTS, index=False)
         comparison.rank_tests.to_csv(folder / RANK_TESTS, index=False)

@@ -35,7 +35,7 @@ from nasbench1shot1.one_shot_search.record import Run, open_search
 from nasbench1shot1.one_shot_search.state import load_halves
 from nasbench1shot1.registry import check_trusted, import_trusted, one_shot, search_space, table_of
 from nasbench1shot1.runs.compute import cpu_threads
-from nasbench1shot1.runs.description import COMMON, description, updated
+from nasbench1shot1.runs.description import COMMON, description, updated_description
 from nasbench1shot1.runs.environment import environment
 from nasbench1shot1.runs.folder import CONFIG, SUMMARY, check_facts
 from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
@@ -158,7 +158,7 @@ def _resume(folder: Path, console: "Console | None", run: Run | None = None) -> 
             state = _state(run, options, table, ranking.config)
             check_facts(folder, ranking.config, state.identity)
             if ranking.config["run"] != str(run.folder.absolute()):  # it was moved
-                write_json(folder / CONFIG, updated(folder, {"run": str(run.folder.absolute())}))
+                write_json(folder / CONFIG, updated_description(folder, {"run": str(run.folder.absolute())}))
             writer.restore(state)
             return _finish(state, table, writer, console)
 

@@ -11,9 +11,9 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.experiments.correlation.passes import passes_of
 from nasbench1shot1.experiments.correlation.record import Ranking, blocks_path, scores_path
 from nasbench1shot1.experiments.correlation.state import EpochInProgress, RankingState
-from nasbench1shot1.files import replacing, sha256
+from nasbench1shot1.files import atomic_write, sha256
 from nasbench1shot1.one_shot_search.kept_weights import supernet_of
-from nasbench1shot1.runs.options import given
+from nasbench1shot1.runs.options import required
 from nasbench1shot1.runs.writer import RunWriter
 from nasbench1shot1.weight_sharing.shared_weights import SharedWeights
 
@@ -56,7 +56,7 @@ def shared_weights_of(state: RankingState, epoch: int) -> SharedWeights:
         net.to(state.images.images.device),
         state.images,
         state.split,
-        batch_norm=given(options.batch_norm),
+        batch_norm=required(options.batch_norm),
         seed=config["seed"],
         epoch=epoch,
         batch_size=config["batch_size"],
@@ -96,9 +96,9 @@ def _record(state: RankingState, current: EpochInProgress, writer: RunWriter[Ran
     order, epoch = np.argsort(current.numbers), state.epoch
     numbers, errors, losses = (values[order] for values in (current.numbers, current.errors, current.losses))
     path, blocks = scores_path(writer.folder, epoch), blocks_path(writer.folder, epoch)
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         np.savez(file, numbers=numbers, errors=errors, losses=losses, image_rows=state.rows.numpy())
-    with replacing(blocks) as file:
+    with atomic_write(blocks) as file:
         np.savez(file, errors=current.blocks[0], losses=current.blocks[1])
     line = {
         "epoch": epoch,

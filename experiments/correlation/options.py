@@ -10,9 +10,9 @@ from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.files import PictureFormat
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.runs.compute import MOST_THREADS, Device, default_threads, resolve_device
-from nasbench1shot1.runs.options import Form, Range, TableName, check_ranges, filled
+from nasbench1shot1.runs.options import Form, Range, TableName, check_ranges, make_options
 from nasbench1shot1.supernets.presets import PRESETS, BatchNormMode
-from nasbench1shot1.tables.names import as_recorded
+from nasbench1shot1.tables.names import resolve_table_name
 
 ALL, AUTO, CONTROLLER, EVERY = "all", "auto", "controller", "every:"
 PRECISION = 0.95
@@ -60,7 +60,7 @@ class RankingOptions:
             self,
             architectures=_absolute(self.architectures),
             batch_norm=self.batch_norm or PRESETS[self.preset].evaluation_batch_norm,
-            table=as_recorded(self.table),
+            table=resolve_table_name(self.table),
             device=resolve_device(self.device),
             threads=default_threads() if self.threads is None else self.threads,
         )
@@ -87,7 +87,7 @@ def ranking_options(given: Mapping[str, Any]) -> RankingOptions:
         )
     texts = ("epochs", "architectures", "images", "budgets")
     written = {name: as_text(value) if name in texts else value for name, value in given.items()}
-    return filled(RankingOptions, written, {}).resolved()
+    return make_options(RankingOptions, written, {}).resolved()
 
 
 def as_text(value: Any) -> Any:

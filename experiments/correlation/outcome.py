@@ -25,7 +25,7 @@ from nasbench1shot1.experiments.correlation.record import (
 from nasbench1shot1.experiments.correlation.reliability import growing
 from nasbench1shot1.experiments.correlation.selection import controller_draws
 from nasbench1shot1.experiments.correlation.truth import Truth, headline, in_table, provenance, source_text, truths
-from nasbench1shot1.files import FORMATS, PictureFormat, picture_name, replacing, save_figure
+from nasbench1shot1.files import FORMATS, PictureFormat, atomic_write, picture_name, save_figure
 from nasbench1shot1.one_shot_search.kept_weights import untrained_method
 from nasbench1shot1.tables.table import Table
 
@@ -61,7 +61,7 @@ def write_outcome(
     frame, undefined, predictions, truth = correlated(ranking, table, ranking.scored_epochs, advance)
     reliability = _reliability(ranking)
     for name, content in ((CORRELATIONS, frame), (RELIABILITY, reliability)):
-        with replacing(folder / name) as file:
+        with atomic_write(folder / name) as file:
             file.write(content.to_csv(index=False).encode())
     pictures = _figures(ranking, frame, predictions, truth, table)
     for name, figure in pictures.items():

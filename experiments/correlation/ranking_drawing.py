@@ -11,7 +11,7 @@ from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.correlation.truth import Truth, headline, table_of_ranking
 from nasbench1shot1.notebooks.default_axes import axes_or_new, checked_axes
 from nasbench1shot1.runs.opening import open_run
-from nasbench1shot1.runs.record import without_result
+from nasbench1shot1.runs.record import no_result_error
 from nasbench1shot1.tables.metric_column import whole_number
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def draw_ranking(
     if ax is not None:
         checked_axes(ax)
     if not found.lines:
-        raise without_result(found.folder)
+        raise no_result_error(found.folder)
     if epoch is None:
         frame = found.correlations if found.is_finished else correlated(found, _table(found), found.scored_epochs).frame
         return draw_by_epoch(frame, ax, predictor)

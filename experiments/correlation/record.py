@@ -15,7 +15,7 @@ from nasbench1shot1.experiments.correlation.options import RankingOptions
 from nasbench1shot1.files import read_npz, sha256
 from nasbench1shot1.one_shot_search.record import Run, open_search
 from nasbench1shot1.registry import check_trusted, one_shot, search_space
-from nasbench1shot1.runs.folder import CONFIG, SUMMARY, damaged
+from nasbench1shot1.runs.folder import CONFIG, SUMMARY, damaged_file_error
 from nasbench1shot1.runs.options import recorded_options
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.space import OneShotSpace
@@ -158,11 +158,11 @@ class Ranking(RunRecord):
             raise InvalidInputError(f"'{self.folder}' has no scores of epoch '{epoch}': choose among {known}")
         recorded = by_epoch[epoch].get(digest)
         if recorded is not None and path.is_file() and sha256(path) != recorded:
-            raise damaged(path, "it is not what was recorded")
+            raise damaged_file_error(path, "it is not what was recorded")
         arrays = read_npz(path, "restore it, or rank again", columns)
         lengths = {len(of) for name, of in arrays.items() if name != "image_rows"}
         if len(lengths) > 1 or any(arrays[name].dtype != dtype for name, dtype in columns.items()):
-            raise damaged(path, "its arrays have different lengths or wrong types")
+            raise damaged_file_error(path, "its arrays have different lengths or wrong types")
         return {name: arrays[name] for name in columns}
 
     @cached_property

@@ -18,7 +18,7 @@ from nasbench1shot1.experiments.reproduction.figure import (
 )
 from nasbench1shot1.experiments.reproduction.outputs import check_is_of, mark, stem
 from nasbench1shot1.experiments.reproduction.screen import FigureProgress, amount, list_jobs
-from nasbench1shot1.files import PictureFormat, check_writable, replacing, save_figure
+from nasbench1shot1.files import PictureFormat, atomic_write, check_writable, save_figure
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.jobs.job import Workers
 from nasbench1shot1.jobs.running import run_jobs
@@ -109,9 +109,9 @@ def reproduce(
 
 def _with_absolute_paths(options: dict[str, Any]) -> dict[str, Any]:
     """Return the options with absolute paths, because the working folder of a worker may differ."""
-    from nasbench1shot1.tables.names import as_recorded
+    from nasbench1shot1.tables.names import resolve_table_name
 
-    changes: dict[str, Callable[[str | None], str | None]] = {"images": absolute_file, "table": as_recorded}
+    changes: dict[str, Callable[[str | None], str | None]] = {"images": absolute_file, "table": resolve_table_name}
     return {name: changes[name](value) if name in changes else value for name, value in options.items()}
 
 
@@ -179,7 +179,7 @@ def _draw(
         return  # all jobs failed; the error lists the causes
     further = {picture.with_name(f"{stem}-{suffix}.csv"): frame for suffix, frame in results.further_tables().items()}
     for path, frame in {values: results.as_table(), **further}.items():
-        with replacing(path) as file:
+        with atomic_write(path) as file:
             file.write(frame.to_csv(index=False).encode())
     save_figure(results.draw(), picture)
     results.show(console)

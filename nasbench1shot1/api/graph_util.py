@@ -108,6 +108,6 @@ def _networkx(matrix: ArrayLike, labels: Sequence[Any]) -> "networkx.DiGraph[int
 
 def _adjacency(matrix: ArrayLike, n_labels: int) -> NDArray[np.int8]:
     """Return the matrix after checking that its size matches the labels and its entries are 0 or 1."""
-    given = adjacency.square(matrix, n_labels)
+    given = adjacency.as_square_array(matrix, n_labels)
     adjacency.check_bits(given)
     return given.astype(np.int8)

@@ -192,7 +192,7 @@ def _forbidden(n: int) -> int:
 
 def _checked(matrix: ArrayLike, n_labels: int) -> NDArray[Any]:
     """Return the matrix as a new array; raises InvalidInputError if it cannot be a spec's."""
-    given = adjacency.square(matrix, n_labels)
+    given = adjacency.as_square_array(matrix, n_labels)
     if not _is_small(given):
         adjacency.check_bits(given)
         adjacency.check_ascending(given)

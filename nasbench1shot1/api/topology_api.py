@@ -272,9 +272,9 @@ def _table(given: Any) -> Table:
     if given is None:
         return load_table("nb201")
     if isinstance(given, Mapping):
-        from nasbench1shot1.table_import.nasbench201_pth import assembled
+        from nasbench1shot1.table_import.nasbench201_pth import assemble
 
-        columns, meta = assembled(given, "the dictionary").finish()
+        columns, meta = assemble(given, "the dictionary").finish()
         return Table.from_columns(columns, {"name": "nasbench201-dictionary", "version": "1", **meta})
     if not isinstance(given, str | Path):
         raise InvalidInputError(f"file_path_or_dict cannot be {given!r}: give a path, a table's name, a Table or None")

@@ -11,8 +11,8 @@ from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.method_options import Methods, RunOptions, options_of
 from nasbench1shot1.registry import black_box_optimizer, search_space
 from nasbench1shot1.runs.description import COMMON, OWN
-from nasbench1shot1.runs.options import check_ranges, filled, recorded_options
-from nasbench1shot1.tables.names import as_recorded
+from nasbench1shot1.runs.options import check_ranges, make_options, recorded_options
+from nasbench1shot1.tables.names import resolve_table_name
 
 if TYPE_CHECKING:
     from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer
@@ -54,8 +54,8 @@ def black_box_options(given: Mapping[str, Any]) -> BlackBoxOptions:
     space = search_space(given.get("space") or BlackBoxConfig.space)
     common, own = (options_of(record, given) for record in (BlackBoxConfig, method.Hyperparameters))
     return BlackBoxOptions(
-        _resolved(filled(BlackBoxConfig, common, _usual(space, given))),
-        _checked(filled(method.Hyperparameters, own, own_defaults(method, space))),
+        _resolved(make_options(BlackBoxConfig, common, _usual(space, given))),
+        _checked(make_options(method.Hyperparameters, own, own_defaults(method, space))),
         method,
     )
 
@@ -108,7 +108,7 @@ def _resolved(config: BlackBoxConfig) -> BlackBoxConfig:
     check_ranges(config)
     if config.seconds is None and config.evaluations is None:
         raise InvalidInputError(f"a search on {config.space} has no limit: give --seconds or --evaluations")
-    return replace(config, table=as_recorded(config.table or search_space(config.space).table))
+    return replace(config, table=resolve_table_name(config.table or search_space(config.space).table))
 
 
 def _checked(own: "Hyperparameters") -> "Hyperparameters":

@@ -12,7 +12,7 @@ from nasbench1shot1.black_box_search.options import BlackBoxOptions
 from nasbench1shot1.black_box_search.simulation import Incumbent, Limits, Searched, simulate
 from nasbench1shot1.black_box_search.trainings import TableTrainings
 from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
-from nasbench1shot1.evaluator import Score, score, scores_elsewhere
+from nasbench1shot1.evaluator import Score, score, scores_on_other_datasets
 from nasbench1shot1.registry import search_space
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.space_table import table_for
@@ -68,7 +68,7 @@ class Repeats:
             "test_measured": scored.test_measured,
             "evaluations": found.evaluations,
             "simulated_seconds": found.seconds,
-            "other_datasets": scores_elsewhere(best.architecture, self.table, dataset),
+            "other_datasets": scores_on_other_datasets(best.architecture, self.table, dataset),
             "incumbents": [self._entry(incumbent) for incumbent in found.incumbents],
         }
 

@@ -21,7 +21,7 @@ from nasbench1shot1.registry import check_trusted, search_space
 from nasbench1shot1.runs.description import description
 from nasbench1shot1.runs.folder import CONFIG, PARTS, check_facts
 from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
-from nasbench1shot1.runs.options import check_kept, check_range
+from nasbench1shot1.runs.options import check_range, check_unchanged
 from nasbench1shot1.runs.writer import RunWriter
 
 if TYPE_CHECKING:
@@ -134,10 +134,10 @@ def _kept(
     if given.get("space") != recorded["space"]:
         check_trusted("search_spaces", "space", recorded["space"], folder / CONFIG, allow_module)
     if "optimizer" in given:  # the other options depend on it
-        check_kept(folder, recorded, {"optimizer": given["optimizer"]}, ())
+        check_unchanged(folder, recorded, {"optimizer": given["optimizer"]}, ())
     kept = recorded_study(recorded, folder / CONFIG)
     wanted = black_box_options({**kept.as_dict(), **given})
-    check_kept(folder, recorded, {name: wanted.as_dict()[name] for name in given}, ("repeats",))
+    check_unchanged(folder, recorded, {name: wanted.as_dict()[name] for name in given}, ("repeats",))
     return wanted
 
 

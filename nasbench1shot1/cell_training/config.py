@@ -13,8 +13,8 @@ from nasbench1shot1.runs.options import (
     Range,
     absolute_file,
     check_ranges,
-    filled,
     flag,
+    make_options,
     option_names,
 )
 
@@ -94,8 +94,8 @@ class TrainingOptions:
                 benchmark, or a value has the wrong type or is out of range.
         """
         check_options(cls, given)
-        scale = filled(cls, given, {}).scale
-        return filled(cls, given, cls.SCALES[scale]).resolved()
+        scale = make_options(cls, given, {}).scale
+        return make_options(cls, given, cls.SCALES[scale]).resolved()
 
     def resolved(self) -> Self:
         """Fill in the values that depend on the machine, and check all values.

@@ -14,7 +14,7 @@ from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.nasbench201.architecture import EdgeArchitecture
 from nasbench1shot1.runs.description import read_description
-from nasbench1shot1.runs.folder import CONFIG, damaged
+from nasbench1shot1.runs.folder import CONFIG, damaged_file_error
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.wording import counted, percent
 
@@ -180,7 +180,7 @@ class EdgeTraining(Training):
         try:
             return EdgeArchitecture.parse(self.config["architecture"])
         except InvalidInputError as error:
-            raise damaged(self.folder / CONFIG, "its architecture is impossible") from error
+            raise damaged_file_error(self.folder / CONFIG, "its architecture is impossible") from error
 
     @property
     def trained(self) -> EdgeArchitecture:

@@ -12,7 +12,7 @@ from nasbench1shot1.cell_training.record import Training
 from nasbench1shot1.cell_training.state import TrainingState
 from nasbench1shot1.notebooks.console import console_or_new
 from nasbench1shot1.progress_bar import WithBar
-from nasbench1shot1.runs.options import given
+from nasbench1shot1.runs.options import required
 from nasbench1shot1.wording import counted, duration, line_printer, percent, row_printer
 
 HEADING = "epochs    step   batch loss   train   validation     test      time"
@@ -32,7 +32,7 @@ def announce(state: TrainingState, folder: Path, console: Console | None) -> Con
     say(f"{state.recipe.title}, {counted(config.epochs, 'epoch')}, seed {config.seed}, into {folder}")
     where = config.device
     if where == "cpu":
-        where += f" with {counted(given(config.threads), 'thread')}"
+        where += f" with {counted(required(config.threads), 'thread')}"
     parameters = sum(parameter.numel() for parameter in state.net.parameters())
     say(f"{config.scale} scale: {state.recipe.size}, {parameters:,} parameters, on {where}")
     say(f"Images: {state.parts.description}")

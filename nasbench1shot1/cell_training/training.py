@@ -15,7 +15,7 @@ from nasbench1shot1.runs.compute import cpu_threads
 from nasbench1shot1.runs.description import COMMON, description
 from nasbench1shot1.runs.folder import CONFIG, check_facts
 from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
-from nasbench1shot1.runs.options import check_kept, recorded_options, typed_options
+from nasbench1shot1.runs.options import check_unchanged, recorded_options, typed_options
 from nasbench1shot1.runs.writer import RunWriter
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def _resume(folder: Path, x: Any, given: dict[str, Any], table: "Table | None", 
     with existing_run(folder, RunWriter[Training], record) as writer:
         training = load_training(folder)
         check_options(record.OPTIONS, given)
-        check_kept(folder, training.config, typed_options(record.OPTIONS, given), ())
+        check_unchanged(folder, training.config, typed_options(record.OPTIONS, given), ())
         config = recorded_options(record.OPTIONS, training.config, folder / CONFIG).resolved()
         if x is not None and _as_trained(find(x, table)) != training.trained:
             raise InvalidInputError(

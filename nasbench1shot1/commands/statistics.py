@@ -84,7 +84,7 @@ class Statistics:
         import numpy as np
 
         from nasbench1shot1.experiments.space_statistics.drawing import figure_of
-        from nasbench1shot1.files import replacing, save_figure
+        from nasbench1shot1.files import atomic_write, save_figure
 
         options = {
             "split": self._split(analysis, table),
@@ -94,7 +94,7 @@ class Statistics:
             "kind": self.kind or "all",
         }
         frame = analysis.run(table, options)
-        with replacing(out / f"{name}.csv") as file:
+        with atomic_write(out / f"{name}.csv") as file:
             file.write(frame.to_csv(index=False).encode())
         figure = figure_of(analysis.panels, frame, analysis.columns, analysis.panel_inches)
         save_figure(figure, out / f"{name}.{self.format}")

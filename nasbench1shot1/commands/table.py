@@ -43,14 +43,14 @@ class List:
         from rich.table import Table as Screen
 
         from nasbench1shot1.errors import UserError
-        from nasbench1shot1.tables.names import as_recorded, known_names
+        from nasbench1shot1.tables.names import available_tables, resolve_table_name
         from nasbench1shot1.tables.table import load_table
         from nasbench1shot1.wording import literal_console
 
-        screen, used = Screen(), as_recorded(None)
+        screen, used = Screen(), resolve_table_name(None)
         for heading, justify in (("name", "left"), ("id", "left"), ("rows", "right"), ("epochs", "left")):
             screen.add_column(heading, justify=justify)  # type: ignore[arg-type]
-        for name in known_names():
+        for name in available_tables():
             shown = f"{name} (in use)" if name == used else name
             try:
                 table = load_table(name)

@@ -116,7 +116,7 @@ def compare(training: "Training", table: "Table", console: "Console") -> None:
     """Print a training's metrics and the table's metrics for the cell and budget, and explain each of them."""
     from rich.table import Table as Screen
 
-    from nasbench1shot1.tables.description import stored_name
+    from nasbench1shot1.tables.description import column_name
     from nasbench1shot1.wording import counted, line_printer
 
     say, epochs = line_printer(console), training.config["epochs"]
@@ -129,7 +129,7 @@ def compare(training: "Training", table: "Table", console: "Console") -> None:
         headings, fidelity = [*headings, "in the table", "which is"], metrics.fidelity
         about = table.info()
         for name, row in zip(COLUMNS, rows, strict=True):
-            column = about["columns"].get(stored_name(about, metrics.dataset, name), {})
+            column = about["columns"].get(column_name(about, metrics.dataset, name), {})
             value, measured = getattr(metrics, name), metrics.is_measured(name)
             plain = column.get("fidelity") == "measured" or (measured and not fidelity)  # without predictions beside it
             row += [_text(name, value), _source(name, value, measured, not plain)]

@@ -6,7 +6,7 @@ from typing import ParamSpec, TypeVar
 
 import numpy as np
 
-from nasbench1shot1.errors import InvalidInputError, shortened
+from nasbench1shot1.errors import InvalidInputError, shorten
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -16,7 +16,7 @@ def check_rng(rng: object) -> None:
     """Raise InvalidInputError for anything but a numpy Generator, such as a seed."""
     if not isinstance(rng, np.random.Generator):
         raise InvalidInputError(
-            "rng must be a numpy Generator, such as numpy.random.default_rng(0), not " + shortened(repr(rng))
+            "rng must be a numpy Generator, such as numpy.random.default_rng(0), not " + shorten(repr(rng))
         )
 
 
@@ -27,7 +27,7 @@ def check_torch_generator(generator: object) -> None:
     if not isinstance(generator, torch.Generator):
         raise InvalidInputError(
             "generator must be a torch.Generator, such as torch.Generator().manual_seed(0), not "
-            + shortened(repr(generator))
+            + shorten(repr(generator))
         )
 
 

@@ -2,7 +2,7 @@
 
 On Linux, the two folders are exchanged in one step if the file system supports it. Otherwise, two renames are needed:
 the old folder is moved aside, then the new one takes its name. If the process is killed between the two, the next
-reader or writer moves the old folder back (`is_there`).
+reader or writer moves the old folder back (`recover_folder`).
 
 Temporary folders are hidden and named after the folder and the process that created them:
 `.NAME.MACHINE.PROCESS.TOKEN.part` for a new folder that is being filled, and `.NAME.MACHINE.PROCESS.TOKEN.old` for an
@@ -29,13 +29,13 @@ _EXCHANGE, _WORKING_DIRECTORY = 2, -100  # RENAME_EXCHANGE and AT_FDCWD of Linux
 Result = TypeVar("Result")
 
 
-def name_aside(folder: Path, suffix: str) -> Path:
+def temporary_sibling(folder: Path, suffix: str) -> Path:
     """Return a unique path next to `folder`, for a folder that will replace it or that was moved aside."""
     machine = platform.node().replace(".", "_")
     return folder.with_name(f".{folder.name}.{machine}.{os.getpid()}.{secrets.token_hex(4)}{suffix}")
 
 
-def put_in_place(new: Path, folder: Path) -> None:
+def swap_folder(new: Path, folder: Path) -> None:
     """Move `new` to `folder` and remove the old folder; if two processes do this at the same time, both succeed.
 
     Raises OSError if this is not possible; `folder` is unchanged then.
@@ -64,7 +64,7 @@ def _exchanged(new: Path, folder: Path) -> bool:
 
 def _renamed(new: Path, folder: Path) -> bool:
     """Move the old folder aside and the new one in; return False if another folder appeared between the two."""
-    old = name_aside(folder, OLD)
+    old = temporary_sibling(folder, OLD)
     try:
         with suppress(FileNotFoundError):  # it does not exist, or another process has just moved it aside
             folder.rename(old)
@@ -80,12 +80,12 @@ def _renamed(new: Path, folder: Path) -> bool:
     return True
 
 
-def is_there(folder: Path) -> bool:
+def recover_folder(folder: Path) -> bool:
     """Return whether a folder exists, after moving back a folder that a killed process had moved aside."""
     if folder.exists():
         return True
     folder = folder.resolve()
-    for _, old in sorted(((_changed(old), old) for old in _aside(folder, OLD)), reverse=True):
+    for _, old in sorted(((_changed(old), old) for old in _temporary_folders(folder, OLD)), reverse=True):
         with suppress(OSError):  # it has disappeared, another process has put a folder there, or it is read-only
             old.rename(folder)
             break
@@ -94,17 +94,17 @@ def is_there(folder: Path) -> bool:
 
 def is_abandoned(folder: Path) -> bool:
     """Return whether an old folder with this name was moved aside, by processes that do not run on this machine."""
-    owners = [_owner(old) for old in _aside(folder.resolve(), OLD)]
+    owners = [_owner(old) for old in _temporary_folders(folder.resolve(), OLD)]
     return bool(owners) and not any(is_here and _is_running(process) for is_here, process in owners)
 
 
-def read_steadily(folder: Path, read: Callable[[Path], Result]) -> Result:
+def read_consistently(folder: Path, read: Callable[[Path], Result]) -> Result:
     """Return `read(folder)`; if the folder is replaced at the same time, read it again.
 
     Errors of `read` are raised, unless the folder was replaced at the same time.
     """
     for attempt in range(_ATTEMPTS):
-        is_there(folder)
+        recover_folder(folder)
         before = _identity(folder)
         try:
             result = read(folder)
@@ -120,14 +120,14 @@ def read_steadily(folder: Path, read: Callable[[Path], Result]) -> Result:
 
 def remove_leftovers(folder: Path) -> None:
     """Remove temporary folders of this machine's killed processes; keep an old folder if it is the only one."""
-    for suffix in (NEW, OLD) if is_there(folder) else (NEW,):
-        for left in _aside(folder, suffix):
+    for suffix in (NEW, OLD) if recover_folder(folder) else (NEW,):
+        for left in _temporary_folders(folder, suffix):
             is_here, process = _owner(left)
             if is_here and not _is_running(process):
                 shutil.rmtree(left, ignore_errors=True)
 
 
-def _aside(folder: Path, suffix: str) -> Iterator[Path]:
+def _temporary_folders(folder: Path, suffix: str) -> Iterator[Path]:
     """Yield the temporary folders of this folder, but not of others whose names start with its name."""
     form = re.compile(rf"\.{re.escape(folder.name)}\.[^.]*\.\d{{1,12}}\.[0-9a-f]{{8}}\{suffix}")
     with suppress(OSError):  # the parent does not exist, or may not be listed

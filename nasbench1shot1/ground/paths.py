@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from nasbench1shot1.errors import InvalidInputError, shortened
+from nasbench1shot1.errors import InvalidInputError, shorten
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -41,12 +41,12 @@ def as_path(value: str | os.PathLike[str], option: str) -> Path:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except (OSError, ValueError, TypeError, AttributeError, RuntimeError) as error:
         raise InvalidInputError(
-            f"{option} '{shortened(str(value), 200)}' is not a usable path ({_reason(error)}): give another"
+            f"{option} '{shorten(str(value), 200)}' is not a usable path ({_reason(error)}): give another"
         ) from error
     return path
 
 
-def with_usable_paths(command: Command) -> Command:
+def convert_paths(command: Command) -> Command:
     """Return a command's options after converting every path, also in nested records, with `as_path`.
 
     Raises InvalidInputError like `as_path`, with the option as it is written on the command line.
@@ -57,7 +57,7 @@ def with_usable_paths(command: Command) -> Command:
         if isinstance(value, Path):
             changed[field.name] = as_path(value, "--" + field.name.replace("_", "-"))
         elif is_dataclass(value) and not isinstance(value, type):
-            changed[field.name] = with_usable_paths(value)
+            changed[field.name] = convert_paths(value)
     return replace(command, **changed) if changed else command
 
 

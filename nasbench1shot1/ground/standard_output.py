@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TextIO
 
-from nasbench1shot1.errors import UserError, shortened
+from nasbench1shot1.errors import UserError, shorten
 
 NOT_WRITTEN = 2
 READER_LEFT = 1  # the same exit code as rich's
@@ -28,7 +28,7 @@ _OF_A_STREAM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 
 @contextmanager
-def usable_output() -> Iterator[None]:
+def guarded_output() -> Iterator[None]:
     """Run a command's body so that any fault of a standard stream or file prints one sentence without a traceback.
 
     Exits with 1 if the reader of a pipe has closed it, and with 2 if output or a file cannot be written or read.
@@ -48,11 +48,11 @@ def usable_output() -> Iterator[None]:
         if (sentence := _sentence(error)) is None:
             raise
         _silence(sys.stdout)  # otherwise, Python writes the remaining output when it ends, and fails again
-        print_to_stderr(sentence)
+        print_error(sentence)
         sys.exit(NOT_WRITTEN)
 
 
-def print_to_stderr(sentence: str) -> None:
+def print_error(sentence: str) -> None:
     """Print a line to standard error, if possible."""
     try:
         print(f"nb1shot1: {sentence}", file=sys.stderr, flush=True)
@@ -66,7 +66,7 @@ def _sentence(error: OSError) -> str | None:
     if error.filename is not None:
         name = os.fsdecode(error.filename) if isinstance(error.filename, bytes) else str(error.filename)
         return str(
-            UserError(f"cannot use '{shortened(name, 200)}' ({why}): check the path, its permissions and the disk")
+            UserError(f"cannot use '{shorten(name, 200)}' ({why}): check the path, its permissions and the disk")
         )
     if error.errno in _OF_A_STREAM:  # files are written by files.replacing, whose errors name the file
         return f"cannot write the output ({why}): redirect it to another place"

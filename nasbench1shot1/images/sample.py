@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from nasbench1shot1.errors import DamagedFileError
-from nasbench1shot1.files import PACKAGE_DATA, read_json, read_npz, replacing, sha256, write_json
+from nasbench1shot1.files import PACKAGE_DATA, atomic_write, read_json, read_npz, sha256, write_json
 from nasbench1shot1.images.store import Columns, content_sha256
 
 SAMPLE = PACKAGE_DATA / "cifar10_sample.npz"
@@ -37,7 +37,7 @@ def write_sample(images: np.ndarray, labels: np.ndarray, train_index: np.ndarray
     strips = [_encode(images[i : i + _ROWS_PER_STRIP]) for i in range(0, len(images), _ROWS_PER_STRIP)]
     offset = np.cumsum([0, *map(len, strips)], dtype=np.int64)
     stream = np.frombuffer(b"".join(strips), dtype=np.uint8)
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         np.savez(
             file,
             webp=stream,

@@ -14,7 +14,7 @@ from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.images.archives import read_data_set
 from nasbench1shot1.images.data_sets import CIFAR10, CIFAR100, DATA_SETS, DataSet, data_set
 from nasbench1shot1.images.npz import read_images
-from nasbench1shot1.images.store import Columns, holds_others, write_columns
+from nasbench1shot1.images.store import Columns, has_other_content, write_columns
 from nasbench1shot1.wording import print_to_stderr
 
 HOME = "https://www.cs.toronto.edu/~kriz"
@@ -72,7 +72,7 @@ def import_images(
     if name in DATA_SETS and not (of.name == name and columns.is_whole(of)):
         title = DATA_SETS[name].title
         raise InvalidInputError(f"{path} is not the complete {title}, but '{name}' is reserved for it: use --name")
-    if not overwrite and name not in DATA_SETS and holds_others(name, columns):
+    if not overwrite and name not in DATA_SETS and has_other_content(name, columns):
         raise InvalidInputError(
             f"there is already an image set '{name}' with other images: choose another --name, or replace it with "
             "--overwrite"

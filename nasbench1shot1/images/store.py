@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nasbench1shot1.errors import DamagedFileError
-from nasbench1shot1.files import data_folder, read_json, read_npy_header, replacing, replacing_folder, write_json
-from nasbench1shot1.ground.folder_swap import read_steadily
+from nasbench1shot1.files import atomic_folder, atomic_write, data_folder, read_json, read_npy_header, write_json
+from nasbench1shot1.ground.folder_swap import read_consistently
 from nasbench1shot1.images.data_sets import CIFAR10, OTHER, DataSet, data_set, other_data_set
 
 META = "meta.json"
@@ -59,7 +59,7 @@ def is_imported(name: str) -> bool:
     if Path(name).name != name or name.startswith("."):
         return False
     with suppress(OSError, ValueError):  # no folder can have such a name
-        return read_steadily(images_folder() / name, lambda folder: (folder / META).is_file())
+        return read_consistently(images_folder() / name, lambda folder: (folder / META).is_file())
     return False
 
 
@@ -68,7 +68,7 @@ def imported_names() -> list[str]:
     return sorted(meta.parent.name for meta in images_folder().glob(f"[!.]*/{META}"))
 
 
-def holds_others(name: str, columns: Columns) -> bool:
+def has_other_content(name: str, columns: Columns) -> bool:
     """Return whether an undamaged image set with this name has other content than `columns`."""
     if not is_imported(name):
         return False
@@ -87,7 +87,7 @@ def write_columns(
     Raises UserError if the set cannot be written; nothing has changed then.
     """
     folder = images_folder() / name
-    with replacing_folder(folder) as beside:
+    with atomic_folder(folder) as beside:
         for column_name, column in columns._asdict().items():
             _write_array(beside / f"{column_name}.npy", column)
         meta = {"name": name, "source": source, "official": official, "file_sha256": file_sha256}
@@ -104,7 +104,7 @@ def read_columns(folder: Path) -> tuple[Columns, DataSet, dict[str, Any]]:
     Raises DamagedFileError if a column is missing, truncated or does not have the shape in meta.json, or if a label is
     out of range. Pixels are not checked; `verify_columns` checks them.
     """
-    return read_steadily(folder, _read)
+    return read_consistently(folder, _read)
 
 
 def read_side(folder: Path) -> int:
@@ -123,20 +123,20 @@ def _read(folder: Path) -> tuple[Columns, DataSet, dict[str, Any]]:
             raise ValueError("the layout differs from meta.json")
         columns = Columns(*(np.load(folder / f"{name}.npy", mmap_mode="c") for name in Columns._fields))
     except Exception as error:  # on damaged headers numpy raises SyntaxError, TokenError, MemoryError and others
-        raise damaged(folder) from error
+        raise damaged_images_error(folder) from error
     labels = np.concatenate([columns.labels, columns.test_labels])
     if ((labels < 0) | (labels >= of.classes)).any():
-        raise damaged(folder)
+        raise damaged_images_error(folder)
     return columns, of, meta
 
 
 def verify_columns(folder: Path, columns: Columns, meta: dict[str, Any]) -> None:
     """Raise DamagedFileError if the SHA-256 of the content differs from meta.json; reads all images."""
     if content_sha256(columns) != meta["sha256"]:
-        raise damaged(folder)
+        raise damaged_images_error(folder)
 
 
-def damaged(folder: Path) -> DamagedFileError:
+def damaged_images_error(folder: Path) -> DamagedFileError:
     """Return the error for a damaged image set."""
     return DamagedFileError(f"the images in {folder} are damaged: run `nb1shot1 data download` or `data import` again")
 
@@ -170,6 +170,6 @@ def _layout_of(path: Path) -> tuple[int, tuple[int, ...], str]:
 
 def _write_array(path: Path, array: np.ndarray) -> None:
     array = np.ascontiguousarray(array)
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
         file.write(array.data if array.size else b"")  # np.save hides the cause if the disk is full

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.layers.batch_norm import accurate_batch_norm, sums_are_long
+from nasbench1shot1.layers.batch_norm import accurate_batch_norm, has_long_sums
 
 BATCH_NORM_EPSILON = 1e-5  # NAS-Bench-101's
 
@@ -24,7 +24,7 @@ class BatchNorm2d(nn.BatchNorm2d):
         """(N, C, H, W) → (N, C, H, W); with `other_statistics`, these normalise, and no buffer changes."""
         if self.other_statistics is not None:
             return self.other_statistics(self, x)
-        if self.training and sums_are_long(x):
+        if self.training and has_long_sums(x):
             return self._accurate(x)
         if self.updates_statistics or not self.training:
             return super().forward(x)
@@ -103,7 +103,7 @@ def max_pool_3x3(x: Tensor) -> Tensor:
     return F.max_pool2d(x, kernel_size=3, stride=1, padding=1)
 
 
-def interleaved(parts: Sequence[Tensor]) -> Tensor:
+def interleave(parts: Sequence[Tensor]) -> Tensor:
     """k tensors (N, C, H, W) as one (N, k · C, H, W) whose channels take turns: the concatenation, then ShuffleNet's
     shuffle (section 3.1), in one copy that stays in channels_last.
     """
@@ -120,7 +120,7 @@ def apply_to_part(x: Tensor, partial: int, compute: Callable[[Tensor], Tensor]) 
         return compute(x)
     seen, *bypassing = x.split(x.shape[1] // partial, dim=1)
     seen = seen.contiguous(memory_format=torch.channels_last)  # once for all operations
-    return interleaved([compute(seen), *bypassing])
+    return interleave([compute(seen), *bypassing])
 
 
 def check_partial(channels: int, partial: int) -> None:
@@ -132,7 +132,7 @@ def check_partial(channels: int, partial: int) -> None:
         )
 
 
-def broadcastable(weights: Tensor, x: Tensor) -> Sequence[Tensor]:
+def as_broadcastable(weights: Tensor, x: Tensor) -> Sequence[Tensor]:
     """Weights (k,) or, one set per sample, (N, k), as k factors for x (N, C, H, W), in the dtype of x."""
     if weights.dim() == 1:
         return weights.unbind()  # scalars keep the dtype of what they scale
@@ -155,7 +155,7 @@ def weighted_concatenation(weights: Tensor, shortcut: Tensor, tensors: Sequence[
     """
     if not _on_host(weights):
         return _weighted_concatenation_on_device(weights, shortcut, tensors)
-    first, *others = broadcastable(weights, shortcut)
+    first, *others = as_broadcastable(weights, shortcut)
     weighted = [weight * tensor for weight, tensor in zip(others, tensors, strict=True)]
     return first * shortcut + torch.cat(weighted, dim=1)
 
@@ -164,7 +164,7 @@ def _weighted_concatenation_on_device(weights: Tensor, shortcut: Tensor, tensors
     """`weighted_concatenation` with four kernels, however many tensors; a CPU gains nothing by it."""
     joined = torch.cat(tuple(tensors), dim=1)
     of_channels = weights[..., 1:].to(joined.dtype).repeat_interleave(tensors[0].shape[1], dim=-1)
-    first = broadcastable(weights, shortcut)[0]
+    first = as_broadcastable(weights, shortcut)[0]
     return torch.addcmul(first * shortcut, of_channels[..., None, None], joined)
 
 
@@ -174,7 +174,7 @@ def _on_host(weights: Tensor) -> bool:
 
 
 def _plain_weighted_sum(weights: Tensor, *tensors: Tensor) -> Tensor:
-    factors = broadcastable(weights, tensors[0])
+    factors = as_broadcastable(weights, tensors[0])
     total = factors[0] * tensors[0]
     for factor, tensor in zip(factors[1:], tensors[1:], strict=True):
         total = torch.addcmul(total, factor, tensor) if weights.dim() > 1 else total + factor * tensor

@@ -16,7 +16,7 @@ TERMS = 1024  # pixels that are added up one after the other, at least
 LARGE = 2**19  # elements; in smaller tensors the overhead of a few more kernels shows, and the error is small
 
 
-def sums_are_long(x: Tensor) -> bool:
+def has_long_sums(x: Tensor) -> bool:
     """Return whether PyTorch's own kernel would add up many pixels of x (N, C, H, W) one after the other."""
     one_after_the_other = x.device.type == "cpu" and x.dtype == torch.float32 and x.stride(1) == 1
     is_large = x.numel() > LARGE and _pixels(x) >= 2 * TERMS

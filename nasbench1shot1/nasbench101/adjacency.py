@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from nasbench1shot1.errors import InvalidInputError
 
 
-def square(matrix: ArrayLike, n_labels: int) -> NDArray[Any]:
+def as_square_array(matrix: ArrayLike, n_labels: int) -> NDArray[Any]:
     """Return a copy of a matrix as a (V, V) array of the same type; raises InvalidInputError unless V = n_labels."""
     try:
         given = np.array(matrix)

@@ -46,7 +46,7 @@ class Cell:
         _check_operations(ops)
         rows: Any = matrix.tolist() if isinstance(matrix, np.ndarray) else matrix
         if not _is_plain(rows, len(ops)):
-            given = adjacency.square(matrix, len(ops))
+            given = adjacency.as_square_array(matrix, len(ops))
             adjacency.check_bits(given)
             adjacency.check_ascending(given)
             rows = given.astype(np.int8).tolist()

@@ -29,7 +29,7 @@ _NONE = np.uint64(2**64 - 1)
 """Marks graphs in which a permutation makes an edge descend."""
 
 
-def canonical(codes: Encodings) -> Encodings:
+def canonicalise(codes: Encodings) -> Encodings:
     """Return, for each cell, the encoding of the isomorphic graph that comes first in NAS-Bench-101's enumeration.
 
     Args:

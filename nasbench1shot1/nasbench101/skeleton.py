@@ -170,8 +170,8 @@ def in_nasbench101_numbering(cell: Cell) -> Cell:
     """
     import numpy as np
 
-    from nasbench1shot1.nasbench101.numbering import canonical
+    from nasbench1shot1.nasbench101.numbering import canonicalise
 
     if not cell.is_valid:
         raise InvalidInputError(f"{cell!r} is not in NAS-Bench-101, which only numbers its own cells")
-    return Cell.from_encoding(int(canonical(np.array([cell.encoding], np.uint64))[0]))
+    return Cell.from_encoding(int(canonicalise(np.array([cell.encoding], np.uint64))[0]))

@@ -37,10 +37,10 @@ def index_of(operations: Iterable[int]) -> int:
 
     Raises InvalidInputError like `checked_operations`, and DamagedFileError like `all_operations`.
     """
-    return index_of_checked(checked_operations(operations))
+    return index_of_valid(checked_operations(operations))
 
 
-def index_of_checked(operations: tuple[int, ...]) -> int:
+def index_of_valid(operations: tuple[int, ...]) -> int:
     """Return the official index of operations that are already checked, such as an `EdgeArchitecture`'s."""
     code = 0
     for operation in operations:

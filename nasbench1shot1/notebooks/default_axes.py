@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.errors import InvalidInputError, shortened
+from nasbench1shot1.errors import InvalidInputError, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,4 +60,4 @@ def checked_axes_list(axes: Any, each: str, number: int, option: str = "--ax") -
 
 
 def _shown(value: object) -> str:
-    return shortened(repr(value))
+    return shorten(repr(value))

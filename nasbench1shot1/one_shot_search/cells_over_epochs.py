@@ -14,7 +14,7 @@ from nasbench1shot1.notebooks.axes_list import AxesList
 from nasbench1shot1.notebooks.default_axes import checked_axes_list
 from nasbench1shot1.one_shot_search.search_record import Parameters, SearchRecord
 from nasbench1shot1.runs.opening import open_run
-from nasbench1shot1.runs.record import without_result
+from nasbench1shot1.runs.record import no_result_error
 from nasbench1shot1.tables.metric_column import whole_number
 from nasbench1shot1.wording import percent
 
@@ -52,7 +52,7 @@ def draw_cells(
     if whole_number("panels", panels, "a number of epochs") < 2:
         raise InvalidInputError(f"--panels must be at least 2, not {panels}")
     if not found.lines:
-        raise without_result(found.folder)
+        raise no_result_error(found.folder)
     if not is_drawable(found.architectures[0]):
         raise InvalidInputError(f"architectures of '{found.config['space']}' cannot be drawn: use a bundled space")
     epochs = _shown_epochs(found, panels)

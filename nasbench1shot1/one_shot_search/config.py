@@ -14,7 +14,7 @@ from nasbench1shot1.runs.compute import MOST_THREADS, Device, default_threads, r
 from nasbench1shot1.runs.options import MOST_EPOCHS, Images, Names, Range, TableName, absolute_file, check_ranges
 from nasbench1shot1.supernets.presets import PRESETS, BatchNormMode
 from nasbench1shot1.tables.coverage import Reference
-from nasbench1shot1.tables.names import as_recorded
+from nasbench1shot1.tables.names import resolve_table_name
 
 if TYPE_CHECKING:
     from nasbench1shot1.images.image_set import ImageSet
@@ -146,7 +146,7 @@ class SearchConfig:
             self,
             threads=default_threads() if self.threads is None else self.threads,
             device=resolve_device(self.device),
-            table=as_recorded(self.table or search_space(self.space).table),
+            table=resolve_table_name(self.table or search_space(self.space).table),
             evaluation_batch_norm=self.evaluation_batch_norm or PRESETS[self.preset].evaluation_batch_norm,
             images=absolute_file(self.images) or self.images,
         )

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.evaluator import score, scores_elsewhere
+from nasbench1shot1.evaluator import score, scores_on_other_datasets
 from nasbench1shot1.images.batches import batches, endless_batches
 from nasbench1shot1.one_shot_search.early_stopping import returned_epoch
 from nasbench1shot1.one_shot_search.hessian import dominant_eigenvalue
@@ -23,7 +23,7 @@ from nasbench1shot1.one_shot_search.shared_weights import shared_weights
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Batch, Mixing
 from nasbench1shot1.runs.checkpoints import save_checkpoint
-from nasbench1shot1.runs.divergence import check_finite, check_network, finite
+from nasbench1shot1.runs.divergence import check_finite, check_network, checked_finite
 from nasbench1shot1.tables.table import Table
 
 CHECK_EVERY = 10  # steps between readings of the loss: on a GPU, each reading waits for the device
@@ -105,7 +105,7 @@ def evaluate(state: SearchState, epoch: int) -> Outcome:
 def _outcome(state: SearchState, epoch: int) -> Outcome:
     error, method = one_shot_error(state, epoch), state.method
     check_network(state.net, _advice(epoch))  # the last step of an epoch may have caused the divergence
-    finite(error, "the one-shot validation loss", _advice(epoch))
+    checked_finite(error, "the one-shot validation loss", _advice(epoch))
     check_finite(method.parameters.values(), "an architecture parameter", _advice(epoch, "--architecture"))
     parameters = {key: value.detach().cpu().numpy().astype(np.float32) for key, value in method.parameters.items()}
     return Outcome(error, method.architecture(), parameters)
@@ -184,7 +184,7 @@ def epoch_line(state: SearchState, table: Table, training: Training, outcome: Ou
         "architecture": str(outcome.architecture),
         **score(outcome.architecture, table, state.images.dataset).fields(state.search_seconds),
         "hessian_eigenvalue": state.eigenvalues[-1],
-        "other_datasets": scores_elsewhere(outcome.architecture, table, state.images.dataset),
+        "other_datasets": scores_on_other_datasets(outcome.architecture, table, state.images.dataset),
     }
 
 
@@ -201,11 +201,11 @@ def record_epoch(state: SearchState, writer: SearchWriter, line: dict[str, objec
 def _eigenvalue(state: SearchState, epoch: int) -> float | None:
     if not state.config.hessian_eigenvalue or epoch <= state.config.warm_start_epochs:
         return None
-    return finite(dominant_eigenvalue(state, epoch), "the Hessian's eigenvalue", _advice(epoch))
+    return checked_finite(dominant_eigenvalue(state, epoch), "the Hessian's eigenvalue", _advice(epoch))
 
 
 def _mean(loss_sum: Tensor, seen: int, epoch: int) -> float:
-    return finite(loss_sum, "the training loss", _advice(epoch)) / seen
+    return checked_finite(loss_sum, "the training loss", _advice(epoch)) / seen
 
 
 def _advice(epoch: int, of: str = "-") -> str:

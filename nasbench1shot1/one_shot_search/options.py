@@ -16,7 +16,7 @@ from nasbench1shot1.method_options import Methods, RunOptions, options_of
 from nasbench1shot1.one_shot_search.config import FACTS, SCALES, SearchConfig
 from nasbench1shot1.registry import is_trusted, one_shot, optimizer, search_space
 from nasbench1shot1.runs.description import COMMON, OWN
-from nasbench1shot1.runs.options import check_ranges, filled, recorded_options
+from nasbench1shot1.runs.options import check_ranges, make_options, recorded_options
 from nasbench1shot1.supernets.presets import PRESETS
 
 if TYPE_CHECKING:
@@ -90,9 +90,11 @@ def search_options_again(recorded: Mapping[str, Any], given: Mapping[str, Any] |
 
 def _filled(method: "type[OneShotOptimizer]", given: Mapping[str, Any]) -> SearchOptions:
     common, own = (options_of(record, given) for record in (SearchConfig, method.Hyperparameters))
-    asked = filled(SearchConfig, common, {})  # for its scale and preset, which decide about the rest
+    asked = make_options(SearchConfig, common, {})  # for its scale and preset, which decide about the rest
     usual = defaults(method, one_shot(search_space(asked.space)), asked.scale, asked.preset)
-    return SearchOptions(filled(SearchConfig, common, usual), filled(method.Hyperparameters, own, usual), method)
+    return SearchOptions(
+        make_options(SearchConfig, common, usual), make_options(method.Hyperparameters, own, usual), method
+    )
 
 
 def recorded_search(recorded: Mapping[str, Any], where: Path) -> SearchOptions:

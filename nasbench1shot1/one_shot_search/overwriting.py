@@ -8,7 +8,14 @@ from pathlib import Path
 
 from nasbench1shot1.errors import InvalidInputError, RunStoppedError
 from nasbench1shot1.files import FORMATS, picture_name, write_error
-from nasbench1shot1.ground.folder_swap import NEW, OLD, is_abandoned, is_there, name_aside, remove_leftovers
+from nasbench1shot1.ground.folder_swap import (
+    NEW,
+    OLD,
+    is_abandoned,
+    recover_folder,
+    remove_leftovers,
+    temporary_sibling,
+)
 from nasbench1shot1.one_shot_search.folder import CELLS, EVENTS, FIGURE, PARAMETERS, WEIGHTS
 from nasbench1shot1.one_shot_search.group import SearchGroup, load_run
 from nasbench1shot1.one_shot_search.record import Run, open_search
@@ -66,7 +73,7 @@ def moved_aside(folder: Path, overwrite: bool) -> Iterator[Sequence[Callable[...
 
 def _restore(old: Path, place: Path) -> None:
     """Put the old search back, unless another process is writing to its place or has put it back already."""
-    failed = name_aside(place, NEW)
+    failed = temporary_sibling(place, NEW)
     with suppress(OSError, InvalidInputError), locked(place) if place.exists() else nullcontext():
         if old.exists():
             with suppress(FileNotFoundError):
@@ -85,14 +92,14 @@ def restore_moved_aside(folder: Path) -> None:
         if place.is_dir() and is_aborted_start(place):
             with locked_folder(place):
                 remove_aborted_start(place)
-        is_there(place)
+        recover_folder(place)
 
 
 def _move_aside(folder: Path) -> Path:
     """Rename the folder of a search under its locks; return the new path. Raises as `moved_aside` does."""
     check_is_search(folder)
     place = folder.resolve()
-    old = name_aside(place, OLD)
+    old = temporary_sibling(place, OLD)
     with ExitStack() as locks:
         for run in [place, *_seed_folders(place)]:
             locks.enter_context(locked(run))

@@ -17,7 +17,7 @@ from nasbench1shot1.one_shot_search.record import open_search
 from nasbench1shot1.progress_bar import WithBar
 from nasbench1shot1.runs.folder import METRICS, SUMMARY, read_lines
 from nasbench1shot1.runs.lock import locked
-from nasbench1shot1.runs.options import check_kept, given
+from nasbench1shot1.runs.options import check_unchanged, required
 from nasbench1shot1.wording import counted, line_printer
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def search_in_workers(
         _prepare(job.folder, options)
     common = wanted[0].common
     with (
-        open_workers(None, workers, common.device, given(common.threads)) as places,
+        open_workers(None, workers, common.device, required(common.threads)) as places,
         SeedsProgress(jobs, common.epochs, console, discards) as progress,
     ):
         failures = run_jobs(jobs, places, progress)
@@ -105,7 +105,7 @@ def _prepare(folder: Path, options: SearchOptions) -> None:
     if not is_started(folder):
         return
     recorded = open_search(folder).config
-    check_kept(folder, recorded, options.as_dict(), ("epochs",))
+    check_unchanged(folder, recorded, options.as_dict(), ("epochs",))
     if recorded["epochs"] < options.common.epochs:
         with locked(folder):
             (folder / SUMMARY).unlink(missing_ok=True)
@@ -119,7 +119,7 @@ def announce(folder: Path, wanted: Sequence[SearchOptions], workers: int, consol
     say, common = line_printer(console), wanted[0].common
     epochs, searches = counted(common.epochs, "epoch"), counted(len(wanted), "search")
     say(f"{common.optimizer} on {common.space}: {searches} of {epochs}, into {folder}")
-    threads = counted(given(common.threads), "thread")
+    threads = counted(required(common.threads), "thread")
     where = f", each with {threads}" if common.device == "cpu" else f" on {common.device}"
     say(f"{min(workers, len(wanted))} at the same time{where}; their output: {folder}/seed-*.log")
     announce_table(load_table(common.table), say)

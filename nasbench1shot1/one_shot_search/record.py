@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError
-from nasbench1shot1.files import replacing
+from nasbench1shot1.files import atomic_write
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.one_shot_search.config import FACTS, LATER_FACTS, SearchConfig
 from nasbench1shot1.one_shot_search.folder import FIGURE as FIGURE
@@ -118,7 +118,7 @@ class SearchWriter(RunWriter[SearchRecord]):
                 path.unlink()
 
     def _write_history(self) -> None:
-        with replacing(self.folder / PARAMETERS) as file:
+        with atomic_write(self.folder / PARAMETERS) as file:
             np.savez(file, **{key: np.stack([of[key] for of in self._history]) for key in self._history[0]})  # type: ignore[arg-type]
 
 

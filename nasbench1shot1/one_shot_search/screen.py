@@ -23,7 +23,7 @@ from nasbench1shot1.one_shot_search.progress import SearchProgress
 from nasbench1shot1.one_shot_search.record import FIGURE, Run
 from nasbench1shot1.one_shot_search.regret_curve import mean_regret_of
 from nasbench1shot1.one_shot_search.state import SearchState
-from nasbench1shot1.runs.options import flag, given
+from nasbench1shot1.runs.options import flag, required
 from nasbench1shot1.tables.table import Table
 from nasbench1shot1.wording import counted, duration, line_printer, percent
 
@@ -48,7 +48,7 @@ def announce(state: SearchState, table: Table, folder: Path, console: Console | 
         say("Its optimizer is a class of this script or notebook: only from there can the search be resumed.")
     if config.hessian_eigenvalue:
         say("The Hessian's eigenvalue is recorded in metrics.jsonl, field hessian_eigenvalue.")
-    threads = counted(given(config.threads), "thread")
+    threads = counted(required(config.threads), "thread")
     where = f"{config.device} with {threads}" if config.device == "cpu" else config.device
     size = f"{counted(config.channels, 'channel')} × {counted(config.cells, 'cell')}"
     say(f"{config.scale} scale: {size}, on {where}; preset {config.preset}")

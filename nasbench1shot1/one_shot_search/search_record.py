@@ -14,7 +14,7 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.files import read_npz
 from nasbench1shot1.one_shot_search.folder import FIGURE, PARAMETERS
-from nasbench1shot1.runs.folder import SUMMARY, damaged
+from nasbench1shot1.runs.folder import SUMMARY, damaged_file_error
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.wording import percent
 
@@ -126,7 +126,7 @@ class SearchRecord(RunRecord):
         stored = read_parameters(self.folder / PARAMETERS)
         recorded = self.summary.get(PARAMETERS_DIGEST) if self.is_finished else None  # earlier versions wrote none
         if recorded not in (None, parameters_digest(by_epoch(stored))):
-            raise damaged(self.folder / PARAMETERS, f"its values are not those that {SUMMARY} summarises")
+            raise damaged_file_error(self.folder / PARAMETERS, f"its values are not those that {SUMMARY} summarises")
         return stored
 
 
@@ -163,5 +163,5 @@ def read_parameters(path: Path) -> dict[str, NDArray[np.float32]]:
     arrays = read_npz(path, "restore it, or start a new run")
     for key, values in arrays.items():
         if values.ndim < 1 or values.dtype != np.float32 or not np.isfinite(values).all():
-            raise damaged(path, f"'{key}' is not made of finite float32 numbers, epoch by epoch")
+            raise damaged_file_error(path, f"'{key}' is not made of finite float32 numbers, epoch by epoch")
     return arrays

@@ -18,10 +18,10 @@ from nasbench1shot1.one_shot_search.record import Run, SearchWriter, open_search
 from nasbench1shot1.one_shot_search.tensorboard import tensorboard_callbacks
 from nasbench1shot1.registry import check_trusted, one_shot, search_space
 from nasbench1shot1.runs.compute import cpu_threads
-from nasbench1shot1.runs.description import description, updated
+from nasbench1shot1.runs.description import description, updated_description
 from nasbench1shot1.runs.folder import CONFIG, SUMMARY, check_facts
 from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
-from nasbench1shot1.runs.options import check_kept, flag
+from nasbench1shot1.runs.options import check_unchanged, flag
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -185,10 +185,10 @@ def _grown(
     if given.get("space") != recorded["space"]:
         check_trusted("search_spaces", "space", recorded["space"], folder / CONFIG, allow_module)
     if "optimizer" in given:  # the other options depend on it
-        check_kept(folder, recorded, {"optimizer": given["optimizer"]}, ())
+        check_unchanged(folder, recorded, {"optimizer": given["optimizer"]}, ())
     kept = recorded_search(recorded, folder / CONFIG)
     wanted = search_options_again(kept.as_dict(), given)
-    check_kept(folder, recorded, {name: wanted.as_dict()[name] for name in given}, ("epochs",))
+    check_unchanged(folder, recorded, {name: wanted.as_dict()[name] for name in given}, ("epochs",))
     return wanted
 
 
@@ -196,7 +196,9 @@ def _record_growth(folder: Path, recorded: Mapping[str, Any], epochs: int, epoch
     """Record in config.json that the first epochs followed the schedules of a shorter run."""
     (folder / SUMMARY).unlink(missing_ok=True)  # of the shorter run
     growth = {"from": recorded["epochs"], "to": epochs, "after_epoch": epoch}
-    write_json(folder / CONFIG, updated(folder, {"epochs": epochs, "grown": [*recorded.get("grown", []), growth]}))
+    write_json(
+        folder / CONFIG, updated_description(folder, {"epochs": epochs, "grown": [*recorded.get("grown", []), growth]})
+    )
 
 
 def table_of_search(config: SearchConfig) -> "Table":

@@ -1,7 +1,7 @@
 """The shared weights of a search after an epoch, with the search's own split, images and evaluation batch-norm."""
 
 from nasbench1shot1.one_shot_search.state import SearchState
-from nasbench1shot1.runs.options import given
+from nasbench1shot1.runs.options import required
 from nasbench1shot1.weight_sharing.shared_weights import SharedWeights
 
 
@@ -12,7 +12,7 @@ def shared_weights(state: SearchState, epoch: int) -> SharedWeights:
         state.net,
         state.images,
         state.split,
-        batch_norm=given(config.evaluation_batch_norm),
+        batch_norm=required(config.evaluation_batch_norm),
         augmentation=state.augmentation(max(epoch, 1)),
         augments=state.preset.augment_architecture_half,
         seed=config.seed,

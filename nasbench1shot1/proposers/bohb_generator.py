@@ -32,7 +32,7 @@ from hpbandster.core.dispatcher import Job
 from hpbandster.optimizers.config_generators.bohb import BOHB
 
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.proposers.configurations import ConfigurationId, Scalar, plain
+from nasbench1shot1.proposers.configurations import ConfigurationId, Scalar, to_python_scalars
 from nasbench1shot1.proposers.density import Density, log_acquisition
 from nasbench1shot1.proposers.generator import (
     MODEL_BASED,
@@ -123,7 +123,7 @@ class BohbGenerator(BOHB):  # type: ignore[misc]
         for hyperparameter, value in zip(self.modelled, point, strict=True):
             vector[self.configspace.index_of[hyperparameter.name]] = value
         values = dict(Configuration(self.configspace, vector=vector, allow_inactive_with_values=True))
-        return plain(dict(deactivate_inactive_hyperparameters(values, self.configspace)))
+        return to_python_scalars(dict(deactivate_inactive_hyperparameters(values, self.configspace)))
 
     def _point(self, configuration: dict[str, Any]) -> "NDArray[np.float64]":
         """Return a configuration's point; NaN where a hyperparameter is inactive."""

@@ -14,13 +14,13 @@ ConfigurationId = tuple[int, int, int]
 """hpbandster's identity of a configuration: bracket, stage that drew it, number within the stage."""
 
 
-def id_in_words(identity: ConfigurationId) -> str:
+def format_id(identity: ConfigurationId) -> str:
     """Return a configuration's identity as text: "0-0-3"."""
     return "-".join(map(str, identity))
 
 
 def parse_id(text: str) -> ConfigurationId:
-    """Return the identity that `id_in_words` wrote; raises ValueError for other text."""
+    """Return the identity that `format_id` wrote; raises ValueError for other text."""
     bracket, stage, number = map(int, text.split("-"))
     return bracket, stage, number
 
@@ -30,7 +30,7 @@ def as_python(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def plain(values: Mapping[str, Any]) -> dict[str, Scalar]:
+def to_python_scalars(values: Mapping[str, Any]) -> dict[str, Scalar]:
     """Return a mapping with Python scalars instead of numpy scalars, to be sent between processes.
 
     Pyro cannot send a numpy scalar; hpbandster waits forever for a result that contains one.

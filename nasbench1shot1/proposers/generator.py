@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from hpbandster.core.dispatcher import Job
 
-from nasbench1shot1.proposers.configurations import ConfigurationId, Scalar, plain
+from nasbench1shot1.proposers.configurations import ConfigurationId, Scalar, to_python_scalars
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
@@ -45,4 +45,4 @@ def random_state(*numbers: int) -> np.random.RandomState:
 def random_configuration(space: "ConfigurationSpace", rng: np.random.RandomState) -> Proposed:
     """Seed a space from `rng` and return a random configuration of it."""
     space.seed(rng.randint(2**31))
-    return plain(dict(space.sample_configuration())), {MODEL_BASED: False}
+    return to_python_scalars(dict(space.sample_configuration())), {MODEL_BASED: False}

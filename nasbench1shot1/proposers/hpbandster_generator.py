@@ -55,14 +55,14 @@ class HpbandsterGenerator(CategoricalGenerator):
     def _best_candidate(self, models: dict[str, Density], rng: np.random.RandomState) -> Proposed | None:
         points = self._candidates(models["good"], rng)
         good, bad = (models[name].pdf(points).tolist() for name in ("good", "bad"))
-        chosen = chosen_candidate(good, bad)
+        chosen = choose_candidate(good, bad)
         return None if chosen is None else (self._configuration(points[chosen]), {MODEL_BASED: True})
 
     def _density(self, points: "NDArray[np.float64]") -> Density:
         return HpbandsterDensity.fit(points, self.vartypes, self.min_bandwidth)
 
 
-def chosen_candidate(good: Iterable[float], bad: Iterable[float]) -> int | None:
+def choose_candidate(good: Iterable[float], bad: Iterable[float]) -> int | None:
     """Return the index of the candidate that hpbandster chooses; None if it draws a random configuration.
 
     hpbandster chooses the candidate with the smallest ratio of bad to good density. However, it stops at the first

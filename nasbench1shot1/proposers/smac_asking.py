@@ -26,7 +26,7 @@ ENDLESS = 10**9
 """Number of trials that SMAC may ask for."""
 
 
-class AskedFacade:
+class AskTellFacade:
     """One search with SMAC3, which minimizes a noisy cost.
 
     Equal seeds and equal costs give equal proposals in every process, with any number of processors.

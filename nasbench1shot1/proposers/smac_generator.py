@@ -34,7 +34,7 @@ from smac.model.random_forest import RandomForest
 from smac.random_design import ProbabilityRandomDesign
 from smac.runhistory import StatusType, TrialInfo, TrialValue
 
-from nasbench1shot1.proposers.configurations import ConfigurationId, plain
+from nasbench1shot1.proposers.configurations import ConfigurationId, to_python_scalars
 from nasbench1shot1.proposers.generator import (
     MODEL_BASED,
     Configured,
@@ -80,7 +80,7 @@ class SmacGenerator:
             proposed = self._ask(rng.randint(2**31), pending)
         except ConfigurationSpaceExhaustedException:
             return random_configuration(self.configspace, rng)
-        return plain(dict(proposed)), {MODEL_BASED: str(proposed.origin).startswith(BY_MODEL)}
+        return to_python_scalars(dict(proposed)), {MODEL_BASED: str(proposed.origin).startswith(BY_MODEL)}
 
     def new_result(self, job: Job) -> None:
         """Add an observation; a result of None, for a diverged trial, counts as the worst one of its budget.
@@ -98,10 +98,10 @@ class SmacGenerator:
                 scenario,
                 model=forest(scenario, sum(map(len, self.observed.values()))),
                 acquisition_maximizer=OrderedSearch(scenario),
-                initial_design=AlreadyObserved(scenario, self._any_observed()),
+                initial_design=ObservedDesign(scenario, self._any_observed()),
                 random_design=ProbabilityRandomDesign(0.0, seed),
                 config_selector=ConfigSelector(scenario, retrain_after=1, min_trials=self.min_points_in_model),
-                intensifier=Asked(scenario),
+                intensifier=AskOnlyIntensifier(scenario),
                 logging_level=False,
                 overwrite=True,
             )
@@ -150,7 +150,7 @@ class OrderedLocalSearch(LocalSearch):
         return sorted(super()._get_init_points_from_previous_configs(*arguments), key=repr)
 
 
-class AlreadyObserved(AbstractInitialDesign):
+class ObservedDesign(AbstractInitialDesign):
     """An initial design of observed configurations, which SMAC skips; SMAC warns if the design is empty."""
 
     def __init__(self, scenario: Scenario, observed: list[Configuration]) -> None:
@@ -161,7 +161,7 @@ class AlreadyObserved(AbstractInitialDesign):
         return self._observed
 
 
-class Asked(AbstractIntensifier):
+class AskOnlyIntensifier(AbstractIntensifier):
     """An intensifier that only asks for new configurations; the brackets of the study set their budgets."""
 
     uses_seeds = uses_budgets = True

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.runs.compute import MOST_THREADS, default_threads, resolve_device
-from nasbench1shot1.runs.options import MOST_EPOCHS, Range, absolute_file, check_ranges, filled
+from nasbench1shot1.runs.options import MOST_EPOCHS, Range, absolute_file, check_ranges, make_options
 
 SCALES: dict[str, dict[str, Any]] = {
     "full": {},
@@ -102,5 +102,5 @@ def proxy_config(given: Mapping[str, Any]) -> ProxyConfig:
         InvalidInputError: an option is unknown (the message suggests the closest known option), or a value has a wrong
             type or is out of range.
     """
-    scale = filled(ProxyConfig, given, {}).scale
-    return filled(ProxyConfig, given, SCALES[scale]).resolved()
+    scale = make_options(ProxyConfig, given, {}).scale
+    return make_options(ProxyConfig, given, SCALES[scale]).resolved()

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from nasbench1shot1.images.batches import batches
 from nasbench1shot1.proxy_training.record import ProxyTrainings
 from nasbench1shot1.proxy_training.state import ProxyState
-from nasbench1shot1.runs.divergence import check_network, finite
+from nasbench1shot1.runs.divergence import check_network, checked_finite
 from nasbench1shot1.runs.schedules import cosine
 from nasbench1shot1.runs.writer import RunWriter
 from nasbench1shot1.supernet import Supernet
@@ -73,7 +73,7 @@ def train_one(state: ProxyState, number: int) -> Iterator[Epoch]:
         for loss, images in training_steps(state, number, epoch, net, optimizer):
             loss_sum += loss * images
             seen += images
-        train_loss = finite(loss_sum, "the training loss", _advice(number, epoch)) / seen
+        train_loss = checked_finite(loss_sum, "the training loss", _advice(number, epoch)) / seen
         check_network(net, _advice(number, epoch))
         yield Epoch(train_loss, validation_error(state, number, net))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError
 from nasbench1shot1.proxy_training.config import ProxyConfig
-from nasbench1shot1.runs.folder import METRICS, damaged
+from nasbench1shot1.runs.folder import METRICS, damaged_file_error
 from nasbench1shot1.runs.record import RunRecord
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class ProxyTrainings(RunRecord):
         try:
             return [Architecture.parse(line["architecture"]) for line in self.lines]
         except InvalidInputError as error:
-            raise damaged(self.folder / METRICS, error.for_command_line) from error
+            raise damaged_file_error(self.folder / METRICS, error.for_command_line) from error
 
     @cached_property
     def validation_errors(self) -> "NDArray[np.float64]":

@@ -11,7 +11,7 @@ from nasbench1shot1.runs.compute import cpu_threads
 from nasbench1shot1.runs.description import COMMON, description
 from nasbench1shot1.runs.folder import CONFIG, check_facts
 from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
-from nasbench1shot1.runs.options import check_kept, recorded_options, typed_options
+from nasbench1shot1.runs.options import check_unchanged, recorded_options, typed_options
 from nasbench1shot1.runs.writer import RunWriter
 from nasbench1shot1.wording import counted, line_printer, percent
 
@@ -74,7 +74,7 @@ def _resume(folder: Path, given: dict[str, Any], console: "Console | None") -> P
     ProxyTrainings.open(folder)
     with existing_run(folder, RunWriter[ProxyTrainings], ProxyTrainings) as writer:
         recorded = ProxyTrainings.open(folder).config
-        check_kept(folder, recorded, typed_options(ProxyConfig, given), ())
+        check_unchanged(folder, recorded, typed_options(ProxyConfig, given), ())
         config = recorded_options(ProxyConfig, recorded, folder / CONFIG).resolved()
         with cpu_threads(config.threads):
             state = begin(config)

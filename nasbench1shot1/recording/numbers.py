@@ -13,7 +13,7 @@ PROVIDED = ("train_loss", *FRACTIONS, "hessian_eigenvalue")
 """Fields of a line that the loop may provide; the recorder fills in all others."""
 
 
-def own_numbers(
+def split_numbers(
     numbers: Mapping[str, SupportsFloat | None],
 ) -> tuple[dict[str, float | None], dict[str, float | None]]:
     """Return the values of `PROVIDED`, None where not given, and the loop's own numbers.
@@ -30,7 +30,7 @@ def own_numbers(
     return {name: values.get(name) for name in PROVIDED}, own
 
 
-def check_free(own: Iterable[str], taken: Iterable[str]) -> None:
+def check_column_names(own: Iterable[str], taken: Iterable[str]) -> None:
     """Raise InvalidInputError if one of the loop's own numbers has the name of another column of `run.metrics`."""
     if found := set(own) & {*taken, "seed", *CURRENT}:
         raise InvalidInputError(f"{min(found)} is already a column of records: choose another name")

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.evaluator import score, scores_elsewhere
+from nasbench1shot1.evaluator import score, scores_on_other_datasets
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.named_data import by_name, table_of_run
 from nasbench1shot1.one_shot_search.folder import PARAMETERS
 from nasbench1shot1.one_shot_search.record import SearchWriter
 from nasbench1shot1.one_shot_search.search_record import by_data_set
-from nasbench1shot1.recording.numbers import check_free, checked_seconds, own_numbers
+from nasbench1shot1.recording.numbers import check_column_names, checked_seconds, split_numbers
 from nasbench1shot1.recording.options import RecorderOptions
 from nasbench1shot1.recording.record import RecordedSearch
 from nasbench1shot1.registry import one_shot, search_space
@@ -26,10 +26,10 @@ from nasbench1shot1.runs.description import COMMON, description
 from nasbench1shot1.runs.environment import environment
 from nasbench1shot1.runs.folder import CONFIG, SUMMARY, check_facts
 from nasbench1shot1.runs.lifecycle import existing_run, new_run
-from nasbench1shot1.runs.options import check_ranges, filled
+from nasbench1shot1.runs.options import check_ranges, make_options
 from nasbench1shot1.runs.record import has_type
 from nasbench1shot1.space import OneShotSpace, SearchSpace
-from nasbench1shot1.tables.names import as_recorded
+from nasbench1shot1.tables.names import resolve_table_name
 from nasbench1shot1.tables.space_table import table_for
 from nasbench1shot1.tables.table import Table
 
@@ -87,14 +87,16 @@ class Recorder:
         notes: Mapping[str, str | float | bool] | None = None,
     ) -> None:
         named = by_name({"space": space, "table": table})
-        options = filled(RecorderOptions, {**named, "optimizer": optimizer, "seed": seed, "reference": reference}, {})
+        options = make_options(
+            RecorderOptions, {**named, "optimizer": optimizer, "seed": seed, "reference": reference}, {}
+        )
         check_ranges(options)
         self.space = one_shot(search_space(options.space))
         self.table = table_for(self.space, options.table or self.space.table, options.reference)
         self._dataset = self.table.objective(dataset).dataset
         self.folder = as_path(folder, "folder")
         facts = {"space_id": self.space.id, "table_id": self.table.id, "dataset": self._dataset}
-        sections = {COMMON: {**vars(options), "table": as_recorded(options.table or self.space.table)}}
+        sections = {COMMON: {**vars(options), "table": resolve_table_name(options.table or self.space.table)}}
         config = description(RecordedSearch.KIND, sections, {**facts, "notes": checked_notes(notes or {})})
         if (self.folder / CONFIG).is_file():
             raise InvalidInputError(
@@ -128,7 +130,7 @@ class Recorder:
         check_facts(run.folder, run.config, {"space_id": recorder.space.id, "table_id": recorder.table.id})
         with ExitStack() as stack:
             recorder._writer = stack.enter_context(existing_run(run.folder, SearchWriter, RecordedSearch))
-            lines = kept_lines(RecordedSearch.open(run.folder), after_epoch)
+            lines = lines_up_to(RecordedSearch.open(run.folder), after_epoch)
             (run.folder / SUMMARY).unlink(missing_ok=True)  # of the run that is continued
             recorder._writer.keep(len(lines), recorder.space.mixing_shapes())
             recorder._stack = stack.pop_all()
@@ -158,10 +160,10 @@ class Recorder:
         now = time.perf_counter()
         self._check_open()
         arch, parameters = self._architecture(chosen)
-        provided, own = own_numbers(numbers)
+        provided, own = split_numbers(numbers)
         elapsed = now - self._since if seconds is None else checked_seconds(seconds)
-        elsewhere = scores_elsewhere(arch, self.table, self._dataset)
-        check_free(own, by_data_set(elsewhere))
+        elsewhere = scores_on_other_datasets(arch, self.table, self._dataset)
+        check_column_names(own, by_data_set(elsewhere))
         found = {
             **provided,
             "epoch": self.epoch + 1,
@@ -256,7 +258,7 @@ class Recorder:
         return self.space.discretise(parameters), parameters
 
 
-def kept_lines(run: RecordedSearch, after_epoch: int | None) -> list[dict[str, Any]]:
+def lines_up_to(run: RecordedSearch, after_epoch: int | None) -> list[dict[str, Any]]:
     """Return the lines of a recorded search up to an epoch; raises InvalidInputError if it does not have the epoch.
 
     The last epoch of a killed process does not count if its Λ is missing.

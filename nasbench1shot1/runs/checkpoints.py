@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError
-from nasbench1shot1.files import replacing
+from nasbench1shot1.files import atomic_write
 
 FORMAT = 1
 
@@ -19,7 +19,7 @@ def save_checkpoint(path: Path, content: dict[str, Any]) -> None:
 
     buffer = io.BytesIO()  # torch reports a full disk with an error of its own, so it writes to memory
     torch.save({"format": FORMAT, **content}, buffer)
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         file.write(buffer.getbuffer())
 
 

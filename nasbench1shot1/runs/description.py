@@ -7,7 +7,7 @@ from typing import Any
 
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.ground.folder_swap import is_abandoned
-from nasbench1shot1.runs.folder import CONFIG, damaged, read_object
+from nasbench1shot1.runs.folder import CONFIG, damaged_file_error, read_object
 
 KIND, COMMON, OWN = "kind", "options", "optimizer_options"
 SECTIONS = (COMMON, OWN)
@@ -43,11 +43,11 @@ def read_description(folder: Path) -> tuple[str, dict[str, Any]]:
     kind = content.pop(KIND, SEARCH)
     sections = [content.pop(name) for name in SECTIONS if name in content]
     if not isinstance(kind, str) or not all(isinstance(section, dict) for section in sections):
-        raise damaged(path, "its kind or a section is missing")
+        raise damaged_file_error(path, "its kind or a section is missing")
     return kind, {name: value for section in [*sections, content] for name, value in section.items()}
 
 
-def updated(folder: Path, changes: Mapping[str, Any]) -> dict[str, Any]:
+def updated_description(folder: Path, changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the content of a run's config.json with changed options or facts, in its recorded form.
 
     Raises DamagedFileError if config.json is damaged.

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from nasbench1shot1.errors import DivergedError
 
 
-def finite(value: float | Tensor, what: str, advice: str) -> float:
+def checked_finite(value: float | Tensor, what: str, advice: str) -> float:
     """Return a value as a float; on a GPU, this synchronises with the device.
 
     Args:
@@ -27,7 +27,7 @@ def finite(value: float | Tensor, what: str, advice: str) -> float:
 
 
 def check_finite(tensors: Iterable[Tensor], what: str, advice: str) -> None:
-    """Raise DivergedError if one of several tensors on one device is infinite or NaN; arguments are as in `finite`."""
+    """Raise DivergedError if one of several tensors on one device is infinite or NaN; arguments as in `checked_finite`."""
     if not torch.stack([torch.isfinite(tensor).all() for tensor in tensors]).all():
         raise _diverged(what, advice)
 

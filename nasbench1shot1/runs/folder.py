@@ -35,9 +35,9 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     except FileNotFoundError:
         return []
     except (ValueError, OSError, RecursionError) as error:
-        raise damaged(path) from error
+        raise damaged_file_error(path) from error
     if not all(isinstance(line, dict) for line in lines):
-        raise damaged(path)
+        raise damaged_file_error(path)
     return lines
 
 
@@ -58,7 +58,7 @@ def check_facts(folder: Path, recorded: Mapping[str, Any], now: Mapping[str, Any
             )
 
 
-def damaged(path: Path, why: str = "") -> DamagedFileError:
+def damaged_file_error(path: Path, why: str = "") -> DamagedFileError:
     """Return the error for a damaged file of a run."""
     return DamagedFileError(f"{path} is damaged{why and f' ({why})'}: restore it, or start a new run")
 

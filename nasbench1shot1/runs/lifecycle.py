@@ -38,7 +38,7 @@ def new_run(folder: Path, writer: type[Writer], kind: type[RunRecord]) -> Iterat
     with locked_folder(folder) as lock:
         check_is_new(folder)
         remove_aborted_start(folder)
-        with _stoppable(folder, kind), _removed_if_nothing_is_recorded(folder):
+        with _stoppable(folder, kind), _remove_if_nothing_recorded(folder):
             yield writer(folder, lock, kind)
 
 
@@ -109,7 +109,7 @@ def _is_from_aborted_start(name: str) -> bool:
 
 
 @contextmanager
-def _removed_if_nothing_is_recorded(folder: Path) -> Iterator[None]:
+def _remove_if_nothing_recorded(folder: Path) -> Iterator[None]:
     try:
         yield
     except BaseException as error:

@@ -100,7 +100,7 @@ def typed_options(record: type, options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _typed(name, value, types[name]) for name, value in options.items()}
 
 
-def filled(record: type[T], given: Mapping[str, Any], usual: Mapping[str, Any]) -> T:
+def make_options(record: type[T], given: Mapping[str, Any], usual: Mapping[str, Any]) -> T:
     """Make a record of the given options; the usual ones replace the fields' own defaults.
 
     Args:
@@ -155,7 +155,9 @@ def recorded_options(record: type[T], recorded: Mapping[str, Any], where: Path) 
     return options
 
 
-def check_kept(folder: Path, recorded: Mapping[str, Any], given: Mapping[str, Any], may_grow: Iterable[str]) -> None:
+def check_unchanged(
+    folder: Path, recorded: Mapping[str, Any], given: Mapping[str, Any], may_grow: Iterable[str]
+) -> None:
     """Raise InvalidInputError if an option given on resuming differs from the recorded option.
 
     Args:
@@ -200,7 +202,7 @@ def absolute_file(value: str | None, option: str = "--images") -> str | None:
     return str(path.absolute()) if path.is_file() else value
 
 
-def given(value: "T | None") -> "T":
+def required(value: "T | None") -> "T":
     """Return a value that resolving a configuration has filled in."""
     assert value is not None
     return value

@@ -21,7 +21,7 @@ from nasbench1shot1.runs.folder import (
     METRICS,
     SUMMARY,
     as_json_line,
-    damaged,
+    damaged_file_error,
     read_lines,
     read_object,
 )
@@ -121,7 +121,7 @@ class RunRecord:
         recorded_options(self.OPTIONS, self.config, self.folder / CONFIG)
         for name, kind in self.FACTS.items():
             if type(self.config.get(name)) is not kind and (name in self.config or name not in self.LATER):
-                raise damaged(self.folder / CONFIG, f"its {name} is missing or impossible")
+                raise damaged_file_error(self.folder / CONFIG, f"its {name} is missing or impossible")
 
     @classmethod
     def fault(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
@@ -135,12 +135,14 @@ class RunRecord:
         earlier = tuple(name for name in cls.FIELDS if name not in cls.LATER)
         for number, line in enumerate(lines, start=1):
             if tuple(line) not in (tuple(cls.FIELDS), earlier):
-                raise damaged(folder / METRICS, f"line {number} does not have the fields {', '.join(cls.FIELDS)}")
+                raise damaged_file_error(
+                    folder / METRICS, f"line {number} does not have the fields {', '.join(cls.FIELDS)}"
+                )
             for name, value in line.items():
                 if not has_type(value, cls.FIELDS[name]):
-                    raise damaged(folder / METRICS, f"line {number} has an impossible {name}")
+                    raise damaged_file_error(folder / METRICS, f"line {number} has an impossible {name}")
         if why := cls.fault(lines):
-            raise damaged(folder / METRICS, why)
+            raise damaged_file_error(folder / METRICS, why)
         return lines
 
     @cached_property
@@ -153,7 +155,7 @@ class RunRecord:
         is_finished = self.is_finished  # checked first: the run may end while its lines are read
         lines = self.read_lines(self.folder)
         if is_finished and not self.are_summarised(lines):
-            raise damaged(self.folder / METRICS, f"its lines are not those that {SUMMARY} summarises")
+            raise damaged_file_error(self.folder / METRICS, f"its lines are not those that {SUMMARY} summarises")
         return lines
 
     def are_complete(self, lines: Sequence[Mapping[str, Any]]) -> bool:
@@ -162,7 +164,7 @@ class RunRecord:
 
     def are_summarised(self, lines: Sequence[Mapping[str, Any]]) -> bool:
         """Return whether lines are those that the summary of this run, which is finished, follows."""
-        return self.are_complete(lines) and are_recorded(lines, self.summary.get(DIGEST))
+        return self.are_complete(lines) and matches_digest(lines, self.summary.get(DIGEST))
 
     @cached_property
     def metrics(self) -> "pandas.DataFrame":
@@ -202,7 +204,7 @@ class RunRecord:
         )
 
 
-def without_result(folder: Path) -> InvalidInputError:
+def no_result_error(folder: Path) -> InvalidInputError:
     """Return the error for drawing a run, or a group of runs, that has not recorded a result yet."""
     return InvalidInputError(f"'{folder}' does not have a result yet: resume it, or wait for one")
 
@@ -212,7 +214,7 @@ def digest(lines: Iterable[Mapping[str, Any]]) -> str:
     return hashlib.sha256("".join(map(as_json_line, lines)).encode()).hexdigest()
 
 
-def are_recorded(lines: Sequence[Mapping[str, Any]], recorded: str | None) -> bool:
+def matches_digest(lines: Sequence[Mapping[str, Any]], recorded: str | None) -> bool:
     """Return whether a recorded `digest` belongs to the lines, perhaps in the form of an earlier version.
 
     Args:

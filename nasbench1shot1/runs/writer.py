@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from nasbench1shot1.errors import DamagedFileError
-from nasbench1shot1.files import replacing, write_error, write_json
+from nasbench1shot1.files import atomic_write, write_error, write_json
 from nasbench1shot1.runs.checkpoints import load_checkpoint, save_checkpoint
-from nasbench1shot1.runs.description import updated
+from nasbench1shot1.runs.description import updated_description
 from nasbench1shot1.runs.folder import (
     CHECKPOINT,
     CONFIG,
@@ -21,7 +21,7 @@ from nasbench1shot1.runs.folder import (
     read_object,
 )
 from nasbench1shot1.runs.lock import FolderLock
-from nasbench1shot1.runs.record import DIGEST, RunRecord, are_recorded, digest
+from nasbench1shot1.runs.record import DIGEST, RunRecord, digest, matches_digest
 
 DIGESTS = "recorded_sha256s"
 """Field of checkpoints: the digests of the lines before the checkpoint."""
@@ -68,7 +68,7 @@ class RunWriter(Generic[Record]):
 
     def update(self, changes: Mapping[str, Any]) -> None:
         """Change options or facts in config.json; the summary of the shorter run is removed if something changes."""
-        now = updated(self.folder, changes)
+        now = updated_description(self.folder, changes)
         if now != read_object(self.folder / CONFIG):
             (self.folder / SUMMARY).unlink(missing_ok=True)
             write_json(self.folder / CONFIG, now)
@@ -131,7 +131,9 @@ class RunWriter(Generic[Record]):
         """
         self.read(recorded)
         for name, found in self.digests().items():
-            if sha256s.get(name, found) != found and not (name == DIGEST and are_recorded(self._lines, sha256s[name])):
+            if sha256s.get(name, found) != found and not (
+                name == DIGEST and matches_digest(self._lines, sha256s[name])
+            ):
                 raise DamagedFileError(
                     f"'{self.folder}' was changed after it was recorded ({name} differs): restore it, or start a new "
                     "run"
@@ -158,7 +160,7 @@ class RunWriter(Generic[Record]):
 
     def rewrite(self) -> None:
         """Write the record as it was read back, and remove unfinished files of a killed process."""
-        with replacing(self.folder / METRICS) as file:
+        with atomic_write(self.folder / METRICS) as file:
             file.write("".join(map(as_json_line, self._lines)).encode())
         for part in self.unfinished_files():
             part.unlink(missing_ok=True)

@@ -11,7 +11,7 @@ from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.layers import (
     ConvBNReLU,
     apply_to_part,
-    broadcastable,
+    as_broadcastable,
     check_partial,
     max_pool_3x3,
     weighted_concatenation,
@@ -63,7 +63,7 @@ class MixedOperation(nn.Module):
             assert weights is not None
             return weighted_sum(weights, [compute(x) for compute in operations])
         output = operations[operation](x)
-        return output if weights is None else broadcastable(weights, x)[operation] * output
+        return output if weights is None else as_broadcastable(weights, x)[operation] * output
 
 
 class ChoiceBlockCell(nn.Module):
@@ -135,7 +135,7 @@ class ChoiceBlockCell(nn.Module):
         key = self._keys[node - 1]
         if mixing is None or key is None:
             return inputs
-        weights = broadcastable(mixing[key], inputs[0])
+        weights = as_broadcastable(mixing[key], inputs[0])
         return [weights[parent] * x for parent, x in zip(path.parents[node - 1], inputs, strict=True)]
 
     def check_operations(self, operations: Sequence[int]) -> None:

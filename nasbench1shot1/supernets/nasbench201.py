@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.layers import apply_to_part, broadcastable, check_partial, weighted_sum
+from nasbench1shot1.layers import apply_to_part, as_broadcastable, check_partial, weighted_sum
 from nasbench1shot1.nasbench201.architecture import EdgeArchitecture
 from nasbench1shot1.nasbench201.layers import (
     ReLUConvBN,
@@ -51,7 +51,7 @@ class MixedEdge(nn.Module):
             assert weights is not None
             return weighted_sum(weights[..., 1:], [compute(x) for compute in operations[1:]])  # zeroize adds nothing
         output: Tensor = operations[operation](x)
-        return output if weights is None else broadcastable(weights, x)[operation] * output
+        return output if weights is None else as_broadcastable(weights, x)[operation] * output
 
 
 class EdgeCell(nn.Module):

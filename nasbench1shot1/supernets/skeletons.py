@@ -94,10 +94,10 @@ def stack_starts(cells: int) -> tuple[int, ...]:
 
 def skeleton_class(space: Any) -> Any:
     """Return the class that a space's `skeleton` names; raises InvalidInputError if it cannot be imported."""
-    return named_class(space.skeleton, SKELETONS, "skeleton", space.name)
+    return resolve_class(space.skeleton, SKELETONS, "skeleton", space.name)
 
 
-def named_class(given: str, known: dict[str, str], kind: str, space: str) -> Any:
+def resolve_class(given: str, known: dict[str, str], kind: str, space: str) -> Any:
     """Return a class of the network's parts.
 
     Args:

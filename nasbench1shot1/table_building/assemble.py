@@ -14,18 +14,18 @@ from numpy.typing import NDArray
 from nasbench1shot1.errors import UserError
 from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.nasbench101.encoding import Encodings, encode_all
-from nasbench1shot1.nasbench101.numbering import canonical
+from nasbench1shot1.nasbench101.numbering import canonicalise
 from nasbench1shot1.table_building.cell_arrays import CellArrays
-from nasbench1shot1.table_building.columns import FULL_BUDGET, described_columns
+from nasbench1shot1.table_building.columns import FULL_BUDGET, describe_columns
 from nasbench1shot1.table_building.features import features
 from nasbench1shot1.table_building.fidelity import accuracy_fidelity, time_fidelity
 from nasbench1shot1.table_building.parameters import trainable_parameters
 from nasbench1shot1.table_building.regression import Predictions, Settings, cross_fit, folds_by_hash
 from nasbench1shot1.table_building.shrinkage import (
     Shrinkage,
-    beyond_repeats,
+    fit_shrinkages,
     robust_sd,
-    shared_between_budgets,
+    weight_from_repeats,
 )
 from nasbench1shot1.table_building.sources import Floats, Matrix, read_repeats
 from nasbench1shot1.table_building.validation_to_test import fit_error_curve, validation_test_pairs
@@ -110,7 +110,7 @@ def build(
         "epochs": list(sample.epochs),
         "repeats": 1,
         "spaces": list(cells),
-        "columns": described_columns(list(sample.epochs), list(cells)),
+        "columns": describe_columns(list(sample.epochs), list(cells)),
         "fidelity": {
             "method": f"{settings.folds}-fold cross-validation, folds by hash, fitted on the sample's "
             f"{len(sample.hashes):,} cells, scored on those in {', '.join(cells)}",
@@ -141,7 +141,7 @@ def _rows(cells: Mapping[str, Sequence[Cell]], sample: Sample) -> Rows:
     digests = np.ascontiguousarray(sample.hashes).tobytes()
     found = np.array([row.get(digests[i : i + 16], -1) for i in range(0, len(digests), 16)])
     hashes = np.frombuffer(b"".join(row), "S16")
-    encodings = canonical(encode_all(of_hash[text] for text in texts))
+    encodings = canonicalise(encode_all(of_hash[text] for text in texts))
     return Rows(hashes, encodings, members, found >= 0, found[found >= 0])
 
 
@@ -154,11 +154,9 @@ def _features(encodings: Encodings) -> Matrix:
 def _shrinkages(sample: Sample, residuals: Floats, sources: Path | None) -> list[Shrinkage]:
     """Return the shrinkages of each budget's log error, and of the log seconds."""
     repeats = read_repeats(sources)
-    shared = shared_between_budgets(
-        residuals[:, :-1], [np.log(1 - repeats[epochs]["valid_acc"]) for epochs in sample.epochs]
-    )
+    shared = fit_shrinkages(residuals[:, :-1], [np.log(1 - repeats[epochs]["valid_acc"]) for epochs in sample.epochs])
     sd = robust_sd(residuals[:, -1])
-    return [*shared, Shrinkage(beyond_repeats(sd, np.log(repeats[FULL_BUDGET]["train_time_s"])), sd)]
+    return [*shared, Shrinkage(weight_from_repeats(sd, np.log(repeats[FULL_BUDGET]["train_time_s"])), sd)]
 
 
 def _blended(predictions: Predictions, targets: Floats, shrinkages: list[Shrinkage], rows: Rows) -> Floats:

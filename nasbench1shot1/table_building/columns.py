@@ -8,7 +8,7 @@ from nasbench1shot1.tables.measured_sample import IMAGES, SAMPLE
 FULL_BUDGET = 108
 
 
-def described_columns(epochs: list[int], spaces: list[str]) -> dict[str, dict[str, Any]]:
+def describe_columns(epochs: list[int], spaces: list[str]) -> dict[str, dict[str, Any]]:
     """Return fidelity ("exact", "measured", "estimated" or "predicted"), sources, method and budgets, by column."""
     exact = {"fidelity": "exact", "sources": []}
     measured = {"fidelity": "measured", "sources": [SAMPLE]}

@@ -22,7 +22,7 @@ from nasbench1shot1.nasbench201.numbering import all_operations
 from nasbench1shot1.nasbench201.trainings import CLASSES, DATASETS, EPOCHS, IMAGES, OBJECTIVES, SIDES
 from nasbench1shot1.tables.description import MEMBER, PARAMETERS
 from nasbench1shot1.tables.folder import Columns, Meta, write_table
-from nasbench1shot1.tables.metric_column import as_counts, stored_counts
+from nasbench1shot1.tables.metric_column import stored_counts, to_counts
 
 SHORT = {"cifar10-valid": "c10", "cifar10": "c10", "cifar100": "c100", "ImageNet16-120": "in16"}
 """Names of data sets in the source."""
@@ -48,7 +48,7 @@ class _Builder:
     def accuracy(self, name: str, of_epochs: dict[int, NDArray[np.float64]], images: int, *sources: str) -> None:
         """Add percentages by budget, as counts of `SEED_MULTIPLES` · `images`, or as floats if some are NaN."""
         units = SEED_MULTIPLES * images
-        counts = as_counts(np.stack(list(of_epochs.values()), axis=1)[:, :, None] / 100, units)
+        counts = to_counts(np.stack(list(of_epochs.values()), axis=1)[:, :, None] / 100, units)
         if counts is None:
             raise ValueError(f"{name} has values that are not means over 1, 2 or 3 seeds of {images:,} images")
         stored = stored_counts(counts, units)

@@ -42,7 +42,7 @@ class Shrinkage:
         return {name: round(value, 4) for name, value in found.items()}
 
 
-def shared_between_budgets(residuals: Floats, repeats: list[Floats]) -> list[Shrinkage]:
+def fit_shrinkages(residuals: Floats, repeats: list[Floats]) -> list[Shrinkage]:
     """Return weights from the correlation of a cell's residuals between budgets, which are separate trainings.
 
     Only properties of the cell are common to two of its trainings. So w is the correlation of the residuals at two
@@ -59,12 +59,12 @@ def shared_between_budgets(residuals: Floats, repeats: list[Floats]) -> list[Shr
     neighbours = np.diag(np.corrcoef(clipped), k=1)
     weights = np.maximum(np.append(neighbours, 0), np.insert(neighbours, 0, 0)).clip(0, 1)
     return [
-        Shrinkage(float(weight), sd, beyond_repeats(sd, of_budget))
+        Shrinkage(float(weight), sd, weight_from_repeats(sd, of_budget))
         for weight, sd, of_budget in zip(weights, sds, repeats, strict=True)
     ]
 
 
-def beyond_repeats(sd: float, repeats: Floats) -> float:
+def weight_from_repeats(sd: float, repeats: Floats) -> float:
     """Return w, the share of a variance `sd`² that exceeds the variance of the repeats (C, R) of C cells."""
     return float(np.clip(1 - (pooled_noise(repeats) / sd) ** 2, 0, 1))
 

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.table_import.compact import IMAGES, compact
-from nasbench1shot1.table_import.described import described, not_halfway
+from nasbench1shot1.table_import.described import budgets_off_halfway, describe_columns
 from nasbench1shot1.table_import.graphs import GraphEncoder
-from nasbench1shot1.table_import.identity import check_identities, text, whole_spaces
+from nasbench1shot1.table_import.identity import check_identities, complete_spaces, hash_text
 from nasbench1shot1.table_import.records import Record
-from nasbench1shot1.table_import.repeats import Repeats, Twins
+from nasbench1shot1.table_import.repeats import DuplicateFinder, Repeats
 from nasbench1shot1.tables.description import MEMBER
 from nasbench1shot1.tables.folder import HALFWAY, METRICS, Columns, Meta
 from nasbench1shot1.tables.metric_column import whole_number
@@ -92,9 +92,9 @@ class Assembly:
         return InvalidInputError(f"{self._source}: {record.place} {fault}")
 
     @property
-    def not_halfway(self) -> list[int]:
+    def budgets_off_halfway(self) -> list[int]:
         """The budgets whose half-way evaluation is not near the middle of the training, as in some EC-NAS files."""
-        return not_halfway(self._halfway_epoch)
+        return budgets_off_halfway(self._halfway_epoch)
 
     def finish(self) -> tuple[Columns, Meta]:
         """Check all trainings together, and arrange them by hash, budget and repeat.
@@ -112,7 +112,7 @@ class Assembly:
         order = np.argsort(keys)
         hashes, cells = keys[order].view(np.uint8).reshape(-1, 16), np.array(self._cells, np.uint64)[order]
         check_identities(hashes, cells, self._source, every=max(1, len(cells) // _SAMPLE))
-        spaces = whole_spaces(hashes)
+        spaces = complete_spaces(hashes)
         columns: Columns = {
             "hash": hashes,
             "cell": cells,
@@ -128,7 +128,7 @@ class Assembly:
             "epochs": sorted(self._budgets),
             "repeats": columns[METRICS[0]].shape[2],
             "spaces": list(spaces),
-            "columns": described(columns, about, self._halfway_epoch),
+            "columns": describe_columns(columns, about, self._halfway_epoch),
         }
         return columns, meta
 
@@ -139,13 +139,13 @@ class Assembly:
         if uneven := repeats.uneven():
             raise self._not_whole(*uneven, repeats, hashes)
         values = np.frombuffer(self._values).reshape(-1, len(_STORED))
-        order, twins, about = repeats.order(), Twins(), {}
+        order, twins, about = repeats.order(), DuplicateFinder(), {}
         for i, name in enumerate(_STORED):
             arranged = values[order, i].reshape(len(rank), len(epochs), -1)
             twins.add(arranged)
             columns[name], about[name] = compact(arranged, IMAGES if name.endswith("accuracy") else None)
         if twin := twins.first():
-            raise self._twice(text(hashes[twin[0]]), epochs[twin[1]])
+            raise self._twice(hash_text(hashes[twin[0]]), epochs[twin[1]])
         return about
 
     def _repeats(self, rank: NDArray[np.int32]) -> Repeats:
@@ -157,7 +157,7 @@ class Assembly:
     def _not_whole(
         self, row: int, budget: int, found: int, usual: int, repeats: Repeats, hashes: NDArray[np.uint8]
     ) -> InvalidInputError:
-        hash_, epochs = text(hashes[row]), sorted(self._budgets)[budget]
+        hash_, epochs = hash_text(hashes[row]), sorted(self._budgets)[budget]
         if found == 0:
             return InvalidInputError(
                 f"{self._source}: the cell {hash_} has no training with {epochs} epochs, but others do: "

@@ -14,7 +14,7 @@ _METHODS = {
 }
 
 
-def described(
+def describe_columns(
     columns: Columns, stored: Mapping[str, dict[str, Any]], halfway_epochs: Mapping[int, float]
 ) -> dict[str, dict[str, Any]]:
     """Return fidelity, sources, method, budgets and storage of every column.
@@ -39,6 +39,6 @@ def described(
     return about
 
 
-def not_halfway(halfway_epochs: Mapping[int, float]) -> list[int]:
+def budgets_off_halfway(halfway_epochs: Mapping[int, float]) -> list[int]:
     """Return the budgets whose half-way evaluation is more than a twentieth of the training away from its middle."""
     return [epochs for epochs, at in sorted(halfway_epochs.items()) if not abs(2 * at - epochs) <= epochs / 10]

@@ -9,14 +9,14 @@ from nasbench1shot1.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.files import PACKAGE_DATA
 from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.nasbench101.encoding import Encodings
-from nasbench1shot1.nasbench101.numbering import canonical
+from nasbench1shot1.nasbench101.numbering import canonicalise
 from nasbench1shot1.tables.table import Table, load_table
 
 Hashes = NDArray[np.uint8]
 _AT_ONCE = 1_000
 
 
-def text(digest: NDArray[np.uint8]) -> str:
+def hash_text(digest: NDArray[np.uint8]) -> str:
     """Return a row of the column `hash` as 32 hexadecimal digits."""
     return digest.tobytes().hex()
 
@@ -27,7 +27,7 @@ def first_wrong_hash(hashes: Hashes, cells: Encodings, rows: Iterable[int]) -> i
     Returns:
         The first row whose hash does not match its graph; None if all match.
     """
-    return next((row for row in rows if Cell.from_encoding(int(cells[row])).hash != text(hashes[row])), None)
+    return next((row for row in rows if Cell.from_encoding(int(cells[row])).hash != hash_text(hashes[row])), None)
 
 
 def verify_hashes(table: Table, progress: Callable[[str, float], None] = lambda doing, fraction: None) -> None:
@@ -40,25 +40,25 @@ def verify_hashes(table: Table, progress: Callable[[str, float], None] = lambda 
         rows = range(start, min(start + _AT_ONCE, len(table)))
         if (row := first_wrong_hash(hashes, cells, rows)) is not None:
             raise DamagedFileError(
-                f"the table {table.id} is damaged: its hash {text(hashes[row])} does not match its graph; import or "
+                f"the table {table.id} is damaged: its hash {hash_text(hashes[row])} does not match its graph; import or "
                 "build it again"
             )
         progress("computing hashes", rows.stop / len(table))
-    if pair := two_hashes_of_one_cell(hashes, cells):
+    if pair := find_duplicate_cell(hashes, cells):
         raise DamagedFileError(
             f"the table {table.id} is damaged: {pair[0]} and {pair[1]} are the same cell; import or build it again"
         )
 
 
-def two_hashes_of_one_cell(hashes: Hashes, cells: Encodings) -> tuple[str, str] | None:
+def find_duplicate_cell(hashes: Hashes, cells: Encodings) -> tuple[str, str] | None:
     """Return the hashes of two rows with isomorphic graphs; None if there are none."""
-    codes = canonical(cells)
+    codes = canonicalise(cells)
     order = np.argsort(codes, kind="stable")
     same = np.flatnonzero(codes[order][1:] == codes[order][:-1])
     if not len(same):
         return None
     one, other = sorted(order[same[0] : same[0] + 2])
-    return text(hashes[one]), text(hashes[other])
+    return hash_text(hashes[one]), hash_text(hashes[other])
 
 
 def check_identities(hashes: Hashes, cells: Encodings, source: str, every: int) -> None:
@@ -68,14 +68,14 @@ def check_identities(hashes: Hashes, cells: Encodings, source: str, every: int) 
     """
     if (row := first_wrong_hash(hashes, cells, range(0, len(cells), every))) is not None:
         raise InvalidInputError(
-            f"{source}: the hash {text(hashes[row])} does not match its graph, whose hash is "
+            f"{source}: the hash {hash_text(hashes[row])} does not match its graph, whose hash is "
             f"{Cell.from_encoding(int(cells[row])).hash}"
         )
-    if pair := two_hashes_of_one_cell(hashes, cells):
+    if pair := find_duplicate_cell(hashes, cells):
         raise InvalidInputError(f"{source}: {pair[0]} and {pair[1]} are two hashes of one cell")
 
 
-def whole_spaces(hashes: Hashes) -> dict[str, NDArray[np.int32]]:
+def complete_spaces(hashes: Hashes) -> dict[str, NDArray[np.int32]]:
     """Return the search spaces whose distinct cells are all present, with their ascending rows.
 
     The embedded table stores the hashes of each space, so spaces are not enumerated.

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError
-from nasbench1shot1.files import one_at_a_time, read_json
-from nasbench1shot1.ground.folder_swap import is_there, read_steadily
+from nasbench1shot1.files import file_lock, read_json
+from nasbench1shot1.ground.folder_swap import read_consistently, recover_folder
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.table_import.assembly import EPOCHS, Assembly
 from nasbench1shot1.table_import.records import read_records
@@ -72,9 +72,9 @@ def check_own_name(file: Path, out: Path) -> None:
     """
     if out.name in BUNDLED or out.name.startswith("."):
         raise InvalidInputError(f"the name {out.name} is taken: give another folder with --out")
-    if not is_there(out) or not (out / META).is_file() or not is_source(file):
+    if not recover_folder(out) or not (out / META).is_file() or not is_source(file):
         return
-    recorded = read_steadily(out, lambda folder: _recorded_source(read_json(folder / META)))
+    recorded = read_consistently(out, lambda folder: _recorded_source(read_json(folder / META)))
     if not Source.of(file).matches_record(recorded):
         raise InvalidInputError(
             f"{out} contains the table of another file with this name: remove it, or give another folder with --out"
@@ -102,7 +102,7 @@ def open_official(path: str | Path, report: Report = print_to_stderr, progress: 
         return table
     target = tables_folder() / f"{table_name(file).lstrip('.')}-{source.key[:8]}"
     report(f"importing {file} into {target}, from which it will be opened from now on")
-    with one_at_a_time(target.parent / ".locks" / f"{target.name}.lock"):
+    with file_lock(target.parent / ".locks" / f"{target.name}.lock"):
         if table := _opened(source):  # another process was faster
             return table
         _import_with_bar(file, target, report, progress)
@@ -149,8 +149,8 @@ def _read_tfrecords(
     columns, meta = assembly.finish()
     if warning := _warning(source):
         report(warning)
-    if assembly.not_halfway:
-        budgets = ", ".join(map(str, assembly.not_halfway))
+    if assembly.budgets_off_halfway:
+        budgets = ", ".join(map(str, assembly.budgets_off_halfway))
         report(f"{source.path.name}: at {budgets} epochs, half-way values are not from the middle of the training")
     official = _official(source)
     about = _about(source, source.read, official is not None, len(assembly))

@@ -26,10 +26,10 @@ def read_pth(source: Source, progress: Progress) -> TrialAssembly:
     """
     source.hash_all(progress)
     progress("loading", None)
-    return assembled(_loaded(source.path), source.path.name, progress)
+    return assemble(_loaded(source.path), source.path.name, progress)
 
 
-def assembled(content: Any, source: str, progress: Progress = lambda doing, fraction: None) -> TrialAssembly:
+def assemble(content: Any, source: str, progress: Progress = lambda doing, fraction: None) -> TrialAssembly:
     """Collect the trainings of a loaded file, or of a dictionary in the same format.
 
     Args:

@@ -17,7 +17,7 @@ from nasbench1shot1.table_import.compact import Floats, compact
 from nasbench1shot1.table_import.nasbench201_values import final_values
 from nasbench1shot1.tables.description import ALL_METRICS, MEMBER, PARAMETERS
 from nasbench1shot1.tables.folder import Columns, Meta
-from nasbench1shot1.tables.metric_column import as_counts, stored_counts
+from nasbench1shot1.tables.metric_column import stored_counts, to_counts
 
 _LEGACY_SEED = 888
 """If an architecture's trainings state different costs, the official API uses the value of this seed."""
@@ -174,7 +174,7 @@ def _exact(method: str) -> dict[str, Any]:
 
 def _compact(values: Floats, images: int | None) -> tuple[NDArray[Any], dict[str, Any]]:
     """Store accuracies as image counts if possible, and other values in the smallest exact type."""
-    counts = as_counts(values, images) if images else None
+    counts = to_counts(values, images) if images else None
     if images is None or counts is None:
         return compact(values)
     return stored_counts(counts, images), {"images": images}

@@ -51,7 +51,7 @@ class Repeats:
         return np.argsort(self.slots, kind="stable")
 
 
-class Twins:
+class DuplicateFinder:
     """Finds repeats that agree in every value, which means that one training occurs twice.
 
     Call `add` with one column after another, (rows, budgets, repeats).

@@ -50,7 +50,7 @@ def frames(path: Path, seen: Callable[[bytes], None] = lambda block: None) -> It
         raise InvalidInputError(f"{path} is empty: give a file such as nasbench_only108.tfrecord")
 
 
-def masked(checksum: int) -> int:
+def mask_checksum(checksum: int) -> int:
     """Return a CRC-32C as TFRecord files store it, masked because a CRC of data that contains CRCs is weak."""
     return ((checksum >> 15 | checksum << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
@@ -85,7 +85,7 @@ class _Splitter:
             if end + FOOTER.size > len(data):
                 break
             payload = data[begin:end]
-            if FOOTER.unpack_from(data, end)[0] != masked(google_crc32c.value(payload)):
+            if FOOTER.unpack_from(data, end)[0] != mask_checksum(google_crc32c.value(payload)):
                 raise self._damaged(start + place, "content")
             yield start + place, payload
             place = end + FOOTER.size
@@ -93,7 +93,7 @@ class _Splitter:
 
     def _checked_length(self, header: bytes, offset: int) -> int:
         length, checksum = HEADER.unpack(header)
-        if checksum != masked(google_crc32c.value(header[:8])):
+        if checksum != mask_checksum(google_crc32c.value(header[:8])):
             raise self._damaged(offset, "length") if offset else self.no_tfrecord(header)
         if length > LONGEST:
             raise InvalidInputError(

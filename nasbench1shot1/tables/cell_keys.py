@@ -20,10 +20,10 @@ from nasbench1shot1.nasbench101.encoding import (
     is_possible,
 )
 from nasbench1shot1.space import SearchSpace
-from nasbench1shot1.tables.checks import damaged
+from nasbench1shot1.tables.checks import damaged_column_error
 from nasbench1shot1.tables.description import INDEX
 from nasbench1shot1.tables.folder import TableFolder
-from nasbench1shot1.tables.items import Item, checked_hashes, of_another_benchmark
+from nasbench1shot1.tables.items import Item, checked_hashes, wrong_benchmark_error
 from nasbench1shot1.tables.metric_column import Rows
 
 MINI_VERTICES = 6
@@ -100,7 +100,7 @@ class CellKeys:
         """Return the cell of a row."""
         code = int(self._folder.columns["cell"][row])
         if not is_possible(code):
-            raise damaged(self._folder.path, "cell", f"names a cell that cannot be in row {row}")
+            raise damaged_column_error(self._folder.path, "cell", f"names a cell that cannot be in row {row}")
         return Cell.from_encoding(code)
 
     def rows(self, items: Sequence[Item]) -> Rows:
@@ -145,7 +145,9 @@ class CellKeys:
         return self._unknown(bytes.fromhex(Cell.from_encoding(code).hash))
 
     def _impossible_row(self) -> DamagedFileError:
-        return damaged(self._folder.path, INDEX[1], f"refers to a row outside the table's {len(self._hashes):,} rows")
+        return damaged_column_error(
+            self._folder.path, INDEX[1], f"refers to a row outside the table's {len(self._hashes):,} rows"
+        )
 
     def _unknown(self, hash_: bytes) -> OutOfDomainError:
         return OutOfDomainError(
@@ -162,7 +164,7 @@ def _view(integers: NDArray[np.integer]) -> "memoryview[int]":
 
 def _cell_architecture(arch: Architecture) -> CellArchitecture:
     if not isinstance(arch, CellArchitecture):
-        raise of_another_benchmark(arch, "NAS-Bench-101")
+        raise wrong_benchmark_error(arch, "NAS-Bench-101")
     return arch
 
 

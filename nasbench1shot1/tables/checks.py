@@ -31,20 +31,20 @@ def unset_hint() -> str:
     return ", or unset NB1SHOT1_TABLE to use the embedded table" if os.environ.get("NB1SHOT1_TABLE") else ""
 
 
-def damaged(path: Path | None, column: str, what: str) -> DamagedFileError:
+def damaged_column_error(path: Path | None, column: str, what: str) -> DamagedFileError:
     """Return the error for a damaged column of a table in a folder, or in memory."""
     return DamagedFileError(f"column {column} of the table in {path or 'memory'} {what}: {REMEDY}")
 
 
-def check_sums(path: Path, meta: Mapping[str, Any]) -> None:
+def verify_checksums(path: Path, meta: Mapping[str, Any]) -> None:
     """Compare every column's SHA-256 with `meta.json`; raises DamagedFileError for the first difference."""
     for name, about in meta["columns"].items():
         try:
             found = sha256(path / f"{name}.npy")
         except OSError as error:
-            raise damaged(path, name, f"cannot be read ({reason(error)})") from error
+            raise damaged_column_error(path, name, f"cannot be read ({reason(error)})") from error
         if found != about["sha256"]:
-            raise damaged(path, name, "is damaged (its SHA-256 differs)")
+            raise damaged_column_error(path, name, "is damaged (its SHA-256 differs)")
 
 
 def size_of(path: Path, column: str) -> int:
@@ -53,7 +53,7 @@ def size_of(path: Path, column: str) -> int:
         return (path / f"{column}.npy").stat().st_size
     except OSError as error:
         what = "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read ({reason(error)})"
-        raise damaged(path, column, what) from error
+        raise damaged_column_error(path, column, what) from error
 
 
 def open_column(path: Path, name: str) -> NDArray[Any]:
@@ -66,7 +66,7 @@ def open_column(path: Path, name: str) -> NDArray[Any]:
                 raise ValueError(f"its header claims shape {shape} of {dtype}, but it has {size - start} bytes")
             mapped = np.memmap(file, dtype, "r", start, shape)
     except Exception as error:  # numpy's header parser raises many kinds of errors for damaged bytes
-        raise damaged(path, name, f"is damaged ({reason(error)})") from error
+        raise damaged_column_error(path, name, f"is damaged ({reason(error)})") from error
     return np.asarray(mapped)  # still mapped, but without the overhead of numpy's memmap class at every access
 
 
@@ -75,12 +75,12 @@ def check_columns(path: Path | None, meta: Mapping[str, Any], columns: Mapping[s
     for name, column in columns.items():
         shape, kinds = _form(name, meta, column.size)
         if column.shape != shape:
-            raise damaged(path, name, f"has shape {column.shape}, not {shape}")
+            raise damaged_column_error(path, name, f"has shape {column.shape}, not {shape}")
         if column.dtype.kind not in kinds or (name == "hash" and column.dtype != np.uint8):
-            raise damaged(path, name, f"has values of the wrong type {column.dtype}")
+            raise damaged_column_error(path, name, f"has values of the wrong type {column.dtype}")
     lengths = {len(columns[name]) for name in INDEX if name in columns}
     if len(lengths) > 1 or (lengths and not all(name in columns for name in INDEX)):
-        raise damaged(path, INDEX[0], f"does not match the column {INDEX[1]}")
+        raise damaged_column_error(path, INDEX[0], f"does not match the column {INDEX[1]}")
 
 
 def _form(name: str, meta: Mapping[str, Any], size: int) -> tuple[tuple[int, ...], str]:
@@ -105,14 +105,14 @@ def check_values(path: Path | None, meta: Mapping[str, Any], name: str, values: 
     if not values.size:
         return
     if name == "cell" and not are_possible(values).all():
-        raise damaged(path, name, "contains an impossible cell")
+        raise damaged_column_error(path, name, "contains an impossible cell")
     if name == "index" and (values.min() < 0 or values.max() >= N_ARCHITECTURES or (values[1:] <= values[:-1]).any()):
-        raise damaged(path, name, "does not contain official indices of NAS-Bench-201 in ascending order")
+        raise damaged_column_error(path, name, "does not contain official indices of NAS-Bench-201 in ascending order")
     if name.startswith(_ROWS):
         if values.min() < 0 or values.max() >= meta["rows"]:
-            raise damaged(path, name, f"refers to a row outside the table's {meta['rows']:,} rows")
+            raise damaged_column_error(path, name, f"refers to a row outside the table's {meta['rows']:,} rows")
         if name.startswith(MEMBER) and (values[1:] <= values[:-1]).any():
-            raise damaged(path, name, "does not contain rows in ascending order")
+            raise damaged_column_error(path, name, "does not contain rows in ascending order")
     images = meta["columns"].get(name, {}).get("images")
     if images and values.dtype.kind == "u" and values.max() > images:
-        raise damaged(path, name, f"counts more than {images:,} images")
+        raise damaged_column_error(path, name, f"counts more than {images:,} images")

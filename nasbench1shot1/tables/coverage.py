@@ -57,7 +57,7 @@ def coverage(space: SearchSpace, folder: TableFolder, keys: RowKeys) -> Coverage
     return Coverage(name, rows, len(rows) + int((found < 0).sum()))
 
 
-def incomplete(found: Coverage, space: SearchSpace, table_id: str, keys: RowKeys) -> OutOfDomainError:
+def incomplete_coverage_error(found: Coverage, space: SearchSpace, table_id: str, keys: RowKeys) -> OutOfDomainError:
     """Return the error for a table that lacks networks of a space; it states their number and names the option."""
     all_ = "a table that has them all (embedded has s1, s2 and s3; the official data has all of NAS-Bench-101)"
     other = f"the table {space.table}" if space.table else all_
@@ -73,7 +73,7 @@ def incomplete(found: Coverage, space: SearchSpace, table_id: str, keys: RowKeys
     )
 
 
-def of_another_benchmark(space: SearchSpace, table_id: str) -> InvalidInputError:
+def unsupported_space_error(space: SearchSpace, table_id: str) -> InvalidInputError:
     """Return the error for a table that cannot have networks of a space."""
     return InvalidInputError(
         f"the table {table_id} has no networks of {space.name}, because it belongs to another benchmark: choose the "

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 KEYS = {"nasbench101": ("hash", "cell"), "nasbench201": ("index",)}
-"""How rows are identified (`keyed_by` in `meta.json`), and the columns that identify them."""
+"""How rows are identified (`key_kind` in `meta.json`), and the columns that identify them."""
 PARAMETERS = "trainable_parameters"
 MEMBER = "member_"
 METRICS = ("validation_accuracy", "test_accuracy", "train_accuracy", "training_time")
@@ -30,7 +30,7 @@ def content_sha256(meta: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def is_as_written(meta: Mapping[str, Any]) -> bool:
+def matches_checksum(meta: Mapping[str, Any]) -> bool:
     """Return whether a description matches its checksum; true if it has none."""
     try:
         return CHECKSUM not in meta or bool(meta[CHECKSUM] == content_sha256(meta))
@@ -87,7 +87,7 @@ _OPTIONAL_FIELDS = {
 }
 
 
-def keyed_by(meta: Mapping[str, Any]) -> str:
+def key_kind(meta: Mapping[str, Any]) -> str:
     """Return how rows are identified: "nasbench101" (cell and hash) or "nasbench201" (official index)."""
     return str(meta.get("keyed_by", "nasbench101"))
 
@@ -97,7 +97,7 @@ def datasets(meta: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(meta.get("datasets", ("cifar10",)))
 
 
-def stored_name(meta: Mapping[str, Any], dataset: str, metric: str) -> str:
+def column_name(meta: Mapping[str, Any], dataset: str, metric: str) -> str:
     """Return the name of a metric's column, which names the data set if the table has several."""
     return metric if len(datasets(meta)) == 1 else f"{dataset}.{metric}"
 
@@ -123,7 +123,7 @@ def objectives(meta: Mapping[str, Any]) -> tuple[Objective, ...]:
     )
 
 
-def fault(meta: dict[str, Any]) -> str | None:
+def find_problem(meta: dict[str, Any]) -> str | None:
     """Return the fault in a table's description, phrased to follow the file's name; None if there is none."""
     if lacking := [field for field in _META_FIELDS if field not in meta]:
         return f"lacks {lacking[0]}"
@@ -136,8 +136,8 @@ def fault(meta: dict[str, Any]) -> str | None:
     if "seeds" in meta and len(meta["seeds"]) != meta["repeats"]:
         return f"has {len(meta['seeds'])} seeds for {meta['repeats']} repeats"
     about = meta["columns"]
-    parameters = [stored_name(meta, dataset, PARAMETERS) for dataset in known]
-    needed = (*KEYS[keyed_by(meta)], *parameters, *(MEMBER + space for space in meta["spaces"]))
+    parameters = [column_name(meta, dataset, PARAMETERS) for dataset in known]
+    needed = (*KEYS[key_kind(meta)], *parameters, *(MEMBER + space for space in meta["spaces"]))
     if lacking := [column for column in needed if column not in about]:
         return f"lacks {lacking[0]}"
     if strange := [column for column in about if not _COLUMN_NAME.fullmatch(column)]:
@@ -167,7 +167,7 @@ def is_measured(about: Mapping[str, Any]) -> bool:
 def fidelity(meta: dict[str, Any], dataset: str, epochs: int) -> str:
     """Return which accuracies at a budget are predicted, and how accurately; empty if all are measured."""
     predicted = {
-        split: _is_predicted(meta, stored_name(meta, dataset, f"{split}_accuracy"), epochs)
+        split: _is_predicted(meta, column_name(meta, dataset, f"{split}_accuracy"), epochs)
         for split in ("validation", "test")
     }
     parts = []

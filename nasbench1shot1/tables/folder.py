@@ -33,17 +33,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError
-from nasbench1shot1.files import check_writable, read_json, replacing, replacing_folder, sha256, write_json
-from nasbench1shot1.ground.folder_swap import read_steadily
+from nasbench1shot1.files import atomic_folder, atomic_write, check_writable, read_json, sha256, write_json
+from nasbench1shot1.ground.folder_swap import read_consistently
 from nasbench1shot1.nasbench101.numbering import numberings
 from nasbench1shot1.tables.checks import (
     REMEDY,
     check_columns,
-    check_sums,
     check_values,
     open_column,
     size_of,
     unset_hint,
+    verify_checksums,
 )
 from nasbench1shot1.tables.description import (
     ALL_METRICS,
@@ -51,12 +51,12 @@ from nasbench1shot1.tables.description import (
     INDEX,
     KEYS,
     MEASURED,
+    column_name,
     content_sha256,
-    fault,
-    is_as_written,
+    find_problem,
     is_measured,
-    keyed_by,
-    stored_name,
+    key_kind,
+    matches_checksum,
 )
 from nasbench1shot1.tables.description import HALFWAY as HALFWAY
 from nasbench1shot1.tables.description import METRICS as METRICS
@@ -119,7 +119,7 @@ class TableFolder:
 
     def trained(self, dataset: str, rows: Rows, epochs: int) -> NDArray[np.bool_]:
         """Return which repeats of rows were trained, that is, have an accuracy: (*rows.shape, K)."""
-        accuracies = [stored_name(self.meta, dataset, name) for name in METRICS if name.endswith("accuracy")]
+        accuracies = [column_name(self.meta, dataset, name) for name in METRICS if name.endswith("accuracy")]
         known = [~np.isnan(self.values(name, rows, epochs, "all")) for name in accuracies]
         return np.asarray(np.any(known, axis=0))
 
@@ -139,13 +139,13 @@ def open_folder(path: Path) -> TableFolder:
         InvalidInputError: there is no table, or it has another format.
         DamagedFileError: a column is missing, truncated or changed, or `meta.json` is not valid.
     """
-    return read_steadily(path, _opened)
+    return read_consistently(path, _opened)
 
 
 def _opened(path: Path) -> TableFolder:
     meta = _read_meta(path)
     if sum(size_of(path, name) for name in meta["columns"]) <= CHECKED_AT_LOAD:
-        check_sums(path, meta)
+        verify_checksums(path, meta)
     columns = {name: open_column(path, name) for name in meta["columns"]}
     check_columns(path, meta, columns)
     return TableFolder(path, meta, columns)
@@ -159,12 +159,12 @@ def verify_folder(path: Path) -> Meta:
 
     Raises the errors of `open_folder`.
     """
-    return read_steadily(path, _verified)
+    return read_consistently(path, _verified)
 
 
 def _verified(path: Path) -> Meta:
     meta = _read_meta(path)
-    check_sums(path, meta)
+    verify_checksums(path, meta)
     check_columns(path, meta, {name: open_column(path, name) for name in meta["columns"]})
     return meta
 
@@ -184,7 +184,7 @@ def check_target(folder: Path) -> None:
     check_writable(folder)
     if not folder.resolve().parent.is_dir():
         return
-    if read_steadily(folder, _is_foreign):
+    if read_consistently(folder, _is_foreign):
         raise InvalidInputError(f"{folder} contains files other than a table: choose another or an empty folder")
 
 
@@ -211,9 +211,9 @@ def write_table(folder: Path, columns: Mapping[str, NDArray[Any]], meta: Meta) -
     """
     check_target(folder)
     columns, full = _completed(columns, meta)
-    with replacing_folder(folder) as beside:
+    with atomic_folder(folder) as beside:
         for name, values in columns.items():
-            with replacing(beside / f"{name}.npy") as file:
+            with atomic_write(beside / f"{name}.npy") as file:
                 np.save(file, values, allow_pickle=False)
             full["columns"][name]["sha256"] = sha256(beside / f"{name}.npy")
         full[CHECKSUM] = content_sha256(full)
@@ -222,7 +222,7 @@ def write_table(folder: Path, columns: Mapping[str, NDArray[Any]], meta: Meta) -
     return full
 
 
-def table_in_memory(columns: Mapping[str, NDArray[Any]], meta: Meta) -> TableFolder:
+def make_in_memory_folder(columns: Mapping[str, NDArray[Any]], meta: Meta) -> TableFolder:
     """Return a table in memory from the arguments of `write_table`; it has the same id as the written table.
 
     Raises DamagedFileError if columns and description do not match.
@@ -233,7 +233,7 @@ def table_in_memory(columns: Mapping[str, NDArray[Any]], meta: Meta) -> TableFol
         np.save(file, values, allow_pickle=False)
         full["columns"][name]["sha256"] = hashlib.sha256(file.getbuffer()).hexdigest()
         values.flags.writeable = False
-    if (wrong := fault(full)) is not None:
+    if (wrong := find_problem(full)) is not None:
         raise DamagedFileError(f"the description of a table in memory {wrong}: fix the code that created it")
     check_columns(None, full, columns)
     return TableFolder(None, full, columns)
@@ -241,12 +241,12 @@ def table_in_memory(columns: Mapping[str, NDArray[Any]], meta: Meta) -> TableFol
 
 def _completed(columns: Mapping[str, NDArray[Any]], meta: Meta) -> tuple[Columns, Meta]:
     """Return all columns, including the index, and a description with an entry for each."""
-    index = _encodings(columns["cell"]) if keyed_by(meta) == "nasbench101" else {}
+    index = _encodings(columns["cell"]) if key_kind(meta) == "nasbench101" else {}
     about = {**dict.fromkeys(INDEX, _INDEX_DESCRIPTION), **meta["columns"]}
     whole = {name: np.ascontiguousarray(values).view() for name, values in {**columns, **index}.items()}
     described = {name: dict(about.get(name, {})) for name in whole}
     kept = {key: said for key, said in meta.items() if key != CHECKSUM}
-    rows = len(columns[KEYS[keyed_by(meta)][0]])
+    rows = len(columns[KEYS[key_kind(meta)][0]])
     return whole, {**kept, "format": FORMAT, "rows": rows, "columns": described}
 
 
@@ -271,8 +271,8 @@ def _read_meta(path: Path) -> Meta:
         raise InvalidInputError(
             f"the table in {path} has format {found}, but this version reads format {FORMAT}: build or import it again"
         )
-    if (wrong := fault(meta)) is not None:
+    if (wrong := find_problem(meta)) is not None:
         raise DamagedFileError(f"{path / META} {wrong}: {REMEDY}")
-    if not is_as_written(meta):
+    if not matches_checksum(meta):
         raise DamagedFileError(f"{path / META} was changed (its SHA-256 differs): {REMEDY}")
     return meta

@@ -8,10 +8,10 @@ import numpy as np
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.nasbench201.architecture import SPACE_NAME, EdgeArchitecture
-from nasbench1shot1.nasbench201.numbering import N_ARCHITECTURES, all_operations, index_of_checked
+from nasbench1shot1.nasbench201.numbering import N_ARCHITECTURES, all_operations, index_of_valid
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.folder import TableFolder
-from nasbench1shot1.tables.items import Item, of_another_benchmark
+from nasbench1shot1.tables.items import Item, wrong_benchmark_error
 from nasbench1shot1.tables.metric_column import Rows
 
 
@@ -82,15 +82,15 @@ class IndexKeys:
 
 def _official_index(item: Item) -> int:
     if isinstance(item, EdgeArchitecture):
-        return index_of_checked(item.operations)
+        return index_of_valid(item.operations)
     if isinstance(item, str):
-        return index_of_checked(EdgeArchitecture.parse(item).operations)
+        return index_of_valid(EdgeArchitecture.parse(item).operations)
     if isinstance(item, int | np.integer) and not isinstance(item, bool):
         if 0 <= item < N_ARCHITECTURES:
             return int(item)
         raise InvalidInputError(f"{item} is not an official index: give 0 to {N_ARCHITECTURES - 1:,}")
     if isinstance(item, Architecture):
-        raise of_another_benchmark(item, "NAS-Bench-201")
+        raise wrong_benchmark_error(item, "NAS-Bench-201")
     raise InvalidInputError(
         f"{item!r} cannot be looked up in a table of NAS-Bench-201: give an architecture, its string or official index"
     )

@@ -15,18 +15,18 @@ Item = Architecture | Cell | str | int | np.integer
 """A string is a hash or, in NAS-Bench-201 tables, an architecture string; a number is an official index."""
 
 
-def listed(x: Item | Iterable[Item]) -> list[Item]:
+def as_list(x: Item | Iterable[Item]) -> list[Item]:
     """Return one or many items as a list, so that a generator is consumed only once."""
     if isinstance(x, Item):
         return [x]
     try:
         many = iter(x)
     except TypeError:
-        raise _not_an_item(x) from None
+        raise _invalid_item_error(x) from None
     return list(many)
 
 
-def known_split(name: str) -> str:
+def checked_split(name: str) -> str:
     """Return `name`; raises InvalidInputError if it is not a split."""
     if not isinstance(name, str) or name not in ("test", "validation"):
         raise unknown_name("split", str(name), ("test", "validation"))
@@ -37,11 +37,11 @@ def checked_hashes(items: Sequence[Item]) -> str:
     """Return the concatenated hashes of items; raises InvalidInputError for an item without a hash."""
     hashes = [item.hash if isinstance(item, Cell) else item for item in items]
     if wrong := [item for item in hashes if not isinstance(item, str) or not _HASH.fullmatch(item)]:
-        raise _not_an_item(wrong[0])
+        raise _invalid_item_error(wrong[0])
     return "".join(hashes)  # type: ignore[arg-type]
 
 
-def of_another_benchmark(given: Architecture, benchmark: str) -> InvalidInputError:
+def wrong_benchmark_error(given: Architecture, benchmark: str) -> InvalidInputError:
     """Return the error for an architecture that is looked up in a table of another benchmark."""
     return InvalidInputError(
         f"'{given}' is not an architecture of {benchmark}, the benchmark of this table: open a table of the "
@@ -49,9 +49,9 @@ def of_another_benchmark(given: Architecture, benchmark: str) -> InvalidInputErr
     )
 
 
-def _not_an_item(given: object) -> InvalidInputError:
+def _invalid_item_error(given: object) -> InvalidInputError:
     if isinstance(given, Architecture):
-        return of_another_benchmark(given, "NAS-Bench-101")
+        return wrong_benchmark_error(given, "NAS-Bench-101")
     if isinstance(given, str) and ":" in given:
         return InvalidInputError(f"'{given}' is text: give nb.Architecture.parse(text)")
     return InvalidInputError(

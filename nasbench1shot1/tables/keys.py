@@ -5,7 +5,7 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from nasbench1shot1.space import SearchSpace
-from nasbench1shot1.tables.description import keyed_by
+from nasbench1shot1.tables.description import key_kind
 from nasbench1shot1.tables.folder import TableFolder
 from nasbench1shot1.tables.items import Item
 from nasbench1shot1.tables.metric_column import Rows
@@ -65,6 +65,6 @@ class RowKeys(Protocol):
 
 def row_keys(table_id: str, folder: TableFolder) -> RowKeys:
     """Return the row keys that a table's description names."""
-    module, _, name = _CLASSES[keyed_by(folder.meta)].partition(":")
+    module, _, name = _CLASSES[key_kind(folder.meta)].partition(":")
     keys: RowKeys = getattr(import_module(module), name)(table_id, folder)
     return keys

@@ -129,7 +129,7 @@ class MetricColumn:
         return number / self.images if self.images and not self.rounded else number
 
 
-def as_counts(accuracies: Floats, images: int) -> Floats | None:
+def to_counts(accuracies: Floats, images: int) -> Floats | None:
     """Convert accuracies to numbers of correctly classified images; NaN stays NaN.
 
     If a source computed an accuracy as a mean over batches, it has a rounding error; up to 0.01 images are tolerated.

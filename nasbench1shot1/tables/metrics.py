@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.errors import unknown_name
-from nasbench1shot1.tables.description import ALL_METRICS, HALFWAY, METRICS, PARAMETERS, fidelity, stored_name
+from nasbench1shot1.tables.description import ALL_METRICS, HALFWAY, METRICS, PARAMETERS, column_name, fidelity
 from nasbench1shot1.tables.folder import TableFolder
 from nasbench1shot1.tables.keys import RowKeys
 from nasbench1shot1.tables.metric_column import Repeat, Rows
@@ -128,7 +128,7 @@ class Metrics:
         return {name: self.is_measured(name) for name in _MEASURABLE}
 
     def _stored(self, name: str) -> str:
-        return stored_name(self._folder.meta, self.dataset, name)
+        return column_name(self._folder.meta, self.dataset, name)
 
     def _value(self, name: str) -> Values:
         stored = self._prefix + self._stored(name)
@@ -171,7 +171,7 @@ _MEASURABLE = (*ALL_METRICS, PARAMETERS)
 _NOT_PICKLED = ("_folder", "_keys", "_rows", "_repeat")
 
 
-def answer(
+def make_metrics(
     table_id: str,
     folder: TableFolder,
     keys: RowKeys,
@@ -200,9 +200,9 @@ def _finished(values: NDArray[Any]) -> Values:
     """Return a Python number for an array without axes, else the array, made read-only."""
     if np.ndim(values):
         values.flags.writeable = False
-    return plain(values)
+    return to_python(values)
 
 
-def plain(values: NDArray[Any]) -> Any:
+def to_python(values: NDArray[Any]) -> Any:
     """Return a Python number for an array without axes, else the array."""
     return values.item() if np.ndim(values) == 0 else values

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.files import PACKAGE_DATA, data_folder
-from nasbench1shot1.ground.folder_swap import is_there
+from nasbench1shot1.ground.folder_swap import recover_folder
 from nasbench1shot1.ground.paths import as_path
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def tables_folder() -> Path:
     return data_folder() / "tables"
 
 
-def as_recorded(named: str | None) -> str:
+def resolve_table_name(named: str | None) -> str:
     """Return the name or absolute path of a table, which does not depend on the working directory.
 
     Args:
@@ -31,28 +31,28 @@ def as_recorded(named: str | None) -> str:
     """
     asked, option = (named, "table") if named else (os.environ.get("NB1SHOT1_TABLE") or EMBEDDED, "NB1SHOT1_TABLE")
     path = as_path(asked, option)
-    return str(path.absolute()) if asked not in BUNDLED and is_there(path) else asked
+    return str(path.absolute()) if asked not in BUNDLED and recover_folder(path) else asked
 
 
-def named_table(named: str | Path | None) -> "Path | TableFolder":
-    """Return the folder of a table, or the table itself if it is in memory; `named` is as in `as_recorded`.
+def find_table(named: str | Path | None) -> "Path | TableFolder":
+    """Return the folder of a table, or the table itself if it is in memory; `named` is as in `resolve_table_name`.
 
     Raises InvalidInputError if neither a folder nor a table with this name exists.
     """
-    if isinstance(named, Path) and is_there(path := as_path(named, "table")):  # a folder with any name
+    if isinstance(named, Path) and recover_folder(path := as_path(named, "table")):  # a folder with any name
         return _folder(path)
-    asked = as_recorded(None if named is None else str(named))
+    asked = resolve_table_name(None if named is None else str(named))
     if asked == EMBEDDED:
         return PACKAGE_DATA / "table"
     if asked == NASBENCH201:
         return PACKAGE_DATA / "nb201" / "table"
     if asked == SAMPLE:
-        from nasbench1shot1.tables.folder import table_in_memory
+        from nasbench1shot1.tables.folder import make_in_memory_folder
         from nasbench1shot1.tables.measured_sample import sample_columns
 
-        return table_in_memory(*sample_columns())
+        return make_in_memory_folder(*sample_columns())
     for path in (as_path(asked, "table"), tables_folder() / asked):
-        if is_there(path):
+        if recover_folder(path):
             return _folder(path)
     if asked.endswith(".tfrecord"):
         raise InvalidInputError(
@@ -63,7 +63,7 @@ def named_table(named: str | Path | None) -> "Path | TableFolder":
 
     raise InvalidInputError(
         f"there is no table in {asked}, and no table with this name: give a folder or one of "
-        f"{', '.join(known_names())}{unset_hint()}"
+        f"{', '.join(available_tables())}{unset_hint()}"
     )
 
 
@@ -82,7 +82,7 @@ def _folder(path: Path) -> Path:
     return path
 
 
-def known_names() -> list[str]:
+def available_tables() -> list[str]:
     """Return the names of the bundled tables, then of the imported tables."""
     return [*BUNDLED, *_imported()]
 

@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.errors import InvalidInputError, OutOfDomainError, unknown_name
 from nasbench1shot1.space import SearchSpace
-from nasbench1shot1.tables.coverage import Coverage, coverage, incomplete, of_another_benchmark
-from nasbench1shot1.tables.description import MEMBER, datasets, stored_name
+from nasbench1shot1.tables.coverage import Coverage, coverage, incomplete_coverage_error, unsupported_space_error
+from nasbench1shot1.tables.description import MEMBER, column_name, datasets
 from nasbench1shot1.tables.folder import TableFolder
-from nasbench1shot1.tables.items import known_split
+from nasbench1shot1.tables.items import checked_split
 from nasbench1shot1.tables.keys import RowKeys
 from nasbench1shot1.tables.metric_column import Rows
 from nasbench1shot1.wording import counted
@@ -58,7 +58,7 @@ class References:
             try:
                 found = coverage(space, self._folder, self._keys)
             except InvalidInputError as error:
-                raise of_another_benchmark(space, self._id) from error
+                raise unsupported_space_error(space, self._id) from error
             self._spaces[id(space)] = space, found
         return self._spaces[id(space)][1]
 
@@ -66,7 +66,7 @@ class References:
         """Return the coverage of a space; raises OutOfDomainError if the table lacks some of its networks."""
         found = self.coverage(space)
         if found.missing:
-            raise incomplete(found, space, self._id, self._keys)
+            raise incomplete_coverage_error(found, space, self._id, self._keys)
         return found
 
     def own(self, space: str) -> str:
@@ -100,7 +100,7 @@ class References:
             InvalidInputError: the reference or split is unknown.
         """
         named = id(reference) if isinstance(reference, SearchSpace) else self._known(reference)
-        key = (named, known_split(split), epochs, dataset)
+        key = (named, checked_split(split), epochs, dataset)
         if key not in self._best:
             rows, name = self.members(reference), getattr(reference, "name", reference)
             if not len(rows):
@@ -123,7 +123,7 @@ class References:
 
     def means(self, split: str, rows: Rows, epochs: int, dataset: str) -> NDArray[np.float64]:
         """Return each row's mean accuracy over its repeats, (N,), NaN if unknown; raises the errors of `best_row`."""
-        name = stored_name(self._folder.meta, dataset, f"{known_split(split)}_accuracy")
+        name = column_name(self._folder.meta, dataset, f"{checked_split(split)}_accuracy")
         known = self._folder.epochs_of(name)
         if epochs not in known:
             there = f"only at {', '.join(map(str, known))} epochs" if known else "nor at any other budget"

@@ -15,18 +15,18 @@ from nasbench1shot1.tables.coverage import Coverage
 from nasbench1shot1.tables.description import (
     Objective,
     datasets,
-    keyed_by,
+    key_kind,
     objectives,
 )
 from nasbench1shot1.tables.folder import (
     Meta,
     TableFolder,
+    make_in_memory_folder,
     table_id,
-    table_in_memory,
     verify_folder,
     write_table,
 )
-from nasbench1shot1.tables.items import Item, listed
+from nasbench1shot1.tables.items import Item, as_list
 from nasbench1shot1.tables.keys import row_keys
 from nasbench1shot1.tables.metric_column import Rows
 from nasbench1shot1.tables.metrics import Metrics as Metrics
@@ -64,7 +64,7 @@ class TableRows:
         self.id = table_id(folder.meta)
         self.name: str = folder.meta["name"]
         self.version: str = folder.meta["version"]
-        self.keyed_by = keyed_by(folder.meta)
+        self.keyed_by = key_kind(folder.meta)
         self.datasets = datasets(folder.meta)
         self.objectives = objectives(folder.meta)
         self.epochs: tuple[int, ...] = tuple(folder.meta["epochs"])
@@ -94,7 +94,7 @@ class TableRows:
     @classmethod
     def from_columns(cls, columns: Mapping[str, NDArray[Any]], meta: Meta) -> Self:
         """Create a table in memory from columns and a description, the arguments of `tables.folder.write_table`."""
-        return cls(table_in_memory(columns, meta))
+        return cls(make_in_memory_folder(columns, meta))
 
     def save(self, folder: str | Path) -> None:
         """Write the table into a folder, completely or not at all; raises the errors of `tables.folder.write_table`."""
@@ -193,7 +193,7 @@ class TableRows:
             OutOfDomainError: the table lacks a network.
             InvalidInputError: something cannot be looked up in this table.
         """
-        return np.asarray(self.row_of(x) if isinstance(x, Item) else self.keys.rows(listed(x)), np.int64)
+        return np.asarray(self.row_of(x) if isinstance(x, Item) else self.keys.rows(as_list(x)), np.int64)
 
     def rows_of_encodings(self, codes: NDArray[np.uint64]) -> Rows:
         """Return the rows of cells, (N,), given encodings with any numbering; -1 for a missing cell."""

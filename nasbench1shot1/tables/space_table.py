@@ -6,7 +6,7 @@ from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.coverage import PRESENT, Reference
 from nasbench1shot1.tables.measured_sample import NAME
-from nasbench1shot1.tables.names import EMBEDDED, NASBENCH201, SAMPLE, named_table
+from nasbench1shot1.tables.names import EMBEDDED, NASBENCH201, SAMPLE, find_table
 from nasbench1shot1.tables.table import Table, load_table
 
 
@@ -36,5 +36,5 @@ def recorded_name(table: Table) -> str:
             f"the table {table.id} is only in memory, so a run cannot find it again: save it with "
             "table.save('my-table') and give that folder"
         )
-    bundled = {EMBEDDED: named_table(EMBEDDED), NASBENCH201: named_table(NASBENCH201)}
+    bundled = {EMBEDDED: find_table(EMBEDDED), NASBENCH201: find_table(NASBENCH201)}
     return next((name for name, folder in bundled.items() if folder == table.folder), str(table.folder or SAMPLE))

@@ -15,19 +15,19 @@ from nasbench1shot1.tables.description import (
     ALL_METRICS,
     HALFWAY,
     METRICS,
+    column_name,
     fidelity,
     is_measured,
-    stored_name,
 )
 from nasbench1shot1.tables.folder import (
     TableFolder,
     open_folder,
 )
-from nasbench1shot1.tables.items import Item, listed
+from nasbench1shot1.tables.items import Item, as_list
 from nasbench1shot1.tables.metric_column import Rows, Run, choose_repeat, whole_number
 from nasbench1shot1.tables.metrics import Metrics as Metrics
-from nasbench1shot1.tables.metrics import answer, plain
-from nasbench1shot1.tables.names import named_table
+from nasbench1shot1.tables.metrics import make_metrics, to_python
+from nasbench1shot1.tables.names import find_table
 from nasbench1shot1.tables.rows import TableRows
 from nasbench1shot1.wording import counted
 
@@ -44,7 +44,7 @@ def load_table(path: str | Path | None = None) -> "Table":
         InvalidInputError: there is no table, or it has another format.
         DamagedFileError: a file of the table is missing or damaged.
     """
-    found = named_table(path)
+    found = find_table(path)
     return Table(found if isinstance(found, TableFolder) else open_folder(found))
 
 
@@ -91,7 +91,7 @@ class Table(TableRows):
         repeat = choose_repeat(
             self.id, self.repeats, run, np.shape(rows), rng, self.seeds, self._trained(rows, training)
         )
-        return answer(self.id, self._folder, self.keys, rows, training, repeat, halfway)
+        return make_metrics(self.id, self._folder, self.keys, rows, training, repeat, halfway)
 
     def value(
         self,
@@ -109,7 +109,7 @@ class Table(TableRows):
             row: a result of `row_of`.
             epochs, repeat, halfway, dataset: as in `query`, but not checked.
         """
-        stored = stored_name(self._folder.meta, dataset or self.datasets[0], metric)
+        stored = column_name(self._folder.meta, dataset or self.datasets[0], metric)
         column = self._folder.metrics.get(HALFWAY + stored if halfway else stored)
         return column.value(row, epochs or self.full_budget, repeat) if column else float("nan")
 
@@ -159,7 +159,7 @@ class Table(TableRows):
 
     def is_measured(self, metric: str, dataset: str | None = None) -> bool:
         """Return whether the values of a metric are measurements rather than estimates."""
-        stored = stored_name(self._folder.meta, self._dataset(dataset), metric)
+        stored = column_name(self._folder.meta, self._dataset(dataset), metric)
         return is_measured(self._folder.meta["columns"].get(stored, {}))
 
     def _trained(self, rows: int | Rows, training: tuple[str, int]) -> Callable[[], NDArray[np.bool_]] | None:
@@ -169,7 +169,7 @@ class Table(TableRows):
     def _stored(self, metric: str, dataset: str | None) -> str:
         if metric not in ALL_METRICS:
             raise unknown_name("metric", str(metric), ALL_METRICS)
-        return stored_name(self._folder.meta, self._dataset(dataset), metric)
+        return column_name(self._folder.meta, self._dataset(dataset), metric)
 
     def _dataset(self, dataset: str | None) -> str:
         if dataset is None and len(self.datasets) == 1:
@@ -184,7 +184,7 @@ class Table(TableRows):
         return dataset
 
     def _check_halfway(self, dataset: str) -> None:
-        if HALFWAY + stored_name(self._folder.meta, dataset, METRICS[0]) not in self._columns:
+        if HALFWAY + column_name(self._folder.meta, dataset, METRICS[0]) not in self._columns:
             raise OutOfDomainError(f"the table {self.id} has no half-way values: set halfway=False")
 
     def _budget(self, epochs: int | None) -> int:
@@ -241,7 +241,7 @@ class Table(TableRows):
                 their values.
             InvalidInputError: the reference, split or data set is unknown.
         """
-        items = listed(x)
+        items = as_list(x)
         rows = self.rows(x if isinstance(x, Item) else items)
         epochs, dataset = self._budget(epochs), self._dataset(dataset)
         accuracy = self._references.means(split, rows.reshape(-1), epochs, dataset)
@@ -255,7 +255,7 @@ class Table(TableRows):
             own = [self._own_space(item) for item in items]
             best_of = {name: self._references.best_accuracy(name, split, epochs, dataset) for name in set(own)}
             best = np.array([best_of[name] for name in own])
-        return plain((best - accuracy).reshape(rows.shape))
+        return to_python((best - accuracy).reshape(rows.shape))
 
     def mean_regret(
         self,

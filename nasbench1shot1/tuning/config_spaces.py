@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError
-from nasbench1shot1.files import PACKAGE_DATA, read_json, reason, replacing
+from nasbench1shot1.files import PACKAGE_DATA, atomic_write, read_json, reason
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.one_shot_search.options import SearchOptions, search_options
 from nasbench1shot1.proposers.configurations import as_python
@@ -95,7 +95,7 @@ def as_content(space: "ConfigurationSpace") -> dict[str, Any]:
 
 def write_config_space(space: "ConfigurationSpace", path: Path) -> None:
     """Write a space to a JSON file that ConfigSpace can read; raises UserError if it cannot be written."""
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         file.write((json.dumps(as_content(space), indent=2) + "\n").encode())
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import DivergedError, InvalidInputError, UserError
-from nasbench1shot1.files import replacing, write_json
+from nasbench1shot1.files import atomic_write, write_json
 from nasbench1shot1.jobs.cluster import PATIENCE
 from nasbench1shot1.jobs.folders import is_finished, is_started, wait_until_free
 from nasbench1shot1.jobs.job import Job
@@ -178,7 +178,7 @@ def copy_run(source: Path, folder: Path) -> None:
     with locked_folder(folder):
         if not is_started(folder):
             for name in COPIED:
-                with (source / name).open("rb") as original, replacing(folder / name) as copy:
+                with (source / name).open("rb") as original, atomic_write(folder / name) as copy:
                     shutil.copyfileobj(original, copy)
 
 

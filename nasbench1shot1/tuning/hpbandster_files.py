@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from nasbench1shot1.files import replacing
+from nasbench1shot1.files import atomic_write
 from nasbench1shot1.proposers.configurations import parse_id
 from nasbench1shot1.runs.folder import CONFIG_SPACE, read_lines
 from nasbench1shot1.tuning.config_spaces import write_config_space
@@ -72,5 +72,5 @@ def write_hpbandster_files(study: Study, folder: Path | None = None) -> None:
 
 
 def _write_lines(path: Path, lines: Iterable[list[Any]]) -> None:
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         file.writelines((json.dumps(line, allow_nan=False) + "\n").encode() for line in lines)

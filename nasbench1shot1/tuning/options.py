@@ -16,8 +16,8 @@ from nasbench1shot1.runs.options import (
     Range,
     absolute_file,
     check_ranges,
-    filled,
     flag,
+    make_options,
     option_names,
 )
 from nasbench1shot1.tuning.engine.interfaces import Tuner
@@ -116,7 +116,7 @@ def study_options(given: Mapping[str, Any]) -> StudyOptions:
     """
     own = {name: value for name, value in given.items() if name in option_names(TuningOptions)}
     others = {name: value for name, value in given.items() if name not in own and value is not None}
-    tuning = filled(TuningOptions, own, {})
+    tuning = make_options(TuningOptions, own, {})
     check_ranges(tuning)
     check_not_set(others)
     _check_known(tuning.optimizer, others)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.errors import InvalidInputError, UserError
-from nasbench1shot1.files import check_writable, replacing
+from nasbench1shot1.files import atomic_write, check_writable
 from nasbench1shot1.one_shot_search.record import open_search
 from nasbench1shot1.proposers.configurations import as_python
 from nasbench1shot1.runs.folder import CONFIG, ENVIRONMENT
@@ -64,7 +64,7 @@ def export_optuna(study: Study, file: Path) -> int:
     with tempfile.TemporaryDirectory() as scratch:
         journal = Path(scratch) / "journal"
         _write_journal(study, trials, journal)
-        with replacing(file) as target:
+        with atomic_write(file) as target:
             target.write(journal.read_bytes())
     return len(trials)
 

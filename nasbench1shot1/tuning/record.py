@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from nasbench1shot1.one_shot_search.config import FACTS as SEARCH_FACTS
 from nasbench1shot1.one_shot_search.config import LATER_FACTS
 from nasbench1shot1.one_shot_search.record import Run, open_search
-from nasbench1shot1.proposers.configurations import ConfigurationId, id_in_words, parse_id
+from nasbench1shot1.proposers.configurations import ConfigurationId, format_id, parse_id
 from nasbench1shot1.registry import check_trusted
-from nasbench1shot1.runs.folder import CONFIG, CONFIG_SPACE, damaged, read_lines
+from nasbench1shot1.runs.folder import CONFIG, CONFIG_SPACE, damaged_file_error, read_lines
 from nasbench1shot1.runs.options import recorded_options
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.runs.writer import RunWriter
@@ -62,7 +62,7 @@ class StudyWriter(RunWriter["Study"]):
 
 def folder_of(configuration_id: ConfigurationId, epochs: int) -> Path:
     """Return the folder of the search of a configuration at a number of epochs, relative to the study's folder."""
-    return Path("runs") / id_in_words(configuration_id) / f"epochs-{epochs:03d}"
+    return Path("runs") / format_id(configuration_id) / f"epochs-{epochs:03d}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -151,7 +151,7 @@ class Study(RunRecord):
         try:
             return {str(line["configuration_id"]): dict(line["configuration"]) for line in lines}
         except (KeyError, TypeError, ValueError) as error:
-            raise damaged(self.folder / SUBMISSIONS) from error
+            raise damaged_file_error(self.folder / SUBMISSIONS) from error
 
     @cached_property
     def observations(self) -> "pandas.DataFrame":
@@ -183,6 +183,6 @@ def simulated_cost(line: Mapping[str, Any]) -> float:
 
 def _is_id(text: str) -> bool:
     try:
-        return id_in_words(parse_id(text)) == text
+        return format_id(parse_id(text)) == text
     except ValueError:
         return False

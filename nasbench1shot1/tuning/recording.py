@@ -5,7 +5,7 @@ from typing import Any
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.evaluator import score
-from nasbench1shot1.proposers.configurations import id_in_words, parse_id
+from nasbench1shot1.proposers.configurations import format_id, parse_id
 from nasbench1shot1.runs.folder import METRICS, read_lines
 from nasbench1shot1.tables.table import Table
 from nasbench1shot1.tuning.engine.interfaces import Progress
@@ -69,7 +69,7 @@ def observation_line(observation: Observation, table: Table, dataset: str | None
     trial, outcome = observation.trial, observation.outcome
     return {
         "number": observation.number,
-        "configuration_id": id_in_words(trial.configuration_id),
+        "configuration_id": format_id(trial.configuration_id),
         "budget": trial.epochs,
         "model_based": observation.model_based,
         "loss": outcome.loss,

@@ -16,10 +16,10 @@ from nasbench1shot1.one_shot_search.options import SearchOptions
 from nasbench1shot1.one_shot_search.searching import table_of_search
 from nasbench1shot1.proposers.extra import require_extra
 from nasbench1shot1.registry import one_shot, search_space
-from nasbench1shot1.runs.description import COMMON, description, updated
+from nasbench1shot1.runs.description import COMMON, description, updated_description
 from nasbench1shot1.runs.folder import CONFIG, CONFIG_SPACE, SUMMARY
 from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
-from nasbench1shot1.runs.options import check_kept, check_ranges, flag, option_names, typed_options
+from nasbench1shot1.runs.options import check_ranges, check_unchanged, flag, option_names, typed_options
 from nasbench1shot1.tuning.config_spaces import check_searches, config_space, write_config_space
 from nasbench1shot1.tuning.objective import check_has_objective
 from nasbench1shot1.tuning.options import (
@@ -146,7 +146,7 @@ def _update(folder: Path, given: Mapping[str, Any], allow_module: str | None) ->
     own = {name: value for name, value in given.items() if name in option_names(TuningOptions)}
     _check_shared(study, {name: value for name, value in given.items() if name not in own})
     typed = typed_options(TuningOptions, own)
-    check_kept(folder, study.config, {n: v for n, v in typed.items() if n not in PER_SESSION}, MAY_GROW)
+    check_unchanged(folder, study.config, {n: v for n, v in typed.items() if n not in PER_SESSION}, MAY_GROW)
     changed = {name: value for name, value in typed.items() if study.config[name] != value}
     check_ranges(replace(study.options, **changed))
     if not changed:
@@ -154,7 +154,7 @@ def _update(folder: Path, given: Mapping[str, Any], allow_module: str | None) ->
     with existing_run(folder, StudyWriter, Study):
         if "iterations" in changed:
             (folder / SUMMARY).unlink(missing_ok=True)  # of the shorter study
-        write_json(folder / CONFIG, updated(folder, changed))
+        write_json(folder / CONFIG, updated_description(folder, changed))
 
 
 def _check_shared(study: Study, given: Mapping[str, Any]) -> None:
@@ -163,4 +163,4 @@ def _check_shared(study: Study, given: Mapping[str, Any]) -> None:
     for name in given:
         if name not in study.shared_options:
             raise InvalidInputError(f"{flag(name)} is not an option of '{study.folder}': remove it")
-    check_kept(study.folder, study.shared_options, given, ())
+    check_unchanged(study.folder, study.shared_options, given, ())

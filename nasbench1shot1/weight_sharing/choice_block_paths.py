@@ -19,12 +19,12 @@ from nasbench1shot1.supernets.skeletons import CellStacks
 from nasbench1shot1.weight_sharing.first_cell import FirstCell
 from nasbench1shot1.weight_sharing.path_layers import Affine, FoldedLayers, MeasuredLayers, PathLayers, running_affine
 from nasbench1shot1.weight_sharing.path_operations import cell_output
-from nasbench1shot1.weight_sharing.subgraphs import NodeKey, ordered, path_key
+from nasbench1shot1.weight_sharing.subgraphs import NodeKey, path_key, sort_paths
 
 IMAGES_AT_ONCE = 128  # with fixed batch-norm statistics; larger feature maps do not fit into a CPU's cache
 
 
-def is_known(net: Supernet) -> bool:
+def is_supported(net: Supernet) -> bool:
     """Return whether the skeleton and cells of a supernet are this package's classes, not subclasses."""
     return type(net.skeleton) is CellStacks and all(type(cell) is ChoiceBlockCell for cell in net.cells)
 
@@ -33,7 +33,7 @@ class ChoiceBlockPaths:
     """Class scores of paths. On a CPU, they are bit-identical for any other paths and any order.
 
     Args:
-        net: a supernet for which `is_known` returns True; it is not modified.
+        net: a supernet for which `is_supported` returns True; it is not modified.
         paths: A architectures, which are not checked to be in the space.
         batch_norm: "batch", "running" or "recalibrated", as in `SharedWeights`.
         reference: function that returns the images (N, 3, H, W) on which recalibrated statistics are measured.
@@ -48,7 +48,7 @@ class ChoiceBlockPaths:
         reference: Callable[[], Tensor],
         precision: str = "float32",
     ) -> None:
-        self._net, self._ordered = net, ordered(paths)
+        self._net, self._ordered = net, sort_paths(paths)
         self._positions: dict[NodeKey, list[int]] = {}
         for position, path in enumerate(paths):
             self._positions.setdefault(path_key(path), []).append(position)

@@ -10,7 +10,7 @@ from torch import Tensor
 from nasbench1shot1.supernet import Supernet
 from nasbench1shot1.supernets.choice_blocks import ChoiceBlockCell
 from nasbench1shot1.weight_sharing.path_layers import Maps, PathLayers
-from nasbench1shot1.weight_sharing.path_operations import block_output, columns_of, total
+from nasbench1shot1.weight_sharing.path_operations import block_output, channel_indices, total
 from nasbench1shot1.weight_sharing.subgraphs import INPUT_KEY
 
 CACHE_BYTES = 2**29  # size of the cache for feature maps of the first cell
@@ -61,7 +61,7 @@ class FirstCell:
         nodes = range(1, len(self._cell.blocks) + 1) if with_shortcut else sorted(taken)
         pieces = [self._piece(node, taken.get(node), with_shortcut) for node in nodes]
         x = torch.cat(pieces, dim=1) if pieces[1:] else pieces[0]
-        return Maps(x, None if with_shortcut else columns_of(self._cell, tuple(nodes), x.device))
+        return Maps(x, None if with_shortcut else channel_indices(self._cell, tuple(nodes), x.device))
 
     def _piece(self, node: int, key: Any, with_shortcut: bool) -> Tensor:
         """Return one block's channels of the second cell's input."""

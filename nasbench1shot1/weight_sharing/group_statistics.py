@@ -30,11 +30,11 @@ class GroupStatistics:
         """Normalise x (N, C, H, W), whose groups have N / groups images each, in a call of `layer`."""
         kept = self._kept.setdefault(layer, [])
         if not self.are_fixed:
-            kept.append(moments(x, self.groups))
-            return normalised(layer, x, *kept[-1])
+            kept.append(group_moments(x, self.groups))
+            return normalise_groups(layer, x, *kept[-1])
         call = self._calls.get(layer, 0)
         self._calls[layer] = call + 1
-        return normalised(layer, x, *kept[call % len(kept)])  # a layer may be called several times in a pass
+        return normalise_groups(layer, x, *kept[call % len(kept)])  # a layer may be called several times in a pass
 
 
 @contextmanager
@@ -53,21 +53,21 @@ def fixed_statistics(net: nn.Module, statistics: GroupStatistics) -> Iterator[No
         yield
 
 
-def moments(x: Tensor, groups: int) -> Moments:
+def group_moments(x: Tensor, groups: int) -> Moments:
     """Return the mean and the biased variance of every channel in each group of x (N, C, H, W)."""
     if _all_at_once(x):
         variance, mean = torch.var_mean(x.unflatten(0, (groups, -1)).float(), dim=(1, 3, 4), correction=0)
         return mean, variance
-    means, variances = zip(*(moments_of_one(part) for part in x.chunk(groups)), strict=True)
+    means, variances = zip(*(channel_moments(part) for part in x.chunk(groups)), strict=True)
     return torch.stack(means), torch.stack(variances)
 
 
-def moments_of_one(x: Tensor) -> Moments:
+def channel_moments(x: Tensor) -> Moments:
     """Return the mean and the biased variance of every channel of x (N, C, H, W), (C,) each, at least float32."""
     return statistics(x.float() if x.dtype == torch.bfloat16 else x)
 
 
-def normalised(layer: BatchNorm2d, x: Tensor, means: Tensor, variances: Tensor) -> Tensor:
+def normalise_groups(layer: BatchNorm2d, x: Tensor, means: Tensor, variances: Tensor) -> Tensor:
     """Normalise each group of x (N, C, H, W) by its means and variances, (groups, C) each."""
     if _all_at_once(x):
         return _by_broadcasting(layer, x.unflatten(0, (len(means), -1)), means, variances).flatten(0, 1)

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from nasbench1shot1.layers import BatchNorm2d, ConvBNReLU
 from nasbench1shot1.supernet import Supernet
-from nasbench1shot1.weight_sharing.group_statistics import moments_of_one
+from nasbench1shot1.weight_sharing.group_statistics import channel_moments
 
 Affine = tuple[Tensor, Tensor]
 """The affine map of a batch-norm with fixed statistics: a factor (C,) and a term (C,), one per channel."""
@@ -73,7 +73,7 @@ class MeasuredLayers:
         return _average(x, factor) * factor + term
 
     def _measured(self, norm: BatchNorm2d, key: Hashable, x: Tensor) -> tuple[Tensor, Tensor]:
-        mean, variance = moments_of_one(x)
+        mean, variance = channel_moments(x)
         if self.kept is not None:
             self.kept[norm, key] = affine(norm, mean, variance)
         return mean, variance

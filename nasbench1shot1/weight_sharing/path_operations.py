@@ -33,7 +33,7 @@ def cell_output(cell: Any, path: CellArchitecture, key: Hashable, maps: Maps, la
     taken = path.parents[-1]
     if taken[0] > 0:
         x = torch.cat([outputs[node] for node in taken], dim=1) if taken[1:] else outputs[taken[0]]
-        return Maps(x, columns_of(cell, taken, x.device))
+        return Maps(x, channel_indices(cell, taken, x.device))
     x = layers.conv_bn_relu(projections[-1], key, maps)
     width = cell.out_channels // len(cell.blocks)
     for node in taken[1:]:
@@ -61,7 +61,7 @@ def total(inputs: Sequence[Tensor]) -> Tensor:
     return summed
 
 
-def columns_of(cell: ChoiceBlockCell, nodes: tuple[int, ...], device: torch.device) -> Tensor:
+def channel_indices(cell: ChoiceBlockCell, nodes: tuple[int, ...], device: torch.device) -> Tensor:
     """Return the positions of the channels of the given blocks in a cell's output, int64."""
     width = cell.out_channels // len(cell.blocks)
     return torch.cat([torch.arange((node - 1) * width, node * width, device=device) for node in nodes])

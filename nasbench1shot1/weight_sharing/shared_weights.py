@@ -20,7 +20,7 @@ from nasbench1shot1.images.splits import Split
 from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.supernet import Supernet
 from nasbench1shot1.supernets.presets import BATCH_NORMS
-from nasbench1shot1.weight_sharing.choice_block_paths import IMAGES_AT_ONCE, ChoiceBlockPaths, is_known
+from nasbench1shot1.weight_sharing.choice_block_paths import IMAGES_AT_ONCE, ChoiceBlockPaths, is_supported
 from nasbench1shot1.weight_sharing.generic_passes import GenericPasses
 from nasbench1shot1.weight_sharing.passes import Batch, Mixing
 from nasbench1shot1.weight_sharing.requests import Pass, as_mixing, check_passes, is_mixture, path_of
@@ -215,7 +215,7 @@ class SharedWeights:
 
     def _shares_work(self, given: Pass) -> bool:
         """Return whether `ChoiceBlockPaths` computes a pass."""
-        return path_of(given) is not None and is_known(self.net) and self._images.images.device.type == "cpu"
+        return path_of(given) is not None and is_supported(self.net) and self._images.images.device.type == "cpu"
 
     def _together(self, mixings: Sequence[Mixing], images: int) -> int:
         """Return how many mixings share a pass."""

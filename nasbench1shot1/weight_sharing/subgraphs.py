@@ -38,7 +38,7 @@ def sharing_key(path: CellArchitecture) -> tuple[object, ...]:
     )
 
 
-def ordered(paths: Iterable[CellArchitecture]) -> Sequence[tuple[NodeKey, CellArchitecture]]:
+def sort_paths(paths: Iterable[CellArchitecture]) -> Sequence[tuple[NodeKey, CellArchitecture]]:
     """Return one path per key (`path_key`), sorted by `sharing_key`."""
     distinct = {path_key(path): path for path in paths}
     return sorted(distinct.items(), key=lambda item: sharing_key(item[1]))

@@ -50,10 +50,10 @@ class SMAC(TrialOptimizer):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         require_extra("smac", "SMAC")
-        from nasbench1shot1.proposers.smac_asking import AskedFacade
+        from nasbench1shot1.proposers.smac_asking import AskTellFacade
 
         own = self.hyperparameters
-        self._facade = AskedFacade(
+        self._facade = AskTellFacade(
             self.space.configuration_space(),
             seed=int(self.rng.integers(2**31)),
             trees=own.trees,

@@ -13,7 +13,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1.cli import main
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.ground.download_bar import DownloadBar
-from nasbench1shot1.ground.standard_output import usable_output
+from nasbench1shot1.ground.standard_output import guarded_output
 from nasbench1shot1.wording import line_printer, literal_console
 
 CELL = "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"
@@ -75,7 +75,7 @@ def test_markup_in_tables_and_bars_is_printed_as_it_is() -> None:
 
 
 def refuse(error: Exception) -> None:
-    with usable_output():
+    with guarded_output():
         raise error
 
 

@@ -22,7 +22,7 @@ from nasbench1shot1.experiments.correlation.screen import _duration_text
 from nasbench1shot1.experiments.correlation.selection import in_sharing_order
 from nasbench1shot1.experiments.correlation.truth import Truth, headline, truths
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
-from nasbench1shot1.weight_sharing.subgraphs import ordered
+from nasbench1shot1.weight_sharing.subgraphs import sort_paths
 
 
 def parameters_of(space, seed=0, scale=1.0):
@@ -108,7 +108,9 @@ def test_the_evaluation_and_its_chunks_have_one_order(name):
     order = in_sharing_order(architectures)
     plain = sorted(architectures, key=lambda arch: [*zip(arch.parents, (*arch.operations, 0), strict=True)])
     assert [architectures[i] for i in order] == plain
-    assert [path for _, path in ordered(architectures[:700])] == [arch for arch in plain if arch in architectures[:700]]
+    assert [path for _, path in sort_paths(architectures[:700])] == [
+        arch for arch in plain if arch in architectures[:700]
+    ]
     loose = [space.sample(rng) for _ in range(300)]
     live = [space.without_loose_ends(arch) for arch in loose]
     assert in_sharing_order(loose).tolist() == in_sharing_order(live).tolist()

@@ -14,7 +14,7 @@ from nasbench1shot1.experiments.space_statistics.top_cells import copies, encodi
 from nasbench1shot1.experiments.space_statistics.top_volume import nearest, top_volume
 from nasbench1shot1.nasbench101.cell import INPUT, OPERATIONS, OUTPUT, Cell
 from nasbench1shot1.nasbench101.encoding import EDGE_BITS, edge_bit
-from nasbench1shot1.nasbench101.numbering import canonical
+from nasbench1shot1.nasbench101.numbering import canonicalise
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
 from nasbench1shot1.search_spaces.wirings import labellings
 from nasbench1shot1.tables.table import load_table
@@ -62,7 +62,7 @@ def test_copies_of_every_cell_are_counted_as_by_listing_all_encodings(vertices):
     matrices, labels = all_encodings(vertices)
     for rule in ("pruned", "raw"):
         valid = space.valid(rule)[matrices]
-        listed = canonical(space.cells(matrices[valid], labels[valid]))
+        listed = canonicalise(space.cells(matrices[valid], labels[valid]))
         found, counted = np.unique(listed, return_counts=True)
         expected = dict(zip(found.tolist(), counted.tolist(), strict=True))
         ours = copies(codes, space, rule)
@@ -83,7 +83,7 @@ def test_listed_encodings_are_those_that_prune_to_the_cells():
         matrices, labels = encodings(codes, space)
         assert len(matrices) == copies(codes, space).sum()
         assert len(np.unique(np.column_stack([matrices, labels]), axis=0)) == len(matrices)
-        assert set(canonical(space.cells(matrices, labels)).tolist()) == set(canonical(codes).tolist())
+        assert set(canonicalise(space.cells(matrices, labels)).tolist()) == set(canonicalise(codes).tolist())
 
 
 def test_cells_of_few_vertices_have_too_many_encodings_to_list():

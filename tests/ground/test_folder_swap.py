@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from nasbench1shot1.errors import DamagedFileError, UserError
-from nasbench1shot1.files import read_json, replacing_folder
+from nasbench1shot1.files import atomic_folder, read_json
 from nasbench1shot1.ground import folder_swap
-from nasbench1shot1.ground.folder_swap import is_there, name_aside, read_steadily
+from nasbench1shot1.ground.folder_swap import read_consistently, recover_folder, temporary_sibling
 
 ONE_STEP = pytest.param(True, id="one-step")
 TWO_RENAMES = pytest.param(False, id="two-renames")
@@ -21,12 +21,12 @@ COMMON = """
 import os, signal, sys, time
 from pathlib import Path
 from nasbench1shot1.ground import folder_swap
-from nasbench1shot1.files import replacing_folder
+from nasbench1shot1.files import atomic_folder
 folder, in_one_step = Path(sys.argv[1]), sys.argv[2] == "True"
 if not in_one_step:
     folder_swap._exchanged = lambda new, folder: False
 def write(text):
-    with replacing_folder(folder) as beside:
+    with atomic_folder(folder) as beside:
         for name in "abc":
             (beside / name).write_text(text)
 """
@@ -53,7 +53,7 @@ def process(code: str, *arguments: object) -> "subprocess.Popen[str]":
 
 
 def write(folder: Path, text: str) -> None:
-    with replacing_folder(folder) as beside:
+    with atomic_folder(folder) as beside:
         for name in "abc":
             (beside / name).write_text(text)
 
@@ -75,8 +75,8 @@ def test_a_kill_in_the_middle_of_the_swap_loses_nothing(tmp_path: Path, in_one_s
     assert running.returncode == -signal.SIGKILL
     assert len(list(tmp_path.iterdir())) == 2, "it was killed where something lies aside"
     if first == "reader":
-        assert is_there(folder)
-        assert read_steadily(folder, read) == ("new" if in_one_step else "old")
+        assert recover_folder(folder)
+        assert read_consistently(folder, read) == ("new" if in_one_step else "old")
     write(folder, "newest")
     assert read(folder) == "newest"
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
@@ -89,7 +89,7 @@ def test_a_reader_finds_one_whole_folder_while_it_is_replaced(tmp_path: Path, in
     with process(LOOP, folder, in_one_step) as running:
         reads = 0
         while running.poll() is None:
-            read_steadily(folder, read)
+            read_consistently(folder, read)
             reads += 1
         assert (running.communicate()[1], reads > 0) == ("", True)
     assert read(folder) == "149 149 "
@@ -113,10 +113,10 @@ def test_no_moment_without_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_folder_whose_name_begins_alike_is_not_put_back(tmp_path: Path) -> None:
-    name_aside(tmp_path / "a.b", ".old").mkdir()
-    name_aside(tmp_path / "ab", ".old").mkdir()
-    assert not is_there(tmp_path / "a")
-    assert is_there(tmp_path / "a.b")
+    temporary_sibling(tmp_path / "a.b", ".old").mkdir()
+    temporary_sibling(tmp_path / "ab", ".old").mkdir()
+    assert not recover_folder(tmp_path / "a")
+    assert recover_folder(tmp_path / "a.b")
 
 
 def test_what_cannot_be_put_in_place_leaves_the_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,10 +138,10 @@ def test_errors_pass_where_nothing_was_replaced(tmp_path: Path) -> None:
     write(tmp_path / "kept", "old")
     (tmp_path / "kept" / "b").unlink()
     with pytest.raises(FileNotFoundError):
-        read_steadily(tmp_path / "kept", read)
+        read_consistently(tmp_path / "kept", read)
     shutil.rmtree(tmp_path / "kept")
     with pytest.raises(FileNotFoundError):
-        read_steadily(tmp_path / "kept", read)
+        read_consistently(tmp_path / "kept", read)
 
 
 def test_json_that_is_nested_too_deeply_is_damaged(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import signal
 import time
 
 from nasbench1shot1.files import write_json
-from nasbench1shot1.proposers.configurations import id_in_words
+from nasbench1shot1.proposers.configurations import format_id
 from nasbench1shot1.tuning.engine.trial import Outcome, TrialInterruptedError, TrialStoppedError
 
 STEPS = 5
@@ -35,7 +35,7 @@ def evaluator(folder):
     def evaluate(trial, is_stopped):
         write_line(folder / "starts", f"{trial.name} attempt {trial.attempt}")
         fail(toy.get(trial.name, toy.get("all")), folder, trial)
-        path = folder / "runs" / f"{id_in_words(trial.configuration_id)}-{trial.epochs}.json"
+        path = folder / "runs" / f"{format_id(trial.configuration_id)}-{trial.epochs}.json"
         done = json.loads(path.read_text()) if path.exists() else 0
         for step in range(done, STEPS):
             if is_stopped():

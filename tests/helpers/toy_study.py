@@ -11,7 +11,7 @@ from forked_jobs import fork_jobs
 
 from nasbench1shot1.proposers import bohb_generator  # noqa: F401, for the fork server
 from nasbench1shot1.proposers.brackets import Brackets
-from nasbench1shot1.proposers.configurations import id_in_words, parse_id
+from nasbench1shot1.proposers.configurations import format_id, parse_id
 from nasbench1shot1.runs.folder import as_json_line, read_lines
 from nasbench1shot1.tuning.engine import dispatcher, master, name_server, proposer  # noqa: F401, for the fork server
 from nasbench1shot1.tuning.engine.interfaces import Pace, Timing
@@ -59,7 +59,7 @@ class ToyRecorder:
     def observed(self, observation):
         line = {
             "number": observation.number,
-            "configuration_id": id_in_words(observation.trial.configuration_id),
+            "configuration_id": format_id(observation.trial.configuration_id),
             "budget": observation.trial.epochs,
             "configuration": dict(observation.trial.configuration),
             "loss": observation.outcome.loss,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from image_builders import made_images
 
-from nasbench1shot1.ground.folder_swap import name_aside
+from nasbench1shot1.ground.folder_swap import temporary_sibling
 from nasbench1shot1.images import store
 from nasbench1shot1.images.image_set import describe_images, load_images
 from nasbench1shot1.images.sources import import_images
@@ -41,5 +41,5 @@ def test_a_set_that_is_replaced_meanwhile_is_read_whole(
 
 def test_a_set_that_a_killed_import_moved_aside_is_found(tmp_path: Path) -> None:
     folder = imported(tmp_path, 30)
-    folder.rename(name_aside(folder, ".old"))
+    folder.rename(temporary_sibling(folder, ".old"))
     assert len(load_images("mine")) == 30

@@ -7,7 +7,7 @@ from torch.func import grad, jvp, vmap
 from torch.nn import functional as F
 
 from nasbench1shot1.layers import BatchNorm2d, unchanged_statistics
-from nasbench1shot1.layers.batch_norm import accurate_batch_norm, statistics, sums_are_long
+from nasbench1shot1.layers.batch_norm import accurate_batch_norm, has_long_sums, statistics
 
 LARGE, ODD = (96, 8, 32, 32), (65, 9, 33, 33)  # a full batch of the first stack; an odd number of pixels
 
@@ -63,12 +63,12 @@ def test_statistics_are_those_of_all_pixels_however_these_divide(pixels):
 
 
 def test_what_has_few_pixels_or_another_form_is_left_to_pytorch():
-    assert sums_are_long(rectified(LARGE))
-    assert not sums_are_long(rectified((32, 8, 32, 32)))
-    assert not sums_are_long(rectified((7, 512, 16, 16)))
-    assert not sums_are_long(rectified(LARGE).contiguous())
-    assert not sums_are_long(rectified(LARGE).double())
-    assert not sums_are_long(rectified(LARGE).bfloat16())
+    assert has_long_sums(rectified(LARGE))
+    assert not has_long_sums(rectified((32, 8, 32, 32)))
+    assert not has_long_sums(rectified((7, 512, 16, 16)))
+    assert not has_long_sums(rectified(LARGE).contiguous())
+    assert not has_long_sums(rectified(LARGE).double())
+    assert not has_long_sums(rectified(LARGE).bfloat16())
 
 
 def cubes(batch_norm):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from nasbench1shot1.files import PACKAGE_DATA
 from nasbench1shot1.nasbench101.cell import OPERATIONS, Cell
 from nasbench1shot1.nasbench101.encoding import Encodings, encode_all
-from nasbench1shot1.nasbench101.numbering import canonical, numberings
+from nasbench1shot1.nasbench101.numbering import canonicalise, numberings
 
 # Blocks 1 and 2 can change places: two numberings of one cell.
 FORK = [[0, 1, 1, 0], [0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 0, 0]]
@@ -46,7 +46,7 @@ def first_met(cell: Cell) -> tuple[int, tuple[int, ...]]:
 
 
 def test_canonical_numbering_takes_the_first_operations() -> None:
-    assert canonical(encode_all(FORKS)).tolist() == [FORKS[0].encoding] * 2
+    assert canonicalise(encode_all(FORKS)).tolist() == [FORKS[0].encoding] * 2
 
 
 def test_numberings_of_a_cell_with_two() -> None:
@@ -57,7 +57,7 @@ def test_numberings_of_a_cell_with_two() -> None:
 
 def test_there_may_be_no_cells() -> None:
     none = np.empty(0, np.uint64)
-    assert canonical(none).tolist() == []
+    assert canonicalise(none).tolist() == []
     every, positions = numberings(none)
     assert len(every) == len(positions) == 0
     assert [every.dtype.name, positions.dtype.name] == ["uint64", "int64"]
@@ -78,7 +78,7 @@ def test_both_agree_with_trying_every_permutation(n: int, edges: int, inner: lis
         return
     cells = renumbered(cell)
     codes = encode_all([cell])
-    assert canonical(codes).tolist() == [min(cells, key=first_met).encoding]
+    assert canonicalise(codes).tolist() == [min(cells, key=first_met).encoding]
     every, positions = numberings(codes)
     assert every.tolist() == sorted({other.encoding for other in cells})
     assert set(positions.tolist()) == {0}
@@ -91,13 +91,13 @@ def test_cells_of_all_sizes_at_once(embedded: Encodings) -> None:
     assert (np.diff(every.astype(np.int64)) > 0).all()
     assert np.unique(positions).tolist() == list(range(len(embedded)))
     shuffled = rng.permutation(len(every))
-    assert np.array_equal(canonical(every[shuffled]), embedded[positions[shuffled]])
+    assert np.array_equal(canonicalise(every[shuffled]), embedded[positions[shuffled]])
     for i in rng.integers(len(every), size=100):
         assert Cell.from_encoding(int(every[i])).hash == Cell.from_encoding(int(embedded[positions[i]])).hash
 
 
 def test_the_input_stays_as_it_was(embedded: Encodings) -> None:
     codes = embedded[:1000].copy()
-    canonical(codes)
+    canonicalise(codes)
     numberings(codes)
     assert np.array_equal(codes, embedded[:1000])

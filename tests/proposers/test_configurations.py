@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.proposers.configurations import parse_id, plain
+from nasbench1shot1.proposers.configurations import parse_id, to_python_scalars
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, np.float32("nan"), [1], np.zeros(2)])
 def test_what_json_cannot_hold_is_refused_by_name(value):
     with pytest.raises(InvalidInputError, match="'rate' is"):
-        plain({"rate": value})
+        to_python_scalars({"rate": value})
 
 
 @pytest.mark.parametrize("text", ["", "1-2", "1-2-3-4", "a-b-c"])

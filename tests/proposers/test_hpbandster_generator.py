@@ -8,7 +8,7 @@ import pytest
 from configurations_of_tests import job
 
 import nasbench1shot1 as nb
-from nasbench1shot1.proposers.hpbandster_generator import HpbandsterDensity, HpbandsterGenerator, chosen_candidate
+from nasbench1shot1.proposers.hpbandster_generator import HpbandsterDensity, HpbandsterGenerator, choose_candidate
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -56,7 +56,7 @@ def test_a_bandwidth_above_1_can_make_the_density_negative():
     ],
 )
 def test_the_candidate_is_hpbandsters(good, bad, expected):
-    assert chosen_candidate(good, bad) == expected
+    assert choose_candidate(good, bad) == expected
 
 
 def test_proposals_are_distributed_like_hpbandsters():

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 import nasbench1shot1 as nb
 from nasbench1shot1.nasbench101.architecture import live_blocks
 from nasbench1shot1.nasbench101.cell import Cell
-from nasbench1shot1.nasbench101.numbering import canonical
+from nasbench1shot1.nasbench101.numbering import canonicalise
 from nasbench1shot1.search_spaces import distinct_cells as module
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
 from nasbench1shot1.search_spaces.distinct_cells import DistinctCells, distinct_cells
@@ -102,7 +102,7 @@ def test_hashes_part_cells_as_canonical_encodings_do() -> None:
     for wiring in space.wirings[::400]:
         codes = encodings(wiring, labellings(len(live_blocks(wiring))))
         hashes = hexadecimal(module.hashes_of(codes))
-        numbered = canonical(codes).tolist()
+        numbered = canonicalise(codes).tolist()
         assert hashes == [Cell.from_encoding(int(code)).hash for code in codes]
         assert len(set(numbered)) == len(set(hashes)) == len(set(zip(numbered, hashes, strict=True)))
 

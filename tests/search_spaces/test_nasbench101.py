@@ -15,7 +15,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1.conformance.search_space import CellSpaceConformance, SearchSpaceConformance
 from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.nasbench101.encoding import Encodings, edge_bits
-from nasbench1shot1.nasbench101.numbering import canonical, numberings
+from nasbench1shot1.nasbench101.numbering import canonicalise, numberings
 from nasbench1shot1.search_spaces import edge_masks
 from nasbench1shot1.search_spaces.distinct_cells import DistinctCells
 from nasbench1shot1.search_spaces.nasbench101 import NASBench101Space
@@ -88,7 +88,7 @@ def test_loose_end_free_architectures_are_all_numberings_of_all_cells(
     assert len(every) == 1_293_208
     listed = space.encodings("no_loose_ends")
     assert np.array_equal(np.sort(listed), every)
-    assert np.array_equal(canonical(listed), codes[positions[np.searchsorted(every, listed)]])
+    assert np.array_equal(canonicalise(listed), codes[positions[np.searchsorted(every, listed)]])
 
 
 @pytest.mark.parametrize("kind", ["no_loose_ends", "unique"])
@@ -108,7 +108,7 @@ def test_encodings_are_those_of_the_architectures(space: NASBench101Space, kind:
 def test_distinct_architectures_have_the_lowest_number(space: NASBench101Space, codes: Encodings) -> None:
     rng, numbers = np.random.default_rng(0), np.asarray(space.numbers("unique"))
     drawn = [space.sample(rng) for _ in range(2000)]
-    of_drawn = canonical(np.array([arch.cell.encoding for arch in drawn], np.uint64))
+    of_drawn = canonicalise(np.array([arch.cell.encoding for arch in drawn], np.uint64))
     order = np.argsort(codes)
     lowest = numbers[order[np.searchsorted(codes, of_drawn, sorter=order)]]
     assert (lowest <= [space.index(arch) for arch in drawn]).all()
@@ -122,7 +122,7 @@ def test_canonical_form_and_md5_agree_on_the_whole_space(
     space: NASBench101Space, cells: DistinctCells, codes: Encodings
 ) -> None:
     assert len(np.unique(codes)) == len(np.unique(cells.hashes.view("S16"))) == len(codes) == 423_624
-    assert np.array_equal(canonical(codes), codes)
+    assert np.array_equal(canonicalise(codes), codes)
     assert np.array_equal(cells.indices, np.asarray(space.numbers("unique")))
 
 
@@ -135,7 +135,7 @@ def test_equal_encodings_have_equal_hashes_and_no_others(
     alike, _ = numberings(rng.choice(codes, 500))
     given_codes = np.concatenate([some, alike])
     hashes = [Cell.from_encoding(int(code)).hash for code in given_codes]
-    first_met = canonical(given_codes).tolist()
+    first_met = canonicalise(given_codes).tolist()
     pairs = set(zip(first_met, hashes, strict=True))
     assert len(pairs) == len(set(first_met)) == len(set(hashes))
     listed = dict(zip(codes.tolist(), (bytes(row).hex() for row in cells.hashes), strict=True))
@@ -372,7 +372,7 @@ def test_what_needs_a_relaxation_says_which_spaces_have_one(space: NASBench101Sp
 
 def test_its_architectures_are_looked_up_like_any_other(space: NASBench101Space) -> None:
     table, small = nb.load_table(), nb.search_space("s1")[4321]
-    position = np.flatnonzero(space.encodings() == canonical(np.array([small.cell.encoding], np.uint64))).item()
+    position = np.flatnonzero(space.encodings() == canonicalise(np.array([small.cell.encoding], np.uint64))).item()
     arch = space[int(np.asarray(space.numbers("unique"))[position])]
     assert arch.cell == small.cell
     assert table.query(arch).hash == table.query(small).hash

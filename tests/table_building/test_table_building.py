@@ -12,13 +12,13 @@ from nasbench1shot1.errors import DamagedFileError, UserError
 from nasbench1shot1.files import PACKAGE_DATA
 from nasbench1shot1.nasbench101.cell import OPERATIONS, Cell
 from nasbench1shot1.nasbench101.encoding import Encodings, from_arrays, to_arrays
-from nasbench1shot1.nasbench101.numbering import canonical
+from nasbench1shot1.nasbench101.numbering import canonicalise
 from nasbench1shot1.table_building import Settings, build
 from nasbench1shot1.table_building.cell_arrays import CellArrays
 from nasbench1shot1.table_building.features import features, path_counts
 from nasbench1shot1.table_building.parameters import trainable_parameters, vertex_channels
 from nasbench1shot1.table_building.regression import folds_by_hash
-from nasbench1shot1.table_building.shrinkage import Shrinkage, pooled_noise, shared_between_budgets
+from nasbench1shot1.table_building.shrinkage import Shrinkage, fit_shrinkages, pooled_noise
 from nasbench1shot1.table_building.sources import OFFICIAL_PAIRS, RETRAINED, read_source
 from nasbench1shot1.table_building.validation_to_test import fit_error_curve, validation_test_pairs
 from nasbench1shot1.tables.folder import open_folder
@@ -65,7 +65,7 @@ def test_channels_are_shared_and_the_first_take_the_remainder() -> None:
 
 
 def test_sample_is_numbered_canonically(sample: Sample) -> None:
-    assert np.array_equal(canonical(sample.encodings), sample.encodings)
+    assert np.array_equal(canonicalise(sample.encodings), sample.encodings)
 
 
 def _renumbered(codes: Encodings, rng: np.random.Generator) -> Encodings:
@@ -86,11 +86,11 @@ def test_canonical_and_features_do_not_depend_on_the_numbering(sample: Sample) -
     codes = sample.encodings[:300]
     moved = _renumbered(codes, np.random.default_rng(0))
     assert (moved != codes).sum() > 50
-    assert np.array_equal(canonical(moved), codes)
+    assert np.array_equal(canonicalise(moved), codes)
     of_given, names = features(CellArrays.from_encodings(codes))
     of_moved, _ = features(CellArrays.from_encodings(moved))
     same = np.isclose(of_given, of_moved).all(axis=0)
-    # Which of the vertices that feed the output is one channel wider depends on the numbering: hence `canonical`.
+    # Which of the vertices that feed the output is one channel wider depends on the numbering: hence `canonicalise`.
     by_width = ("walk_", "width_", "square_", "sum_", "max_", "out_", "projected", "multiply_adds", "log_parameters")
     assert {
         name for name, equal in zip(names, same, strict=True) if not equal and not name.startswith(by_width)
@@ -118,7 +118,7 @@ def test_weight_is_what_trainings_of_a_cell_share() -> None:
     rng = np.random.default_rng(0)
     own, luck = rng.normal(0, 0.03, (20_000, 1)), rng.normal(0, 0.04, (20_000, 2))
     repeats = rng.normal(0, 0.02, (4000, 3))
-    for shrinkage in shared_between_budgets(own + luck, [repeats, repeats]):
+    for shrinkage in fit_shrinkages(own + luck, [repeats, repeats]):
         assert shrinkage.weight == pytest.approx(9 / 25, abs=0.03)
         assert shrinkage.sd == pytest.approx(0.05, rel=0.03)
         assert shrinkage.weight_by_repeats == pytest.approx(21 / 25, abs=0.03)
@@ -128,7 +128,7 @@ def test_the_better_neighbour_gives_the_weight() -> None:
     rng = np.random.default_rng(0)
     independent, own = rng.normal(0, 1, (5000, 1)), rng.normal(0, 1, (5000, 1))
     residuals = np.hstack([independent, own + rng.normal(0, 1, (5000, 1)), own + rng.normal(0, 1, (5000, 1))])
-    found = shared_between_budgets(residuals, [rng.normal(0, 1, (50, 3))] * 3)
+    found = fit_shrinkages(residuals, [rng.normal(0, 1, (50, 3))] * 3)
     assert [shrinkage.weight for shrinkage in found] == pytest.approx([0, 0.5, 0.5], abs=0.05)
 
 

@@ -13,7 +13,7 @@ from official_files import frame
 
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError
 from nasbench1shot1.table_import import tfrecords
-from nasbench1shot1.table_import.tfrecords import frames, masked
+from nasbench1shot1.table_import.tfrecords import frames, mask_checksum
 
 PAYLOADS = [b"first", b"", b"third " * 50]
 WHOLE = b"".join(map(frame, PAYLOADS))
@@ -30,9 +30,9 @@ def file(tmp_path: Path) -> Path:
 def test_crc_32c_is_that_of_rfc_3720_and_masked_as_tensorflow_does() -> None:
     assert google_crc32c.value(bytes(32)) == 0x8A9136AA  # RFC 3720, B.4
     assert google_crc32c.value(bytes(range(32))) == 0x46DD794E
-    assert masked(0) == 0xA282EAD8
-    assert masked(0xFFFFFFFF) == 0xA282EAD7
-    assert masked(0x8A9136AA) == ((0x8A9136AA // 2**15 + (0x8A9136AA % 2**15) * 2**17) + 0xA282EAD8) % 2**32
+    assert mask_checksum(0) == 0xA282EAD8
+    assert mask_checksum(0xFFFFFFFF) == 0xA282EAD7
+    assert mask_checksum(0x8A9136AA) == ((0x8A9136AA // 2**15 + (0x8A9136AA % 2**15) * 2**17) + 0xA282EAD8) % 2**32
 
 
 def test_frames_and_where_they_begin(file: Path) -> None:
@@ -113,6 +113,6 @@ def test_files_of_another_kind(tmp_path: Path) -> None:
 def test_a_length_that_fits_its_checksum_but_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "a.tfrecord"
     length = struct.pack("<Q", 2**40)
-    path.write_bytes(WHOLE + length + struct.pack("<I", masked(google_crc32c.value(length))) + bytes(100))
+    path.write_bytes(WHOLE + length + struct.pack("<I", mask_checksum(google_crc32c.value(length))) + bytes(100))
     with pytest.raises(InvalidInputError, match=r"a record of 1,099,511,627,776 bytes at byte 353"):
         list(frames(path))

@@ -18,7 +18,7 @@ import pytest
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.commands.query import Query
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, OutOfDomainError, UserError
-from nasbench1shot1.files import PACKAGE_DATA, replacing_folder
+from nasbench1shot1.files import PACKAGE_DATA, atomic_folder
 from nasbench1shot1.nasbench101.cell import OPERATIONS, Cell
 from nasbench1shot1.one_shot_search.regret_curve import table_text
 from nasbench1shot1.tables.folder import Columns, Meta, write_table
@@ -610,7 +610,7 @@ def test_two_builders_at_once(tmp_path: Path) -> None:
 
 
 def test_a_builder_leaves_what_another_is_writing(folder: Path) -> None:
-    with replacing_folder(folder) as beside:
+    with atomic_folder(folder) as beside:
         (beside / "column").write_text("of the first")
         write_table(folder, official_shape()[0], official_shape()[1] | {"version": "3"})
         assert load_table(folder).version == "3"

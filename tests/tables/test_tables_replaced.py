@@ -11,7 +11,7 @@ import pytest
 from test_table import CELLS, official_shape
 
 from nasbench1shot1.errors import UserError
-from nasbench1shot1.files import one_at_a_time
+from nasbench1shot1.files import file_lock
 from nasbench1shot1.tables.folder import write_table
 from nasbench1shot1.tables.table import load_table
 
@@ -36,8 +36,8 @@ for turn in range(20):
 HOLDER = """
 import sys, time
 from pathlib import Path
-from nasbench1shot1.files import one_at_a_time
-with one_at_a_time(Path(sys.argv[1])):
+from nasbench1shot1.files import file_lock
+with file_lock(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(600)
 """
@@ -80,12 +80,12 @@ def test_the_lock_of_a_killed_process_is_taken_over(tmp_path: Path) -> None:
         assert holder.stdout.readline() == "held\n"
         holder.send_signal(signal.SIGKILL)
     assert lock.exists()
-    with one_at_a_time(lock):
+    with file_lock(lock):
         assert lock.exists()
     assert not lock.exists()
 
 
 def test_a_lock_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match="cannot write"), one_at_a_time(tmp_path / "file" / "t.lock"):
+    with pytest.raises(UserError, match="cannot write"), file_lock(tmp_path / "file" / "t.lock"):
         pass

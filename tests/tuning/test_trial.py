@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.proposers.configurations import plain
+from nasbench1shot1.proposers.configurations import to_python_scalars
 from nasbench1shot1.tuning.engine.trial import Outcome, Trial
 
 
 def test_numpy_scalars_become_pythons_and_survive_json():
     values = {"rate": np.float64(0.1), "width": np.int64(3), "flag": np.bool_(True), "kind": np.str_("a"), "none": None}
-    found = plain(values)
+    found = to_python_scalars(values)
     assert found == {"rate": 0.1, "width": 3, "flag": True, "kind": "a", "none": None}
     assert [type(value) for value in found.values()] == [float, int, bool, str, type(None)]
     trial = Trial((0, 1, 12), values, np.int64(25), 2, 5)

@@ -12,10 +12,10 @@ from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.layers import max_pool_3x3
 from nasbench1shot1.supernets.presets import BATCH_NORMS
 from nasbench1shot1.weight_sharing import first_cell, path_layers
-from nasbench1shot1.weight_sharing.choice_block_paths import ChoiceBlockPaths, is_known
+from nasbench1shot1.weight_sharing.choice_block_paths import ChoiceBlockPaths, is_supported
 from nasbench1shot1.weight_sharing.group_statistics import fixed_statistics, measured_statistics
 from nasbench1shot1.weight_sharing.requests import Subnetwork, as_mixing, without_last_edge
-from nasbench1shot1.weight_sharing.subgraphs import ordered, path_key
+from nasbench1shot1.weight_sharing.subgraphs import path_key, sort_paths
 
 ARCHITECTURES, FEWER, CHANNELS = 60, 20, 4
 
@@ -149,7 +149,7 @@ def test_loose_ends_are_not_computed_twice():
 
 def test_neighbours_in_the_order_share_their_first_blocks():
     net = supernet("s3")
-    paths = [path for _, path in ordered(sampled(net))]
+    paths = [path for _, path in sort_paths(sampled(net))]
     first_blocks = [path.operations[0] for path in paths if 1 in path.live_blocks]
     assert first_blocks == sorted(first_blocks)
     assert len({path_key(path) for path in paths}) == len(paths)
@@ -183,9 +183,9 @@ def test_a_subnetwork_keeps_a_part_of_the_parents_of_the_output():
 
 def test_only_the_cells_of_this_package_are_known():
     net = supernet("s1")
-    assert is_known(net)
+    assert is_supported(net)
     net.cells[1].__class__ = type("Own", (type(net.cells[1]),), {})
-    assert not is_known(net)
+    assert not is_supported(net)
 
 
 @pytest.mark.parametrize("shape", [(2, 3, 8, 8), (1, 4, 17, 9), (2, 1, 3, 1), (1, 2, 2, 2), (1, 1, 1, 1)])

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from nasbench1shot1.files import replacing, write_error
-from nasbench1shot1.proposers.configurations import ConfigurationId, Scalar, id_in_words, parse_id, plain
-from nasbench1shot1.runs.folder import METRICS, as_json_line, damaged, read_lines
+from nasbench1shot1.files import atomic_write, write_error
+from nasbench1shot1.proposers.configurations import ConfigurationId, Scalar, format_id, parse_id, to_python_scalars
+from nasbench1shot1.runs.folder import METRICS, as_json_line, damaged_file_error, read_lines
 from nasbench1shot1.tuning.engine.trial import Recorded, Trial
 
 SUBMISSIONS, ATTEMPTS = "submissions.jsonl", "attempts.jsonl"
@@ -49,9 +49,9 @@ class Submission:
         """Return the submission as a line of submissions.jsonl."""
         values = (
             number,
-            id_in_words(self.configuration_id),
+            format_id(self.configuration_id),
             self.epochs,
-            plain(self.configuration),
+            to_python_scalars(self.configuration),
             self.model_based,
             self.after,
             self.submitted,
@@ -81,7 +81,7 @@ class Log:
         self.path, self._durable = path, durable
         self.lines = read_lines(path)
         if path.exists():
-            with replacing(path) as file:
+            with atomic_write(path) as file:
                 file.write("".join(map(as_json_line, self.lines)).encode())
 
     def append(self, line: Mapping[str, Any]) -> None:
@@ -104,9 +104,9 @@ class Submissions:
         self._log = Log(folder / SUBMISSIONS, durable=True)
         self.recorded = [self._read(number, line) for number, line in enumerate(self._log.lines)]
         if any(a.after > b.after for a, b in zip(self.recorded, self.recorded[1:], strict=False)):
-            raise damaged(self.path, "its lines are not in order")
+            raise damaged_file_error(self.path, "its lines are not in order")
         if len({submission.key for submission in self.recorded}) < len(self.recorded):
-            raise damaged(self.path, "it submits a trial twice")
+            raise damaged_file_error(self.path, "it submits a trial twice")
 
     @property
     def path(self) -> Path:
@@ -122,9 +122,9 @@ class Submissions:
         try:
             submission = Submission.from_line(line)
         except (KeyError, TypeError, ValueError) as error:
-            raise damaged(self.path, f"line {number + 1} is not a submission") from error
+            raise damaged_file_error(self.path, f"line {number + 1} is not a submission") from error
         if line["number"] != number:
-            raise damaged(self.path, f"line {number + 1} has the number {line['number']}")
+            raise damaged_file_error(self.path, f"line {number + 1} has the number {line['number']}")
         return submission
 
 
@@ -137,11 +137,11 @@ class Attempts:
 
     def count(self, key: tuple[ConfigurationId, int]) -> int:
         """Return how often a trial was given to a worker."""
-        return self._counts[id_in_words(key[0]), key[1]]
+        return self._counts[format_id(key[0]), key[1]]
 
     def append(self, trial: Trial, worker: str, seconds: float) -> None:
         """Record that a worker was given a trial; `seconds` is the time on the study's clock."""
-        line = {"configuration_id": id_in_words(trial.configuration_id), "budget": trial.epochs}
+        line = {"configuration_id": format_id(trial.configuration_id), "budget": trial.epochs}
         self._log.append({**line, "attempt": trial.attempt, "worker": worker, "started": seconds})
         self._counts[line["configuration_id"], line["budget"]] += 1
 
@@ -164,8 +164,10 @@ def in_order(
             submission = next(following)
         if number < len(observations):
             if observations[number].key not in submitted:
-                raise damaged(folder / METRICS, f"line {number + 1} was not submitted, or is repeated")
+                raise damaged_file_error(folder / METRICS, f"line {number + 1} was not submitted, or is repeated")
             submitted.remove(observations[number].key)
             yield observations[number]
     if submission is not None:
-        raise damaged(folder / METRICS, f"{SUBMISSIONS} continues after line {submission.after}, which is missing")
+        raise damaged_file_error(
+            folder / METRICS, f"{SUBMISSIONS} continues after line {submission.after}, which is missing"
+        )

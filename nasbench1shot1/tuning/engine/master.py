@@ -15,7 +15,7 @@ from queue import Empty
 from nasbench1shot1.errors import UserError
 from nasbench1shot1.proposers.bracket_proposer import Proposal
 from nasbench1shot1.proposers.configurations import ConfigurationId
-from nasbench1shot1.runs.folder import damaged
+from nasbench1shot1.runs.folder import damaged_file_error
 from nasbench1shot1.tuning.engine.dispatcher import StudyDispatcher
 from nasbench1shot1.tuning.engine.dispatcher_events import Broken, Event, Finished, Returned, Started
 from nasbench1shot1.tuning.engine.interfaces import Progress, Recorder, Timing, WorkerProcesses, WorkerState
@@ -94,7 +94,7 @@ class StudyMaster:
                     self._register(event.key, event.loss)
                     last = max(last, event.finished)
             except (AssertionError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
-                raise damaged(self._submissions.path, "it contradicts the study's options") from error
+                raise damaged_file_error(self._submissions.path, "it contradicts the study's options") from error
         return last
 
     def _repeat(self, submission: Submission) -> None:

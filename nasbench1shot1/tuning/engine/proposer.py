@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Protocol
 from nasbench1shot1.proposers.bohb_generator import BohbGenerator
 from nasbench1shot1.proposers.bracket_proposer import BracketProposer, Proposal
 from nasbench1shot1.proposers.brackets import Brackets, BracketState
-from nasbench1shot1.proposers.configurations import ConfigurationId, plain
+from nasbench1shot1.proposers.configurations import ConfigurationId, to_python_scalars
 from nasbench1shot1.proposers.extra import require_extra
 from nasbench1shot1.proposers.generator import ConfigurationGenerator
 from nasbench1shot1.proposers.random_generator import RandomGenerator
@@ -42,7 +42,7 @@ def make_proposer(tuner: Tuner, space: "ConfigurationSpace", brackets: Brackets,
         InvalidInputError: the tuner does not support the space.
         UserError: a package that the tuner needs is not installed.
     """
-    default = plain(dict(space.get_default_configuration()))
+    default = to_python_scalars(dict(space.get_default_configuration()))
     return BracketProposer(brackets, _generator(tuner, space, seed), default)
 
 

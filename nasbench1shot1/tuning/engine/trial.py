@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.proposers.configurations import ConfigurationId, Scalar, id_in_words, parse_id, plain
+from nasbench1shot1.proposers.configurations import ConfigurationId, Scalar, format_id, parse_id, to_python_scalars
 from nasbench1shot1.wording import counted
 
 
@@ -44,7 +44,7 @@ class Trial:
     @property
     def name(self) -> str:
         """The trial in words: "0-0-3 at 25 epochs"."""
-        return f"{id_in_words(self.configuration_id)} at {counted(self.epochs, 'epoch')}"
+        return f"{format_id(self.configuration_id)} at {counted(self.epochs, 'epoch')}"
 
     def next_attempt(self) -> Self:
         """Return the trial as it is given out again."""
@@ -53,8 +53,8 @@ class Trial:
     def as_json(self) -> dict[str, Any]:
         """Return the trial as JSON values."""
         return {
-            "configuration_id": id_in_words(self.configuration_id),
-            "configuration": plain(self.configuration),
+            "configuration_id": format_id(self.configuration_id),
+            "configuration": to_python_scalars(self.configuration),
             "epochs": int(self.epochs),
             "attempt": self.attempt,
             "continues": self.continues,
@@ -94,7 +94,7 @@ class Outcome:
     def as_json(self) -> dict[str, Any]:
         """Return the outcome as JSON values."""
         loss = None if self.loss is None else float(self.loss)
-        return {"loss": loss, "failure": self.failure, "values": plain(self.values)}
+        return {"loss": loss, "failure": self.failure, "values": to_python_scalars(self.values)}
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Self:
