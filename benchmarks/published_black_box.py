@@ -21,7 +21,7 @@ import numpy as np
 
 from nasbench1shot1.black_box_search.options import black_box_options
 from nasbench1shot1.black_box_search.repeats import Repeats
-from nasbench1shot1.black_box_search.simulation import Trained, simulate
+from nasbench1shot1.black_box_search.simulation import TrainingResult, simulate
 from nasbench1shot1.black_box_search.trainings import TableTrainings
 from nasbench1shot1.nasbench201.topology import representatives
 from nasbench1shot1.optimizers.black_box.bohb import BOHB
@@ -161,7 +161,7 @@ def searched(bench, variant, repeats, number):
     def train(query, now):
         place = bench.space.index(query.architecture)
         seen.append((see(place), place))
-        return Trained(1 - seen[-1][0] / 100, bench.seconds[place])
+        return TrainingResult(1 - seen[-1][0] / 100, bench.seconds[place])
 
     ended = simulate(method, train, repeats.limits).evaluations
     candidates = {"any training": range(ended)}

@@ -74,7 +74,7 @@ def listed_names(group: str) -> list[str]:
     return [name for name in known if name not in built_in or isinstance(search_space(name), OneShotSpace)]
 
 
-def _is_built_in(group: str, name: object) -> bool:
+def _is_builtin_name(group: str, name: object) -> bool:
     """Return whether a name of a group is built in, without listing the installed packages, which takes 10 ms."""
     return name in list(BUILT_IN[group])  # a list, because `name` may not be hashable
 
@@ -84,7 +84,7 @@ def search_space(name: str) -> "SearchSpace":
 
     Raises InvalidInputError for an unknown name; the message suggests the closest known name.
     """
-    if not _is_built_in("search_spaces", name) and name not in (known := names("search_spaces")):
+    if not _is_builtin_name("search_spaces", name) and name not in (known := names("search_spaces")):
         for short in known:
             found = _load("search_spaces", "search space", short)
             if found.id == name:
@@ -192,7 +192,7 @@ def is_trusted(group: str, name: str) -> bool:
     This is true for registered names, and for a "module:attribute" whose module is already imported.
     """
     module, colon, _ = str(name).partition(":")
-    return module in sys.modules if colon else _is_built_in(group, name) or name in names(group)
+    return module in sys.modules if colon else _is_builtin_name(group, name) or name in names(group)
 
 
 def import_trusted(modules: str | None) -> None:
@@ -245,7 +245,7 @@ def _references(group: str) -> dict[str, str]:
 
 def _load(group: str, kind: str, name: str) -> Any:
     is_reference = isinstance(name, str) and ":" in name
-    known = BUILT_IN[group] if is_reference or _is_built_in(group, name) else _references(group)
+    known = BUILT_IN[group] if is_reference or _is_builtin_name(group, name) else _references(group)
     if name not in list(known) and not is_reference:  # a list, because `name` may not be hashable
         advice = "; write your own space as module:object" if group == "search_spaces" else ""
         raise InvalidInputError(f"{unknown_name(kind, name, known)}{advice}")

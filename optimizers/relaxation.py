@@ -28,7 +28,7 @@ def gumbel(
     space: OneShotSpace, parameters: Parameters, temperature: float, generator: torch.Generator | None
 ) -> Mixing:
     """Return S((Λ + G) / τ) with Gumbel noise G: a sample of the concrete distribution (SNAS, equation 4)."""
-    return Mixing(_softmax(perturbed(parameters, generator), temperature))
+    return Mixing(_softmax(add_gumbel_noise(parameters, generator), temperature))
 
 
 def gumbel_operations(
@@ -40,7 +40,7 @@ def gumbel_operations(
     of Λ receive a gradient through the softmax from the sampled operation's weight (straight-through estimator: one-hot
     in the forward pass, soft in the backward pass).
     """
-    noisy = perturbed(parameters, generator)
+    noisy = add_gumbel_noise(parameters, generator)
     soft, key = _softmax(noisy, temperature), space.operation_key
     sampled = noisy[key].argmax(dim=-1)
     hard = F.one_hot(sampled, noisy[key].shape[-1]).to(noisy[key].dtype)
@@ -55,7 +55,7 @@ def single_path(
 
     Only its path is computed; gradients are as in `gumbel_operations`.
     """
-    noisy = perturbed(parameters, generator)
+    noisy = add_gumbel_noise(parameters, generator)
     soft = _softmax(noisy, temperature)
     arch = space.discretise(_on_host(noisy))
     hard = {key: torch.from_numpy(value).to(soft[key], non_blocking=True) for key, value in space.one_hot(arch).items()}
@@ -71,7 +71,7 @@ RELAXATIONS: dict[str, Relaxation] = {
 """The relaxations by their name in the option `relaxation`."""
 
 
-def perturbed(parameters: Parameters, generator: torch.Generator | None) -> dict[str, Tensor]:
+def add_gumbel_noise(parameters: Parameters, generator: torch.Generator | None) -> dict[str, Tensor]:
     """Return Λ + G with standard Gumbel noise G, copied to the device in one transfer; Λ without a generator."""
     if generator is None:
         return dict(parameters)

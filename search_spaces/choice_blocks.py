@@ -15,8 +15,8 @@ from nasbench1shot1.nasbench101.encoding import Encodings
 from nasbench1shot1.nasbench101.numbering import canonicalise
 from nasbench1shot1.search_spaces import wirings
 from nasbench1shot1.search_spaces.counting import counting_rules
-from nasbench1shot1.search_spaces.distinct_cells import DistinctCells, distinct_cells, lowest_of_each
-from nasbench1shot1.search_spaces.membership import member
+from nasbench1shot1.search_spaces.distinct_cells import DistinctCells, distinct_cells, lowest_numbers
+from nasbench1shot1.search_spaces.membership import checked_member
 from nasbench1shot1.search_spaces.parent_choices import N_OPERATIONS as N_OPERATIONS
 from nasbench1shot1.search_spaces.parent_choices import ParentChoices
 from nasbench1shot1.search_spaces.wirings import Wiring, all_wirings, canonical_wiring, check_parents, encodings
@@ -119,7 +119,7 @@ class ChoiceBlockSpace(ParentChoices):
 
     def without_loose_ends(self, arch: Architecture) -> CellArchitecture:
         """Return the architecture of the kind "no_loose_ends" with the same live part; raises as `index`."""
-        arch = member(self, arch)
+        arch = checked_member(self, arch)
         operations = tuple(op if block in arch.live_blocks else 0 for block, op in enumerate(arch.operations, start=1))
         return CellArchitecture.unchecked(self.name, canonical_wiring(arch.parents), operations)
 
@@ -176,7 +176,7 @@ class ChoiceBlockSpace(ParentChoices):
     def enumerate_cells(self) -> tuple[NDArray[np.int64], Encodings]:
         """Return lowest numbers without loose ends and canonical encodings of all distinct cells, (C,) each."""
         codes = np.concatenate([encodings(self.wirings[i], labels) for i, labels in self._labelled_wirings])
-        return lowest_of_each(self._live_numbers, canonicalise(codes))
+        return lowest_numbers(self._live_numbers, canonicalise(codes))
 
     @property
     def definition(self) -> str:
@@ -253,7 +253,7 @@ class ChoiceBlockSpace(ParentChoices):
 
     def one_hot(self, arch: Architecture) -> dict[str, NDArray[np.float32]]:
         """Return mixing weights that compute exactly this architecture: 1 for chosen entries, 0 for all others."""
-        arch = member(self, arch)
+        arch = checked_member(self, arch)
         weights = {key: np.zeros(shape, np.float32) for key, shape in self.mixing_shapes().items()}
         for node, parents in enumerate(arch.parents, start=1):
             if key := self.mixing_key(node):

@@ -57,7 +57,7 @@ def from_configuration(space: Wirings, configuration: "Configuration | Mapping[s
     values = dict(configuration)
     operations = _operations(values, space.n_blocks)
     parents = tuple(
-        choices[chosen(values, _parents_key(node), list(choices))] for node, choices in _parent_choices(space)
+        choices[checked_choice(values, _parents_key(node), list(choices))] for node, choices in _parent_choices(space)
     )
     return CellArchitecture(space.name, parents, operations)
 
@@ -90,7 +90,7 @@ def from_edges(space: Blocks, configuration: "Configuration | Mapping[str, Any]"
     values = dict(configuration)
     operations = _operations(values, space.n_blocks)
     parents = tuple(
-        tuple(x for x in range(y) if chosen(values, _edge_key(x, y), ("0", "1")) == "1")
+        tuple(x for x in range(y) if checked_choice(values, _edge_key(x, y), ("0", "1")) == "1")
         for y in range(1, space.n_blocks + 2)
     )
     return CellArchitecture(space.name, parents, operations)
@@ -107,7 +107,7 @@ def to_edges(space: Blocks, arch: CellArchitecture) -> "Configuration":
 
 
 def _operations(values: Mapping[str, Any], n_blocks: int) -> tuple[int, ...]:
-    operations = (chosen(values, _operation_key(block), OPERATIONS) for block in range(1, n_blocks + 1))
+    operations = (checked_choice(values, _operation_key(block), OPERATIONS) for block in range(1, n_blocks + 1))
     return tuple(OPERATIONS.index(operation) for operation in operations)
 
 
@@ -137,7 +137,7 @@ def _text(parents: tuple[int, ...]) -> str:
     return ",".join(map(str, parents))
 
 
-def chosen(values: Mapping[str, Any], key: str, choices: Sequence[str]) -> str:
+def checked_choice(values: Mapping[str, Any], key: str, choices: Sequence[str]) -> str:
     """Return the value of a hyperparameter; raises InvalidInputError if it is missing or not one of the choices."""
     if key not in values:
         raise InvalidInputError(f"the configuration lacks '{key}': give one of {', '.join(choices)}")

@@ -57,7 +57,7 @@ def distinct_cells(space: EnumeratedSpace) -> DistinctCells:
     return cells
 
 
-def lowest_of_each(numbers: NDArray[np.int64], codes: Encodings) -> tuple[NDArray[np.int64], Encodings]:
+def lowest_numbers(numbers: NDArray[np.int64], codes: Encodings) -> tuple[NDArray[np.int64], Encodings]:
     """Return the lowest number among the architectures with each (canonical) encoding.
 
     Args:

@@ -15,7 +15,7 @@ from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.nasbench101.encoding import OPERATIONS, edge_bit
 from nasbench1shot1.search_spaces import configurations
 from nasbench1shot1.search_spaces.edge_masks import n_edges, parents_of
-from nasbench1shot1.search_spaces.membership import member
+from nasbench1shot1.search_spaces.membership import checked_member
 from nasbench1shot1.search_spaces.neighbourhood import operation_changes, with_another_operation
 from nasbench1shot1.space import SearchSpace
 
@@ -47,7 +47,7 @@ class EdgeChoices(SearchSpace):
 
     def neighbours(self, arch: Architecture) -> list[CellArchitecture]:
         """Return all valid encodings at edit distance one: first changed operations, then added or removed edges."""
-        arch = member(self, arch)
+        arch = checked_member(self, arch)
         flipped = (arch.edges ^ 1 << bit for bit in range(n_edges(self.n_vertices)))
         graphs = [self._architecture(mask, arch.operations) for mask in flipped if self.has_graph(mask)]
         return operation_changes(arch) + graphs
@@ -58,7 +58,7 @@ class EdgeChoices(SearchSpace):
         A change that results in an invalid encoding is redrawn.
         """
         check_rng(rng)
-        arch, n_changes = member(self, arch), self.n_blocks * (N_OPERATIONS - 1)
+        arch, n_changes = checked_member(self, arch), self.n_blocks * (N_OPERATIONS - 1)
         n_moves = n_changes + n_edges(self.n_vertices)
         while (number := int(rng.random() * n_moves)) >= n_changes:
             if self.has_graph(flipped := arch.edges ^ 1 << number - n_changes):
@@ -102,8 +102,8 @@ class EdgeChoices(SearchSpace):
     def _member(self, arch: Architecture) -> CellArchitecture:
         """Return an architecture of this space; raises InvalidInputError as `index` does, but is faster."""
         if not isinstance(arch, CellArchitecture) or arch.space != self.name or len(arch.operations) != self.n_blocks:
-            return member(self, arch)
-        return arch if self.has_graph(arch.edges) else member(self, arch)
+            return checked_member(self, arch)
+        return arch if self.has_graph(arch.edges) else checked_member(self, arch)
 
     @cached_property
     def _n_choices(self) -> int:
@@ -127,7 +127,7 @@ class EdgeChoices(SearchSpace):
 
         Edges x → y ascend by x, then by y. Raises InvalidInputError as `index` does.
         """
-        arch = member(self, arch)
+        arch = checked_member(self, arch)
         return (*arch.operations, *[arch.edges >> bit & 1 for bit in self._bits])
 
     def from_values(self, values: Sequence[int]) -> CellArchitecture:
@@ -139,7 +139,7 @@ class EdgeChoices(SearchSpace):
         checked = checked_values(self.name, values, self._variables)
         mask = sum(compress(self._flags, checked[self.n_blocks :]))
         arch = self._architecture(mask, checked[: self.n_blocks])
-        return arch if self.has_graph(mask) else member(self, arch)
+        return arch if self.has_graph(mask) else checked_member(self, arch)
 
     @cached_property
     def _variables(self) -> tuple[int, ...]:
@@ -162,8 +162,8 @@ class EdgeChoices(SearchSpace):
 
     def from_configuration(self, configuration: "Configuration | Mapping[str, Any]") -> Architecture:
         """Return the architecture of a configuration; raises InvalidInputError if it is not valid."""
-        return member(self, configurations.from_edges(self, configuration))
+        return checked_member(self, configurations.from_edges(self, configuration))
 
     def to_configuration(self, arch: Architecture) -> "Configuration":
         """Return the configuration of an architecture; raises InvalidInputError if it is not in this space."""
-        return configurations.to_edges(self, member(self, arch))
+        return configurations.to_edges(self, checked_member(self, arch))

@@ -19,7 +19,7 @@ from nasbench1shot1.nasbench101.encoding import (
 )
 from nasbench1shot1.nasbench101.numbering import canonicalise
 from nasbench1shot1.search_spaces import edge_masks
-from nasbench1shot1.search_spaces.distinct_cells import DistinctCells, distinct_cells, lowest_of_each
+from nasbench1shot1.search_spaces.distinct_cells import DistinctCells, distinct_cells, lowest_numbers
 from nasbench1shot1.search_spaces.edge_choices import N_OPERATIONS, EdgeChoices
 from nasbench1shot1.search_spaces.edge_masks import RULES, n_edges
 from nasbench1shot1.search_spaces.wirings import labellings
@@ -205,7 +205,7 @@ class NASBench101Space(EdgeChoices):
     def _distinct(self) -> tuple[NDArray[np.int64], Encodings]:
         """The lowest number of each distinct cell and its canonical encoding, ascending by number."""
         numbers, codes = self._loose_end_free
-        return _read_only(*lowest_of_each(numbers, canonicalise(codes)))
+        return _read_only(*lowest_numbers(numbers, canonicalise(codes)))
 
     # Sampling --------------------------------------------------------------------------------------------------
 

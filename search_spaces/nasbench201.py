@@ -14,7 +14,7 @@ from nasbench1shot1.nasbench201.architecture import SPACE_NAME, EdgeArchitecture
 from nasbench1shot1.nasbench201.numbering import N_ARCHITECTURES, all_operations, index_of_valid
 from nasbench1shot1.nasbench201.operations import EDGE_NAMES, EDGES, N_NODES, OPERATIONS
 from nasbench1shot1.nasbench201.topology import unique_indices
-from nasbench1shot1.search_spaces.configurations import chosen
+from nasbench1shot1.search_spaces.configurations import checked_choice
 from nasbench1shot1.search_spaces.neighbourhood import with_another_operation
 from nasbench1shot1.space import Choice, Numbers, OneShotSpace, Weights
 
@@ -186,7 +186,9 @@ class NASBench201Space(OneShotSpace):
         Raises InvalidInputError if a value is missing or unknown.
         """
         values = dict(configuration)
-        return self._architecture(tuple(OPERATIONS.index(chosen(values, edge, OPERATIONS)) for edge in EDGE_NAMES))
+        return self._architecture(
+            tuple(OPERATIONS.index(checked_choice(values, edge, OPERATIONS)) for edge in EDGE_NAMES)
+        )
 
     def to_configuration(self, arch: Architecture) -> "Configuration":
         """Return the configuration of an architecture; raises InvalidInputError if it is not in this space."""

@@ -13,7 +13,7 @@ from nasbench1shot1.ground.arguments import check_rng
 from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.nasbench101.cell import OPERATIONS
 from nasbench1shot1.search_spaces import configurations
-from nasbench1shot1.search_spaces.membership import member
+from nasbench1shot1.search_spaces.membership import checked_member
 from nasbench1shot1.search_spaces.neighbourhood import (
     Parents,
     operation_changes,
@@ -48,13 +48,13 @@ class ParentChoices(OneShotSpace):
 
     def neighbours(self, arch: Architecture) -> list[CellArchitecture]:
         """Return all architectures that differ in one operation, then all that differ in one parent of a node."""
-        arch = member(self, arch)
+        arch = checked_member(self, arch)
         return operation_changes(arch) + parent_exchanges(arch)
 
     def mutate(self, arch: Architecture, rng: np.random.Generator) -> CellArchitecture:
         """Draw one of the neighbours of an architecture uniformly; raises InvalidInputError as `index` does."""
         check_rng(rng)
-        arch, n_changes = member(self, arch), self.n_blocks * (N_OPERATIONS - 1)
+        arch, n_changes = checked_member(self, arch), self.n_blocks * (N_OPERATIONS - 1)
         number = int(rng.random() * (n_changes + len(self._exchanges)))
         if number < n_changes:
             return self._with_another_operation(arch, number)
@@ -70,7 +70,7 @@ class ParentChoices(OneShotSpace):
         `run_regularized_evolution.py`, `mutate_arch`). Raises InvalidInputError like `index`.
         """
         check_rng(rng)
-        arch = member(self, arch)
+        arch = checked_member(self, arch)
         mutation = int(rng.random() * 3)
         if mutation == 1 and self._nodes_with_choice:
             node = self._nodes_with_choice[int(rng.random() * len(self._nodes_with_choice))]
@@ -104,7 +104,7 @@ class ParentChoices(OneShotSpace):
 
         The parents of a node are numbered in lexicographic order.
         """
-        arch = member(self, arch)
+        arch = checked_member(self, arch)
         places = [of_node[parents] for of_node, parents in zip(self._place_of_parents, arch.parents, strict=True)]
         values = [0] * (2 * len(places) - 1)
         values[::2], values[1::2] = [*arch.operations, places.pop()], places
@@ -146,4 +146,4 @@ class ParentChoices(OneShotSpace):
 
     def to_configuration(self, arch: Architecture) -> "Configuration":
         """Return the configuration of an architecture; raises InvalidInputError if it is not in this space."""
-        return configurations.to_configuration(self, member(self, arch))
+        return configurations.to_configuration(self, checked_member(self, arch))

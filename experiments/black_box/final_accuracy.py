@@ -57,7 +57,7 @@ def final_accuracies(study: BlackBoxStudy, table: Table) -> pandas.DataFrame:
     return pandas.concat(frames, ignore_index=True)
 
 
-def beside_published(accuracies: pandas.DataFrame) -> pandas.DataFrame:
+def compare_with_published(accuracies: pandas.DataFrame) -> pandas.DataFrame:
     """Return mean and standard deviation (n - 1) beside table 5 of NAS-Bench-201, all in percent.
 
     Args:

@@ -13,7 +13,7 @@ from nasbench1shot1.experiments.comparison.entry import EPOCHS, SEARCH_TIME, SIM
 from nasbench1shot1.experiments.curve_rows import curve_rows
 from nasbench1shot1.method_colours import MOST_BANDS, styles
 from nasbench1shot1.notebooks.axes_list import AxesList
-from nasbench1shot1.one_shot_search.regret_curve import from_zero
+from nasbench1shot1.one_shot_search.regret_curve import start_at_zero
 from nasbench1shot1.wording import counted
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def draw_comparison(comparison: Comparison, axes: "Axes", labels: Collection[str
     """
     curves, is_log = comparison.curves, comparison.over == SIMULATED_TIME
     floor = _floor(list(curves.values())) if is_log else 0.0
-    has_bands, ends = _has_bands(comparison), ended_early(comparison) if is_log else {}
+    has_bands, ends = _has_bands(comparison), early_ends(comparison) if is_log else {}
     drawn = styles([contender.entry.optimizer for contender in comparison.contenders])
     for contender, style in zip(comparison.contenders, drawn, strict=True):
         if labels is not None and contender.label not in labels:
@@ -111,7 +111,7 @@ def _draw(
         axes.fill_between(frame["at"], low, high, step=step, color=style["color"], alpha=0.13, linewidth=0)
 
 
-def ended_early(comparison: Comparison) -> dict[str, float]:
+def early_ends(comparison: Comparison) -> dict[str, float]:
     """Return the end of the longest curve for the label of every finished run whose curve ends before it."""
     ends = {label: float(frame["at"].iloc[-1]) for label, frame in comparison.curves.items()}
     finished = [contender.label for contender in comparison.contenders if contender.entry.progress is None]
@@ -146,7 +146,7 @@ def _label(axes: "Axes", comparison: Comparison, floor: float) -> None:
         label_log_axis(axes.yaxis)
         axes.set_ylim(bottom=100 * floor, auto=None)  # the top still follows the curves of axes that share it
     else:
-        from_zero(axes)
+        start_at_zero(axes)
         axes.xaxis.set_major_locator(MaxNLocator(integer=comparison.over == EPOCHS))
 
 
@@ -168,25 +168,25 @@ def caption(comparison: Comparison) -> str:
         "Simulated time: for a search, its search time plus one training of the result; for a study, all its trainings."
         if is_simulated
         else "",
-        "Dotted: the results of finished runs after their end." if is_simulated and ended_early(comparison) else "",
+        "Dotted: the results of finished runs after their end." if is_simulated and early_ends(comparison) else "",
         "Regrets of zero are drawn at the lower edge." if is_simulated and _has_zero(comparison) else "",
         "All architectures were scored again on this table; black-box studies keep their recorded times."
         if comparison.is_rescored and is_simulated
         else "",
-        missing(comparison),
-        unfinished(comparison),
+        missing_text(comparison),
+        unfinished_text(comparison),
     ]
     return "\n".join(line for sentence in sentences for line in textwrap.wrap(sentence, WIDTH))
 
 
-def unfinished(comparison: Comparison) -> str:
+def unfinished_text(comparison: Comparison) -> str:
     """Return a sentence about the unfinished runs and their progress; empty if all runs are finished."""
     progress = [(contender.label, contender.entry.progress) for contender in comparison.contenders]
     found = [f"{label} ({how_far})" for label, how_far in progress if how_far is not None]
     return f"Unfinished runs, shown as far as recorded: {'; '.join(found)}." if found else ""
 
 
-def missing(comparison: Comparison) -> str:
+def missing_text(comparison: Comparison) -> str:
     """Return in a sentence how many results a partial table lacks; empty if it has all regrets."""
     found = [(contender.label, contender.missing, len(contender.repetitions)) for contender in comparison.contenders]
     lacking = [f"{missing:,} of {n:,} results of {label}" for label, missing, n in found if missing]

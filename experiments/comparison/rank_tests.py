@@ -28,7 +28,7 @@ def rank_tests(samples: Mapping[str, Floats], moment: str) -> pandas.DataFrame:
         A data frame with one row per pair and the columns `COLUMNS`. `u` is the U statistic of the first method, `p`
         the p-value, and `p_holm` the p-value with Holm's correction for the number of pairs. `a12` is the probability
         that a run of the first method has a lower regret than a run of the second (ties count half; Vargha and Delaney,
-        2000). `effect` is the effect size in words.
+        2000). `effect_size` is the effect size in words.
     """
     enough = {label: values for label, values in samples.items() if len(values) >= FEWEST}
     rows = [_test(moment, first, second, enough) for first, second in combinations(enough, 2)]
@@ -41,7 +41,7 @@ def _test(moment: str, first: str, second: str, samples: Mapping[str, Floats]) -
     a, b = samples[first], samples[second]
     u, p = _mann_whitney(a, b)
     a12 = 1 - u / (len(a) * len(b))  # U counts the pairs in which the first regret is higher
-    return moment, first, second, len(a), len(b), u, p, a12, effect(a12)
+    return moment, first, second, len(a), len(b), u, p, a12, effect_size(a12)
 
 
 def _mann_whitney(a: Floats, b: Floats) -> tuple[float, float]:
@@ -54,17 +54,17 @@ def _mann_whitney(a: Floats, b: Floats) -> tuple[float, float]:
     return float(found.statistic), float(found.pvalue)
 
 
-def effect(a12: float) -> str:
+def effect_size(a12: float) -> str:
     """Return an effect size in words: negligible, small, medium or large."""
     return next(word for smallest, word in EFFECTS if max(a12, 1 - a12) >= smallest)
 
 
-def in_words(first: str, second: str, a12: float) -> str:
+def describe_effect(first: str, second: str, a12: float) -> str:
     """Return the meaning of an A12 as a sentence without a full stop."""
     better, worse, share = (first, second, a12) if a12 >= 0.5 else (second, first, 1 - a12)
     if share == 0.5:
         return f"{first} and {second} are equally likely to be better"
-    return f"{better} is better than {worse} in {100 * share:.0f} % of pairs: a {effect(a12)} effect"
+    return f"{better} is better than {worse} in {100 * share:.0f} % of pairs: a {effect_size(a12)} effect"
 
 
 def holm(p: Sequence[float] | Floats) -> Floats:

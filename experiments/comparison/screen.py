@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.table import Table as Screen
 
 from nasbench1shot1.experiments.comparison.comparison import Comparison
-from nasbench1shot1.experiments.comparison.drawing import missing, unfinished
+from nasbench1shot1.experiments.comparison.drawing import missing_text, unfinished_text
 from nasbench1shot1.experiments.comparison.entry import SIMULATED_TIME
-from nasbench1shot1.experiments.comparison.rank_tests import FEWEST, SIGNIFICANT, in_words
+from nasbench1shot1.experiments.comparison.rank_tests import FEWEST, SIGNIFICANT, describe_effect
 from nasbench1shot1.wording import counted, line_printer, percent
 
 WIDE = 110
@@ -24,7 +24,7 @@ def show(comparison: Comparison, files: Sequence[Path], console: Console) -> Non
     console.print(_results(comparison, is_wide=console.width >= WIDE))
     if comparison.over == SIMULATED_TIME and comparison.results["common_mean"].isna().any():
         say(f"–: some searches do not have a result after {comparison.common_time:,.0f} s.")
-    for text in filter(None, (missing(comparison), unfinished(comparison))):
+    for text in filter(None, (missing_text(comparison), unfinished_text(comparison))):
         say(text)
     if len(comparison.rank_tests):
         console.print(_tests(comparison.rank_tests))
@@ -71,7 +71,7 @@ def _tests(frame: pandas.DataFrame) -> Screen:
         screen.add_column(name)
     screen.add_column("p", justify="right", no_wrap=True)
     for row in frame.to_dict("records"):
-        words = in_words(row["first"], row["second"], row["a12"])
+        words = describe_effect(row["first"], row["second"], row["a12"])
         words += "" if row["p_holm"] < SIGNIFICANT else " (not significant)"
         screen.add_row(row["moment"], words, f"{row['p_holm']:.2g}")
     return screen

@@ -103,7 +103,7 @@ class Pairing:
         return {name: mask for name, mask in found.items() if name == ALL or mask.sum() >= FEWEST}
 
 
-def by_copies(predictions: Predictions, found: Sequence[Truth], copies: str) -> tuple[Predictions, list[Truth]]:
+def merge_copies(predictions: Predictions, found: Sequence[Truth], copies: str) -> tuple[Predictions, list[Truth]]:
     """Return predictions and true errors as the option `copies` counts them: by architecture or ("mean") by cell."""
     if copies != "mean":
         return predictions, list(found)

@@ -22,7 +22,7 @@ from nasbench1shot1.experiments.correlation.passes import check_preset
 from nasbench1shot1.experiments.correlation.record import AUTO_IMAGES, Ranking
 from nasbench1shot1.experiments.correlation.selection import list_facts
 from nasbench1shot1.experiments.correlation.state import RankingState
-from nasbench1shot1.experiments.correlation.truth import in_table, table_of_ranking, truths
+from nasbench1shot1.experiments.correlation.truth import table_mask, table_of_ranking, true_errors
 from nasbench1shot1.files import sha256, write_json
 from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.paths import as_path
@@ -30,7 +30,7 @@ from nasbench1shot1.images.batches import batches, epoch_generator
 from nasbench1shot1.named_data import by_name
 from nasbench1shot1.one_shot_search.config import SearchConfig
 from nasbench1shot1.one_shot_search.folder import WEIGHTS
-from nasbench1shot1.one_shot_search.kept_weights import some_kept_epochs
+from nasbench1shot1.one_shot_search.kept_weights import require_kept_epochs
 from nasbench1shot1.one_shot_search.record import Run, open_search
 from nasbench1shot1.one_shot_search.state import load_halves
 from nasbench1shot1.registry import check_trusted, import_trusted, one_shot, search_space, table_of
@@ -112,7 +112,7 @@ def rank(
         "images": default_images(searched.config["architecture_images"]),
     }
     wanted = ranking_options({**usual, **given})
-    chosen_epochs(wanted.epochs, some_kept_epochs(searched), searched.folder)
+    chosen_epochs(wanted.epochs, require_kept_epochs(searched), searched.folder)
     chosen_budgets(wanted.budgets, load_table(wanted.table).epochs)
     if (folder / CONFIG).is_file():
         _check_same(Ranking.open(folder), searched, wanted)
@@ -142,9 +142,9 @@ def _table(run: Run, options: RankingOptions) -> Table:
 def _check_table(state: RankingState, table: Table) -> None:
     """Raise OutOfDomainError, before anything is evaluated, if a table lacks an architecture or all accuracies."""
     numbers = np.unique(np.concatenate([state.numbers(epoch) for epoch in state.epochs]))
-    architectures = state.architectures(numbers[in_table(table, state.space, numbers)])
+    architectures = state.architectures(numbers[table_mask(table, state.space, numbers)])
     budgets = chosen_budgets(state.options.budgets, table.epochs)
-    truths(table, architectures, budgets, state.run.config.get("dataset"))
+    true_errors(table, architectures, budgets, state.run.config.get("dataset"))
 
 
 def _resume(folder: Path, console: "Console | None", run: Run | None = None) -> Ranking:
@@ -192,7 +192,7 @@ def _state(run: Run, options: RankingOptions, table: Table, recorded: Any) -> Ra
     check_trusted("search_spaces", "space", run.config["space"], run.folder / CONFIG)
     space = one_shot(search_space(run.config["space"]))
     check_preset(space, options.preset)
-    kept = recorded["evaluated_epochs"] if recorded else some_kept_epochs(run)
+    kept = recorded["evaluated_epochs"] if recorded else require_kept_epochs(run)
     epochs = kept if recorded else chosen_epochs(options.epochs, kept, run.folder)
     config = recorded_options(SearchConfig, run.config, run.folder / CONFIG)
     images, split = load_halves(config)

@@ -7,7 +7,7 @@ import numpy as np
 import pandas
 from numpy.typing import NDArray
 
-from nasbench1shot1.experiments.correlation.headline import at_place, place_per_budget, rows_of_all
+from nasbench1shot1.experiments.correlation.headline import place_per_budget, rows_at, rows_of_all
 from nasbench1shot1.experiments.correlation.truth import Truth
 from nasbench1shot1.experiments.space_statistics.drawing import COLOURS, GREY, new_figure
 from nasbench1shot1.notebooks.default_axes import axes_or_new
@@ -54,7 +54,7 @@ def headline_rows(frame: pandas.DataFrame, criterion: str) -> pandas.DataFrame:
     """Return one row per epoch and budget, over all architectures: on test if available, else on validation."""
     rows = rows_of_all(frame)
     rows = rows[rows["criterion"] == criterion]
-    shown = [at_place(rows, place) for place in place_per_budget(rows)]
+    shown = [rows_at(rows, place) for place in place_per_budget(rows)]
     return pandas.concat(shown).sort_values(["epoch", "budget"]) if shown else rows
 
 

@@ -8,12 +8,12 @@ import numpy as np
 import torch
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.experiments.correlation.analysis import Pairing, Predictions, by_copies, compare, pairings
+from nasbench1shot1.experiments.correlation.analysis import Pairing, Predictions, compare, merge_copies, pairings
 from nasbench1shot1.experiments.correlation.evaluation import CHUNK, scores_of, shared_weights_of
 from nasbench1shot1.experiments.correlation.options import RankingOptions, chosen_budgets
 from nasbench1shot1.experiments.correlation.selection import in_sharing_order
 from nasbench1shot1.experiments.correlation.state import RankingState
-from nasbench1shot1.experiments.correlation.truth import in_table, truths
+from nasbench1shot1.experiments.correlation.truth import table_mask, true_errors
 from nasbench1shot1.tables.table import Table
 
 TIMED = 24
@@ -41,7 +41,7 @@ def expected_seconds(state: RankingState, table: Table, left: int) -> Expectatio
     """Estimate the remaining seconds of a ranking; `left` is the number of evaluations that are left, in all epochs."""
     numbers = state.numbers(state.epochs[-1])
     architectures = state.architectures(numbers)
-    compared = state.architectures(numbers[in_table(table, state.space, numbers)])
+    compared = state.architectures(numbers[table_mask(table, state.space, numbers)])
     statistics = statistics_seconds(compared, table, state.options, state.learns_parameters)
     evaluation = left * _seconds_per_architecture(state, architectures) if left else 0.0
     return Expectation(evaluation, len(state.epochs) * statistics)
@@ -62,8 +62,11 @@ def statistics_seconds(
     """
     values = {"error": np.random.default_rng(0).random(len(architectures)).round(3)}
     predictions = Predictions(0, values, table.rows(architectures), {})
-    found = truths(table, architectures, chosen_budgets(options.budgets, table.epochs))
-    parts, few = list(pairings(*by_copies(predictions, found, options.copies))), min(TIMED_RESAMPLES, options.resamples)
+    found = true_errors(table, architectures, chosen_budgets(options.budgets, table.epochs))
+    parts, few = (
+        list(pairings(*merge_copies(predictions, found, options.copies))),
+        min(TIMED_RESAMPLES, options.resamples),
+    )
     compare(parts[-1], 0, 1)  # not timed, because it imports scipy
     one, several = (_seconds_to_compare(parts, resamples) for resamples in (1, few))
     each = max(several - one, 0.0) / (few - 1)

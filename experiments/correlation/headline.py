@@ -19,7 +19,7 @@ def headline_place(places: Iterable[Place]) -> Place:
     return max(places, key=lambda place: (place[0], place[1] == "test"))
 
 
-def at_place(frame: "pandas.DataFrame", place: Place) -> "pandas.DataFrame":
+def rows_at(frame: "pandas.DataFrame", place: Place) -> "pandas.DataFrame":
     """Return the rows of a frame with columns `budget` and `split` at one place."""
     return frame[(frame["budget"] == place[0]) & (frame["split"] == place[1])]
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.experiments.correlation.evaluation import scores_of, shared_weights_of
-from nasbench1shot1.experiments.correlation.options import image_count, reliability_wanted
+from nasbench1shot1.experiments.correlation.options import image_count, required_reliability
 from nasbench1shot1.experiments.correlation.reliability import ImagesNeeded, images_needed, spearman_brown
 from nasbench1shot1.experiments.correlation.state import RankingState
 
@@ -51,7 +51,7 @@ def images_to_evaluate(state: RankingState) -> tuple[int, AutoImages | None]:
             ranking.
     """
     text, available = state.options.images, len(state.rows)
-    wanted = reliability_wanted(text)
+    wanted = required_reliability(text)
     if wanted is None:
         count = image_count(text) or available
         if count > available:

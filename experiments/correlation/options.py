@@ -86,11 +86,11 @@ def ranking_options(given: Mapping[str, Any]) -> RankingOptions:
             "to a file, one per line"
         )
     texts = ("epochs", "architectures", "images", "budgets")
-    written = {name: as_text(value) if name in texts else value for name, value in given.items()}
+    written = {name: to_text(value) if name in texts else value for name, value in given.items()}
     return make_options(RankingOptions, written, {}).resolved()
 
 
-def as_text(value: Any) -> Any:
+def to_text(value: Any) -> Any:
     """Convert a number, a path or a sequence of numbers to text, as on the command line; return other values as is."""
     if isinstance(value, str) or value is None:
         return value
@@ -134,14 +134,14 @@ def default_images(available: int) -> str:
 
 def image_count(text: str) -> int | None:
     """Return the number of images in the option `images`; None for "all" and "auto"."""
-    if text == ALL or reliability_wanted(text) is not None:
+    if text == ALL or required_reliability(text) is not None:
         return None
     if not re.fullmatch(r"[1-9]\d{0,8}", text):
         raise InvalidInputError(f"--images '{text}' is not a number of images: write 1000, all, auto or auto:0.9")
     return int(text)
 
 
-def reliability_wanted(text: str) -> float | None:
+def required_reliability(text: str) -> float | None:
     """Return the split-half correlation that "auto" or "auto:0.9" requires; None for other values."""
     name, colon, number = text.partition(":")
     if name != AUTO:

@@ -8,9 +8,9 @@ import numpy as np
 import pandas
 
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.experiments.correlation.analysis import Predictions, Undefined, by_copies, correlations
+from nasbench1shot1.experiments.correlation.analysis import Predictions, Undefined, correlations, merge_copies
 from nasbench1shot1.experiments.correlation.drawing import by_epoch_figure, headline_rows, scatter_figure
-from nasbench1shot1.experiments.correlation.headline import at_place, rows_of_all
+from nasbench1shot1.experiments.correlation.headline import rows_at, rows_of_all
 from nasbench1shot1.experiments.correlation.options import chosen_budgets
 from nasbench1shot1.experiments.correlation.probability import log_probabilities
 from nasbench1shot1.experiments.correlation.record import (
@@ -22,9 +22,16 @@ from nasbench1shot1.experiments.correlation.record import (
     EpochScores,
     Ranking,
 )
-from nasbench1shot1.experiments.correlation.reliability import growing
+from nasbench1shot1.experiments.correlation.reliability import reliability_curve
 from nasbench1shot1.experiments.correlation.selection import controller_draws
-from nasbench1shot1.experiments.correlation.truth import Truth, headline, in_table, provenance, source_text, truths
+from nasbench1shot1.experiments.correlation.truth import (
+    Truth,
+    headline,
+    provenance,
+    source_text,
+    table_mask,
+    true_errors,
+)
 from nasbench1shot1.files import FORMATS, PictureFormat, atomic_write, picture_name, save_figure
 from nasbench1shot1.one_shot_search.kept_weights import untrained_method
 from nasbench1shot1.tables.table import Table
@@ -58,7 +65,7 @@ def write_outcome(
 
     Raises OutOfDomainError if the table lacks an architecture, UserError if a file cannot be written.
     """
-    frame, undefined, predictions, truth = correlated(ranking, table, ranking.scored_epochs, advance)
+    frame, undefined, predictions, truth = compute_correlations(ranking, table, ranking.scored_epochs, advance)
     reliability = _reliability(ranking)
     for name, content in ((CORRELATIONS, frame), (RELIABILITY, reliability)):
         with atomic_write(folder / name) as file:
@@ -69,7 +76,7 @@ def write_outcome(
     return _summary(table, ranking, frame, reliability, undefined, truth)
 
 
-class Correlated(NamedTuple):
+class Correlations(NamedTuple):
     """The correlations of some epochs of a ranking.
 
     Attributes:
@@ -85,33 +92,33 @@ class Correlated(NamedTuple):
     truth: Truth
 
 
-def correlated(
+def compute_correlations(
     ranking: Ranking, table: Table, epochs: Sequence[int], advance: Callable[[float], None] = lambda share: None
-) -> Correlated:
+) -> Correlations:
     """Compute the correlations of some evaluated epochs, at least one; arguments and errors as in `write_outcome`."""
     frames, undefined = list[pandas.DataFrame](), list[Undefined]()
     for epoch in epochs:
-        predictions, found = compared(ranking, table, epoch)
+        predictions, found = predictions_and_truths(ranking, table, epoch)
         options = ranking.options
         frame, missing = correlations(predictions, found, options.seed, options.resamples, advance)
         frames.append(frame)
         undefined += missing
-    return Correlated(pandas.concat(frames, ignore_index=True), undefined, predictions, headline(found))
+    return Correlations(pandas.concat(frames, ignore_index=True), undefined, predictions, headline(found))
 
 
-def compared(ranking: Ranking, table: Table, epoch: int) -> tuple[Predictions, list[Truth]]:
+def predictions_and_truths(ranking: Ranking, table: Table, epoch: int) -> tuple[Predictions, list[Truth]]:
     """Return the predictions of an epoch and the corresponding true errors, by architecture or (`mean`) by cell."""
     space, run, budgets = ranking.space, ranking.run, chosen_budgets(ranking.options.budgets, table.epochs)
     scores = ranking.scores(epoch)
-    scores = scores.only(in_table(table, space, scores.numbers))
+    scores = scores.only(table_mask(table, space, scores.numbers))
     architectures = [space[int(number)] for number in scores.numbers]
     values = {"error": scores.errors.astype(np.float64), "loss": scores.losses.astype(np.float64)}
     if untrained_method(run).learns_parameters:
         parameters = {key: of[epoch] for key, of in run.architecture_parameters.items()}
         values["probability"] = -log_probabilities(space, parameters, architectures)
     predictions = Predictions(epoch, values, table.rows(architectures), _subsets(ranking, table, scores, epoch))
-    found = truths(table, architectures, budgets, run.config.get("dataset"))
-    return by_copies(predictions, found, ranking.options.copies)
+    found = true_errors(table, architectures, budgets, run.config.get("dataset"))
+    return merge_copies(predictions, found, ranking.options.copies)
 
 
 def _subsets(ranking: Ranking, table: Table, scores: EpochScores, epoch: int) -> Scopes:
@@ -119,7 +126,7 @@ def _subsets(ranking: Ranking, table: Table, scores: EpochScores, epoch: int) ->
     if ranking.options.architectures != "all" or not untrained_method(ranking.run).learns_to_sample:
         return {}
     drawn = controller_draws(ranking.run, ranking.space, epoch, ranking.options.seed)
-    drawn = drawn[in_table(table, ranking.space, drawn)]
+    drawn = drawn[table_mask(table, ranking.space, drawn)]
     if ranking.options.copies == "one":  # another sub-network may represent the cell of a sample
         ranked, cells = (table.rows([ranking.space[int(n)] for n in numbers]) for numbers in (scores.numbers, drawn))
         return {"controller": np.isin(ranked, cells)}
@@ -134,7 +141,7 @@ def _reliability(ranking: Ranking) -> pandas.DataFrame:
         for name, values in (("error", blocks["errors"]), ("loss", blocks["losses"])):
             rng = np.random.default_rng([ranking.options.seed, epoch])
             try:
-                frame = growing(values, rng, images_per_column=config["image_count"] / values.shape[1])
+                frame = reliability_curve(values, rng, images_per_column=config["image_count"] / values.shape[1])
             except InvalidInputError:  # too few images, or all means of a half are equal
                 continue
             frame.insert(0, "predictor", name)
@@ -169,7 +176,7 @@ def _summary(
 
 def _of_epoch(frame: pandas.DataFrame, truth: Truth, epoch: int) -> dict[str, Any]:
     """Return the criteria that the screen shows, for all architectures at the largest budget."""
-    rows = at_place(rows_of_all(frame[frame["epoch"] == epoch]), truth.place)
+    rows = rows_at(rows_of_all(frame[frame["epoch"] == epoch]), truth.place)
     names = [f"{name}_{of}" for name in SHOWN for of in ("error", "loss")] + ["spearman_probability"]
     return {
         row["criterion"]: {name: row[name] for name in ("value", "low", "high", "n")}
@@ -212,5 +219,5 @@ def _figures(
 
 def spearman_row(frame: pandas.DataFrame, epoch: int, truth: Truth, predictor: str) -> dict[str, Any] | None:
     """Return the row of correlations.csv with Spearman's ρ of an epoch and a predictor; None if ρ is undefined."""
-    found = at_place(headline_rows(frame[frame["epoch"] == epoch], f"spearman_{predictor}"), truth.place)
+    found = rows_at(headline_rows(frame[frame["epoch"] == epoch], f"spearman_{predictor}"), truth.place)
     return dict(found.iloc[0]) if len(found) else None

@@ -46,7 +46,7 @@ def check_preset(space: OneShotSpace, preset: str) -> None:
 
 def _published(net: Supernet, arch: Architecture, is_relaxed: bool) -> Pass:
     assert isinstance(arch, CellArchitecture)  # `check_preset` has refused other spaces
-    is_cut = loses_an_edge(len(arch.operations))
+    is_cut = drops_last_edge(len(arch.operations))
     if not is_relaxed:
         return without_last_edge(arch) if is_cut else arch
     one_hot = to_tensors(net.space.one_hot(arch), net.classifier.weight.device)
@@ -56,7 +56,7 @@ def _published(net: Supernet, arch: Architecture, is_relaxed: bool) -> Pass:
     return Mixing({key: _finite(value) for key, value in weights.items()})
 
 
-def loses_an_edge(blocks: int) -> bool:
+def drops_last_edge(blocks: int) -> bool:
     """Return whether the published script drops the edge from the last block to the output.
 
     In cells that are padded to seven vertices, the script deletes two rows instead of a row and a column.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from nasbench1shot1.errors import InvalidInputError, unknown_name
 from nasbench1shot1.experiments.correlation.analysis import Predictions
 from nasbench1shot1.experiments.correlation.drawing import X_LABELS, draw_by_epoch, draw_scatter
-from nasbench1shot1.experiments.correlation.outcome import compared, correlated, spearman_row
+from nasbench1shot1.experiments.correlation.outcome import compute_correlations, predictions_and_truths, spearman_row
 from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.correlation.truth import Truth, headline, table_of_ranking
 from nasbench1shot1.notebooks.default_axes import axes_or_new, checked_axes
@@ -59,7 +59,11 @@ def draw_ranking(
     if not found.lines:
         raise no_result_error(found.folder)
     if epoch is None:
-        frame = found.correlations if found.is_finished else correlated(found, _table(found), found.scored_epochs).frame
+        frame = (
+            found.correlations
+            if found.is_finished
+            else compute_correlations(found, _table(found), found.scored_epochs).frame
+        )
         return draw_by_epoch(frame, ax, predictor)
     frame, predictions, truth = _at_epoch(found, epoch)
     row = spearman_row(frame, epoch, truth, predictor)
@@ -69,9 +73,9 @@ def draw_ranking(
 def _at_epoch(ranking: Ranking, epoch: int) -> "tuple[pandas.DataFrame, Predictions, Truth]":
     """Return the correlations of an epoch, its predictions and the true errors."""
     if not ranking.is_finished:
-        found = correlated(ranking, _table(ranking), [epoch])
+        found = compute_correlations(ranking, _table(ranking), [epoch])
         return found.frame, found.predictions, found.truth
-    predictions, truths = compared(ranking, _table(ranking), epoch)
+    predictions, truths = predictions_and_truths(ranking, _table(ranking), epoch)
     return ranking.correlations, predictions, headline(truths)
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Values = NDArray[np.floating | np.integer | np.bool_]
 
 SPLITS, FEWEST_COLUMNS = 20, 8
-"""Number of random splits for each size, and columns in the smallest half of `growing` and `images_needed`."""
+"""Number of random splits for each size, and columns in the smallest half (`reliability_curve`, `images_needed`)."""
 
 ROWS_AT_ONCE = 4096  # bounds the float64 copy of `values`
 DECIMALS = 12  # rounding keeps ties between means that were summed in different orders
@@ -62,7 +62,7 @@ def split_half(values: Values, size: int, rng: np.random.Generator, splits: int 
     return _agreement(values, size, _permutations(values, rng, splits))
 
 
-def growing(
+def reliability_curve(
     values: Values, rng: np.random.Generator, splits: int = SPLITS, images_per_column: float = 1
 ) -> "pandas.DataFrame":
     """Return the split-half reliability of rankings on increasing numbers of images.

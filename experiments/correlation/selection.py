@@ -27,7 +27,7 @@ _IN_PLACE, _DISTINCT = "no_loose_ends", "unique"
 Indices = NDArray[np.int64]
 
 
-def selected(options: RankingOptions, space: OneShotSpace, run: Run, epoch: int) -> Indices:
+def select_numbers(options: RankingOptions, space: OneShotSpace, run: Run, epoch: int) -> Indices:
     """Return the numbers of the architectures to evaluate at an epoch, ascending and distinct, (A,).
 
     Raises:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.experiments.correlation.options import CONTROLLER, RankingOptions
-from nasbench1shot1.experiments.correlation.selection import Indices, in_sharing_order, selected
+from nasbench1shot1.experiments.correlation.selection import Indices, in_sharing_order, select_numbers
 from nasbench1shot1.images.batches import epoch_generator
 from nasbench1shot1.images.image_set import ImageSet
 from nasbench1shot1.images.splits import Split
@@ -108,13 +108,13 @@ class RankingState:
         return untrained_method(self.run)
 
     def numbers(self, epoch: int) -> Indices:
-        """Return what `selected` does for an epoch; it is computed once, or once per epoch for a controller's samples.
+        """Return `select_numbers` of an epoch; it is computed once, or once per epoch for a controller's samples.
 
-        Raises as `selected` does.
+        Raises as `select_numbers` does.
         """
         key = epoch if self.options.architectures == CONTROLLER else None
         if key not in self._selected:
-            self._selected[key] = selected(self.options, self.space, self.run, epoch)
+            self._selected[key] = select_numbers(self.options, self.space, self.run, epoch)
         return self._selected[key]
 
     def begin_epoch(self) -> EpochInProgress:

@@ -54,14 +54,14 @@ def table_of_ranking(run: Run, space: SearchSpace, path: str | Path | None) -> T
     return table.covering(space, present=True) if run.config.get("reference") == PRESENT else table
 
 
-def in_table(table: Table, space: SearchSpace, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+def table_mask(table: Table, space: SearchSpace, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return which architectures (A,) a table has: all, unless it covers the space only in part."""
     if not table.is_partial:
         return np.ones(len(numbers), np.bool_)
     return np.array([not table.lacks(space[int(number)]) for number in numbers], np.bool_)
 
 
-def truths(
+def true_errors(
     table: Table, architectures: Sequence[Architecture], budgets: Sequence[int], dataset: str | None = None
 ) -> list[Truth]:
     """Return the true errors of architectures at every budget, on both splits.

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from nasbench1shot1.black_box_search.anytime import over_time
+from nasbench1shot1.black_box_search.anytime import statistics_over_time
 from nasbench1shot1.black_box_search.drawing import draw_anytime
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.experiments.black_box.ecdf import draw_ecdf
@@ -23,7 +23,7 @@ EVERY = 100.0
 """Simulated seconds between two points of figure 6 of NATS-Bench."""
 
 
-class Drawn(NamedTuple):
+class DrawnStudy(NamedTuple):
     """A study with its panel and curve."""
 
     panel: Panel
@@ -31,14 +31,14 @@ class Drawn(NamedTuple):
     study: BlackBoxStudy
 
 
-class Words(NamedTuple):
+class FigureText(NamedTuple):
     """The title above a picture and the caption below it."""
 
     title: str
     caption: str
 
 
-def draw_regret_and_ecdf(found: Sequence[Drawn], words: Words) -> "Figure":
+def draw_regret_and_ecdf(found: Sequence[DrawnStudy], words: FigureText) -> "Figure":
     """Draw the mean test regret over simulated seconds (left) and the ECDF of the final regrets (right)."""
     finals = {drawn.curve.key: drawn.study.final["test_regret"].to_numpy(np.float64) for drawn in found}
     floor = 0.5 * min(float(values[values > 0].min(initial=0.01)) for values in finals.values())
@@ -54,7 +54,7 @@ def draw_regret_and_ecdf(found: Sequence[Drawn], words: Words) -> "Figure":
     return _canvas(len(rows), 2, words, draw, _labels(found))
 
 
-def draw_rows(found: Sequence[Drawn], words: Words) -> "Figure":
+def draw_rows(found: Sequence[DrawnStudy], words: FigureText) -> "Figure":
     """Draw the median test regret over simulated seconds, with one column per space and one row per entry of `ROWS`."""
     panels = list(dict.fromkeys(drawn.panel.key for drawn in found))
     keys = {drawn.curve.key for drawn in found}
@@ -76,7 +76,7 @@ def draw_rows(found: Sequence[Drawn], words: Words) -> "Figure":
     return _canvas(len(rows), len(panels), words, draw, {}, shared=True)
 
 
-def draw_sorted_accuracies(found: Sequence[Drawn], accuracies: "pandas.DataFrame", words: Words) -> "Figure":
+def draw_sorted_accuracies(found: Sequence[DrawnStudy], accuracies: "pandas.DataFrame", words: FigureText) -> "Figure":
     """Draw the sorted accuracies of all searches, with one column per data set and split.
 
     Args:
@@ -101,14 +101,14 @@ def draw_sorted_accuracies(found: Sequence[Drawn], accuracies: "pandas.DataFrame
 
 
 def accuracy_over_time(study: BlackBoxStudy) -> "pandas.DataFrame":
-    """Return the test accuracy of the incumbents (fractions) every 100 simulated seconds; columns as in `over_time`."""
+    """Return the test accuracy of the incumbents (fractions) every 100 simulated seconds, as `statistics_over_time`."""
     times = np.arange(EVERY, study.config["seconds"] + EVERY / 2, EVERY)
-    errors = over_time(study.trajectory, times, "test_error")
+    errors = statistics_over_time(study.trajectory, times, "test_error")
     accuracies = {"mean": "mean", "median": "median", "low": "high", "high": "low"}  # a high error is a low accuracy
     return errors.assign(**{name: 1 - errors[error] for name, error in accuracies.items()})
 
 
-def draw_accuracy_over_time(found: Sequence[Drawn], words: Words) -> "Figure":
+def draw_accuracy_over_time(found: Sequence[DrawnStudy], words: FigureText) -> "Figure":
     """Draw the mean test accuracy of the incumbents every 100 simulated seconds, with one column per data set."""
     panels = {drawn.panel.key: drawn.panel.title for drawn in found}
     rows, by_key = _rows(found), _colours(found)
@@ -128,7 +128,7 @@ def draw_accuracy_over_time(found: Sequence[Drawn], words: Words) -> "Figure":
     return _canvas(len(rows), len(panels), words, draw, _labels(found))
 
 
-def _rows(found: Sequence[Drawn]) -> list[list[str]]:
+def _rows(found: Sequence[DrawnStudy]) -> list[list[str]]:
     """Return the keys of the curves in each row of a figure, as `curve_rows` does."""
     panels: dict[str, list[str]] = {}
     for drawn in found:
@@ -136,15 +136,15 @@ def _rows(found: Sequence[Drawn]) -> list[list[str]]:
     return curve_rows(list(panels.values()))
 
 
-def _of(found: Sequence[Drawn], keys: Sequence[str]) -> list[Drawn]:
+def _of(found: Sequence[DrawnStudy], keys: Sequence[str]) -> list[DrawnStudy]:
     return [drawn for drawn in found if drawn.curve.key in keys]
 
 
-def _labels(found: Sequence[Drawn]) -> dict[str, str]:
+def _labels(found: Sequence[DrawnStudy]) -> dict[str, str]:
     return {drawn.curve.key: drawn.curve.label for drawn in found}
 
 
-def _colours(found: Sequence[Drawn]) -> dict[str, str]:
+def _colours(found: Sequence[DrawnStudy]) -> dict[str, str]:
     """Return the colour of every curve, by its key, the name of its optimizer."""
     keys = list(_labels(found))
     return dict(zip(keys, colours(keys), strict=True))
@@ -153,7 +153,7 @@ def _colours(found: Sequence[Drawn]) -> dict[str, str]:
 def _canvas(
     rows: int,
     columns: int,
-    words: Words,
+    words: FigureText,
     draw: Callable[[Any], None],
     labels: dict[str, str],
     shared: bool | Literal["col"] = "col",

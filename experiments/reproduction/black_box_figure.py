@@ -7,14 +7,14 @@ from typing import Any, ClassVar, Self
 
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.errors import InvalidInputError, unknown_name
-from nasbench1shot1.experiments.reproduction.black_box_drawing import Drawn
+from nasbench1shot1.experiments.reproduction.black_box_drawing import DrawnStudy
 from nasbench1shot1.experiments.reproduction.black_box_figures import (
     BLACK_BOX_FIGURES,
     BlackBoxPlan,
     BlackBoxScale,
     space_panel,
 )
-from nasbench1shot1.experiments.reproduction.black_box_jobs import StudyOfFigure, resolved_studies, study_job
+from nasbench1shot1.experiments.reproduction.black_box_jobs import BlackBoxJob, resolve_studies, study_job
 from nasbench1shot1.experiments.reproduction.black_box_results import RESULTS, BlackBoxResults
 from nasbench1shot1.experiments.reproduction.figure import (
     FigureJob,
@@ -22,7 +22,7 @@ from nasbench1shot1.experiments.reproduction.figure import (
     ReproducedFigure,
     check_parts,
     check_seeds,
-    fits,
+    is_selected,
 )
 from nasbench1shot1.experiments.reproduction.figures import Curve, Panel
 from nasbench1shot1.registry import search_space
@@ -69,7 +69,7 @@ class BlackBoxFigure(ReproducedFigure):
 
     def jobs(
         self, scale: str, out: Path, given: Options, seeds: Sequence[int] | None, call: Callable[..., Any]
-    ) -> list[StudyOfFigure]:
+    ) -> list[BlackBoxJob]:
         """Return one job per panel and curve."""
         check_seeds(seeds)
         if seeds is not None and len(seeds) > 1:
@@ -87,7 +87,7 @@ class BlackBoxFigure(ReproducedFigure):
             )
         seed = {"seed": seeds[0] if seeds else 0}
         wanted = [{**own.options, **panel.options, **curve.options, **given, **seed} for panel, curve in pairs]
-        resolved = zip(pairs, call(resolved_studies, wanted), strict=True)
+        resolved = zip(pairs, call(resolve_studies, wanted), strict=True)
         return [study_job(panel.key, curve.key, out, found, self._advice(found)) for (panel, curve), found in resolved]
 
     def table(self, jobs: Sequence[FigureJob], given: Options) -> Table:
@@ -111,18 +111,20 @@ class BlackBoxFigure(ReproducedFigure):
     def _chosen(self, panels: Sequence[Panel]) -> list[tuple[Panel, Curve]]:
         """Return the selected panels and curves. Default: the figure's default curves."""
         only = self.only or self.plan.usual
-        return [(panel, curve) for panel, curve in _pairs(panels) if not only or fits(panel.key, curve.key, only)]
+        return [
+            (panel, curve) for panel, curve in _pairs(panels) if not only or is_selected(panel.key, curve.key, only)
+        ]
 
     def _advice(self, options: Options) -> str:
         return self.plan.needs_official.get(options["space"], "give a table that covers it with --table")
 
-    def _drawn(self, job: FigureJob) -> Drawn:
+    def _drawn(self, job: FigureJob) -> DrawnStudy:
         """Return the curve of a finished job. A space given by the user has a separate panel."""
         panels = [panel for scale in self.plan.scales.values() for panel in scale.panels]
         curves = {curve.key: curve for panel in panels for curve in panel.curves}
         known = {panel.key: panel for panel in panels}
         panel = known.get(job.panel) or space_panel(job.panel, tuple(curves.values()))
-        return Drawn(panel, curves[job.curve], BlackBoxStudy.open(job.folder))
+        return DrawnStudy(panel, curves[job.curve], BlackBoxStudy.open(job.folder))
 
 
 def _pairs(panels: Sequence[Panel]) -> list[tuple[Panel, Curve]]:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from nasbench1shot1.black_box_search.options import black_box_options
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
-from nasbench1shot1.black_box_search.repeats import Repeats, for_table, table_of_study
+from nasbench1shot1.black_box_search.repeats import Repeats, table_of_study, with_dataset
 from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, Kind, Options, job_fields
 from nasbench1shot1.registry import search_space
@@ -19,7 +19,7 @@ SEARCH = "nasbench1shot1.black_box_search.studying:black_box"
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudyOfFigure(FigureJob):
+class BlackBoxJob(FigureJob):
     """A black-box study of a figure, with a name such as "s1/random/seed-0".
 
     Attributes:
@@ -58,7 +58,7 @@ class StudyOfFigure(FigureJob):
     def check_data(self) -> None:
         """Raise UserError if the table lacks the data set, the budget or architectures of the space."""
         options = black_box_options(self.options)
-        for_table(options, table := load_table(options.common.table))
+        with_dataset(options, table := load_table(options.common.table))
         try:
             table_of_study(options)
         except (OutOfDomainError, InvalidInputError) as error:
@@ -75,7 +75,7 @@ class StudyOfFigure(FigureJob):
         return "no test regret" if found is None else f"mean test regret {percent(found['mean'])}"
 
 
-def resolved_studies(options: Sequence[Options]) -> list[dict[str, Any]]:
+def resolve_studies(options: Sequence[Options]) -> list[dict[str, Any]]:
     """Return the options of several studies with all defaults filled in for the current machine.
 
     Raises:
@@ -83,9 +83,9 @@ def resolved_studies(options: Sequence[Options]) -> list[dict[str, Any]]:
         OutOfDomainError: the table lacks the data set or budget.
     """
     found = map(black_box_options, options)
-    return [for_table(each, load_table(each.common.table)).as_dict() for each in found]
+    return [with_dataset(each, load_table(each.common.table)).as_dict() for each in found]
 
 
-def study_job(panel: str, curve: str, out: Path, options: Options, advice: str) -> StudyOfFigure:
+def study_job(panel: str, curve: str, out: Path, options: Options, advice: str) -> BlackBoxJob:
     """Return a job with resolved options; its folder is a subfolder of the figure's folder `out`."""
-    return StudyOfFigure(command=SEARCH, advice=advice, **job_fields(panel, curve, out, options))
+    return BlackBoxJob(command=SEARCH, advice=advice, **job_fields(panel, curve, out, options))

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas
 
-from nasbench1shot1.black_box_search.drawing import caption, regrets_over_time
+from nasbench1shot1.black_box_search.drawing import caption, regret_statistics
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.experiments.black_box.ecdf import ecdf
-from nasbench1shot1.experiments.black_box.final_accuracy import beside_published, final_accuracies
+from nasbench1shot1.experiments.black_box.final_accuracy import compare_with_published, final_accuracies
 from nasbench1shot1.experiments.reproduction.black_box_drawing import (
-    Drawn,
-    Words,
+    DrawnStudy,
+    FigureText,
     accuracy_over_time,
     draw_accuracy_over_time,
     draw_regret_and_ecdf,
@@ -45,7 +45,7 @@ class BlackBoxResults(FigureResults):
     """
 
     plan: BlackBoxPlan
-    found: Sequence[Drawn]
+    found: Sequence[DrawnStudy]
     unfinished: Sequence[str]
     table: Table
 
@@ -74,12 +74,12 @@ class BlackBoxResults(FigureResults):
         return study.final["test_regret"]
 
     @property
-    def words(self) -> Words:
+    def words(self) -> FigureText:
         """The title and the caption of the picture."""
         lines = [self.STATISTIC, caption([drawn.study for drawn in self.found])]
         if self.unfinished:
             lines.insert(1, f"unfinished: {', '.join(self.unfinished)}")
-        return Words("\n".join(self._title()), "\n".join(lines))
+        return FigureText("\n".join(self._title()), "\n".join(lines))
 
     def _title(self) -> list[str]:
         config, paper = self.found[0].study.config, self.plan.scales["full"]
@@ -93,7 +93,7 @@ class BlackBoxResults(FigureResults):
         return lines if is_paper else [*lines, f"the paper's setting: {_names(published)}, {_extent(paper.options)}"]
 
 
-def _stacked(found: Sequence[Drawn], frame_of: Callable[[BlackBoxStudy], pandas.DataFrame]) -> pandas.DataFrame:
+def _stacked(found: Sequence[DrawnStudy], frame_of: Callable[[BlackBoxStudy], pandas.DataFrame]) -> pandas.DataFrame:
     """Return the concatenated frames of all studies, with the additional first columns panel and curve."""
     frames = {(panel.key, curve.key): frame_of(study) for panel, curve, study in found}
     return pandas.concat(frames, names=["panel", "curve"]).reset_index(level=["panel", "curve"]).reset_index(drop=True)
@@ -118,8 +118,8 @@ class RegretAndECDF(BlackBoxResults):
     )
 
     def as_table(self) -> pandas.DataFrame:
-        """Return the left panel's values: panel, curve, then the columns of `anytime.over_time`."""
-        return _stacked(self.found, regrets_over_time)
+        """Return the left panel's values: panel, curve, then the columns of `anytime.statistics_over_time`."""
+        return _stacked(self.found, regret_statistics)
 
     def further_tables(self) -> Mapping[str, pandas.DataFrame]:
         """Return the right panel's values: panel, curve, test_regret and fraction (of searches)."""
@@ -140,8 +140,8 @@ class MiniAgainstFull(BlackBoxResults):
     )
 
     def as_table(self) -> pandas.DataFrame:
-        """Return the drawn values: panel, curve, then the columns of `anytime.over_time`."""
-        return _stacked(self.found, regrets_over_time)
+        """Return the drawn values: panel, curve, then the columns of `anytime.statistics_over_time`."""
+        return _stacked(self.found, regret_statistics)
 
     def draw(self) -> "Figure":
         """Return the picture, as `black_box_drawing.draw_rows` does."""
@@ -167,7 +167,7 @@ class SortedRuns(BlackBoxResults):
 
     def further_tables(self) -> Mapping[str, pandas.DataFrame]:
         """Return mean and standard deviation beside table 5 of NAS-Bench-201."""
-        return {"table5": beside_published(self.accuracies)}
+        return {"table5": compare_with_published(self.accuracies)}
 
     def draw(self) -> "Figure":
         """Return the picture, as `black_box_drawing.draw_sorted_accuracies` does."""
@@ -178,7 +178,7 @@ class SortedRuns(BlackBoxResults):
         from rich.table import Table as Screen
 
         screen = Screen("curve", "data set", "split", "accuracy [%]", "published")
-        for row in beside_published(self.accuracies).to_dict("records"):
+        for row in compare_with_published(self.accuracies).to_dict("records"):
             own = _in_words(row["mean"], row["std"])
             published = _in_words(row["published_mean"], row["published_std"])
             screen.add_row(row["curve"], row["dataset"], row["split"], own, published)

@@ -11,7 +11,7 @@ import pandas
 from nasbench1shot1.experiments.reproduction.curve_styles import Style, curve_styles, legend_styles
 from nasbench1shot1.experiments.reproduction.figure import FigureJob
 from nasbench1shot1.experiments.reproduction.figures import FIGURES, SCALES, Curve, Panel, PaperFigure
-from nasbench1shot1.experiments.reproduction.tuning_text import after
+from nasbench1shot1.experiments.reproduction.tuning_text import title_line
 from nasbench1shot1.experiments.rescoring import rescore
 from nasbench1shot1.method_colours import MOST_BANDS
 from nasbench1shot1.one_shot_search.record import Run, open_search
@@ -21,10 +21,10 @@ from nasbench1shot1.one_shot_search.regret_curve import (
     WIDTH,
     anytime_regret,
     draw_mean_regret,
-    from_zero,
     mean_regret_of,
     provenance,
     scale_text,
+    start_at_zero,
     table_text,
 )
 from nasbench1shot1.tables.table import Table
@@ -139,7 +139,7 @@ def _label(grid: Any, measured: str) -> None:
     for axes in grid[-1]:
         axes.set_xlabel("search epoch (0: before training)")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    from_zero(grid[0, 0])
+    start_at_zero(grid[0, 0])
     grid[0, 0].set_ylabel(f"test regret [%]\n({measured})")
     grid[1, 0].set_ylabel("one-shot validation\nerror [%]")
 
@@ -154,7 +154,7 @@ def _legend(below: "SubFigure", grid: Any, styles: Mapping[str, Style]) -> None:
 
 def _title(name: str, figure: PaperFigure, found: Sequence[Result], seeds: int) -> str:
     configs = [run.config for result in found for run in result.runs]
-    lines = [after(name, _content(FIGURES.get(name, figure), found)), scale_text(configs)]
+    lines = [title_line(name, _content(FIGURES.get(name, figure), found)), scale_text(configs)]
     size, paper = f"{configs[0]['epochs']} epochs, {_seeds_text(seeds)}", SCALES["full"]
     if configs[0]["scale"] == "full":
         return "\n".join([*lines, size])

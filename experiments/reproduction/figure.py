@@ -191,7 +191,7 @@ class ReproducedFigure(Protocol):
         """
 
 
-def fits(panel: str, curve: str, only: Sequence[str]) -> bool:
+def is_selected(panel: str, curve: str, only: Sequence[str]) -> bool:
     """Return whether a curve is selected: by its panel, its key or "panel/curve", each with optional `*` wildcards."""
     return any(fnmatch(name, pattern) for pattern in only for name in (panel, curve, f"{panel}/{curve}"))
 
@@ -199,7 +199,7 @@ def fits(panel: str, curve: str, only: Sequence[str]) -> bool:
 def check_parts(name: str, pairs: Sequence[tuple[str, str]], only: Sequence[str]) -> None:
     """Raise InvalidInputError for a pattern that matches none of a figure's pairs of panel and curve."""
     for pattern in only:
-        if not any(fits(panel, curve, [pattern]) for panel, curve in pairs):
+        if not any(is_selected(panel, curve, [pattern]) for panel, curve in pairs):
             panels, curves = (dict.fromkeys(keys) for keys in zip(*pairs, strict=True))
             raise unknown_name(f"part of {name}", pattern, [*panels, *curves])
 

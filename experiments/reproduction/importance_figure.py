@@ -12,13 +12,13 @@ from nasbench1shot1.experiments.reproduction.figure import FigureJob, FigureResu
 from nasbench1shot1.experiments.reproduction.figures import Panel, PaperFigure
 from nasbench1shot1.experiments.reproduction.studied_figure import StudiedFigure
 from nasbench1shot1.experiments.reproduction.tuning_text import (
-    after,
     diverged_text,
     plan_text,
     quick_text,
+    title_line,
     unfinished_text,
 )
-from nasbench1shot1.experiments.tuning.encoding import observed
+from nasbench1shot1.experiments.tuning.encoding import list_observations
 from nasbench1shot1.experiments.tuning.importance import EVALUATOR, importances, order_of
 from nasbench1shot1.experiments.tuning.interactions import EVALUATOR as INTERACTIONS
 from nasbench1shot1.experiments.tuning.interactions import interactions, is_installed
@@ -66,7 +66,7 @@ class Importances(FigureResults):
         for panel, pairs in self.pairwise.items():
             budget = _most_searched(studies[panel])
             values = pairs.rename(columns={"interaction": "value"})
-            count = len(observed(studies[panel], budget))
+            count = len(list_observations(studies[panel], budget))
             frames.append(values.assign(panel=panel, evaluator=INTERACTIONS, budget=budget, observations=count))
         columns = ["panel", "evaluator", "budget", "observations", "first", "second", "value"]
         return pandas.concat(frames, ignore_index=True)[columns]
@@ -95,7 +95,9 @@ class Importances(FigureResults):
 
         budgets = studies[0].options.brackets.budgets
         points = {
-            budget: np.array([[of[name] for name in PAIR] for of, _ in observed(studies, budget)]).reshape(-1, 2)
+            budget: np.array([[of[name] for name in PAIR] for of, _ in list_observations(studies, budget)]).reshape(
+                -1, 2
+            )
             for budget in budgets
         }
         surfaces = {budget: marginal(studies, PAIR, budget) for budget in budgets}
@@ -104,7 +106,7 @@ class Importances(FigureResults):
 
     def _title(self) -> str:
         studies = [study for _, of in self.found for study in of]
-        return "\n".join([after(self.name, self.figure.title), *plan_text(studies, self.seeds)])
+        return "\n".join([title_line(self.name, self.figure.title), *plan_text(studies, self.seeds)])
 
     def _caption(self) -> str:
         studies = [study for _, of in self.found for study in of]
@@ -135,4 +137,4 @@ class ImportanceFigure(StudiedFigure):
 def _most_searched(studies: Sequence[Study]) -> int:
     """Return the budget with the most searches that did not diverge (ties: the smallest)."""
     budgets = studies[0].options.brackets.budgets
-    return max(budgets, key=lambda budget: (len(observed(studies, budget)), -budget))
+    return max(budgets, key=lambda budget: (len(list_observations(studies, budget)), -budget))

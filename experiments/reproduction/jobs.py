@@ -13,7 +13,7 @@ from nasbench1shot1.experiments.reproduction.figure import (
     ReproducedFigure,
     check_parts,
     check_seeds,
-    fits,
+    is_selected,
     job_fields,
 )
 from nasbench1shot1.experiments.reproduction.figures import (
@@ -76,7 +76,7 @@ class SearchJob(FigureJob):
         return f"test regret {percent(summary['test_regret'])}{source}, {summary['search_seconds']:.0f} s"
 
 
-def figure_named(name: str, only: Sequence[str] = ()) -> PaperFigure:
+def get_figure(name: str, only: Sequence[str] = ()) -> PaperFigure:
     """Return a figure of `figures`, or the selected part of it.
 
     Args:
@@ -88,16 +88,16 @@ def figure_named(name: str, only: Sequence[str] = ()) -> PaperFigure:
         InvalidInputError: one of `only` matches nothing.
     """
     figure = {**FIGURES, **RANKING_FIGURES, **TUNING_FIGURES, **IMPORTANCE_FIGURES, **TRANSFER_TABLES}[name]
-    return selected(name, figure, only)
+    return select_part(name, figure, only)
 
 
-def selected(name: str, figure: PaperFigure, only: Sequence[str]) -> PaperFigure:
-    """Return the selected part of a figure; arguments and errors as in `figure_named`."""
+def select_part(name: str, figure: PaperFigure, only: Sequence[str]) -> PaperFigure:
+    """Return the selected part of a figure; arguments and errors as in `get_figure`."""
     if not only:
         return figure
     check_parts(name, [(panel.key, curve.key) for panel, curve in figure.pairs()], only)
     panels = tuple(
-        replace(panel, curves=tuple(curve for curve in panel.curves if fits(panel.key, curve.key, only)))
+        replace(panel, curves=tuple(curve for curve in panel.curves if is_selected(panel.key, curve.key, only)))
         for panel in figure.panels
     )
     return replace(figure, panels=tuple(panel for panel in panels if panel.curves))
@@ -117,8 +117,8 @@ class NamedFigure(ReproducedFigure):
 
     @classmethod
     def named(cls, name: str, only: Sequence[str]) -> Self:
-        """Return a figure or a selected part of it; arguments and errors as in `figure_named`."""
-        return cls(name, figure_named(name, only))
+        """Return a figure or a selected part of it; arguments and errors as in `get_figure`."""
+        return cls(name, get_figure(name, only))
 
     @property
     def title(self) -> str:
@@ -145,7 +145,7 @@ class SearchedFigure(NamedFigure):
         return f"{searches} × {self.figure.epochs_at(scale)} epochs"
 
 
-def resolved(options: Sequence[Options]) -> list[dict[str, Any]]:
+def resolve_options(options: Sequence[Options]) -> list[dict[str, Any]]:
     """Return the options of several searches with all defaults filled in for the current machine.
 
     Raises InvalidInputError for an unknown option or a value out of range.
@@ -159,12 +159,12 @@ def jobs_of(
     out: Path,
     given: Options,
     seeds: Sequence[int] | None = None,
-    resolve: Callable[[Sequence[Options]], list[dict[str, Any]]] = resolved,
+    resolve: Callable[[Sequence[Options]], list[dict[str, Any]]] = resolve_options,
 ) -> list[SearchJob]:
     """Return the searches of a figure, ordered by seed, so that all curves have results early.
 
     Args:
-        figure: the figure, from `figure_named`.
+        figure: the figure, from `get_figure`.
         scale: "full" or "quick".
         out: the figure's folder.
         given: options of all searches, which override the figure's own options.

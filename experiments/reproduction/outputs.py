@@ -29,13 +29,13 @@ def stem(name: str, only: Sequence[str]) -> str:
     return f"{name}-{parts}"
 
 
-def mark(folder: Path, name: str) -> None:
+def mark_folder(folder: Path, name: str) -> None:
     """Record that a folder belongs to a figure."""
     if not (folder / MARK).is_file():
         write_json(folder / MARK, {"figure": name})
 
 
-def check_is_of(folder: Path, name: str) -> None:
+def check_belongs_to(folder: Path, name: str) -> None:
     """Raise InvalidInputError if a folder belongs to another figure, DamagedFileError if its mark is damaged."""
     if (folder / MARK).is_file() and (other := read_object(folder / MARK).get("figure")) != name:
         raise InvalidInputError(f"{folder} holds {other}, not {name}: choose another --out")

@@ -81,7 +81,7 @@ def as_table(found: Sequence[ProxyResult]) -> pandas.DataFrame:
     return pandas.concat([result.by_epoch for result in found], ignore_index=True)
 
 
-def studied(trainings: Sequence[ProxyTrainings], table: Table) -> ProxyResult:
+def score_trainings(trainings: Sequence[ProxyTrainings], table: Table) -> ProxyResult:
     """Score the trainings of all seeds of one size on a table; raises OutOfDomainError if it lacks an architecture."""
     scores = [score(arch, table) for each in trainings for arch in each.architectures]
     true = {split: [getattr(s, f"table_{split}_error") for s in scores] for split in SPLITS}

@@ -19,11 +19,11 @@ from nasbench1shot1.experiments.reproduction.figure import (
     ReproducedFigure,
     check_parts,
     check_seeds,
-    fits,
+    is_selected,
 )
-from nasbench1shot1.experiments.reproduction.proxy_correlation import SPLITS, ProxyResult, as_table, studied
+from nasbench1shot1.experiments.reproduction.proxy_correlation import SPLITS, ProxyResult, as_table, score_trainings
 from nasbench1shot1.experiments.reproduction.proxy_drawing import draw
-from nasbench1shot1.experiments.reproduction.proxy_jobs import SCALES, ProxyJob, keys, proxy_job, resolved
+from nasbench1shot1.experiments.reproduction.proxy_jobs import SCALES, ProxyJob, keys, proxy_job, resolve_options
 from nasbench1shot1.one_shot_search.regret_curve import provenance
 from nasbench1shot1.proxy_training import ProxyConfig, ProxyTrainings
 from nasbench1shot1.proxy_training.config import SCALES as TRAINING_SCALES
@@ -115,7 +115,7 @@ class ProxyFigure(ReproducedFigure):
         places = [(seed, *size) for seed in (study.seeds if seeds is None else seeds) for size in sizes]
         common = {**study.options, "threads": 1, **own}
         wanted = [{**common, "cells": cells, "channels": width, "seed": seed} for seed, cells, width in places]
-        return [proxy_job(out, options) for options in call(resolved, wanted)]
+        return [proxy_job(out, options) for options in call(resolve_options, wanted)]
 
     def results(self, jobs: Sequence[FigureJob], table: Table) -> ProxyStudy | None:
         """Return the correlations of the finished proxies, sorted by cells and channels."""
@@ -123,13 +123,13 @@ class ProxyFigure(ReproducedFigure):
         for panel, curve in sorted({(job.panel, job.curve) for job in jobs}, key=_in_numbers):
             own = [job for job in jobs if (job.panel, job.curve) == (panel, curve) and job.is_finished]
             if own:
-                found.append(studied([ProxyTrainings.open(job.folder) for job in own], table))
+                found.append(score_trainings([ProxyTrainings.open(job.folder) for job in own], table))
         seeds = len({job.options["seed"] for job in jobs})
         return ProxyStudy(self.name, self.title, found, seeds, table) if found else None
 
     def _chosen(self, scale: str) -> list[tuple[int, int]]:
         sizes = SCALES[scale].sizes()
-        chosen = [size for size in sizes if not self.only or fits(*keys(*size), self.only)]
+        chosen = [size for size in sizes if not self.only or is_selected(*keys(*size), self.only)]
         if not chosen:
             has = ", ".join("/".join(keys(*size)) for size in sizes)
             raise InvalidInputError(

@@ -78,7 +78,7 @@ def keys(cells: int, channels: int) -> tuple[str, str]:
     return f"cells-{cells}", f"channels-{channels}"
 
 
-def resolved(options: Sequence[Options]) -> list[dict[str, Any]]:
+def resolve_options(options: Sequence[Options]) -> list[dict[str, Any]]:
     """Return the options of several jobs with all defaults filled in for the current machine.
 
     Raises InvalidInputError for an unknown option or a value out of range.

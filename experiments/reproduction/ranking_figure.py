@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas
 
-from nasbench1shot1.experiments.correlation.headline import at_place, headline_place, places
+from nasbench1shot1.experiments.correlation.headline import headline_place, places, rows_at
 from nasbench1shot1.experiments.correlation.record import Ranking
-from nasbench1shot1.experiments.correlation.truth import source_text, truths
+from nasbench1shot1.experiments.correlation.truth import source_text, true_errors
 from nasbench1shot1.experiments.rank_correlation import spearman
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, FigureResults, Options
 from nasbench1shot1.experiments.reproduction.figures import Curve, Panel, PaperFigure
-from nasbench1shot1.experiments.reproduction.jobs import SearchedFigure, resolved
+from nasbench1shot1.experiments.reproduction.jobs import SearchedFigure, resolve_options
 from nasbench1shot1.experiments.reproduction.ranking_jobs import RankingJob, ranking_jobs
 from nasbench1shot1.registry import search_space
 from nasbench1shot1.tables.table import Table
@@ -58,7 +58,7 @@ class RankingCurves(FigureResults):
     @property
     def headline(self) -> pandas.DataFrame:
         """Return the rows at `headline_place`."""
-        return at_place(self.frame, headline_place(places(self.frame)))
+        return rows_at(self.frame, headline_place(places(self.frame)))
 
     def show(self, console: "Console") -> None:
         """Print the correlations at the last epoch."""
@@ -82,7 +82,7 @@ class RankingFigure(SearchedFigure):
         self, scale: str, out: Path, given: Options, seeds: Sequence[int] | None, call: Callable[..., Any]
     ) -> list[RankingJob]:
         """Return one job per search, which also ranks."""
-        return ranking_jobs(self.figure, scale, out, given, seeds, partial(call, resolved))
+        return ranking_jobs(self.figure, scale, out, given, seeds, partial(call, resolve_options))
 
     def results(self, jobs: Sequence[FigureJob], table: Table) -> RankingCurves | None:
         """Return the correlations of the finished rankings, scored on a table."""
@@ -122,7 +122,7 @@ def _of_ranking(ranking: Ranking, table: Table) -> pandas.DataFrame:
     for epoch in ranking.config["evaluated_epochs"]:
         scores = ranking.scores(epoch)
         architectures = [space[int(number)] for number in scores.numbers]
-        for truth in truths(table, architectures, table.epochs):
+        for truth in true_errors(table, architectures, table.epochs):
             known = ~np.isnan(truth.errors)
             values = [
                 spearman(of[known].astype(np.float64), truth.errors[known]) for of in (scores.errors, scores.losses)

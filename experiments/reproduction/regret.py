@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from nasbench1shot1.experiments.reproduction.drawing import Result, as_table, draw, results
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, FigureResults, Options
 from nasbench1shot1.experiments.reproduction.figures import PaperFigure
-from nasbench1shot1.experiments.reproduction.jobs import SearchedFigure, SearchJob, jobs_of, resolved
+from nasbench1shot1.experiments.reproduction.jobs import SearchedFigure, SearchJob, jobs_of, resolve_options
 from nasbench1shot1.experiments.reproduction.screen import show_results
 from nasbench1shot1.tables.table import Table
 
@@ -49,7 +49,7 @@ class RegretFigure(SearchedFigure):
         self, scale: str, out: Path, given: Options, seeds: Sequence[int] | None, call: Callable[..., Any]
     ) -> list[SearchJob]:
         """Return the searches, as `jobs.jobs_of` does; `call` fills in defaults on the machine of the workers."""
-        return jobs_of(self.figure, scale, out, given, seeds, partial(call, resolved))
+        return jobs_of(self.figure, scale, out, given, seeds, partial(call, resolve_options))
 
     def results(self, jobs: Sequence[FigureJob], table: Table) -> RegretCurves | None:
         """Return the regret curves of the finished searches."""

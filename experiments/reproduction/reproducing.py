@@ -16,8 +16,8 @@ from nasbench1shot1.experiments.reproduction.figure import (
     counted_jobs,
     nouns,
 )
-from nasbench1shot1.experiments.reproduction.outputs import check_is_of, mark, stem
-from nasbench1shot1.experiments.reproduction.screen import FigureProgress, amount, list_jobs
+from nasbench1shot1.experiments.reproduction.outputs import check_belongs_to, mark_folder, stem
+from nasbench1shot1.experiments.reproduction.screen import FigureProgress, describe_work, list_jobs
 from nasbench1shot1.files import PictureFormat, atomic_write, check_writable, save_figure
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.jobs.job import Workers
@@ -79,7 +79,7 @@ def reproduce(
         raise InvalidInputError(f"{folder} is a file: choose another --out")
     figure = open_figure(name, only, joined)
     _check_options(name, figure, options)
-    check_is_of(folder, name)
+    check_belongs_to(folder, name)
     device = options.get("device", figure.DEVICE)
     with open_workers(scheduler, workers, device, options.get("threads", 1)) as places:
         given = _with_absolute_paths(options)
@@ -135,7 +135,7 @@ def _run(name: str, jobs: Sequence[FigureJob], folder: Path, workers: Workers, c
         return {}
     folder.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
-    mark(folder, name)
+    mark_folder(folder, name)
     failures = dict[str, str]()
     with locked(folder), FigureProgress(todo, per_unit, workers.count, console) as watcher:
         for stage in _stages(todo):
@@ -156,7 +156,7 @@ def _announce(
     say, todo = line_printer(console), [job for job in jobs if not job.is_finished]
     finished = len(jobs) - len(todo)
     done = f"; {finished} {'is' if finished == 1 else 'are'} finished" if finished else ""
-    say(f"{amount(jobs)}{done}")
+    say(f"{describe_work(jobs)}{done}")
     if todo:
         units = sum(job.units - job.units_done() for job in todo)
         at_once = counted_jobs(todo, min(workers.count, len(todo)))

@@ -69,7 +69,7 @@ class FigureProgress(WithBar, Watcher[FigureJob]):
         self._say(f"{len(self._ended):>3}/{len(self._jobs)}  {job.name}: {text}")
 
 
-def amount(jobs: Sequence[FigureJob]) -> str:
+def describe_work(jobs: Sequence[FigureJob]) -> str:
     """Return the amount of work in words, such as "3 studies of 64 epochs and 24 searches of 2 epochs"."""
     groups = dict[tuple[tuple[str, str], str], list[FigureJob]]()
     for job in jobs:

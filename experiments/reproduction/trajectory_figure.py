@@ -17,10 +17,10 @@ from nasbench1shot1.experiments.reproduction.figures import Curve as PaperCurve
 from nasbench1shot1.experiments.reproduction.figures import Panel, PaperFigure
 from nasbench1shot1.experiments.reproduction.studied_figure import StudiedFigure
 from nasbench1shot1.experiments.reproduction.tuning_text import (
-    after,
     diverged_text,
     plan_text,
     quick_text,
+    title_line,
     unfinished_text,
 )
 from nasbench1shot1.experiments.rescoring import rescore_study
@@ -130,7 +130,7 @@ class Trajectories(FigureResults):
 
     def _title(self) -> str:
         studies = [study for method in self.methods for study in method.studies]
-        return "\n".join([after(self.name, self.figure.title), *plan_text(studies, self.seeds)])
+        return "\n".join([title_line(self.name, self.figure.title), *plan_text(studies, self.seeds)])
 
     def _caption(self) -> str:
         studies = [study for method in self.methods for study in method.studies]

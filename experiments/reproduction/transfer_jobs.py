@@ -17,7 +17,7 @@ from nasbench1shot1.experiments.reproduction.figures import (
     Panel,
     PaperFigure,
 )
-from nasbench1shot1.experiments.reproduction.jobs import SearchJob, jobs_of, resolved
+from nasbench1shot1.experiments.reproduction.jobs import SearchJob, jobs_of, resolve_options
 from nasbench1shot1.experiments.reproduction.tuning_jobs import StudyJob, studies_of
 from nasbench1shot1.experiments.tuning.transfer import best_of
 from nasbench1shot1.one_shot_search.estimate import seconds_per_epoch
@@ -80,7 +80,9 @@ def transfer_jobs(
         InvalidInputError: a scale or an option is unknown, a value is out of range, or seeds are empty or not distinct.
         UserError: hpbandster is not installed.
     """
-    searches = jobs_of(figure, scale, out, {**_images_of_studies(scale), **given}, seeds, partial(call, resolved))
+    searches = jobs_of(
+        figure, scale, out, {**_images_of_studies(scale), **given}, seeds, partial(call, resolve_options)
+    )
     transferred = {job.options["optimizer"] for job in searches if job.curve.endswith(TRANSFERRED)}
     budgets = {**given, "epochs": 2 * searches[0].epochs}
     tuned = _studied([name for name in GRADIENT_METHODS if name in transferred])

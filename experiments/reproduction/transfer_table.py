@@ -13,7 +13,7 @@ from nasbench1shot1.experiments.reproduction.figure import FigureJob, FigureResu
 from nasbench1shot1.experiments.reproduction.figures import PaperFigure
 from nasbench1shot1.experiments.reproduction.jobs import SearchedFigure, SearchJob
 from nasbench1shot1.experiments.reproduction.transfer_jobs import TRANSFERRED, transfer_jobs
-from nasbench1shot1.experiments.reproduction.tuning_text import after, unfinished_text
+from nasbench1shot1.experiments.reproduction.tuning_text import title_line, unfinished_text
 from nasbench1shot1.experiments.rescoring import rescore
 from nasbench1shot1.experiments.tuning.transfer import transfer_table
 from nasbench1shot1.one_shot_search.record import Run, open_search
@@ -94,7 +94,7 @@ class Transfers(FigureResults):
             if configs[0]["scale"] == "full"
             else "; the paper's setting is 16 channels × 9 cells, 50 epochs, 6 seeds"
         )
-        return "\n".join([after(self.name, "the best configuration of s3 on other spaces"), scale, size + paper])
+        return "\n".join([title_line(self.name, "the best configuration of s3 on other spaces"), scale, size + paper])
 
     def _caption(self) -> str:
         lines = [f"mean ± standard deviation over {self.seeds} seeds"] if self.seeds > 1 else []

@@ -121,7 +121,7 @@ def studies_of(
         {**_not_tuned(size.options, panel.options), **common, **panel.options, **curve.options, **own, "seed": seed}
         for panel, curve, seed in places
     ]
-    of = zip(places, call(resolved_studies, wanted), strict=True)
+    of = zip(places, call(resolve_studies, wanted), strict=True)
     return [_job(panel.key, curve.key, out, options) for (panel, curve, _), options in of]
 
 
@@ -131,7 +131,7 @@ def _not_tuned(options: Options, panel: Options) -> Options:
     return {name: value for name, value in options.items() if name not in tuned}
 
 
-def resolved_studies(options: Sequence[Options]) -> list[dict[str, Any]]:
+def resolve_studies(options: Sequence[Options]) -> list[dict[str, Any]]:
     """Return the options of several studies with the images and the device of the current machine filled in.
 
     Raises:

@@ -8,7 +8,7 @@ from nasbench1shot1.one_shot_search.regret_curve import LINE, scale_text
 from nasbench1shot1.tuning.record import Study
 
 
-def after(name: str, title: str) -> str:
+def title_line(name: str, title: str) -> str:
     """Return the first line of a title."""
     kind = "table" if name.startswith("table") else "figure"
     return f"After {kind} {name.removeprefix(kind)} of NAS-Bench-1Shot1: {title}"

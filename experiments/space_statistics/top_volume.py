@@ -60,7 +60,7 @@ def top_volume(
     space = graphs(vertices_of(table, vertices))
     tops = encodings(cells_of(table)[rows], space)
     drawn, is_all = _encodings(space, samples, rng)
-    distance = nearest(drawn, tops, space)
+    distance = nearest_distances(drawn, tops, space)
     share = np.cumsum(np.bincount(distance)) / len(distance)
     frame = pandas.DataFrame({"distance": np.arange(len(share)), "share": share})
     frame["error"] = 0.0 if is_all else np.sqrt(share * (1 - share) / len(distance))
@@ -75,7 +75,9 @@ def top_volume(
     return frame
 
 
-def nearest(these: tuple[Integers, Integers], others: tuple[Integers, Integers], space: Graphs) -> NDArray[np.int64]:
+def nearest_distances(
+    these: tuple[Integers, Integers], others: tuple[Integers, Integers], space: Graphs
+) -> NDArray[np.int64]:
     """Return the distances of N encodings (edges as bits, operations) to the closest of the others, (N,)."""
     targets = _signs(*others, space)
     step = max(1, _PRODUCTS // len(targets))

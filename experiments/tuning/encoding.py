@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from nasbench1shot1.tuning.record import Study
 
 
-def encoded(studies: "Sequence[Study]", budget: int | None = None) -> tuple[pandas.DataFrame, NDArray[np.float64]]:
+def encode_observations(
+    studies: "Sequence[Study]", budget: int | None = None
+) -> tuple[pandas.DataFrame, NDArray[np.float64]]:
     """Return the configurations of all observations of studies, and their losses; diverged searches are left out.
 
     Args:
@@ -23,18 +25,18 @@ def encoded(studies: "Sequence[Study]", budget: int | None = None) -> tuple[pand
         budget: only searches of this many epochs. Default: all.
 
     Returns:
-        A frame of N rows as `as_unit_cube` makes it, and the losses (N,) as fractions.
+        A frame of N rows as `to_unit_cube` makes it, and the losses (N,) as fractions.
 
     Raises:
         InvalidInputError: the studies have different configuration spaces.
     """
-    found = observed(studies, budget)
+    found = list_observations(studies, budget)
     losses = np.array([loss for _, loss in found], np.float64)
-    return as_unit_cube(studies[0].config_space, [configuration for configuration, _ in found]), losses
+    return to_unit_cube(studies[0].config_space, [configuration for configuration, _ in found]), losses
 
 
-def observed(studies: "Sequence[Study]", budget: int | None = None) -> list[tuple[dict[str, Any], float]]:
-    """Return configurations and losses as `encoded` does, with the configurations as mappings."""
+def list_observations(studies: "Sequence[Study]", budget: int | None = None) -> list[tuple[dict[str, Any], float]]:
+    """Return configurations and losses as `encode_observations` does, with the configurations as mappings."""
     if any(study.config_space != studies[0].config_space for study in studies):
         raise InvalidInputError("studies of different configuration spaces cannot be pooled: analyse them separately")
     return [
@@ -45,7 +47,7 @@ def observed(studies: "Sequence[Study]", budget: int | None = None) -> list[tupl
     ]
 
 
-def as_unit_cube(space: "ConfigurationSpace", configurations: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
+def to_unit_cube(space: "ConfigurationSpace", configurations: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
     """Return configurations with every number in [0, 1], on a logarithmic scale where the hyperparameter has one.
 
     A categorical, ordinal or constant hyperparameter becomes the index of its value. An inactive hyperparameter has its
@@ -65,7 +67,7 @@ def as_unit_cube(space: "ConfigurationSpace", configurations: Sequence[Mapping[s
     return pandas.DataFrame(columns, columns=list(space), dtype=np.float64)
 
 
-def choices(hyperparameter: Any) -> int | None:
+def n_choices(hyperparameter: Any) -> int | None:
     """Return the number of values of a categorical, ordinal or constant hyperparameter; None for a number."""
     for attribute in ("choices", "sequence"):
         if hasattr(hyperparameter, attribute):

@@ -13,7 +13,7 @@ import numpy as np
 import pandas
 from numpy.typing import NDArray
 
-from nasbench1shot1.experiments.tuning.encoding import choices, encoded, is_ordered
+from nasbench1shot1.experiments.tuning.encoding import encode_observations, is_ordered, n_choices
 from nasbench1shot1.tuning.optuna_export import import_optuna, new_optuna_study
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def importances(studies: "Sequence[Study]", seed: int = 0) -> pandas.DataFrame:
     """
     rows = []
     for budget in sorted({line["budget"] for study in studies for line in study.lines}):
-        frame, losses = encoded(studies, budget)
+        frame, losses = encode_observations(studies, budget)
         found = _fanova(frame, losses, studies[0].config_space, seed)
         rows += [(budget, len(losses), name, value) for name, value in found.items()]
     return pandas.DataFrame(rows, columns=["budget", "observations", "hyperparameter", "importance"])
@@ -74,7 +74,7 @@ def _fanova(
 def _distribution(hyperparameter: Any) -> "BaseDistribution":
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
-    count = choices(hyperparameter)
+    count = n_choices(hyperparameter)
     if count is None:
         return FloatDistribution(0.0, 1.0)
     return IntDistribution(0, count - 1) if is_ordered(hyperparameter) else CategoricalDistribution(range(count))

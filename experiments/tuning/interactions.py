@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pandas
 
 from nasbench1shot1.errors import InvalidInputError, UserError
-from nasbench1shot1.experiments.tuning.encoding import observed
+from nasbench1shot1.experiments.tuning.encoding import list_observations
 from nasbench1shot1.experiments.tuning.importance import FEWEST
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def interactions(studies: "Sequence[Study]", budget: int | None = None, seed: in
     space = studies[0].config_space
     if space.conditions:
         raise InvalidInputError("interactions are not defined for a configuration space with conditions")
-    found = observed(studies, budget)
+    found = list_observations(studies, budget)
     if len(found) < FEWEST:
         return pandas.DataFrame(columns=["first", "second", "interaction"])
     data = [(Configuration(space, values=configuration), loss) for configuration, loss in found]

@@ -13,7 +13,7 @@ import pandas
 from numpy.typing import NDArray
 
 from nasbench1shot1.errors import InvalidInputError, UserError, unknown_name
-from nasbench1shot1.experiments.tuning.encoding import choices, encoded
+from nasbench1shot1.experiments.tuning.encoding import encode_observations, n_choices
 from nasbench1shot1.experiments.tuning.importance import FEWEST
 
 if TYPE_CHECKING:
@@ -58,9 +58,9 @@ def marginal(
     for name in pair:
         if name not in space:
             raise unknown_name("hyperparameter", name, list(space))
-    if pair[0] == pair[1] or any(choices(space[name]) is not None for name in pair):
+    if pair[0] == pair[1] or any(n_choices(space[name]) is not None for name in pair):
         raise InvalidInputError(f"a marginal over {pair[0]} and {pair[1]} is not defined: give two different numbers")
-    frame, losses = encoded(studies, budget)
+    frame, losses = encode_observations(studies, budget)
     if len(losses) < FEWEST:
         return pandas.DataFrame(columns=[*pair, "loss"], dtype=np.float64)
     forest = _forest(seed).fit(frame.to_numpy(), losses)
@@ -76,12 +76,12 @@ def marginal(
 
 
 def _filling(space: "ConfigurationSpace", others: int, seed: int) -> NDArray[np.float64]:
-    """Return points of the whole space in the encoding of `encoding.as_unit_cube`, shape (others, hyperparameters)."""
+    """Return points of the whole space in the encoding of `encoding.to_unit_cube`, shape (others, hyperparameters)."""
     from scipy.stats import qmc
 
     points = qmc.Sobol(len(space), seed=seed).random(others)
     for column, hyperparameter in enumerate(space.values()):
-        if count := choices(hyperparameter):
+        if count := n_choices(hyperparameter):
             points[:, column] = np.minimum(np.floor(points[:, column] * count), count - 1)
     filled: NDArray[np.float64] = points
     return filled

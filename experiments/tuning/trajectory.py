@@ -92,13 +92,13 @@ def average(repetitions: Sequence[pandas.DataFrame], at: Floats | None = None) -
     times = times[(times >= start) & (times <= end)]
     columns = {"seconds": times, "repetitions": np.full(len(times), len(repetitions))}
     for name in REGRETS:
-        values = np.stack([_held(frame, name, times) for frame in repetitions])
+        values = np.stack([_values_at(frame, name, times) for frame in repetitions])
         columns[f"{name}_mean"] = values.mean(axis=0)
         columns[f"{name}_std"] = values.std(axis=0, ddof=1) if len(values) > 1 else np.full(len(times), np.nan)
     return pandas.DataFrame(columns)
 
 
-def _held(frame: pandas.DataFrame, name: str, times: Floats) -> Floats:
+def _values_at(frame: pandas.DataFrame, name: str, times: Floats) -> Floats:
     """Return the value of a repetition at each time, which is in its last row until then."""
     rows = np.searchsorted(frame["seconds"].to_numpy(np.float64), times, side="right") - 1
     held: Floats = frame[name].to_numpy(np.float64)[rows]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 
-def at_times(trajectory: "pandas.DataFrame", times: Any, column: str = "test_regret") -> Floats:
+def values_at(trajectory: "pandas.DataFrame", times: Any, column: str = "test_regret") -> Floats:
     """Return a column of the incumbents at T times, shape (searches, T); NaN before a search's first training ends.
 
     Args:
@@ -30,18 +30,18 @@ def _steps(rows: "pandas.DataFrame", times: Floats, column: str) -> Floats:
     return values[np.searchsorted(rows["simulated_seconds"].to_numpy(np.float64), times, side="right")]
 
 
-def over_time(trajectory: "pandas.DataFrame", times: Any, column: str = "test_regret") -> "pandas.DataFrame":
+def statistics_over_time(trajectory: "pandas.DataFrame", times: Any, column: str = "test_regret") -> "pandas.DataFrame":
     """Return statistics of the incumbents over all searches, one row per time at which every search has an incumbent.
 
     Args:
-        trajectory, times, column: as in `at_times`.
+        trajectory, times, column: as in `values_at`.
 
     Returns:
         A data frame with the columns seconds, mean, median, low and high (25 % and 75 % quantiles).
     """
     import pandas
 
-    moments, values = np.asarray(times, np.float64), at_times(trajectory, times, column)
+    moments, values = np.asarray(times, np.float64), values_at(trajectory, times, column)
     complete = ~np.isnan(values).any(axis=0)
     moments, values = moments[complete], values[:, complete]
     low, median, high = np.quantile(values, (0.25, 0.5, 0.75), axis=0)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from nasbench1shot1.black_box_search.anytime import over_time, time_grid
+from nasbench1shot1.black_box_search.anytime import statistics_over_time, time_grid
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.method_colours import MOST_BANDS, distinct_colours
 from nasbench1shot1.wording import counted
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Statistic = Literal["mean", "median"]
 
 
-def regret_over_time(studies: Sequence[BlackBoxStudy], labels: Sequence[str] | None = None) -> "Figure":
+def regret_figure(studies: Sequence[BlackBoxStudy], labels: Sequence[str] | None = None) -> "Figure":
     """Return a figure with the mean test regret of each study; with up to three studies, the quartiles are shaded.
 
     Args:
@@ -61,7 +61,7 @@ def draw_anytime(
     Returns:
         The axes.
     """
-    frame = regrets_over_time(study)
+    frame = regret_statistics(study)
     times, percents = frame["seconds"].to_numpy(), 100 * frame[[statistic, "low", "high"]].to_numpy()
     centre, low, high = np.maximum(percents, _floor(percents[:, 0])).T
     axes.step(times, centre, where="post", color=color, linewidth=1.6, label=label)
@@ -70,9 +70,9 @@ def draw_anytime(
     return _on_log_axes(axes, statistic)
 
 
-def regrets_over_time(study: BlackBoxStudy) -> "pandas.DataFrame":
-    """Return the test regrets that `draw_anytime` draws, as fractions; columns as in `anytime.over_time`."""
-    return over_time(study.trajectory, time_grid([study.trajectory], study.config["seconds"]))
+def regret_statistics(study: BlackBoxStudy) -> "pandas.DataFrame":
+    """Return the test regrets that `draw_anytime` draws, as fractions; columns as in `anytime.statistics_over_time`."""
+    return statistics_over_time(study.trajectory, time_grid([study.trajectory], study.config["seconds"]))
 
 
 def _floor(values: Any) -> float:

@@ -54,7 +54,7 @@ def black_box_options(given: Mapping[str, Any]) -> BlackBoxOptions:
     space = search_space(given.get("space") or BlackBoxConfig.space)
     common, own = (options_of(record, given) for record in (BlackBoxConfig, method.Hyperparameters))
     return BlackBoxOptions(
-        _resolved(make_options(BlackBoxConfig, common, _usual(space, given))),
+        _resolved(make_options(BlackBoxConfig, common, _common_defaults(space, given))),
         _checked(make_options(method.Hyperparameters, own, own_defaults(method, space))),
         method,
     )
@@ -96,7 +96,7 @@ def check_method(method: "type[BlackBoxOptimizer]") -> None:
     METHODS.check_method(method, chain(*method.family_defaults.values(), *method.space_defaults.values()))
 
 
-def _usual(space: "SearchSpace", given: Mapping[str, Any]) -> dict[str, Any]:
+def _common_defaults(space: "SearchSpace", given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the defaults of common options on a space; without a time limit if evaluations are limited."""
     usual = dict(FAMILY_DEFAULTS.get(space.family, {}))
     if given.get("evaluations") is not None:

@@ -65,7 +65,7 @@ def run_parts(
     Raises UserError if a part fails. All lines before the first missing line are recorded.
     """
     with _workers(places) as workers:
-        spans = divided(begun_parts(writer.folder), writer.recorded, last, workers.count)
+        spans = divide(started_parts(writer.folder), writer.recorded, last, workers.count)
         jobs = [_job(options, writer.folder, first, count) for first, count in spans]
         merging = _Merging(writer, jobs, progress)
         failures = run_jobs(jobs, workers, merging)
@@ -84,13 +84,13 @@ def _workers(places: Places) -> AbstractContextManager[Workers]:
     return open_workers(places.scheduler, places.workers, "cpu", 1)
 
 
-def begun_parts(study: Path) -> list[tuple[int, int]]:
+def started_parts(study: Path) -> list[tuple[int, int]]:
     """Return the first search and the number of searches of each part in a study's folder, in ascending order."""
     names = [re.fullmatch(r"(\d+)-(\d+)", path.name) for path in (study / PARTS).glob("*-*") if is_started(path)]
     return sorted((int(name[1]), int(name[2])) for name in names if name)
 
 
-def divided(begun: Sequence[tuple[int, int]], recorded: int, last: int, workers: int) -> list[tuple[int, int]]:
+def divide(begun: Sequence[tuple[int, int]], recorded: int, last: int, workers: int) -> list[tuple[int, int]]:
     """Divide the searches `recorded` to `last` - 1 into parts, keeping the parts that have begun.
 
     New parts have at most `SEARCHES` searches and are distributed evenly over the workers.
@@ -133,7 +133,7 @@ class _Merging(Watcher[Job]):
 
     def tick(self, waiting: Sequence[Job]) -> None:
         """Report the number of finished searches."""
-        open_lines = sum(_lines_in(job.folder / METRICS) for job in self._jobs)
+        open_lines = sum(_count_lines(job.folder / METRICS) for job in self._jobs)
         self._progress.recorded(self._writer.recorded + open_lines)
 
     def finished(self, job: Job) -> None:
@@ -149,7 +149,7 @@ class _Merging(Watcher[Job]):
             self._progress.recorded(self._writer.recorded)
 
 
-def _lines_in(path: Path) -> int:
+def _count_lines(path: Path) -> int:
     """Return the number of lines of a file; 0 if it does not exist."""
     try:
         return path.read_bytes().count(b"\n")

@@ -9,7 +9,7 @@ import numpy as np
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer
 from nasbench1shot1.black_box_search.options import BlackBoxOptions
-from nasbench1shot1.black_box_search.simulation import Incumbent, Limits, Searched, simulate
+from nasbench1shot1.black_box_search.simulation import Incumbent, Limits, SearchResult, simulate
 from nasbench1shot1.black_box_search.trainings import TableTrainings
 from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.evaluator import Score, score, scores_on_other_datasets
@@ -72,7 +72,7 @@ class Repeats:
             "incumbents": [self._entry(incumbent) for incumbent in found.incumbents],
         }
 
-    def _fruitless(self, repeat: int, found: Searched) -> InvalidInputError:
+    def _fruitless(self, repeat: int, found: SearchResult) -> InvalidInputError:
         """Return the error for a search in which no training ended."""
         if not found.begun:
             name = self.options.method.__name__
@@ -81,7 +81,7 @@ class Repeats:
             f"no training of search {repeat} ended within {self.limits.seconds:g} simulated seconds: increase --seconds"
         )
 
-    def search(self, repeat: int) -> Searched:
+    def search(self, repeat: int) -> SearchResult:
         """Run the search with a given number. Its optimizer and its table use separate random generators."""
         config = self.options.common
         streams = np.random.SeedSequence((config.seed, repeat)).spawn(2)
@@ -137,7 +137,7 @@ def table_of_study(options: BlackBoxOptions) -> Table:
     return table_for(search_space(config.space), config.table, config.reference)
 
 
-def for_table(options: BlackBoxOptions, table: Table) -> BlackBoxOptions:
+def with_dataset(options: BlackBoxOptions, table: Table) -> BlackBoxOptions:
     """Return the options with the data set filled in; the default is the table's first data set.
 
     Raises OutOfDomainError if the table lacks the budget or the data set of the options.

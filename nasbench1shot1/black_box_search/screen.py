@@ -41,7 +41,7 @@ def announce(repeats: Repeats, writer: RunWriter[BlackBoxStudy], console: Consol
     return console
 
 
-def conclude(study: BlackBoxStudy, console: Console) -> None:
+def show_result(study: BlackBoxStudy, console: Console) -> None:
     """Print the test regret over all searches and the path of the picture."""
     say, regrets = line_printer(console), statistics_of([line["test_regret"] for line in study.lines])
     if regrets is None:

@@ -18,7 +18,7 @@ FREE_IN_A_ROW = 10_000
 """Consecutive trainings without cost after which a search ends, because it only repeats paid queries."""
 
 
-class Trained(NamedTuple):
+class TrainingResult(NamedTuple):
     """The result of a training.
 
     Attributes:
@@ -30,7 +30,7 @@ class Trained(NamedTuple):
     seconds: float
 
 
-FAILED = Trained(1.0, 0.0)
+FAILED = TrainingResult(1.0, 0.0)
 """The result for an architecture that a partial table lacks; it never becomes the incumbent.
 
 HPOBench's `nas_cifar10` answers the same for an invalid architecture: an error of 1, at no cost.
@@ -71,7 +71,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Searched:
+class SearchResult:
     """The result of one search.
 
     Attributes:
@@ -87,7 +87,9 @@ class Searched:
     begun: int
 
 
-def simulate(method: BlackBoxOptimizer, train: Callable[[Query, float], Trained], limits: Limits) -> Searched:
+def simulate(
+    method: BlackBoxOptimizer, train: Callable[[Query, float], TrainingResult], limits: Limits
+) -> SearchResult:
     """Search until a limit is reached or the method does not request another training.
 
     Trainings that end at the same time are reported in the order in which they began.
@@ -95,7 +97,7 @@ def simulate(method: BlackBoxOptimizer, train: Callable[[Query, float], Trained]
     Raises:
         InvalidInputError: the method returned an invalid query.
     """
-    running: list[tuple[float, int, Query, Trained]] = []  # a heap, ordered by end
+    running: list[tuple[float, int, Query, TrainingResult]] = []  # a heap, ordered by end
     incumbents: list[Incumbent] = []
     now, begun, ended, free = 0.0, 0, 0, 0
     lowest, workers, decision = math.inf, limits.workers, limits.decision_seconds
@@ -113,7 +115,7 @@ def simulate(method: BlackBoxOptimizer, train: Callable[[Query, float], Trained]
             lowest = trained.validation_error
             incumbents.append(Incumbent(now, ended, query.architecture, lowest))
         method.tell(query, *trained)
-    return Searched(tuple(incumbents), ended, now, begun)
+    return SearchResult(tuple(incumbents), ended, now, begun)
 
 
 def _checked(query: Query, method: BlackBoxOptimizer) -> Query:

@@ -9,8 +9,8 @@ import numpy as np
 from nasbench1shot1.black_box_search.options import BlackBoxOptions, black_box_options, recorded_study
 from nasbench1shot1.black_box_search.parts import Places, run_parts
 from nasbench1shot1.black_box_search.record import FIGURE, BlackBoxStudy
-from nasbench1shot1.black_box_search.repeats import Repeats, for_table, table_of_study
-from nasbench1shot1.black_box_search.screen import StudyProgress, announce, conclude
+from nasbench1shot1.black_box_search.repeats import Repeats, table_of_study, with_dataset
+from nasbench1shot1.black_box_search.screen import StudyProgress, announce, show_result
 from nasbench1shot1.black_box_search.summary import summarise
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.files import picture_name, save_figure
@@ -143,7 +143,7 @@ def _kept(
 
 def _repeats(options: BlackBoxOptions) -> Repeats:
     table = table_of_study(options)
-    repeats = Repeats(for_table(options, table), table)
+    repeats = Repeats(with_dataset(options, table), table)
     repeats.method(np.random.default_rng(0))  # raises before the study begins if the optimizer refuses it
     return repeats
 
@@ -156,7 +156,7 @@ def _finish(
     repeats: Repeats, writer: RunWriter[BlackBoxStudy], places: Places, console: "Console | None"
 ) -> BlackBoxStudy:
     """Run the remaining searches, then write the summary and the picture."""
-    from nasbench1shot1.black_box_search.drawing import regret_over_time
+    from nasbench1shot1.black_box_search.drawing import regret_figure
 
     console = announce(repeats, writer, console)
     first, last = writer.recorded, repeats.options.common.repeats
@@ -171,6 +171,6 @@ def _finish(
     summary = summarise(study.config, BlackBoxStudy.read_lines(writer.folder))
     writer.finish(summary)
     if summary["test_regret"] is not None:
-        save_figure(regret_over_time([study]), writer.folder / picture_name(FIGURE, study.config.get("format")))
-    conclude(study, console)
+        save_figure(regret_figure([study]), writer.folder / picture_name(FIGURE, study.config.get("format")))
+    show_result(study, console)
     return study

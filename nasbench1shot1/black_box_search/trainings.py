@@ -3,7 +3,7 @@
 import numpy as np
 
 from nasbench1shot1.black_box_optimizer import Query
-from nasbench1shot1.black_box_search.simulation import FAILED, Trained
+from nasbench1shot1.black_box_search.simulation import FAILED, TrainingResult
 from nasbench1shot1.errors import OutOfDomainError
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.table import Table
@@ -40,9 +40,9 @@ class TableTrainings:
         self._accuracy = table.reader("validation_accuracy", training)
         self._seconds = table.reader("training_time", training)
         self._evaluation = table.reader("evaluation_time", training)
-        self._paid: dict[tuple[int, int], tuple[Trained, float]] | None = {} if deduplicate else None
+        self._paid: dict[tuple[int, int], tuple[TrainingResult, float]] | None = {} if deduplicate else None
 
-    def __call__(self, query: Query, now: float = 0.0) -> Trained:
+    def __call__(self, query: Query, now: float = 0.0) -> TrainingResult:
         """Return the result of a training.
 
         Args:
@@ -65,16 +65,18 @@ class TableTrainings:
             self._paid[row, query.epochs] = trained, now + trained.seconds
             return trained
         known, end = self._paid[row, query.epochs]
-        return Trained(known.validation_error, max(end - now, 0.0))
+        return TrainingResult(known.validation_error, max(end - now, 0.0))
 
-    def _trained(self, row: int, query: Query) -> Trained:
+    def _trained(self, row: int, query: Query) -> TrainingResult:
         epochs, repeats = query.epochs, self._repeats
         while repeats:
             repeat = repeats[int(self._rng.random() * len(repeats))] if len(repeats) > 1 else repeats[0]
             accuracy, seconds = self._accuracy(row, epochs, repeat), self._seconds(row, epochs, repeat)
             if accuracy == accuracy and seconds == seconds:  # neither is NaN
                 evaluations = self._evaluation(row, epochs, repeat)
-                return Trained(1 - accuracy, seconds + (evaluations / epochs if evaluations == evaluations else 0.0))
+                return TrainingResult(
+                    1 - accuracy, seconds + (evaluations / epochs if evaluations == evaluations else 0.0)
+                )
             repeats = [other for other in repeats if other != repeat]
         raise OutOfDomainError(
             f"the table {self._table.id} lacks a validation accuracy with a training time for '{query.architecture}' "

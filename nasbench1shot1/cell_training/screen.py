@@ -81,7 +81,7 @@ def progress(state: TrainingState, console: Console) -> TrainingProgress:
     return TrainingProgress(total, total - left, steps, console)
 
 
-def conclude(training: Training, console: Console) -> None:
+def show_result(training: Training, console: Console) -> None:
     """Print the final accuracies and the folder of the record."""
     final, say = training.final, line_printer(console)
     accuracies = f"validation {percent(final.validation_accuracy)}, test {percent(final.test_accuracy)}"

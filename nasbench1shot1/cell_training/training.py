@@ -62,7 +62,7 @@ def train_cell(
         return _resume(as_path(resume, "--resume"), x, options, table, console)
     if x is None:
         raise InvalidInputError("no architecture was given: give an architecture, a cell or a cell's hash")
-    found = find(x, table)
+    found = find_architecture(x, table)
     return _start(found, options_of(found).of(options), out, console)
 
 
@@ -78,10 +78,10 @@ def train_and_evaluate(x: Any, config: TrainingOptions, out: str | Path) -> Trai
     """
     from rich.console import Console
 
-    return _start(find(x, None), config.resolved(), out, Console(quiet=True))
+    return _start(find_architecture(x, None), config.resolved(), out, Console(quiet=True))
 
 
-def find(x: Any, table: "Table | None") -> Any:
+def find_architecture(x: Any, table: "Table | None") -> Any:
     """Return the architecture or cell to train: `x` itself, or what it means if it is a string.
 
     Raises:
@@ -140,7 +140,7 @@ def _resume(folder: Path, x: Any, given: dict[str, Any], table: "Table | None", 
         check_options(record.OPTIONS, given)
         check_unchanged(folder, training.config, typed_options(record.OPTIONS, given), ())
         config = recorded_options(record.OPTIONS, training.config, folder / CONFIG).resolved()
-        if x is not None and _as_trained(find(x, table)) != training.trained:
+        if x is not None and _as_trained(find_architecture(x, table)) != training.trained:
             raise InvalidInputError(
                 f"'{folder}' trains another {training.SUBJECT}, {training.network_id}: remove the {training.SUBJECT} "
                 "from the command"
@@ -177,12 +177,12 @@ def _facts(state: "TrainingState") -> dict[str, Any]:
 def _finish(state: "TrainingState", writer: RunWriter[Training], console: "Console | None") -> Training:
     """Train to the end, write the summary and return the training."""
     from nasbench1shot1.cell_training.loop import run_training
-    from nasbench1shot1.cell_training.screen import announce, conclude, progress
+    from nasbench1shot1.cell_training.screen import announce, progress, show_result
 
     console = announce(state, writer.folder, console)
     with progress(state, console) as bar:
         run_training(state, writer, bar)
     training = load_training(writer.folder)
     writer.finish(summarise(training.config, training.read_lines(writer.folder)))
-    conclude(training, console)
+    show_result(training, console)
     return training

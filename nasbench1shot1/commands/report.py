@@ -54,7 +54,7 @@ class Report:
             self._report_other(record)
             return
         several = isinstance(record, SearchGroup)
-        runs = _begun(record) if isinstance(record, SearchGroup) else [record]
+        runs = _started_runs(record) if isinstance(record, SearchGroup) else [record]
         missing = _missing_text(record, len(runs)) if isinstance(record, SearchGroup) else ""
         for run in runs:
             unfinished_text(run)  # raises for a run without a result
@@ -82,7 +82,7 @@ class Report:
         from nasbench1shot1.named_data import table_of_run
         from nasbench1shot1.runs.folder import CONFIG
         from nasbench1shot1.tuning.record import Study
-        from nasbench1shot1.tuning.screen import conclude
+        from nasbench1shot1.tuning.screen import show_result
         from nasbench1shot1.wording import literal_console
 
         if not isinstance(run, Ranking | Study):
@@ -97,14 +97,14 @@ class Report:
             recorded = {"space": run.config["space"], "reference": run.shared_options.get("reference")}
             table = table_of_run(recorded, self.folder / CONFIG, self.table, self.reference)
             out = self.out or self.folder / f"report-{table.id}"
-            summary, tell = write_study_report(run, table, out, self.format), conclude
+            summary, tell = write_study_report(run, table, out, self.format), show_result
         print(f"Table {table.id}")
         tell(summary, out, literal_console(), self.format)
         if "unfinished" in summary:
             print(summary["unfinished"])
 
 
-def _begun(group: "SearchGroup") -> "list[Run]":
+def _started_runs(group: "SearchGroup") -> "list[Run]":
     """Return the searches of a group that have a result; raises InvalidInputError if there are none."""
     if found := [run for run in group.runs if run.lines]:
         return found
@@ -118,10 +118,10 @@ def _missing_text(group: "SearchGroup", begun: int) -> str:
 
 
 def _show(summary: dict[str, Any]) -> None:
-    from nasbench1shot1.one_shot_search.screen import regret_text
+    from nasbench1shot1.one_shot_search.screen import format_regret
 
     print(f"Seed {summary['seed']}, final architecture: '{summary['architecture']}'")
     splits: tuple[tuple[str, Literal["test", "validation"]], ...] = (("Test", "test"), ("Validation", "validation"))
     for name, split in splits:
         is_measured = summary[f"{split}_measured"]
-        print(f"{name} regret: {regret_text(summary, split)}{' (measured)' if is_measured else ''}")
+        print(f"{name} regret: {format_regret(summary, split)}{' (measured)' if is_measured else ''}")

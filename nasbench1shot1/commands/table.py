@@ -115,7 +115,7 @@ class Import:
             check_own_name(self.file, out)
         with ImportBar(Console()) as bar:
             import_table(self.file, out, epochs=self.epochs or None, report=print, progress=bar.show)
-        _say_how_to_use(out)
+        _print_usage_hint(out)
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class Download:
         console = Console()
         with DownloadBar(f"nasbench_{self.which}", console) as bar, ImportBar(console) as second:
             out = download_table(self.which, self.mirror, self.keep, bar, print, second.show)
-        _say_how_to_use(out)
+        _print_usage_hint(out)
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ def _verify_hashes(table: "Table") -> None:
     print(f"{table.id}: the hashes of all {len(table):,} cells match their graphs, and no cell has two hashes")
 
 
-def _say_how_to_use(folder: Path) -> None:
+def _print_usage_hint(folder: Path) -> None:
     from nasbench1shot1.tables.names import tables_folder
     from nasbench1shot1.tables.table import load_table
     from nasbench1shot1.wording import counted

@@ -140,13 +140,13 @@ def compare(training: "Training", table: "Table", console: "Console") -> None:
     for row in rows:
         screen.add_row(*row)
     console.print(screen)
-    say(_what_it_is(training))
+    say(_describe_run(training))
     for text in (fidelity, why_not and f"Nothing to compare with: {why_not}"):
         if text:
             say(text)
 
 
-def _what_it_is(training: "Training") -> str:
+def _describe_run(training: "Training") -> str:
     benchmark = training.OPTIONS.BENCHMARK
     if training.config["is_protocol"]:
         return f"Trained here: {benchmark}'s network, images and protocol, in PyTorch (docs/training.md)."

@@ -14,7 +14,7 @@ from nasbench1shot1.black_box_search import studying
 from nasbench1shot1.black_box_search.options import black_box_options
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.black_box_search.repeats import Repeats, table_of_study
-from nasbench1shot1.black_box_search.simulation import Limits, Trained, simulate
+from nasbench1shot1.black_box_search.simulation import Limits, TrainingResult, simulate
 from nasbench1shot1.black_box_search.trainings import TableTrainings
 from nasbench1shot1.runs.writer import RunWriter
 from nasbench1shot1.space import SearchSpace
@@ -76,7 +76,7 @@ class BlackBoxOptimizerConformance:
         method, asked = _method(repeats, 0), list[Query]()
         trainings = _trainings(repeats, 0)
 
-        def train(query: Query, now: float) -> Trained:
+        def train(query: Query, now: float) -> TrainingResult:
             asked.append(query)
             return trainings(query, now)
 

@@ -18,7 +18,7 @@ CellWeights = Sequence[Mapping[str, Tensor]]
 """The mixing weights of each cell; if there are fewer than cells, the cells use them in turn."""
 
 
-def uniform(space: OneShotSpace) -> Mixing:
+def uniform_mixing(space: OneShotSpace) -> Mixing:
     """Return mixing weights that are equal and positive for all candidates of a choice."""
     return Mixing({key: torch.full(shape, 1 / shape[-1]) for key, shape in space.mixing_shapes().items()})
 
@@ -30,12 +30,12 @@ def weights_per_cell(mixing: Mixing) -> CellWeights:
     return list(mixing.weights) if isinstance(mixing.weights, tuple) else [mixing.weights]
 
 
-def weights_of_choice(weights: Mapping[str, Tensor], choice: Choice) -> Tensor:
+def choice_weights(weights: Mapping[str, Tensor], choice: Choice) -> Tensor:
     """Return the weights (entries,) of a choice."""
     return weights[choice.key] if choice.row is None else weights[choice.key][choice.row]
 
 
-def dense(space: OneShotSpace, mixing: Mixing) -> CellWeights:
+def to_dense(space: OneShotSpace, mixing: Mixing) -> CellWeights:
     """Return the weights for a dense pass, which computes every candidate, with the same output as `mixing`."""
     if mixing.path is None:
         return _masked_by_operations(space, mixing)
@@ -53,9 +53,9 @@ def _masked_by_operations(space: OneShotSpace, mixing: Mixing) -> CellWeights:
     return [{**of, key: of[key] * mask} for of, mask in zip(weights, masks, strict=True)]
 
 
-def per_image(space: OneShotSpace, mixings: Sequence[Mixing], images: int) -> Mixing:
+def batch_mixings(space: OneShotSpace, mixings: Sequence[Mixing], images: int) -> Mixing:
     """Combine mixings into one batch: the first `images` images use the first mixing, the next ones the second, …"""
-    each = [dense(space, mixing) for mixing in mixings]
+    each = [to_dense(space, mixing) for mixing in mixings]
     cells = [[of[i % len(of)] for of in each] for i in range(max(map(len, each)))]
     return Mixing(
         tuple(
@@ -69,7 +69,7 @@ def computed_weights(state: SearchState, mixing: Mixing, batch: Batch) -> set[st
     Weights after the cells are always included, even if the cells output zero and the gradient is therefore zero.
     """
     names, weights = zip(*state.net.named_parameters(), strict=True)
-    loss = state.loss(Mixing(tuple(dense(state.net.space, mixing))), batch)
+    loss = state.loss(Mixing(tuple(to_dense(state.net.space, mixing))), batch)
     gradients = torch.autograd.grad(loss, weights, allow_unused=True)
     computed = {name for name, found in zip(names, gradients, strict=True) if found is not None and found.any()}
     return computed | {name for name in names if name.partition(".")[0] not in BEFORE_THE_HEAD}

@@ -13,12 +13,12 @@ from nasbench1shot1 import registry
 from nasbench1shot1.conformance.optimizer_steps import OptimizerStepsConformance
 from nasbench1shot1.conformance.tiny_search import (
     Kill,
+    cached_search,
     differences,
-    kept_search,
+    flatten,
     killed_search,
-    resumed,
+    resume_search,
     tiny_search,
-    values,
 )
 from nasbench1shot1.one_shot_search.record import Run
 from nasbench1shot1.runs.checkpoints import load_checkpoint
@@ -48,7 +48,7 @@ class OptimizerConformance(OptimizerStepsConformance):
     @pytest.fixture
     def unbroken(self, searched: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Run:
         """Return a complete, uninterrupted search; it runs on first use."""
-        return kept_search(tmp_path_factory.getbasetemp(), searched)
+        return cached_search(tmp_path_factory.getbasetemp(), searched)
 
     def test_every_epoch_from_0_on_has_a_point_and_its_lambda(self, unbroken: Run) -> None:
         space = registry.one_shot(registry.search_space(unbroken.config["space"]))
@@ -69,13 +69,13 @@ class OptimizerConformance(OptimizerStepsConformance):
     ) -> None:
         for kill in KILLS:
             killed_search(tmp_path / "run", searched, kill)
-        assert differences(unbroken, resumed(tmp_path / "run")) == []
+        assert differences(unbroken, resume_search(tmp_path / "run")) == []
 
     def test_in_bfloat16_all_that_moves_stays_float32_and_finite(
         self, searched: dict[str, Any], tmp_path: Path
     ) -> None:
         run = tiny_search(tmp_path / "run", {**searched, "precision": "bfloat16", "epochs": 1})
-        stored = values(load_checkpoint(run.folder / CHECKPOINT))
+        stored = flatten(load_checkpoint(run.folder / CHECKPOINT))
         tensors = [value for value in stored.values() if isinstance(value, torch.Tensor) and value.is_floating_point()]
         assert len(tensors) > 50
         assert all(tensor.dtype == torch.float32 and torch.isfinite(tensor).all() for tensor in tensors)

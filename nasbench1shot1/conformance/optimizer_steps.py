@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 import torch
 
-from nasbench1shot1.conformance.mixings import computed_weights, per_image, weights_of_choice, weights_per_cell
+from nasbench1shot1.conformance.mixings import batch_mixings, choice_weights, computed_weights, weights_per_cell
 from nasbench1shot1.conformance.search_steps import (
-    Nobody,
+    SilentReporter,
     begin_epoch,
     change_half,
     continue_search,
@@ -23,10 +23,10 @@ from nasbench1shot1.conformance.search_steps import (
     give_momentum,
     learn,
     mixings,
-    stored,
+    save_and_load,
     train_and_choose,
 )
-from nasbench1shot1.conformance.tiny_search import IMAGES_PER_HALF, random_images, same, tiny_state
+from nasbench1shot1.conformance.tiny_search import IMAGES_PER_HALF, are_identical, random_images, tiny_state
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.images.image_set import ImageSet
 from nasbench1shot1.one_shot_search.config import SCALES
@@ -128,7 +128,7 @@ class OptimizerStepsConformance:
             for weights in weights_per_cell(mixing):
                 for choice in state.net.space.choices():
                     if (expected := self.expected_sum(choice, mixing)) is not None:
-                        assert abs(float(weights_of_choice(weights, choice).sum()) - expected) < ROUNDING, choice
+                        assert abs(float(choice_weights(weights, choice).sum()) - expected) < ROUNDING, choice
 
     def test_several_mixings_in_one_batch_are_each_as_alone(self, state: SearchState) -> None:
         given = [*mixings(state), Mixing(path=state.method.architecture())]
@@ -136,7 +136,7 @@ class OptimizerStepsConformance:
         state.net.eval()
         with torch.no_grad():
             alone = torch.cat([state.logits(mixing, images) for mixing in given])
-            together = per_image(state.net.space, given, len(images))
+            together = batch_mixings(state.net.space, given, len(images))
             torch.testing.assert_close(
                 state.logits(together, images.repeat(len(given), 1, 1, 1)), alone, rtol=1e-3, atol=1e-4
             )
@@ -155,7 +155,7 @@ class OptimizerStepsConformance:
             before = deepcopy(state.method.state_dict())
             arch = state.method.architecture()
             assert space[space.index(arch)] == arch == state.method.architecture()
-            assert same(state.method.state_dict(), before)
+            assert are_identical(state.method.state_dict(), before)
 
     # Which steps change which parameters -----------------------------------------------------------------------
 
@@ -180,10 +180,10 @@ class OptimizerStepsConformance:
         for weight_batch, architecture_batch in batch_pairs(state, 1):
             before = weights()
             state.method.architecture_step(state.step(weight_batch, architecture_batch))
-            assert same(weights(), before)
+            assert are_identical(weights(), before)
             parameters = deepcopy(state.method.parameters)
             weight_step(state, weight_batch)
-            assert same(state.method.parameters, parameters)
+            assert are_identical(state.method.parameters, parameters)
             assert all(value.grad is None for value in state.method.parameters.values())
 
     @pytest.mark.parametrize("learning_rate", [0.025, 0.0])
@@ -194,7 +194,7 @@ class OptimizerStepsConformance:
         """
         state, other = (tiny_state({**given, "evaluation_batch_norm": "batch"}) for _ in range(2))
         change_half(other, other.split.weights)
-        alike = same(learn(state, learning_rate), learn(other, learning_rate))
+        alike = are_identical(learn(state, learning_rate), learn(other, learning_rate))
         assert alike is not (self.looks_ahead(state) and learning_rate > 0)
 
     def test_what_lambda_learns_it_learns_from_the_architecture_half(
@@ -204,11 +204,13 @@ class OptimizerStepsConformance:
         begin_epoch(state, 1)
         unlearned = deepcopy(state.method.state_dict())
         learned, _ = learn(state, 0.025)
-        assert not (self.learns(state) and same(learned, unlearned)), "no step changes Λ, although it has a gradient"
+        assert not (self.learns(state) and are_identical(learned, unlearned)), (
+            "no step changes Λ, although it has a gradient"
+        )
         others = (tiny_state(given) for _ in range(1, state.images.classes))
         for shift, other in enumerate(others, start=1):
             change_half(other, other.split.architecture, shift)
-            if same(learned, unlearned) or not same(learned, learn(other, 0.025)[0]):
+            if are_identical(learned, unlearned) or not are_identical(learned, learn(other, 0.025)[0]):
                 return
         raise AssertionError("Λ does not depend on the architecture half's images and labels")
 
@@ -248,9 +250,9 @@ class OptimizerStepsConformance:
 
         weights = deepcopy(state.net.state_dict())
         with patch.object(state.method, "begin_epoch", noted):
-            train_epoch(state, 1, Nobody())
-        assert same([(state.method.state_dict(), state.method.parameters)], begun)
-        assert not same(state.net.state_dict(), weights)
+            train_epoch(state, 1, SilentReporter())
+        assert are_identical([(state.method.state_dict(), state.method.parameters)], begun)
+        assert not are_identical(state.net.state_dict(), weights)
 
     # Randomness and state --------------------------------------------------------------------------------------
 
@@ -263,28 +265,28 @@ class OptimizerStepsConformance:
         type(state.method)(state.net.space, state.method.hyperparameters, generator, state.method.device)
         assert len(list(mixings(state))) == 4
         state.method.end_search(shared_weights(state, 1))
-        assert same(global_states(), before)
+        assert are_identical(global_states(), before)
 
     def test_a_fresh_one_that_takes_up_its_state_goes_on_alike(self, given: dict[str, Any], state: SearchState) -> None:
         train_and_choose(state, 1)
         fresh = tiny_state({**given, "seed": 1}).method
-        fresh.load_state_dict(stored(state.method.state_dict()))
-        assert same(continue_search(state, state.method), continue_search(state, fresh))
+        fresh.load_state_dict(save_and_load(state.method.state_dict()))
+        assert are_identical(continue_search(state, state.method), continue_search(state, fresh))
 
     def test_its_state_undoes_the_end_of_a_search(self, given: dict[str, Any], state: SearchState) -> None:
         """A finished search can therefore be continued for more epochs; its end never changes the supernet."""
         train_and_choose(state, 1)
-        before, weights = stored(state.method.state_dict()), deepcopy(state.net.state_dict())
+        before, weights = save_and_load(state.method.state_dict()), deepcopy(state.net.state_dict())
         state.method.end_search(shared_weights(state, 1))
         final = state.method.architecture()
         assert state.net.space[state.net.space.index(final)] == final
-        assert same(state.net.state_dict(), weights)
+        assert are_identical(state.net.state_dict(), weights)
         state.method.load_state_dict(deepcopy(before))  # Adam updates the moments that it loads in place
         fresh = tiny_state({**given, "seed": 1}).method
         fresh.load_state_dict(before)
-        assert same(continue_search(state, state.method), continue_search(state, fresh))
+        assert are_identical(continue_search(state, state.method), continue_search(state, fresh))
 
     def test_a_state_that_lacks_something_is_refused(self, state: SearchState) -> None:
-        for name in (whole := stored(state.method.state_dict())):
+        for name in (whole := save_and_load(state.method.state_dict())):
             with pytest.raises((KeyError, RuntimeError, ValueError, TypeError)):
                 state.method.load_state_dict({key: value for key, value in whole.items() if key != name})

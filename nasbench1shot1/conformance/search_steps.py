@@ -10,14 +10,14 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from nasbench1shot1.conformance.mixings import uniform
+from nasbench1shot1.conformance.mixings import uniform_mixing
 from nasbench1shot1.one_shot_search.loop import batch_pairs, train_epoch
 from nasbench1shot1.one_shot_search.shared_weights import shared_weights
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Batch, Mixing, OneShotOptimizer
 
 
-class Nobody:
+class SilentReporter:
     """A progress reporter that does nothing."""
 
     def step(self, epoch: int, loss: float | None) -> None:
@@ -35,7 +35,7 @@ def begin_epoch(state: SearchState, epoch: int) -> None:
 def train_and_choose(state: SearchState, epoch: int) -> None:
     """Run an epoch without measuring and recording; epoch 0 has no training."""
     if epoch > 0:
-        train_epoch(state, epoch, Nobody())
+        train_epoch(state, epoch, SilentReporter())
     state.method.choose(shared_weights(state, epoch))
     state.epoch = epoch
 
@@ -58,7 +58,7 @@ def few_images(state: SearchState) -> Batch:
 def give_momentum(state: SearchState) -> None:
     """Take one step with all the supernet's weights, so that each of them has momentum."""
     F.cross_entropy(
-        state.logits(uniform(state.net.space), few_images(state).images), few_images(state).labels
+        state.logits(uniform_mixing(state.net.space), few_images(state).images), few_images(state).labels
     ).backward()
     state.weight_optimizer.step()
     assert all(state.weight_optimizer.state[weight]["momentum_buffer"].any() for weight in state.net.parameters())
@@ -79,7 +79,7 @@ def learn(state: SearchState, learning_rate: float) -> tuple[Any, Any]:
     state.method.end_epoch(shared := shared_weights(state, 1))
     learned = deepcopy(state.method.state_dict())
     state.method.choose(shared)
-    return learned, _standing(state.method)
+    return learned, _snapshot(state.method)
 
 
 def continue_search(state: SearchState, method: OneShotOptimizer) -> tuple[Any, ...]:
@@ -92,14 +92,14 @@ def continue_search(state: SearchState, method: OneShotOptimizer) -> tuple[Any, 
         drawn.append((mixing.tensors(), mixing.operations, str(mixing.path)))
     method.end_epoch(shared := shared_weights(state, 2))
     method.choose(shared)
-    return drawn, _standing(method)
+    return drawn, _snapshot(method)
 
 
-def _standing(method: OneShotOptimizer) -> tuple[Any, ...]:
+def _snapshot(method: OneShotOptimizer) -> tuple[Any, ...]:
     return deepcopy((method.state_dict(), method.parameters)), str(method.architecture())
 
 
-def stored(content: Mapping[str, Any]) -> dict[str, Any]:
+def save_and_load(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return the content after saving it to a file and loading it."""
     file = io.BytesIO()
     torch.save(dict(content), file)

@@ -71,19 +71,19 @@ def tiny_state(options: Mapping[str, Any]) -> SearchState:
 
 def tiny_search(out: Path, options: Mapping[str, Any]) -> Run:
     """Run a complete search; `TINY` has the defaults of the options."""
-    return search(out=out, console=_silent(), **{**TINY, **options})
+    return search(out=out, console=_quiet_console(), **{**TINY, **options})
 
 
-def kept_search(folder: Path, options: Mapping[str, Any]) -> Run:
+def cached_search(folder: Path, options: Mapping[str, Any]) -> Run:
     """Run a tiny search in `folder`, or open it if it has already run there with the same options."""
     name = hashlib.sha256(json.dumps(options, sort_keys=True).encode()).hexdigest()[:16]
     return open_search(folder / name) if (folder / name / SUMMARY).exists() else tiny_search(folder / name, options)
 
 
-def resumed(folder: Path) -> Run:
+def resume_search(folder: Path) -> Run:
     """Resume the run in a folder and return it."""
     method = str(open_search(folder).config["optimizer"])
-    return search(resume=folder, allow_module=method.partition(":")[0], console=_silent())  # the suite's own
+    return search(resume=folder, allow_module=method.partition(":")[0], console=_quiet_console())  # the suite's own
 
 
 def killed_search(out: Path, options: Mapping[str, Any], kill: Kill) -> None:
@@ -102,7 +102,7 @@ def killed_search(out: Path, options: Mapping[str, Any], kill: Kill) -> None:
 def _search_and_die(out: Path, options: Mapping[str, Any], kill: Kill) -> None:
     _arm(kill)
     if out.exists():
-        resumed(out)
+        resume_search(out)
     else:
         tiny_search(out, options)
 
@@ -137,7 +137,7 @@ def _is_due(kill: Kill, first: Any, *others: Any) -> bool:
 def differences(a: Run, b: Run) -> list[str]:
     """Return the differences between two runs in lines, Λ, checkpoints and saved weights; times are ignored."""
     kept = [sorted(path.name for path in (run.folder / WEIGHTS).glob("*")) for run in (a, b)]
-    ours, theirs = (values(load_checkpoint(run.folder / CHECKPOINT)) for run in (a, b))
+    ours, theirs = (flatten(load_checkpoint(run.folder / CHECKPOINT)) for run in (a, b))
     found = [f"line {i}" for i, pair in enumerate(zip(_lines(a), _lines(b), strict=False)) if pair[0] != pair[1]]
     found += [] if len(a.lines) == len(b.lines) else ["the number of lines"]
     found += [] if kept[0] == kept[1] else ["the weights kept"]
@@ -152,16 +152,16 @@ def _lines(run: Run) -> list[dict[str, Any]]:
 
 def _unequal(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
     one_side = set(ours) ^ set(theirs)
-    return sorted(one_side | {key for key in set(ours) & set(theirs) if not same(ours[key], theirs[key])})
+    return sorted(one_side | {key for key in set(ours) & set(theirs) if not are_identical(ours[key], theirs[key])})
 
 
-def same(a: Any, b: Any) -> bool:
+def are_identical(a: Any, b: Any) -> bool:
     """Return whether two values, nested as in a `state_dict`, are equal bit for bit."""
-    ours, theirs = values(a), values(b)
+    ours, theirs = flatten(a), flatten(b)
     return ours.keys() == theirs.keys() and all(_equal(ours[key], theirs[key]) for key in ours)
 
 
-def values(content: Any, path: str = "") -> dict[str, Any]:
+def flatten(content: Any, path: str = "") -> dict[str, Any]:
     """Return all values in nested mappings and sequences by their path, except times."""
     if isinstance(content, Mapping):
         items: Any = ((key, value) for key, value in content.items() if key not in (*SECONDS, DIGESTS))
@@ -169,7 +169,7 @@ def values(content: Any, path: str = "") -> dict[str, Any]:
         items = enumerate(content)
     else:
         return {path: content}
-    return {name: leaf for key, value in items for name, leaf in values(value, f"{path}/{key}").items()}
+    return {name: leaf for key, value in items for name, leaf in flatten(value, f"{path}/{key}").items()}
 
 
 def _equal(a: Any, b: Any) -> bool:
@@ -180,7 +180,7 @@ def _equal(a: Any, b: Any) -> bool:
     return bool(np.array_equal(a, b)) if isinstance(a, np.ndarray) else type(a) is type(b) and bool(a == b)
 
 
-def _silent() -> Any:
+def _quiet_console() -> Any:
     from rich.console import Console
 
     return Console(quiet=True)

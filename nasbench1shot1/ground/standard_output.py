@@ -68,7 +68,7 @@ def _sentence(error: OSError) -> str | None:
         return str(
             UserError(f"cannot use '{shorten(name, 200)}' ({why}): check the path, its permissions and the disk")
         )
-    if error.errno in _OF_A_STREAM:  # files are written by files.replacing, whose errors name the file
+    if error.errno in _OF_A_STREAM:  # files are written by files.atomic_write, whose errors name the file
         return f"cannot write the output ({why}): redirect it to another place"
     return None
 

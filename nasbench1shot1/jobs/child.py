@@ -12,7 +12,7 @@ from pathlib import Path
 
 from nasbench1shot1.errors import UserError
 from nasbench1shot1.jobs.folders import wait_until_free
-from nasbench1shot1.jobs.job import run_to_its_end
+from nasbench1shot1.jobs.job import run_until_finished
 
 
 def main(arguments: list[str]) -> None:
@@ -22,7 +22,7 @@ def main(arguments: list[str]) -> None:
     folder = Path(job["folder"])
     try:
         wait_until_free(folder, job["patience"])
-        run_to_its_end(job["command"], folder, job["options"], job["resume_options"])
+        run_until_finished(job["command"], folder, job["options"], job["resume_options"])
     except UserError as error:
         print(f"nb1shot1: {error.for_command_line}", file=sys.stderr)
         sys.exit(2)

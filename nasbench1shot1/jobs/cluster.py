@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from nasbench1shot1.errors import InvalidInputError, UserError
 from nasbench1shot1.jobs.job import Job, Workers
-from nasbench1shot1.jobs.process import JobStoppedError, in_one_line, run_in_process
+from nasbench1shot1.jobs.process import JobStoppedError, one_line_error, run_in_process
 
 if TYPE_CHECKING:
     from distributed import Client, Worker
@@ -111,7 +111,7 @@ class _Cluster:
             raise
         except (Exception, CancelledError) as error:
             raise UserError(
-                f"a worker of the dask cluster failed ({in_one_line(error)}): check that the scheduler and workers "
+                f"a worker of the dask cluster failed ({one_line_error(error)}): check that the scheduler and workers "
                 "run with the same packages as this command"
             ) from error
         return result

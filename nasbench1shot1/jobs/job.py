@@ -70,7 +70,7 @@ class Workers(Protocol):
         """Call a function on a machine that runs jobs, and return its result."""
 
 
-def run_to_its_end(
+def run_until_finished(
     command: str, folder: Path, options: Mapping[str, Any], resume_options: Mapping[str, Any] | None = None
 ) -> None:
     """Start the run in `folder`, resume it if it was stopped, or return immediately if it is finished.

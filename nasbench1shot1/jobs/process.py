@@ -98,7 +98,7 @@ def missing_result(job: Job) -> str | None:
     return None if job.is_finished else f"it ended without writing {SUMMARY}"
 
 
-def in_one_line(error: BaseException) -> str:
+def one_line_error(error: BaseException) -> str:
     """Return an error's type and the first line of its message, like the last line of a traceback."""
     message = error.for_command_line if isinstance(error, UserError) else str(error)
     return f"{type(error).__name__}: {message.partition(chr(10))[0]}"

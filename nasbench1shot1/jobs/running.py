@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from nasbench1shot1.jobs.folders import LOOK_EVERY
 from nasbench1shot1.jobs.job import Job, Workers
-from nasbench1shot1.jobs.process import in_one_line
+from nasbench1shot1.jobs.process import one_line_error
 
 J = TypeVar("J", bound=Job)
 
@@ -66,7 +66,7 @@ def _failure(future: "Future[str | None]", job: Job) -> str | None:
     if future.cancelled():
         return "it was cancelled, or the connection to its scheduler was lost"
     if error := future.exception():
-        return in_one_line(error)
+        return one_line_error(error)
     return future.result() or _missing(job)
 
 

@@ -11,7 +11,7 @@ from queue import SimpleQueue
 from typing import ParamSpec, TypeVar
 
 from nasbench1shot1.errors import InvalidInputError, UserError
-from nasbench1shot1.jobs.job import Job, Workers, run_to_its_end
+from nasbench1shot1.jobs.job import Job, Workers, run_until_finished
 from nasbench1shot1.jobs.process import missing_result, run_in_process, usable_cores
 from nasbench1shot1.runs.options import check_range
 
@@ -58,7 +58,7 @@ def this_process() -> Iterator[Workers]:
 def _run_here(job: Job) -> str | None:
     with job.log.open("a", encoding="utf-8") as log, contextlib.redirect_stdout(log), contextlib.redirect_stderr(log):
         try:
-            run_to_its_end(job.command, job.folder, job.options, job.resume_options)
+            run_until_finished(job.command, job.folder, job.options, job.resume_options)
         except UserError as error:
             return error.for_command_line
     return missing_result(job)

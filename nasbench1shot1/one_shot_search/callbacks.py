@@ -51,7 +51,7 @@ def check_callbacks(callbacks: Sequence[Callback]) -> None:
         raise InvalidInputError("callbacks must be a list of functions of one epoch: give callbacks=[function]")
 
 
-class CallingReporter:
+class CallbackReporter:
     """Passes reports to another reporter, and calls the callbacks after every recorded epoch (`loop.Reporter`)."""
 
     def __init__(self, inner: "Reporter", state: "SearchState", folder: Path, callbacks: Sequence[Callback]) -> None:

@@ -13,7 +13,7 @@ from nasbench1shot1.ground.inline_html import record_as_html
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.one_shot_search.folder import FIGURE, SEEDS
 from nasbench1shot1.one_shot_search.record import Run
-from nasbench1shot1.one_shot_search.search_record import SearchRecord, regret_in_words
+from nasbench1shot1.one_shot_search.search_record import SearchRecord, describe_regrets
 from nasbench1shot1.runs.folder import CONFIG, read_object
 from nasbench1shot1.runs.opening import open_run
 
@@ -66,7 +66,7 @@ class SearchGroup(Sequence[Run]):
         try:
             finished = [run.summary for run in self._begun() if run.is_finished]  # `runs` would be kept while it grows
             measured = all(summary["test_measured"] for summary in finished)
-            result = regret_in_words("mean test regret", [summary["test_regret"] for summary in finished], measured)
+            result = describe_regrets("mean test regret", [summary["test_regret"] for summary in finished], measured)
         except Exception:  # a repr must not fail, whatever damaged files contain
             return "files missing or damaged"
         return ", ".join([f"{len(finished)} of {len(self.seeds)} finished", *([result] if finished else [])])

@@ -122,7 +122,7 @@ def _path(run: KeptRun, epoch: int) -> Path:
     return run.folder / WEIGHTS / f"epoch-{epoch:03d}.pt"
 
 
-def some_kept_epochs(run: KeptRun) -> list[int]:
+def require_kept_epochs(run: KeptRun) -> list[int]:
     """Return `kept_epochs`; raises InvalidInputError, which says how to save weights, if there is none."""
     if kept := kept_epochs(run):
         return kept

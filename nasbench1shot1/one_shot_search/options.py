@@ -75,7 +75,7 @@ def _with_fitting_side(common: SearchConfig) -> SearchConfig:
     return replace(common, image_side=common.image_side and quick_side(common.images, common.image_side))
 
 
-def search_options_again(recorded: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> SearchOptions:
+def update_search_options(recorded: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> SearchOptions:
     """Return recorded options, some of them given anew; raises as `search_options` does.
 
     An option that is recorded as None stays None, because its default may have been None when the run was started.
@@ -132,7 +132,7 @@ def defaults(method: "type[OneShotOptimizer]", space: "OneShotSpace", scale: str
     }
 
 
-def threads_of_each(common: SearchConfig, workers: int) -> int:
+def threads_per_search(common: SearchConfig, workers: int) -> int:
     """Return the CPU threads of each search if several run at once: what the scale sets, or the cores over workers.
 
     Args:

@@ -11,7 +11,7 @@ from nasbench1shot1.jobs.job import Job
 from nasbench1shot1.jobs.running import Watcher, run_jobs
 from nasbench1shot1.jobs.workers import open_workers
 from nasbench1shot1.named_data import check_importable
-from nasbench1shot1.one_shot_search.options import SearchOptions, search_options, threads_of_each
+from nasbench1shot1.one_shot_search.options import SearchOptions, search_options, threads_per_search
 from nasbench1shot1.one_shot_search.overwriting import has_recorded_epoch
 from nasbench1shot1.one_shot_search.record import open_search
 from nasbench1shot1.progress_bar import WithBar
@@ -27,14 +27,14 @@ SEARCH = "nasbench1shot1.one_shot_search.searching:search"
 
 
 def with_threads(options: dict[str, Any], workers: int) -> dict[str, Any]:
-    """Return options in which `threads`, unless given, is `threads_of_each` search.
+    """Return options in which `threads`, unless given, is `threads_per_search` search.
 
     The result has a value for `threads` only if several workers run on a CPU. Raises as `search_options` does.
     """
     if workers == 1 or options.get("threads") is not None:
         return options
     common = search_options(options).common
-    return {**options, "threads": threads_of_each(common, workers)} if common.device == "cpu" else options
+    return {**options, "threads": threads_per_search(common, workers)} if common.device == "cpu" else options
 
 
 def check_parallel(options: SearchOptions, callbacks: Sequence[object]) -> None:
@@ -152,9 +152,9 @@ class SeedsProgress(WithBar, Watcher[Job]):
 
     def finished(self, job: Job) -> None:
         """Print the regret of a search."""
-        from nasbench1shot1.one_shot_search.screen import regret_text
+        from nasbench1shot1.one_shot_search.screen import format_regret
 
-        self._end(job, f"test regret {regret_text(open_search(job.folder).summary, 'test')}")
+        self._end(job, f"test regret {format_regret(open_search(job.folder).summary, 'test')}")
 
     def failed(self, job: Job, sentence: str) -> None:
         """Print why a search failed."""

@@ -20,9 +20,9 @@ from nasbench1shot1.one_shot_search.search_record import (
     PARAMETERS_DIGEST,
     Parameters,
     SearchRecord,
-    by_epoch,
     parameters_digest,
     read_parameters,
+    split_by_epoch,
 )
 from nasbench1shot1.runs.description import RECORDED, read_description
 from nasbench1shot1.runs.folder import CONFIG
@@ -104,7 +104,7 @@ class SearchWriter(RunWriter[SearchRecord]):
             raise DamagedFileError(
                 f"{self.folder / PARAMETERS} lacks Λ of an epoch before the checkpoint: restore it, or start a new run"
             )
-        self._history = by_epoch(stored)[:recorded]
+        self._history = split_by_epoch(stored)[:recorded]
 
     def rewrite(self) -> None:
         """Write lines and Λ as they were read back, and remove the weights of later epochs."""

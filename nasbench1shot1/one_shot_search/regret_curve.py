@@ -93,7 +93,7 @@ def draw_anytime_regret(frame: pandas.DataFrame, axes: "Axes", method: str, runs
         _draw(frame, name.removesuffix("_mean"), axes, label, other)
     _draw(frame, "validation_regret", axes, _label(frame, "validation_regret"), BLACK, linestyle="--")
     axes.set_ylabel("regret [%]")
-    return _on_epochs(from_zero(axes))
+    return _on_epochs(start_at_zero(axes))
 
 
 def draw_one_shot_error(frame: pandas.DataFrame, axes: "Axes", method: str, runs: int = 1) -> "Axes":
@@ -106,7 +106,7 @@ def draw_one_shot_error(frame: pandas.DataFrame, axes: "Axes", method: str, runs
 def draw_mean_regret(mean: float, axes: "Axes", label: str = MEAN_LABEL) -> "Axes":
     """Draw the mean regret of a space, a fraction, as a dotted horizontal line; return the axes."""
     axes.axhline(100 * mean, color=MEAN_COLOUR, linestyle=":", linewidth=WIDTH, label=label, zorder=1)
-    return from_zero(axes)
+    return start_at_zero(axes)
 
 
 def mean_regret_of(space: str, dataset: str | None, table: "Table") -> float | None:
@@ -210,7 +210,7 @@ def _label(frame: pandas.DataFrame, regret: str) -> str:
     return f"{name}{gap}({source})"
 
 
-def from_zero(axes: "Axes") -> "Axes":
+def start_at_zero(axes: "Axes") -> "Axes":
     """Show 0 and all values of linear axes and of the axes that share them; return the axes.
 
     The margin below 0 keeps a regret of 0 apart from the frame.

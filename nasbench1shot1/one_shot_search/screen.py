@@ -82,7 +82,7 @@ def progress(state: SearchState, console: Console) -> SearchProgress:
     return SearchProgress(config.epochs, steps, state.epoch + 1, console)
 
 
-def conclude(run: Run, table: Table, console: Console) -> None:
+def show_result(run: Run, table: Table, console: Console) -> None:
     """Print the result, the mean regret of the space for comparison, and the paths of the files."""
     summary, say = run.summary, line_printer(console)
     if summary["final_epoch"] < summary["searched_epochs"]:
@@ -92,7 +92,7 @@ def conclude(run: Run, table: Table, console: Console) -> None:
         )
     say(f"Final architecture: '{summary['architecture']}'")
     space = Architecture.parse(summary["architecture"]).space
-    say(f"Test regret: {regret_text(summary, 'test')}{_mean_regret(table, space, run.config.get('dataset'))}")
+    say(f"Test regret: {format_regret(summary, 'test')}{_mean_regret(table, space, run.config.get('dataset'))}")
     for dataset, found in summary.get("other_datasets", {}).items():
         if found["test_regret"] is not None:
             say(f"Test regret on {dataset}: {percent(found['test_regret'])}")
@@ -105,7 +105,7 @@ def conclude(run: Run, table: Table, console: Console) -> None:
         say(f"To rank architectures by these weights: nb1shot1 correlate {run.folder}")
 
 
-def conclude_group(group: SearchGroup, console: Console) -> None:
+def show_group_result(group: SearchGroup, console: Console) -> None:
     """Print the mean and standard deviation of the test regret over several seeds."""
     say = line_printer(console)
     regrets = [run.summary["test_regret"] for run in group]
@@ -116,7 +116,7 @@ def conclude_group(group: SearchGroup, console: Console) -> None:
     say(f"Picture of all: {group.folder / picture_name(FIGURE, group[0].config.get('format'))}")
 
 
-def regret_text(result: Mapping[str, Any], split: Literal["test", "validation"]) -> str:
+def format_regret(result: Mapping[str, Any], split: Literal["test", "validation"]) -> str:
     """Return a regret of a line or summary in percent, and whether it is predicted or unknown."""
     regret = result[f"{split}_regret"]
     source = "not in the table" if regret is None else "" if result[f"{split}_measured"] else "predicted"

@@ -79,7 +79,7 @@ class SearchRecord(RunRecord):
         return f"epoch {max(recorded - 1, 0)}{planned}"
 
     def _result(self, summary: Mapping[str, Any]) -> str:
-        return regret_in_words("test regret", [summary["test_regret"]], summary["test_measured"])
+        return describe_regrets("test regret", [summary["test_regret"]], summary["test_measured"])
 
     @classmethod
     def fault(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
@@ -104,7 +104,7 @@ class SearchRecord(RunRecord):
         import pandas
 
         frame = super().as_frame(lines).drop(columns="other_datasets")
-        elsewhere = [by_data_set(line.get("other_datasets", {})) for line in lines]
+        elsewhere = [flatten_datasets(line.get("other_datasets", {})) for line in lines]
         return pandas.concat([frame, pandas.DataFrame(elsewhere, index=frame.index, dtype="float64")], axis=1)
 
     def are_complete(self, lines: Sequence[Mapping[str, Any]]) -> bool:
@@ -125,12 +125,12 @@ class SearchRecord(RunRecord):
         """
         stored = read_parameters(self.folder / PARAMETERS)
         recorded = self.summary.get(PARAMETERS_DIGEST) if self.is_finished else None  # earlier versions wrote none
-        if recorded not in (None, parameters_digest(by_epoch(stored))):
+        if recorded not in (None, parameters_digest(split_by_epoch(stored))):
             raise damaged_file_error(self.folder / PARAMETERS, f"its values are not those that {SUMMARY} summarises")
         return stored
 
 
-def regret_in_words(name: str, regrets: Sequence[float | None], is_measured: bool) -> str:
+def describe_regrets(name: str, regrets: Sequence[float | None], is_measured: bool) -> str:
     """Return the name and the mean of regrets in percent, and whether they are predicted or not in the table."""
     known = [regret for regret in regrets if regret is not None]
     if not known or len(known) < len(regrets):
@@ -138,12 +138,12 @@ def regret_in_words(name: str, regrets: Sequence[float | None], is_measured: boo
     return f"{name} {percent(sum(known) / len(known))}{'' if is_measured else ' (predicted)'}"
 
 
-def by_data_set(of_datasets: Mapping[str, Mapping[str, float | None]]) -> dict[str, float | None]:
+def flatten_datasets(of_datasets: Mapping[str, Mapping[str, float | None]]) -> dict[str, float | None]:
     """Return the field `other_datasets` of a line, flat, with keys such as cifar100_test_regret."""
     return {f"{dataset}_{name}": value for dataset, found in of_datasets.items() for name, value in found.items()}
 
 
-def by_epoch(stored: Mapping[str, NDArray[np.float32]]) -> list[Parameters]:
+def split_by_epoch(stored: Mapping[str, NDArray[np.float32]]) -> list[Parameters]:
     """Return Λ of every epoch from arrays (epochs + 1, …)."""
     epochs = min(map(len, stored.values()), default=0)
     return [{key: values[epoch] for key, values in stored.items()} for epoch in range(epochs)]

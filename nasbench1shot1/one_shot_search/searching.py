@@ -10,9 +10,9 @@ from nasbench1shot1.files import write_json
 from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.named_data import by_name
-from nasbench1shot1.one_shot_search.callbacks import Callback, CallingReporter, check_callbacks
+from nasbench1shot1.one_shot_search.callbacks import Callback, CallbackReporter, check_callbacks
 from nasbench1shot1.one_shot_search.config import SearchConfig, data_facts
-from nasbench1shot1.one_shot_search.options import SearchOptions, recorded_search, search_options, search_options_again
+from nasbench1shot1.one_shot_search.options import SearchOptions, recorded_search, search_options, update_search_options
 from nasbench1shot1.one_shot_search.overwriting import REPLACE, moved_aside, restore_moved_aside
 from nasbench1shot1.one_shot_search.record import Run, SearchWriter, open_search
 from nasbench1shot1.one_shot_search.tensorboard import tensorboard_callbacks
@@ -187,7 +187,7 @@ def _grown(
     if "optimizer" in given:  # the other options depend on it
         check_unchanged(folder, recorded, {"optimizer": given["optimizer"]}, ())
     kept = recorded_search(recorded, folder / CONFIG)
-    wanted = search_options_again(kept.as_dict(), given)
+    wanted = update_search_options(kept.as_dict(), given)
     check_unchanged(folder, recorded, {name: wanted.as_dict()[name] for name in given}, ("epochs",))
     return wanted
 
@@ -226,14 +226,14 @@ def _finish(
     """Search to the end, then write the summary and the pictures."""
     from nasbench1shot1.one_shot_search.loop import run_search
     from nasbench1shot1.one_shot_search.pictures import save_pictures
-    from nasbench1shot1.one_shot_search.screen import announce, conclude, progress
+    from nasbench1shot1.one_shot_search.screen import announce, progress, show_result
     from nasbench1shot1.one_shot_search.summary import summarise
 
     console = announce(state, table, writer.folder, console)
     with progress(state, console) as bar:
-        run_search(state, table, writer, CallingReporter(bar, state, writer.folder, callbacks))
+        run_search(state, table, writer, CallbackReporter(bar, state, writer.folder, callbacks))
     run = open_search(writer.folder)
     writer.finish(summarise(run.config, Run.read_lines(writer.folder), table.id))
     save_pictures(run, table, state.config.format)
-    conclude(run, table, console)
+    show_result(run, table, console)
     return run

@@ -14,7 +14,7 @@ from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.named_data import by_name
 from nasbench1shot1.one_shot_search.callbacks import Callback, check_callbacks
 from nasbench1shot1.one_shot_search.group import SearchGroup
-from nasbench1shot1.one_shot_search.options import SearchOptions, search_options, search_options_again
+from nasbench1shot1.one_shot_search.options import SearchOptions, search_options, update_search_options
 from nasbench1shot1.one_shot_search.overwriting import REPLACE, moved_aside, restore_moved_aside
 from nasbench1shot1.one_shot_search.parallel_seeds import check_parallel, search_in_workers, with_threads
 from nasbench1shot1.one_shot_search.record import FIGURE, SEEDS, Run
@@ -98,7 +98,7 @@ def search_seeds(
         else:
             with tensorboard_callbacks(tensorboard) as events:
                 _search_here(folder, wanted, console, [*callbacks, *events, *discards])
-    return _conclude(SearchGroup.open(folder), wanted[0], console)
+    return _finish_group(SearchGroup.open(folder), wanted[0], console)
 
 
 @contextmanager
@@ -109,11 +109,11 @@ def _resumable(folder: Path) -> Iterator[None]:
     except KeyboardInterrupt as stop:
         raise RunStoppedError(folder, Run.COMMAND) from stop
     except UserError:
-        _remove_if_nothing_is_begun(folder)
+        _remove_if_not_started(folder)
         raise
 
 
-def _remove_if_nothing_is_begun(folder: Path) -> None:
+def _remove_if_not_started(folder: Path) -> None:
     """Remove the files of a group without runs, which would block the next attempt."""
     with suppress(OSError):
         if not any(folder.glob(f"seed-*/{CONFIG}")):
@@ -133,15 +133,15 @@ def _search_here(
             start_search(options, folder, console, callbacks)
 
 
-def _conclude(group: SearchGroup, options: SearchOptions, console: "Console") -> SearchGroup:
+def _finish_group(group: SearchGroup, options: SearchOptions, console: "Console") -> SearchGroup:
     from nasbench1shot1.one_shot_search.regret_curve import regret_figure
-    from nasbench1shot1.one_shot_search.screen import conclude_group
+    from nasbench1shot1.one_shot_search.screen import show_group_result
     from nasbench1shot1.tables.table import load_table
 
     table = load_table(options.common.table)  # only for its caption
     figure = regret_figure(group.runs, [run.metrics for run in group], table)
     save_figure(figure, group.folder / picture_name(FIGURE, options.common.format))
-    conclude_group(group, console)
+    show_group_result(group, console)
     return group
 
 
@@ -204,7 +204,7 @@ def _group_to_resume(
     check_trusted("optimizers", "optimizer", recorded.get("optimizer", ""), where, allow_module)
     check_trusted("search_spaces", "space", recorded.get("space", ""), where, allow_module)
     before = _of_seeds(recorded_seeds, recorded, where)
-    wanted = [search_options_again(options.as_dict(), given) for options in before]
+    wanted = [update_search_options(options.as_dict(), given) for options in before]
     epochs, more = before[0].common.epochs, wanted[0].common.epochs
     if more < epochs:
         raise InvalidInputError(
@@ -215,7 +215,7 @@ def _group_to_resume(
 
 def _of_seeds(seeds: Sequence[int], recorded: dict[str, Any], where: Path) -> list[SearchOptions]:
     try:
-        return [search_options_again(recorded, {"seed": seed}) for seed in seeds]
+        return [update_search_options(recorded, {"seed": seed}) for seed in seeds]
     except InvalidInputError as error:
         raise DamagedFileError(
             f"{where} is damaged ({error.for_command_line}): restore it, or resume its runs one by one"

@@ -11,7 +11,7 @@ from nasbench1shot1.files import write_error
 from nasbench1shot1.one_shot_search.callbacks import Callback, Epoch
 from nasbench1shot1.one_shot_search.folder import EVENTS
 from nasbench1shot1.one_shot_search.record import Run, open_search
-from nasbench1shot1.one_shot_search.search_record import by_data_set
+from nasbench1shot1.one_shot_search.search_record import flatten_datasets
 
 if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter
@@ -92,7 +92,7 @@ class _Events:
 
     def _write(self, line: Mapping[str, Any]) -> None:
         assert self._writer is not None
-        for name, value in {**line, **by_data_set(line["other_datasets"])}.items():
+        for name, value in {**line, **flatten_datasets(line["other_datasets"])}.items():
             group = name.rpartition("_")[2]
             if group in GROUPS and value is not None:
                 self._writer.add_scalar(f"{group}/{name}", value, line["epoch"])

@@ -17,7 +17,7 @@ from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.named_data import by_name, table_of_run
 from nasbench1shot1.one_shot_search.folder import PARAMETERS
 from nasbench1shot1.one_shot_search.record import SearchWriter
-from nasbench1shot1.one_shot_search.search_record import by_data_set
+from nasbench1shot1.one_shot_search.search_record import flatten_datasets
 from nasbench1shot1.recording.numbers import check_column_names, checked_seconds, split_numbers
 from nasbench1shot1.recording.options import RecorderOptions
 from nasbench1shot1.recording.record import RecordedSearch
@@ -163,7 +163,7 @@ class Recorder:
         provided, own = split_numbers(numbers)
         elapsed = now - self._since if seconds is None else checked_seconds(seconds)
         elsewhere = scores_on_other_datasets(arch, self.table, self._dataset)
-        check_column_names(own, by_data_set(elsewhere))
+        check_column_names(own, flatten_datasets(elsewhere))
         found = {
             **provided,
             "epoch": self.epoch + 1,

@@ -27,7 +27,7 @@ def checked_finite(value: float | Tensor, what: str, advice: str) -> float:
 
 
 def check_finite(tensors: Iterable[Tensor], what: str, advice: str) -> None:
-    """Raise DivergedError if one of several tensors on one device is infinite or NaN; arguments as in `checked_finite`."""
+    """Raise DivergedError if one of several tensors on one device is infinite or NaN (see `checked_finite`)."""
     if not torch.stack([torch.isfinite(tensor).all() for tensor in tensors]).all():
         raise _diverged(what, advice)
 

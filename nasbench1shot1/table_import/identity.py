@@ -40,8 +40,8 @@ def verify_hashes(table: Table, progress: Callable[[str, float], None] = lambda 
         rows = range(start, min(start + _AT_ONCE, len(table)))
         if (row := first_wrong_hash(hashes, cells, rows)) is not None:
             raise DamagedFileError(
-                f"the table {table.id} is damaged: its hash {hash_text(hashes[row])} does not match its graph; import or "
-                "build it again"
+                f"the table {table.id} is damaged: its hash {hash_text(hashes[row])} does not match its graph; "
+                "import or build it again"
             )
         progress("computing hashes", rows.stop / len(table))
     if pair := find_duplicate_cell(hashes, cells):

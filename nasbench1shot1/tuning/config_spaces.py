@@ -31,7 +31,7 @@ SAMPLES = 50
 Check = Callable[[SearchOptions], None]
 
 
-def bundled() -> list[str]:
+def bundled_names() -> list[str]:
     """Return the names of the bundled configuration spaces."""
     return sorted(path.stem for path in FOLDER.glob("*.json"))
 
@@ -78,17 +78,17 @@ def check_searches(named: str, space: "ConfigurationSpace", fixed: Mapping[str, 
 
 def with_defaults(space: "ConfigurationSpace", defaults: Mapping[str, Any]) -> "ConfigurationSpace":
     """Return a copy of a space with other defaults, where they are within the ranges of the space."""
-    content = as_content(space)
+    content = to_json(space)
     for hyperparameter in content["hyperparameters"]:
         value = defaults.get(hyperparameter["name"])
         if value is not None and space[hyperparameter["name"]].legal_value(value):
             hyperparameter["default_value"] = value
     with suppress(ValueError):  # together, the defaults may be a forbidden combination
-        return _from_content(content)
+        return _from_json(content)
     return space
 
 
-def as_content(space: "ConfigurationSpace") -> dict[str, Any]:
+def to_json(space: "ConfigurationSpace") -> dict[str, Any]:
     """Return a space as JSON values."""
     return json.loads(json.dumps(space.to_serialized_dict(), default=as_python))  # type: ignore[no-any-return]
 
@@ -96,13 +96,13 @@ def as_content(space: "ConfigurationSpace") -> dict[str, Any]:
 def write_config_space(space: "ConfigurationSpace", path: Path) -> None:
     """Write a space to a JSON file that ConfigSpace can read; raises UserError if it cannot be written."""
     with atomic_write(path) as file:
-        file.write((json.dumps(as_content(space), indent=2) + "\n").encode())
+        file.write((json.dumps(to_json(space), indent=2) + "\n").encode())
 
 
 def read_config_space(path: Path) -> "ConfigurationSpace":
     """Read the space that `write_config_space` wrote; raises DamagedFileError if the file is damaged."""
     try:
-        return _from_content(read_json(path))
+        return _from_json(read_json(path))
     except UserError:
         raise
     except Exception as error:  # ConfigSpace reports a malformed description in many ways
@@ -110,16 +110,16 @@ def read_config_space(path: Path) -> "ConfigurationSpace":
 
 
 def _open(named: str) -> "ConfigurationSpace":
-    if named in bundled():
-        return _from_content(read_json(FOLDER / f"{named}.json"))
+    if named in bundled_names():
+        return _from_json(read_json(FOLDER / f"{named}.json"))
     path = as_path(named, "--config-space")
     if not path.is_file():
         raise InvalidInputError(
-            f"--config-space '{named}' does not exist: give {', '.join(bundled())}, or a ConfigSpace file"
+            f"--config-space '{named}' does not exist: give {', '.join(bundled_names())}, or a ConfigSpace file"
         )
     content = _read_yaml(path) if path.suffix in (".yaml", ".yml") else read_json(path)
     try:
-        return _from_content(content)
+        return _from_json(content)
     except Exception as error:  # as above
         raise InvalidInputError(
             f"--config-space '{named}' does not describe a ConfigSpace space ({reason(error)}): write the file with "
@@ -138,7 +138,7 @@ def _read_yaml(path: Path) -> Any:
         raise DamagedFileError(f"{path} cannot be read as YAML ({reason(error)}): correct it") from error
 
 
-def _from_content(content: Any) -> "ConfigurationSpace":
+def _from_json(content: Any) -> "ConfigurationSpace":
     from ConfigSpace import ConfigurationSpace
 
     if not isinstance(content, dict):
@@ -169,7 +169,7 @@ def _to_check(space: "ConfigurationSpace") -> Iterator[dict[str, Any]]:
     for name, hyperparameter in space.items():
         for value in _ends(hyperparameter):
             yield {name: as_python(value)}
-    copy = _from_content(as_content(space))
+    copy = _from_json(to_json(space))
     copy.seed(0)
     for _ in range(SAMPLES):
         yield {name: as_python(value) for name, value in copy.sample_configuration().items()}

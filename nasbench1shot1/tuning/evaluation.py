@@ -15,7 +15,7 @@ from nasbench1shot1.jobs.job import Job
 from nasbench1shot1.jobs.process import KILLED, JobStoppedError, run_in_process
 from nasbench1shot1.one_shot_search.config import SearchConfig
 from nasbench1shot1.one_shot_search.folder import PARAMETERS
-from nasbench1shot1.one_shot_search.options import search_options_again
+from nasbench1shot1.one_shot_search.options import update_search_options
 from nasbench1shot1.one_shot_search.record import Run, open_search
 from nasbench1shot1.one_shot_search.searching import search, start_search
 from nasbench1shot1.registry import search_space
@@ -26,7 +26,7 @@ from nasbench1shot1.tables.space_table import table_for
 from nasbench1shot1.tables.table import Table
 from nasbench1shot1.tuning.engine.trial import Outcome, Trial, TrialInterruptedError, TrialStoppedError
 from nasbench1shot1.tuning.objective import objective
-from nasbench1shot1.tuning.options import SET_BY_THE_STUDY, set_by_the_study
+from nasbench1shot1.tuning.options import SET_BY_THE_STUDY, study_settings
 from nasbench1shot1.tuning.record import Study, folder_of
 
 FAILURE = "failure.json"
@@ -105,11 +105,11 @@ class Evaluation:
 
 def trial_job(study: Study, trial: Trial) -> Job:
     """Return the search of a trial as a job."""
-    shorter = _shorter(study, trial)
+    shorter = _shorter_search(study, trial)
     options = {
         **_not_recorded(study),
         **study.shared_options,
-        **set_by_the_study(study.options, trial.epochs),
+        **study_settings(study.options, trial.epochs),
         **trial.configuration,
         **({"continues": str(shorter)} if shorter else {}),
     }
@@ -129,7 +129,7 @@ def _not_recorded(study: Study) -> dict[str, None]:
     return {field.name: None for field in fields(SearchConfig) if field.default is None and field.name not in known}
 
 
-def _shorter(study: Study, trial: Trial) -> Path | None:
+def _shorter_search(study: Study, trial: Trial) -> Path | None:
     """Return the folder of the search that a trial continues; None if it starts anew, as after a diverged search."""
     if study.options.continuation == "restart" or trial.continues is None:
         return None
@@ -158,7 +158,7 @@ def search_trial(
         out, resume, options = None, folder, {name: options[name] for name in ("optimizer", "epochs")}
     try:
         if resume is None:
-            start_search(search_options_again(options), folder, console=None)  # what is recorded as None stays None
+            start_search(update_search_options(options), folder, console=None)  # what is recorded as None stays None
         else:
             search(resume=resume, **options)
     except DivergedError as error:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from nasbench1shot1.errors import InvalidInputError, unknown_name
 from nasbench1shot1.one_shot_search.config import SearchConfig
-from nasbench1shot1.one_shot_search.options import SearchOptions, check_options, search_options, threads_of_each
+from nasbench1shot1.one_shot_search.options import SearchOptions, check_options, search_options, threads_per_search
 from nasbench1shot1.proposers.brackets import Brackets
 from nasbench1shot1.registry import optimizer
 from nasbench1shot1.runs.options import (
@@ -122,10 +122,10 @@ def study_options(given: Mapping[str, Any]) -> StudyOptions:
     _check_known(tuning.optimizer, others)
     file = absolute_file(tuning.config_space, "--config-space")
     tuning = replace(tuning, config_space=file or tuning.config_space)
-    fixed = {**set_by_the_study(tuning, tuning.brackets.budgets[0]), **others}
+    fixed = {**study_settings(tuning, tuning.brackets.budgets[0]), **others}
     resolved = search_options(fixed).common
     if resolved.device == "cpu" and "threads" not in others:
-        fixed["threads"] = threads_of_each(resolved, tuning.workers)
+        fixed["threads"] = threads_per_search(resolved, tuning.workers)
     return StudyOptions(tuning, fixed)
 
 
@@ -146,6 +146,6 @@ def check_not_set(names: Iterable[str]) -> None:
             raise InvalidInputError(f"remove {flag(name)}: {SET_BY_THE_STUDY[name]}")
 
 
-def set_by_the_study(tuning: TuningOptions, epochs: int) -> dict[str, Any]:
+def study_settings(tuning: TuningOptions, epochs: int) -> dict[str, Any]:
     """Return the options of a search that the study sets itself."""
     return {"optimizer": tuning.optimizer, "space": tuning.space, "seed": tuning.seed, "epochs": epochs}

@@ -32,7 +32,7 @@ def run_session(folder: Path, console: "Console | None") -> Study:
     from nasbench1shot1.notebooks.console import console_or_new
     from nasbench1shot1.tables.space_table import table_for
     from nasbench1shot1.tuning.result import summarise, trajectory_figure
-    from nasbench1shot1.tuning.screen import conclude
+    from nasbench1shot1.tuning.screen import show_result
 
     console = console_or_new(console)
     with existing_run(folder, StudyWriter, Study) as writer:
@@ -49,7 +49,7 @@ def run_session(folder: Path, console: "Console | None") -> Study:
             trajectory_figure(study, study.lines, table), folder / picture_name(TRAJECTORY, shared.get("format"))
         )
     study = Study.open(folder)
-    conclude(study.summary, study.folder, console, shared.get("format"))
+    show_result(study.summary, study.folder, console, shared.get("format"))
     return study
 
 

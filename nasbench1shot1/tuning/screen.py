@@ -15,7 +15,7 @@ from rich.text import Text
 from nasbench1shot1.files import PictureFormat, picture_name
 from nasbench1shot1.images.data_sets import CIFAR10
 from nasbench1shot1.proposers.brackets import Brackets, BracketState
-from nasbench1shot1.tuning.config_spaces import as_content
+from nasbench1shot1.tuning.config_spaces import to_json
 from nasbench1shot1.tuning.engine.interfaces import LOOPBACK, TUNERS, Progress, WorkerState
 from nasbench1shot1.tuning.record import TRAJECTORY, Study, best
 from nasbench1shot1.wording import counted, duration, line_printer, percent
@@ -168,7 +168,9 @@ def announce(study: Study, table: "Table", brackets: Brackets, done: int, consol
         say(note)
 
 
-def conclude(summary: Mapping[str, Any], folder: Path, console: Console, format: PictureFormat | None = None) -> None:
+def show_result(
+    summary: Mapping[str, Any], folder: Path, console: Console, format: PictureFormat | None = None
+) -> None:
     """Print the summary of a study, and the folder that holds it."""
     say = line_printer(console)
     ended, by_model = _searches(summary["observations"]), summary["model_based"]
@@ -205,7 +207,7 @@ def _repeat(repeat: str) -> str:
 def _ranges(study: Study) -> list[str]:
     """Return the hyperparameters in words, numbers with their ranges."""
     found = []
-    for hyperparameter in as_content(study.config_space)["hyperparameters"]:
+    for hyperparameter in to_json(study.config_space)["hyperparameters"]:
         bounds = [f"{hyperparameter[end]:g}" for end in ("lower", "upper") if end in hyperparameter]
         scale = " (log)" if hyperparameter.get("log") else ""
         found.append(f"{hyperparameter['name']} {' to '.join(bounds)}".rstrip() + scale)

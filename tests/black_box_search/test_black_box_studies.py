@@ -19,7 +19,7 @@ from rich.console import Console
 import nasbench1shot1 as nb
 from nasbench1shot1.black_box_optimizer import Query
 from nasbench1shot1.black_box_search import studying
-from nasbench1shot1.black_box_search.parts import SEARCHES, begun_parts, divided, run_part
+from nasbench1shot1.black_box_search.parts import SEARCHES, divide, run_part, started_parts
 from nasbench1shot1.black_box_search.repeats import Repeats
 from nasbench1shot1.files import save_figure
 
@@ -222,7 +222,7 @@ def test_the_parts_of_a_killed_study_are_not_computed_again(
     (stopped / "summary.json").unlink()
     part = (stopped / "metrics.jsonl").read_text().splitlines(keepends=True)
     (stopped / "metrics.jsonl").write_text("".join(part[:10]))
-    assert divided(begun_parts(killed.folder), 3, 30, 2) == [(0, 25), (25, 5)]
+    assert divide(started_parts(killed.folder), 3, 30, 2) == [(0, 25), (25, 5)]
     monkeypatch.setattr(Repeats, "line", None)  # this process computes none
     resumed = nb.black_box(resume=killed.folder, workers=workers, console=QUIET)
     assert not (killed.folder / "parts").exists()
@@ -244,7 +244,7 @@ def test_the_parts_of_a_killed_study_are_not_computed_again(
 def test_parts_divide_the_searches_that_are_left(
     begun: list[tuple[int, int]], recorded: int, last: int, workers: int, parts: list[tuple[int, int]]
 ) -> None:
-    assert divided(begun, recorded, last, workers) == parts
+    assert divide(begun, recorded, last, workers) == parts
 
 
 SCRIPT = """

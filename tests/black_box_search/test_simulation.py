@@ -10,23 +10,28 @@ from hypothesis import strategies as st
 
 import nasbench1shot1 as nb
 from nasbench1shot1.black_box_optimizer import Query
-from nasbench1shot1.black_box_search.simulation import FREE_IN_A_ROW, Limits, Searched, Trained, simulate
+from nasbench1shot1.black_box_search.simulation import FREE_IN_A_ROW, Limits, SearchResult, TrainingResult, simulate
 
 A, B, C, D = (Query(S1[number], 108) for number in range(4))
-RESULTS = {A: Trained(0.5, 100.0), B: Trained(0.4, 50.0), C: Trained(0.45, 25.0), D: Trained(0.3, 200.0)}
+RESULTS = {
+    A: TrainingResult(0.5, 100.0),
+    B: TrainingResult(0.4, 50.0),
+    C: TrainingResult(0.45, 25.0),
+    D: TrainingResult(0.3, 200.0),
+}
 
 
-def searched(queries: list[Query | None], **limits: float) -> tuple[Searched, Asks]:
+def searched(queries: list[Query | None], **limits: float) -> tuple[SearchResult, Asks]:
     method = Asks(queries)
     return simulate(method, known(RESULTS), Limits(**limits)), method
 
 
-def known(results: dict[Query, Trained]) -> Callable[[Query, float], Trained]:
+def known(results: dict[Query, TrainingResult]) -> Callable[[Query, float], TrainingResult]:
     """Return trainings with given results, whenever they begin."""
     return lambda query, now: results[query]
 
 
-def history(found: Searched) -> list[tuple[float, int, nb.Architecture, float]]:
+def history(found: SearchResult) -> list[tuple[float, int, nb.Architecture, float]]:
     return [tuple(incumbent) for incumbent in found.incumbents]
 
 
@@ -56,7 +61,7 @@ def test_the_number_of_trainings_is_a_limit_too() -> None:
 
 def test_equal_errors_leave_the_first_incumbent() -> None:
     again = Query(S1[9], 108)
-    found = simulate(Asks([A, again]), known({**RESULTS, again: Trained(0.5, 1.0)}), Limits())
+    found = simulate(Asks([A, again]), known({**RESULTS, again: TrainingResult(0.5, 1.0)}), Limits())
     assert [incumbent.architecture for incumbent in found.incumbents] == [A.architecture]
 
 
@@ -85,7 +90,7 @@ def test_trainings_without_cost_end_a_search_at_last() -> None:
         def ask(self) -> Query:
             return A
 
-    found = simulate(Repeats([]), lambda query, now: Trained(0.5, 0.0), Limits(seconds=1e7))
+    found = simulate(Repeats([]), lambda query, now: TrainingResult(0.5, 0.0), Limits(seconds=1e7))
     assert found.evaluations == FREE_IN_A_ROW
 
 
@@ -117,7 +122,7 @@ def test_what_is_not_a_query_is_refused(query: object, message: str) -> None:
 )
 def test_any_number_of_workers_keeps_to_the_limit_and_loses_nothing(costs: list[int], workers: int, limit: int) -> None:
     queries = [Query(S1[number], 108) for number in range(len(costs))]
-    trained = [Trained(1 / (2 + number), float(cost)) for number, cost in enumerate(costs)]
+    trained = [TrainingResult(1 / (2 + number), float(cost)) for number, cost in enumerate(costs)]
     results = dict(zip(queries, trained, strict=True))
     method = Asks(queries)
     found = simulate(method, known(results), Limits(seconds=limit, workers=workers))

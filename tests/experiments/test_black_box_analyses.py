@@ -8,9 +8,9 @@ import pytest
 from rich.console import Console
 
 import nasbench1shot1 as nb
-from nasbench1shot1.black_box_search.anytime import over_time
+from nasbench1shot1.black_box_search.anytime import statistics_over_time
 from nasbench1shot1.experiments.black_box.ecdf import ecdf
-from nasbench1shot1.experiments.black_box.final_accuracy import PUBLISHED, beside_published, final_accuracies
+from nasbench1shot1.experiments.black_box.final_accuracy import PUBLISHED, compare_with_published, final_accuracies
 from nasbench1shot1.experiments.black_box.incumbents import repetitions
 from nasbench1shot1.experiments.tuning.trajectory import average
 from nasbench1shot1.wording import counted
@@ -31,7 +31,7 @@ def test_an_ecdf_counts_the_values_that_are_at_most_as_large():
 def test_statistics_over_time_begin_when_every_search_has_an_incumbent():
     rows = [(0, 10.0, 0.4), (0, 30.0, 0.2), (1, 20.0, 0.3), (2, 5.0, 0.8), (2, 25.0, 0.1)]
     trajectory = pandas.DataFrame(rows, columns=["repeat", "simulated_seconds", "test_regret"])
-    frame = over_time(trajectory, [4.0, 19.9, 20.0, 30.0])
+    frame = statistics_over_time(trajectory, [4.0, 19.9, 20.0, 30.0])
     assert frame["seconds"].tolist() == [20.0, 30.0]
     assert frame["mean"].tolist() == pytest.approx([(0.4 + 0.3 + 0.8) / 3, (0.2 + 0.3 + 0.1) / 3])
     assert frame["median"].tolist() == pytest.approx([0.4, 0.2])
@@ -57,7 +57,7 @@ def test_final_accuracies_are_the_tables_on_every_data_set(tmp_path):
 def test_means_stand_beside_the_published_ones():
     places = {"dataset": "cifar10", "split": "test", "rank": [1, 2, 1, 2]}
     curves = ["random", "random", "local-search", "local-search"]
-    frame = beside_published(pandas.DataFrame({"curve": curves, **places, "accuracy": [0.93, 0.94, 0.9, 0.92]}))
+    frame = compare_with_published(pandas.DataFrame({"curve": curves, **places, "accuracy": [0.93, 0.94, 0.9, 0.92]}))
     first, second = frame.to_dict("records")
     assert (first["searches"], first["mean"], first["std"]) == (2, pytest.approx(93.5), pytest.approx(0.5**0.5))
     assert (first["published_mean"], first["published_std"]) == (93.70, 0.36)

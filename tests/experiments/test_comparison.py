@@ -14,7 +14,7 @@ from nasbench1shot1.experiments.comparison.comparing import compare_runs
 from nasbench1shot1.experiments.comparison.comparison import Comparison
 from nasbench1shot1.experiments.comparison.curves import MOST_POINTS, curve
 from nasbench1shot1.experiments.comparison.entry import Repetition
-from nasbench1shot1.experiments.comparison.rank_tests import effect, holm, in_words, rank_tests
+from nasbench1shot1.experiments.comparison.rank_tests import describe_effect, effect_size, holm, rank_tests
 from nasbench1shot1.experiments.comparison.searches import latest_results
 from nasbench1shot1.experiments.tuning.trajectory import trajectory
 from nasbench1shot1.files import write_json
@@ -212,10 +212,10 @@ def test_an_a12_by_hand():
     (row,) = rank_tests({"a": a, "b": b}, "end").itertuples()
     assert row.a12 == pytest.approx(by_hand) == 0.74
     assert row.effect == "large"
-    assert in_words("a", "b", 0.74) == "a is better than b in 74 % of pairs: a large effect"
-    assert in_words("a", "b", 0.4) == "b is better than a in 60 % of pairs: a small effect"
-    assert in_words("a", "b", 0.5) == "a and b are equally likely to be better"
-    assert [effect(value) for value in (0.5, 0.57, 0.65, 0.29)] == ["negligible", "small", "medium", "large"]
+    assert describe_effect("a", "b", 0.74) == "a is better than b in 74 % of pairs: a large effect"
+    assert describe_effect("a", "b", 0.4) == "b is better than a in 60 % of pairs: a small effect"
+    assert describe_effect("a", "b", 0.5) == "a and b are equally likely to be better"
+    assert [effect_size(value) for value in (0.5, 0.57, 0.65, 0.29)] == ["negligible", "small", "medium", "large"]
 
 
 def test_equal_regrets_are_not_different():

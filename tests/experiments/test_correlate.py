@@ -174,7 +174,7 @@ def test_stopped_and_resumed_the_files_are_the_same(ranking, run, tmp_path, monk
 def test_architectures_are_selected_once_and_the_method_is_built_once(run, tmp_path, monkeypatch):
     from nasbench1shot1.experiments.correlation import state
 
-    calls, chunks = {"selected": 0, "untrained_method": 0}, []
+    calls, chunks = {"select_numbers": 0, "untrained_method": 0}, []
     for name in calls:
         real = getattr(state, name)
         monkeypatch.setattr(
@@ -186,7 +186,7 @@ def test_architectures_are_selected_once_and_the_method_is_built_once(run, tmp_p
     monkeypatch.setattr(outcome, "save_figure", save_unrendered)  # the time is estimated
     correlate(run, tmp_path / "ranking", whole=True, epochs="1,3", preset="original")
     assert len(chunks) == 6
-    assert calls == {"selected": 1, "untrained_method": 1}
+    assert calls == {"select_numbers": 1, "untrained_method": 1}
 
 
 def test_a_killed_process_loses_no_finished_chunk(ranking, run, tmp_path):
@@ -241,11 +241,11 @@ def test_copies_of_a_cell(run, tmp_path, monkeypatch):
 
 def test_all_and_one_per_cell_are_the_spaces_kinds(run):
     from nasbench1shot1.experiments.correlation.options import ranking_options
-    from nasbench1shot1.experiments.correlation.selection import selected
+    from nasbench1shot1.experiments.correlation.selection import select_numbers
 
     space = nb.search_space("s1")
     for copies, kind in (("all", "no_loose_ends"), ("one", "unique")):
-        numbers = selected(ranking_options({"copies": copies}), space, run, 1)
+        numbers = select_numbers(ranking_options({"copies": copies}), space, run, 1)
         assert np.array_equal(numbers, space.numbers(kind))
 
 

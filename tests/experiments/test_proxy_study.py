@@ -25,7 +25,7 @@ from nasbench1shot1.experiments.reproduction.proxy_correlation import (
     as_table,
     correlation,
     interval,
-    studied,
+    score_trainings,
 )
 from nasbench1shot1.experiments.reproduction.proxy_drawing import draw
 from nasbench1shot1.experiments.reproduction.proxy_figure import ProxyFigure
@@ -197,7 +197,7 @@ def test_each_job_is_the_one_that_the_same_options_give_alone(finished, tmp_path
 
 def test_the_picture_has_a_line_for_every_size_and_says_what_it_is_worth(finished):
     table = nb.load_table()
-    found = [studied([nb.open_run(finished / name)], table) for name in JOBS]
+    found = [score_trainings([nb.open_run(finished / name)], table) for name in JOBS]
     drawn = draw("figure17", "the title", found, 1, table)
     (axes,) = drawn.findobj(lambda item: type(item).__name__ == "Axes")
     frame = pandas.read_csv(finished / "figure17.csv")
@@ -281,7 +281,7 @@ def test_more_seeds_add_architectures(finished, tiny, here, tmp_path, capsys):
     assert (frame["n"] == 10).all()
     assert (out / "figure17.csv").read_bytes() == (finished / "figure17.csv").read_bytes()
     runs = [nb.open_run(out / f"cells-3/channels-2/seed-{seed}") for seed in (0, 1)]
-    pooled = studied(runs, nb.load_table())
+    pooled = score_trainings(runs, nb.load_table())
     assert np.array_equal(pooled.errors, np.concatenate([run.validation_errors for run in runs]))
     assert not set(runs[0].architectures) & set(runs[1].architectures)
     assert "the architectures of 2 seeds are pooled" in words_of(pooled, seeds=2)
@@ -305,7 +305,7 @@ def test_trainings_are_scored_on_another_table(finished, tiny, no_process, tmp_p
             self.table_validation_error, self.table_test_error, self.cell_hash = rank / 100, None, str(rank)
 
     run = nb.open_run(finished / JOBS[0])
-    result = studied([run], Other())
+    result = score_trainings([run], Other())
     rows = result.by_epoch
     valid, test = (rows[rows["split"] == split] for split in ("validation", "test"))
     wanted = [spearmanr(run.validation_errors[:, epoch], range(5)).statistic for epoch in (0, 1)]

@@ -15,12 +15,12 @@ from nasbench1shot1.experiments.correlation.analysis import Predictions, correla
 from nasbench1shot1.experiments.correlation.drawing import draw_by_epoch, headline_rows
 from nasbench1shot1.experiments.correlation.expectation import Expectation
 from nasbench1shot1.experiments.correlation.headline import headline_place, place_per_budget
-from nasbench1shot1.experiments.correlation.options import as_text, chosen_epochs, ranking_options, reliability_wanted
-from nasbench1shot1.experiments.correlation.passes import check_preset, loses_an_edge
+from nasbench1shot1.experiments.correlation.options import chosen_epochs, ranking_options, required_reliability, to_text
+from nasbench1shot1.experiments.correlation.passes import check_preset, drops_last_edge
 from nasbench1shot1.experiments.correlation.probability import log_probabilities
 from nasbench1shot1.experiments.correlation.screen import _duration_text
 from nasbench1shot1.experiments.correlation.selection import in_sharing_order
-from nasbench1shot1.experiments.correlation.truth import Truth, headline, truths
+from nasbench1shot1.experiments.correlation.truth import Truth, headline, true_errors
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
 from nasbench1shot1.weight_sharing.subgraphs import sort_paths
 
@@ -117,7 +117,7 @@ def test_the_evaluation_and_its_chunks_have_one_order(name):
 
 
 def test_numbers_and_sequences_stand_for_their_texts():
-    assert [as_text(value) for value in (5, (5, 10), [4], np.array([1, 2]), range(3), "all", None)] == [
+    assert [to_text(value) for value in (5, (5, 10), [4], np.array([1, 2]), range(3), "all", None)] == [
         "5", "5,10", "4", "1,2", "0,1,2", "all", None,
     ]  # fmt: skip
     assert ranking_options({"budgets": (4, 108), "images": 50}).budgets == "4,108"
@@ -137,11 +137,11 @@ def test_every_nth_epoch(kept, step):
 
 @pytest.mark.parametrize(("text", "wanted"), [("auto", 0.95), ("auto:0.9", 0.9), ("auto:.5", 0.5), ("all", None)])
 def test_a_precision_can_be_asked_for(text, wanted):
-    assert reliability_wanted(text) == wanted
+    assert required_reliability(text) == wanted
 
 
 def test_the_published_script_loses_an_edge_in_cells_of_four_blocks():
-    assert [loses_an_edge(len(nb.search_space(name)[0].operations)) for name in ("s1", "s2", "s3")] == [
+    assert [drops_last_edge(len(nb.search_space(name)[0].operations)) for name in ("s1", "s2", "s3")] == [
         True,
         True,
         False,
@@ -151,7 +151,7 @@ def test_the_published_script_loses_an_edge_in_cells_of_four_blocks():
 def test_measured_and_estimated_values_are_told_apart():
     table, space = nb.load_table(), nb.search_space("s1")
     architectures = [space[int(n)] for n in space.numbers("unique")]
-    found = {(truth.budget, truth.split): truth for truth in truths(table, architectures, table.epochs)}
+    found = {(truth.budget, truth.split): truth for truth in true_errors(table, architectures, table.epochs)}
     assert set(found) == {(budget, "validation") for budget in (4, 12, 36, 108)} | {(108, "test")}
     truth, metrics = found[108, "validation"], table.query(architectures)
     assert np.array_equal(truth.measured, metrics.is_measured("validation_accuracy"))

@@ -18,7 +18,7 @@ from nasbench1shot1.experiments.correlation.expectation import Expectation
 from nasbench1shot1.experiments.correlation.options import ranking_options
 from nasbench1shot1.experiments.correlation.probability import log_probabilities
 from nasbench1shot1.experiments.correlation.record import CORRELATIONS, RELIABILITY
-from nasbench1shot1.experiments.correlation.selection import selected
+from nasbench1shot1.experiments.correlation.selection import select_numbers
 from nasbench1shot1.experiments.rescoring import rescore
 from nasbench1shot1.supernets.presets import BATCH_NORMS
 
@@ -91,7 +91,7 @@ def test_a_relaxed_method_has_a_probability(tmp_path):
 
 @pytest.mark.parametrize(("copies", "kind", "count"), [("one", "unique", 6466), ("all", "all", 15625)])
 def test_all_architectures_are_those_of_a_kind(run, copies, kind, count):
-    numbers = selected(ranking_options({"architectures": "all", "copies": copies}), SPACE, run, 1)
+    numbers = select_numbers(ranking_options({"architectures": "all", "copies": copies}), SPACE, run, 1)
     assert len(numbers) == count
     assert (numbers == np.asarray(SPACE.numbers(kind))).all()
 

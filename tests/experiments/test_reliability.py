@@ -6,8 +6,8 @@ from scipy.stats import spearmanr
 
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.experiments.correlation.reliability import (
-    growing,
     images_needed,
+    reliability_curve,
     spearman_brown,
     split_half,
 )
@@ -72,7 +72,7 @@ def test_means_of_blocks_rank_as_their_images_do():
 
 
 def test_rankings_of_growing_subsets_grow_reliable():
-    frame = growing(measurements(1500, 500, noise=6), np.random.default_rng(1))
+    frame = reliability_curve(measurements(1500, 500, noise=6), np.random.default_rng(1))
     assert frame["images"].tolist() == [8, 16, 32, 64, 128, 250]
     assert frame["spearman"].is_monotonic_increasing
     expected = [spearman_of_normals(n / (n + 36)) for n in frame["images"]]
@@ -85,7 +85,7 @@ def test_rankings_of_growing_subsets_grow_reliable():
 
 def test_columns_may_stand_for_blocks_of_images():
     values = measurements(300, 20, noise=1)
-    frame = growing(values, np.random.default_rng(1), images_per_column=50)
+    frame = reliability_curve(values, np.random.default_rng(1), images_per_column=50)
     assert frame["images"].tolist() == [400, 500]
     assert frame["spearman"].iloc[-1] == split_half(values, 10, np.random.default_rng(1)).mean
 
@@ -93,10 +93,10 @@ def test_columns_may_stand_for_blocks_of_images():
 def test_subsets_that_rank_nothing_are_left_out():
     values = np.zeros((20, 32))
     values[:, :3] = np.arange(20)[:, None]  # most images are answered alike by all architectures
-    frame = growing(values, np.random.default_rng(4), splits=1)
+    frame = reliability_curve(values, np.random.default_rng(4), splits=1)
     assert frame["images"].tolist() == [16]
     with pytest.raises(InvalidInputError, match="all 20 means over 16 columns are equal"):
-        growing(np.zeros((20, 32)), np.random.default_rng(0))
+        reliability_curve(np.zeros((20, 32)), np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("precision", [0.3, 0.6, 0.85])
@@ -142,7 +142,9 @@ def test_spearman_brown():
 
 def test_equal_generators_give_equal_results():
     values = measurements(100, 100, noise=4)
-    assert growing(values, np.random.default_rng(7)).equals(growing(values, np.random.default_rng(7)))
+    assert reliability_curve(values, np.random.default_rng(7)).equals(
+        reliability_curve(values, np.random.default_rng(7))
+    )
 
 
 @pytest.mark.parametrize(

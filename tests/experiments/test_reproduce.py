@@ -16,7 +16,7 @@ from nasbench1shot1.experiments.reproduction.catalogue import KINDS
 from nasbench1shot1.experiments.reproduction.expectation import makespan
 from nasbench1shot1.experiments.reproduction.figure import check_recorded
 from nasbench1shot1.experiments.reproduction.figures import FIGURES, OTHER_FIGURES
-from nasbench1shot1.experiments.reproduction.jobs import figure_named, jobs_of
+from nasbench1shot1.experiments.reproduction.jobs import get_figure, jobs_of
 from nasbench1shot1.experiments.reproduction.outputs import stem
 from nasbench1shot1.experiments.reproduction.reproducing import reproduce as reproduce_figure
 from nasbench1shot1.experiments.reproduction.screen import FigureProgress
@@ -81,14 +81,14 @@ def test_every_figure_compares_what_the_paper_compares():
 @pytest.mark.parametrize("name", ["figure9", "figure10", "figure11"])
 def test_cutout_has_its_published_constant_probability(name, preset, tmp_path):
     """Published, no schedule of cutout ever takes effect (DARTS), or there is none (GDAS, PC-DARTS)."""
-    for job in jobs_of(figure_named(name), "quick", tmp_path, {"preset": preset, "channels": 4, "cells": 1}, [0]):
+    for job in jobs_of(get_figure(name), "quick", tmp_path, {"preset": preset, "channels": 4, "cells": 1}, [0]):
         state = begin(search_options(job.options))
         probabilities = {state.augmentation(epoch).cutout_probability for epoch in range(1, job.epochs + 1)}
         assert probabilities == {1.0 if job.curve == "cutout" else 0.0}
 
 
 def test_a_folder_from_before_an_option_existed_goes_on_unless_the_figure_sets_it(tmp_path, monkeypatch):
-    both = jobs_of(figure_named("figure9", ["darts"]), "quick", tmp_path, {}, [0])
+    both = jobs_of(get_figure("figure9", ["darts"]), "quick", tmp_path, {}, [0])
     for job in both:
         older = {name: value for name, value in job.options.items() if name != "cutout_schedule"}
         write_json(job.folder / "config.json", older)
@@ -102,7 +102,7 @@ def test_a_folder_from_before_an_option_existed_goes_on_unless_the_figure_sets_i
 
 
 def test_the_full_scale_is_the_papers_setting(tmp_path):
-    jobs = jobs_of(figure_named("figure2", ["darts"]), "full", tmp_path, {})
+    jobs = jobs_of(get_figure("figure2", ["darts"]), "full", tmp_path, {})
     assert len(jobs) == 18
     assert {job.options["seed"] for job in jobs} == set(range(6))
     wanted = {"channels": 16, "cells": 9, "epochs": 50, "images": "cifar10", "images_per_half": None}
@@ -113,7 +113,7 @@ def test_the_full_scale_is_the_papers_setting(tmp_path):
 
 def test_at_full_scale_every_method_has_its_own_defaults(tmp_path):
     """Batches of 96, but 64 for the methods that sample; 1,000 candidates of random search (appendix C)."""
-    found = {job.curve: job.options for job in jobs_of(figure_named("figure2", ["s1"]), "full", tmp_path, {}, [0])}
+    found = {job.curve: job.options for job in jobs_of(get_figure("figure2", ["s1"]), "full", tmp_path, {}, [0])}
     assert {name: options["batch_size"] for name, options in found.items()} == {
         "darts": 96,
         "gdas": 96,
@@ -135,7 +135,7 @@ def test_at_quick_scale_every_figure_is_small(tmp_path):
 
 
 def test_the_first_seeds_of_all_curves_come_first(tmp_path):
-    jobs = jobs_of(figure_named("figure9", ["darts"]), "quick", tmp_path, {})
+    jobs = jobs_of(get_figure("figure9", ["darts"]), "quick", tmp_path, {})
     assert [job.name for job in jobs] == [
         "darts/no-cutout/seed-0",
         "darts/cutout/seed-0",
@@ -147,7 +147,7 @@ def test_the_first_seeds_of_all_curves_come_first(tmp_path):
 
 def test_what_is_given_wins_over_the_figure(tmp_path):
     given = {"epochs": 3, "precision": "bfloat16"}
-    for job in jobs_of(figure_named("figure8", ["first-order"]), "quick", tmp_path, given, seeds=[7]):
+    for job in jobs_of(get_figure("figure8", ["first-order"]), "quick", tmp_path, given, seeds=[7]):
         assert (job.epochs, job.options["precision"], job.options["seed"]) == (3, "bfloat16", 7)
 
 
@@ -163,7 +163,7 @@ def test_what_is_given_wins_over_the_figure(tmp_path):
     ],
 )
 def test_a_part_of_a_figure_is_panels_or_curves(only, left):
-    assert len(figure_named("figure2", only).pairs()) == left
+    assert len(get_figure("figure2", only).pairs()) == left
 
 
 @pytest.mark.parametrize(
@@ -284,7 +284,7 @@ def test_the_estimate_is_corrected_by_how_long_the_work_took(tmp_path, monkeypat
     shrink(monkeypatch)
     clock, said = [100.0], io.StringIO()
     monkeypatch.setattr(screen.time, "monotonic", lambda: clock[0])
-    jobs = jobs_of(figure_named("figure12", ONLY), "quick", tmp_path, {"epochs": 2})
+    jobs = jobs_of(get_figure("figure12", ONLY), "quick", tmp_path, {"epochs": 2})
     watcher = FigureProgress(jobs, {("darts", "s1"): 10.0}, 2, Console(file=said, force_terminal=True, width=100))
     with watcher:
         assert watcher.seconds_left() == pytest.approx(50)

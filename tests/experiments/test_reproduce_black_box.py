@@ -19,9 +19,9 @@ from tiny_figures import run_jobs_here
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
 from nasbench1shot1.black_box_search import studying
-from nasbench1shot1.black_box_search.anytime import at_times
-from nasbench1shot1.experiments.reproduction.black_box_drawing import Drawn
-from nasbench1shot1.experiments.reproduction.black_box_jobs import StudyOfFigure
+from nasbench1shot1.black_box_search.anytime import values_at
+from nasbench1shot1.experiments.reproduction.black_box_drawing import DrawnStudy
+from nasbench1shot1.experiments.reproduction.black_box_jobs import BlackBoxJob
 from nasbench1shot1.experiments.reproduction.black_box_results import BlackBoxResults
 from nasbench1shot1.experiments.reproduction.catalogue import open_figure
 from nasbench1shot1.experiments.reproduction.figure import check_recorded
@@ -38,7 +38,7 @@ def planned(name: str, out: Path, *, scale: str = "full", only: Sequence[str] = 
     return list(open_figure(name, only).jobs(scale, out, given, None, lambda function, *rest: function(*rest)))
 
 
-def options(jobs: Sequence[StudyOfFigure], name: str) -> set[Any]:
+def options(jobs: Sequence[BlackBoxJob], name: str) -> set[Any]:
     return {job.options[name] for job in jobs}
 
 
@@ -60,9 +60,9 @@ def all_text(canvas: Figure) -> str:
     return " ".join(text.get_text() for text in canvas.findobj(Text))
 
 
-def with_curves(one: Drawn, names: Sequence[str]) -> list[Drawn]:
+def with_curves(one: DrawnStudy, names: Sequence[str]) -> list[DrawnStudy]:
     """One study as the results of several optimizers."""
-    return [Drawn(one.panel, Curve(name, name, {"optimizer": name}), one.study) for name in names]
+    return [DrawnStudy(one.panel, Curve(name, name, {"optimizer": name}), one.study) for name in names]
 
 
 def check_rows(results: BlackBoxResults, counts: Sequence[int], bands: Sequence[int] = (0, 0)) -> None:
@@ -158,7 +158,7 @@ def test_figure_7_draws_what_its_studies_found_and_searches_once(tmp_path, here,
     ecdfs = pandas.read_csv(tmp_path / "nas101-figure7-random+local-search-ecdf.csv")
     for curve in ("random", "local-search"):
         own, made = frame[frame["curve"] == curve], study(tmp_path, f"s1/{curve}")
-        values = at_times(made.trajectory, own["seconds"])
+        values = values_at(made.trajectory, own["seconds"])
         assert np.allclose(own["mean"], values.mean(axis=0)) and np.allclose(own["median"], np.median(values, axis=0))
         finals = ecdfs[ecdfs["curve"] == curve]
         assert np.allclose(finals["test_regret"], np.sort(made.final["test_regret"]))
@@ -214,7 +214,7 @@ def test_nats_figure_6_searches_each_data_set_on_its_own(tmp_path, here):
         made = study(tmp_path, f"{panel}/random")
         assert made.config["dataset"] == panel
         assert own["seconds"].tolist() == np.arange(own["seconds"].iloc[0], 4001, 100).tolist()
-        errors = at_times(made.trajectory, own["seconds"], "test_error")
+        errors = values_at(made.trajectory, own["seconds"], "test_error")
         assert np.allclose(own["mean"], 1 - errors.mean(axis=0)) and (own["low"] <= own["high"]).all()
     jobs = planned("nats-figure6", tmp_path, only=["cifar10/random"], repeats=2, seconds=4000.0)
     results = open_figure("nats-figure6", ["cifar10/random"]).results(jobs, nb.load_table("nb201"))
@@ -262,7 +262,7 @@ def test_black_box_studies_join_the_figures_of_tuned_optimizers(tmp_path):
     frame = results.as_table()
     assert list(dict.fromkeys(frame["curve"])) == ["gdas", "random"]  # s2 has no panel here
     own, made = frame[frame["curve"] == "random"], nb.BlackBoxStudy.open(joined[0])
-    values = at_times(made.trajectory, own["seconds"])
+    values = values_at(made.trajectory, own["seconds"])
     assert np.allclose(own["test_regret_mean"], values.mean(axis=0))
     assert np.allclose(own["test_regret_std"], values.std(axis=0, ddof=1))
     texts = all_text(results.draw())

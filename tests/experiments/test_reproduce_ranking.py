@@ -14,7 +14,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1 import cli
 from nasbench1shot1.experiments.reproduction import ranking_jobs
 from nasbench1shot1.experiments.reproduction.figures import RANKING_FIGURES
-from nasbench1shot1.experiments.reproduction.jobs import resolved
+from nasbench1shot1.experiments.reproduction.jobs import resolve_options
 from nasbench1shot1.experiments.reproduction.ranking_jobs import ranking_jobs as jobs_of
 
 ARGUMENTS = ["reproduce", "figure3", "--scale", "quick", "--only", "s1/darts", "--epochs", "2", "--workers", "2"]
@@ -86,7 +86,7 @@ def test_a_dry_run_counts_searched_and_ranked_epochs_apart(tiny, capsys):
 
 
 def test_at_the_full_scale_all_architectures_are_ranked_and_enas_draws(tmp_path):
-    found = jobs_of(RANKING_FIGURES["figure3"], "full", tmp_path, {"images": "cifar10-sample"}, [0], resolved)
+    found = jobs_of(RANKING_FIGURES["figure3"], "full", tmp_path, {"images": "cifar10-sample"}, [0], resolve_options)
     assert len(found) == 3 * 5
     for job in found:
         enas = job.curve == "enas"
@@ -125,5 +125,5 @@ def test_the_same_options_another_table_and_another_place_keep_the_figure(tiny, 
 
 def test_a_ranking_takes_no_more_images_than_its_search_has(tmp_path):
     options = {"images": "cifar10-sample", "images_per_half": 120}
-    job, *_ = jobs_of(RANKING_FIGURES["figure3"], "quick", tmp_path, options, [0], resolved)
+    job, *_ = jobs_of(RANKING_FIGURES["figure3"], "quick", tmp_path, options, [0], resolve_options)
     assert job.options["ranking"]["images"] == "120"

@@ -20,7 +20,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1 import cli
 from nasbench1shot1.experiments.reproduction.drawing import as_table, draw, results
 from nasbench1shot1.experiments.reproduction.figures import FIGURES, Curve, Panel, PaperFigure
-from nasbench1shot1.experiments.reproduction.jobs import figure_named, jobs_of
+from nasbench1shot1.experiments.reproduction.jobs import get_figure, jobs_of
 from nasbench1shot1.jobs import process, workers
 from nasbench1shot1.jobs.folders import wait_until_free
 
@@ -107,7 +107,7 @@ def test_the_csv_has_mean_and_spread_of_the_runs_for_every_epoch(finished):
 
 
 def test_the_picture_shows_the_means_and_says_what_they_are_worth(finished, tiny):
-    figure, table = figure_named("figure12", ONLY), nb.load_table()
+    figure, table = get_figure("figure12", ONLY), nb.load_table()
     jobs = jobs_of(figure, "quick", finished, {"epochs": 3})
     found = results(figure, jobs, table)
     drawn = draw("figure12", figure, found, 2, table)
@@ -368,7 +368,7 @@ def test_a_search_that_cannot_end_is_reported_and_the_rest_is_drawn(tiny, here, 
 def test_a_part_that_is_not_finished_is_named_in_the_caption(finished, tiny, tmp_path):
     out = shutil.copytree(finished, tmp_path / "figure")
     shutil.rmtree(out / JOBS[3])
-    figure, table = figure_named("figure12", ONLY), nb.load_table()
+    figure, table = get_figure("figure12", ONLY), nb.load_table()
     found = results(figure, jobs_of(figure, "quick", out, {"epochs": 3}), table)
     drawn = draw("figure12", figure, found, 2, table)
     assert "finished so far: darts/weight-decay-81e-4 1" in "\n".join(text.get_text() for text in drawn.findobj(Text))

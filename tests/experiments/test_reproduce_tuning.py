@@ -14,7 +14,7 @@ from nasbench1shot1.experiments.reproduction import figures, reproducing, transf
 from nasbench1shot1.experiments.reproduction.catalogue import open_figure
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, check_recorded
 from nasbench1shot1.experiments.reproduction.figures import FigureScale
-from nasbench1shot1.experiments.reproduction.screen import amount
+from nasbench1shot1.experiments.reproduction.screen import describe_work
 from nasbench1shot1.experiments.tuning.trajectory import average, trajectory
 from nasbench1shot1.experiments.tuning.transfer import best_of
 from nasbench1shot1.jobs.workers import this_process
@@ -57,7 +57,7 @@ def test_studies_are_the_papers(name, space, optimizers, tmp_path):
         assert (job.searches, job.units, job.tuning.brackets.budgets) == (280, 17_100, (25, 50, 100))
         assert job.options["images"] == "cifar10"
         assert "images_per_half" not in job.options  # the corrected preset's 20,000 + 20,000
-    assert amount(jobs) == f"{len(jobs)} studies of 17,100 epochs"
+    assert describe_work(jobs) == f"{len(jobs)} studies of 17,100 epochs"
 
 
 @pytest.mark.parametrize(("name", "batch_size"), [("figure2", 32), ("figure5", 32), ("figure15", None), ("table2", 32)])
@@ -88,7 +88,7 @@ def test_table_2_tunes_on_s3_and_searches_on_s1_and_s2(tmp_path):
         if best:
             study = tmp_path / "s3" / job.options["optimizer"] / "seed-0"
             assert best == {"study": str(study), "budget": 50}
-    assert amount(jobs) == "3 studies of 17,100 epochs and 72 searches of 50 epochs"
+    assert describe_work(jobs) == "3 studies of 17,100 epochs and 72 searches of 50 epochs"
     assert [job.name for job in planned("table2", tmp_path, only=["s1/darts-default"])] == [
         "s1/darts-default/seed-0",
         "s1/darts-default/seed-1",

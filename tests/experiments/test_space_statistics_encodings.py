@@ -11,7 +11,7 @@ from nasbench1shot1.experiments.space_statistics.autocorrelation import autocorr
 from nasbench1shot1.experiments.space_statistics.isomorphic_copies import isomorphic_copies
 from nasbench1shot1.experiments.space_statistics.pruning import graphs
 from nasbench1shot1.experiments.space_statistics.top_cells import copies, encodings
-from nasbench1shot1.experiments.space_statistics.top_volume import nearest, top_volume
+from nasbench1shot1.experiments.space_statistics.top_volume import nearest_distances, top_volume
 from nasbench1shot1.nasbench101.cell import INPUT, OPERATIONS, OUTPUT, Cell
 from nasbench1shot1.nasbench101.encoding import EDGE_BITS, edge_bit
 from nasbench1shot1.nasbench101.numbering import canonicalise
@@ -150,7 +150,7 @@ def test_volume_in_a_small_space_is_exact():
         min(bin(m ^ t).count("1") + int(np.sum(a != b)) for t, b in zip(*tops, strict=True))
         for m, a in zip(matrices.tolist(), labels, strict=True)
     ]
-    assert nearest((matrices, labels), tops, graphs(4)).tolist() == expected
+    assert nearest_distances((matrices, labels), tops, graphs(4)).tolist() == expected
     assert frame["share"].tolist() == pytest.approx((np.cumsum(np.bincount(expected)) / 576).tolist())
     assert (frame["error"] == 0).all()
     assert "distances from 576 encodings, all" in frame.attrs["notes"][0]

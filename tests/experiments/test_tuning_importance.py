@@ -8,7 +8,7 @@ import pytest
 from synthetic_study import by_weight_decay, write_study
 
 import nasbench1shot1 as nb
-from nasbench1shot1.experiments.tuning.encoding import as_unit_cube, encoded
+from nasbench1shot1.experiments.tuning.encoding import encode_observations, to_unit_cube
 from nasbench1shot1.experiments.tuning.importance import REST, importances, order_of
 from nasbench1shot1.experiments.tuning.interactions import interactions, is_installed
 from nasbench1shot1.experiments.tuning.marginal import marginal
@@ -33,7 +33,7 @@ def test_numbers_are_in_the_unit_cube_on_their_own_scales():
     space.add([CS.Float("decay", (1e-5, 1e-3), log=True), CS.Float("p", (0, 2)), schedule, length])
     space.add(CS.EqualsCondition(length, schedule, "a"))
     rows = [{"decay": 1e-4, "p": 0.5, "schedule": "c"}, {"decay": 1e-5, "p": 2.0, "schedule": "a", "length": 2}]
-    frame = as_unit_cube(space, rows)
+    frame = to_unit_cube(space, rows)
     assert list(frame["decay"]) == pytest.approx([0.5, 0.0])
     assert list(frame["p"]) == pytest.approx([0.25, 1.0])
     assert list(frame["schedule"]) == [2.0, 0.0]
@@ -61,7 +61,7 @@ def test_importances_are_the_forests_main_effects(studies):
     found = importances(studies, seed=3)
     assert sorted(set(found["budget"])) == [25, 50, 100]
     for budget, rows in found.groupby("budget"):
-        frame, losses = encoded(studies, budget)
+        frame, losses = encode_observations(studies, budget)
         values = rows.set_index("hyperparameter")["importance"]
         assert set(rows["observations"]) == {len(losses)}
         assert values.sum() == pytest.approx(1.0)
@@ -108,7 +108,7 @@ def test_a_marginal_is_the_forests_mean_over_the_other_hyperparameters(studies):
 
     pair = ("cutout_probability", "weight_decay")
     found = marginal(studies, pair, budget=25, points=5, others=256, seed=1)
-    frame, losses = encoded(studies, 25)
+    frame, losses = encode_observations(studies, 25)
     forest = RandomForestRegressor(n_estimators=64, random_state=1).fit(frame.to_numpy(), losses)
     names, rates = list(frame.columns), (np.arange(2000) + 0.5) / 2000
     assert len(found) == 25

@@ -46,7 +46,7 @@ elif moment == "line":
 elif moment == "checkpoint":
     def kill_while_writing(path, content, real=checkpoints.save_checkpoint):
         if content["step"] == step:
-            with files.replacing(path) as file:
+            with files.atomic_write(path) as file:
                 file.write(b"PK half a checkpoint")
                 file.flush()
                 die()

@@ -9,7 +9,7 @@ from rich.console import Console
 
 import nasbench1shot1 as nb
 from nasbench1shot1.errors import UserError
-from nasbench1shot1.jobs.job import Job, run_to_its_end
+from nasbench1shot1.jobs.job import Job, run_until_finished
 from nasbench1shot1.tuning.engine.trial import Outcome, Trial
 from nasbench1shot1.tuning.evaluation import evaluation
 from nasbench1shot1.tuning.record import Study
@@ -46,7 +46,7 @@ def evaluate(study: Study, asked: Trial) -> Outcome:
 def _run_here(job: Job, environment: Any, workers: int, is_stopped: Callable[[], bool], patience: float) -> str | None:
     with patch("rich.console.Console.print"):
         try:
-            run_to_its_end(job.command, job.folder, job.options, job.resume_options)
+            run_until_finished(job.command, job.folder, job.options, job.resume_options)
         except UserError as error:
             return str(error)
     return None

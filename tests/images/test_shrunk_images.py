@@ -13,7 +13,7 @@ from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.images.image_set import ImageSet, load_images
 from nasbench1shot1.images.sources import import_images
 from nasbench1shot1.one_shot_search.config import SearchConfig
-from nasbench1shot1.one_shot_search.options import search_options, search_options_again
+from nasbench1shot1.one_shot_search.options import search_options, update_search_options
 from nasbench1shot1.one_shot_search.state import begin
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -75,7 +75,7 @@ def test_quick_searches_shrink_own_images_as_far_as_16_pixels_if_they_can(
     monkeypatch.setenv("HOME", str(tmp_path))
     assert search_options({"scale": "quick", "images": "~/mine.npz"}).common.image_side == side
     recorded = {**search_options({"scale": "quick"}).as_dict(), "images": "mine", "image_side": None}
-    assert search_options_again(recorded).common.image_side is None
+    assert update_search_options(recorded).common.image_side is None
     (tmp_path / "mine.npz").write_bytes(b"damaged")
     assert search_options({"scale": "quick", "images": str(tmp_path / "mine.npz")}).common.image_side == 16
 

@@ -9,7 +9,7 @@ from light_run import LINES, attempts, light_job
 from nasbench1shot1.errors import InvalidInputError, UserError
 from nasbench1shot1.jobs import folders
 from nasbench1shot1.jobs.folders import wait_until_free
-from nasbench1shot1.jobs.job import run_to_its_end
+from nasbench1shot1.jobs.job import run_until_finished
 from nasbench1shot1.runs.folder import METRICS, read_lines
 from nasbench1shot1.runs.lock import locked
 
@@ -25,23 +25,23 @@ def test_a_job_is_frozen_and_picklable(tmp_path):
 def test_a_run_is_started_then_resumed_then_left_alone(tmp_path):
     job = light_job(tmp_path, "one", fail="stopped here")
     with pytest.raises(UserError, match="stopped here"):
-        run_to_its_end(job.command, job.folder, job.options)
+        run_until_finished(job.command, job.folder, job.options)
     assert (len(read_lines(job.folder / METRICS)), job.is_finished) == (2, False)
-    run_to_its_end(job.command, job.folder, {"seed": "of another run"})  # what is recorded counts
+    run_until_finished(job.command, job.folder, {"seed": "of another run"})  # what is recorded counts
     assert (len(read_lines(job.folder / METRICS)), job.is_finished) == (LINES, True)
-    run_to_its_end("nowhere:nothing", job.folder, job.options)
+    run_until_finished("nowhere:nothing", job.folder, job.options)
     assert len(attempts(job)) == 2
 
 
 def test_a_stopped_run_gets_the_options_for_resuming(tmp_path, monkeypatch):
     job = light_job(tmp_path, "one", fail="stopped here")
     with pytest.raises(UserError, match="stopped here"):
-        run_to_its_end(job.command, job.folder, job.options)
+        run_until_finished(job.command, job.folder, job.options)
     seen = []
     monkeypatch.setattr("light_run.run", lambda **given: seen.append(given))
-    run_to_its_end(job.command, job.folder, job.options, {"epochs": 3})
-    run_to_its_end(job.command, tmp_path / "new", {"seed": 1, "optimizer": "own:Method"}, {"epochs": 3})
-    run_to_its_end(job.command, job.folder, {"optimizer": "own:Method"}, {"epochs": 3})
+    run_until_finished(job.command, job.folder, job.options, {"epochs": 3})
+    run_until_finished(job.command, tmp_path / "new", {"seed": 1, "optimizer": "own:Method"}, {"epochs": 3})
+    run_until_finished(job.command, job.folder, {"optimizer": "own:Method"}, {"epochs": 3})
     assert seen == [
         {"resume": job.folder, "epochs": 3},
         {"out": tmp_path / "new", "seed": 1, "optimizer": "own:Method"},
@@ -66,5 +66,5 @@ def test_a_folder_that_stays_held_is_refused(tmp_path):
     job.folder.mkdir()
     with locked(job.folder), pytest.raises(InvalidInputError, match="this process is already writing to"):
         wait_until_free(job.folder, 0.01)
-        run_to_its_end(job.command, job.folder, job.options)
+        run_until_finished(job.command, job.folder, job.options)
     assert not job.folder.exists() or not list(job.folder.iterdir())

@@ -11,7 +11,7 @@ from rich.console import Console
 from tiny_search import search, tiny_state
 
 import nasbench1shot1 as nb
-from nasbench1shot1.conformance.tiny_search import differences, same
+from nasbench1shot1.conformance.tiny_search import are_identical, differences
 from nasbench1shot1.errors import SearchStoppedError
 from nasbench1shot1.one_shot_search import estimate, loop
 from nasbench1shot1.optimizer import OneShotOptimizer
@@ -99,8 +99,8 @@ def test_a_finished_search_is_continued_from_what_was_searched(ended, tmp_path):
     assert grown.lines[3]["architecture"] == plain.lines[3]["architecture"]
     assert grown.lines[3]["one_shot_validation_error"] == plain.lines[3]["one_shot_validation_error"]
     ours, theirs = (load_checkpoint(of.folder / "checkpoint.pt") for of in (grown, plain))
-    assert same(ours["supernet"], theirs["supernet"])
-    assert same(ours["method"], theirs["method"])
+    assert are_identical(ours["supernet"], theirs["supernet"])
+    assert are_identical(ours["method"], theirs["method"])
 
 
 def test_a_finished_search_that_is_resumed_stays_as_it_is(ended, tmp_path):

@@ -6,8 +6,8 @@ from itertools import count
 import pytest
 from tiny_search import tiny_state
 
-from nasbench1shot1.conformance.search_steps import Nobody
-from nasbench1shot1.conformance.tiny_search import same
+from nasbench1shot1.conformance.search_steps import SilentReporter
+from nasbench1shot1.conformance.tiny_search import are_identical
 from nasbench1shot1.one_shot_search import estimate, hessian, loop
 from nasbench1shot1.one_shot_search.hessian import MOST_ITERATIONS
 from nasbench1shot1.one_shot_search.shared_weights import shared_weights
@@ -85,7 +85,7 @@ def test_every_method_gets_an_estimate_and_nothing_is_searched(optimizer):
 def searched_on(state, epoch: int):
     """All that an epoch leaves: weights, momentum, method and what it prefers."""
     outcome = loop.evaluate(state, 0) if epoch == 0 else None
-    training = loop.train_epoch(state, epoch, Nobody()) if epoch else None
+    training = loop.train_epoch(state, epoch, SilentReporter()) if epoch else None
     outcome = outcome or loop.evaluate(state, epoch)
     moved = (state.net.state_dict(), state.weight_optimizer.state_dict(), state.method.state_dict())
     return deepcopy(moved), [outcome.one_shot_error, str(outcome.architecture), outcome.parameters, training]
@@ -108,10 +108,10 @@ def test_a_search_that_was_estimated_is_one_that_was_not_bit_for_bit(optimizer, 
             was_training, before = state.net.training, deepcopy(state.net.state_dict())
             assert 0 < estimate.expected_seconds(state, 2) < float("inf")
             assert state.net.training is was_training
-            assert same(state.net.state_dict(), before)
+            assert are_identical(state.net.state_dict(), before)
             assert begun or all(parameter.grad is None for parameter in state.net.parameters())
         found.append([searched_on(state, epoch) for epoch in ((2, 3) if begun else (0, 1))])
-    assert same(*found)
+    assert are_identical(*found)
 
 
 def test_only_a_few_steps_are_made_and_no_second_network(monkeypatch):
@@ -129,4 +129,4 @@ def test_a_failure_leaves_the_search_as_it_was(monkeypatch):
     monkeypatch.setattr(estimate, "_seconds_to_evaluate", lambda state: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         estimate.expected_seconds(state, 2)
-    assert same(state.net.state_dict(), before)
+    assert are_identical(state.net.state_dict(), before)

@@ -13,7 +13,7 @@ from killed_run import assert_killed
 from rich.console import Console
 
 import nasbench1shot1 as nb
-from nasbench1shot1.conformance.tiny_search import differences, values
+from nasbench1shot1.conformance.tiny_search import differences, flatten
 from nasbench1shot1.errors import DivergedError
 from nasbench1shot1.one_shot_search.options import non_default_options, search_options
 from nasbench1shot1.one_shot_search.regret_curve import scale_text
@@ -38,7 +38,7 @@ def without_seconds(run: nb.Run) -> list[dict]:
 
 def assert_same_run(a: nb.Run, b: nb.Run) -> None:
     assert differences(a, b) == []
-    assert len(values(torch.load(a.folder / "checkpoint.pt", weights_only=True))) > 50
+    assert len(flatten(torch.load(a.folder / "checkpoint.pt", weights_only=True))) > 50
     assert (b.folder / "regret.png").exists()
     assert a.summary.keys() == b.summary.keys()
 
@@ -127,7 +127,7 @@ elif moment == "metrics":
 elif moment == "checkpoint":
     def kill_while_writing(path, content, real=checkpoints.save_checkpoint):
         if path.name == "checkpoint.pt" and content["epoch"] == epoch:
-            with files.replacing(path) as file:
+            with files.atomic_write(path) as file:
                 file.write(b"PK half a checkpoint")
                 file.flush()
                 die()

@@ -8,7 +8,7 @@ from tiny_search import search
 import nasbench1shot1 as nb
 from nasbench1shot1 import registry
 from nasbench1shot1.one_shot_search.config import SearchConfig
-from nasbench1shot1.one_shot_search.options import check_method, search_options, search_options_again
+from nasbench1shot1.one_shot_search.options import check_method, search_options, update_search_options
 from nasbench1shot1.optimizer import Hyperparameters
 from nasbench1shot1.optimizers.darts import DARTS
 
@@ -118,9 +118,9 @@ def test_none_is_as_if_it_were_not_given():
 
 def test_an_option_that_an_earlier_version_recorded_as_none_stays_none():
     recorded = {**search_options({"scale": "quick", "threads": 1}).as_dict(), "image_side": None}
-    again = search_options_again(recorded, {"epochs": 20})
+    again = update_search_options(recorded, {"epochs": 20})
     assert again.as_dict() == {**recorded, "epochs": 20}
-    assert search_options_again(recorded, {"image_side": 8}).common.image_side == 8
+    assert update_search_options(recorded, {"image_side": 8}).common.image_side == 8
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 import nasbench1shot1 as nb
 from nasbench1shot1.optimizers.gradient import GradientHyperparameters, GradientOptimizer
-from nasbench1shot1.optimizers.relaxation import RELAXATIONS, perturbed
+from nasbench1shot1.optimizers.relaxation import RELAXATIONS, add_gumbel_noise
 
 DRAWS = 2000
 LEAST_P = 1e-3  # of a test of frequencies; the draws are those of a fixed seed
@@ -86,14 +86,14 @@ def test_softmax_and_gumbel_are_their_formulas():
 
 
 def test_the_noise_is_of_the_gumbel_distribution_and_never_infinite():
-    noise = perturbed({"x": torch.zeros(20_000)}, generator(1))["x"].numpy()
+    noise = add_gumbel_noise({"x": torch.zeros(20_000)}, generator(1))["x"].numpy()
     assert stats.kstest(noise, stats.gumbel_r.cdf).pvalue > 0.01
-    assert np.isfinite(perturbed({"x": torch.zeros(2_000_000)}, generator(2))["x"].numpy()).all()
+    assert np.isfinite(add_gumbel_noise({"x": torch.zeros(2_000_000)}, generator(2))["x"].numpy()).all()
 
 
 def test_without_a_generator_nothing_is_drawn():
     parameters = spread(SMALL_SPACE)
-    assert all(torch.equal(value, parameters[key]) for key, value in perturbed(parameters, None).items())
+    assert all(torch.equal(value, parameters[key]) for key, value in add_gumbel_noise(parameters, None).items())
     soft = RELAXATIONS["softmax"](SMALL_SPACE, parameters, 0.7, None).weights
     for key, value in RELAXATIONS["gumbel"](SMALL_SPACE, parameters, 0.7, None).weights.items():
         assert torch.equal(value, soft[key])
@@ -154,7 +154,7 @@ def test_what_an_operation_gets_that_was_not_sampled(temperature):
     """Its weights: no gradient at all. Its Λᵢ: -g pₛ pᵢ / τ, by the softmax it shares with the sampled one, s."""
     net, batch = small("s1").double(), tiny_batch(side=16)
     parameters = spread(net.space, size=0.3)
-    noisy = perturbed(parameters, generator(2))
+    noisy = add_gumbel_noise(parameters, generator(2))
     soft = {key: torch.softmax(value.detach() / temperature, -1) for key, value in noisy.items()}["operations"]
     mixing = RELAXATIONS["gumbel-operations"](net.space, parameters, temperature, generator(2))
     mixing.weights["operations"].retain_grad()
@@ -240,7 +240,7 @@ def test_several_draws_are_one_for_each_cell_in_turn(relaxation):
     made.parameters, made.generator = parameters, generator(5)
     mixing = made.mixing()
     repeated = {key: value.expand(3, *value.shape) for key, value in parameters.items()}
-    noisy = perturbed(repeated, None if relaxation == "softmax" else generator(5))
+    noisy = add_gumbel_noise(repeated, None if relaxation == "softmax" else generator(5))
     assert len(mixing.weights) == 3
     for i, weights in enumerate(mixing.weights):
         for key, value in weights.items():

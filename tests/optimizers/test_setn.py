@@ -11,7 +11,7 @@ from scipy import stats
 from tiny_search import SMALL_SPACE, generator, search, tiny_state
 
 import nasbench1shot1 as nb
-from nasbench1shot1.conformance.tiny_search import same
+from nasbench1shot1.conformance.tiny_search import are_identical
 from nasbench1shot1.encoded_probability import most_probable
 from nasbench1shot1.errors import DivergedError
 from nasbench1shot1.one_shot_search.loop import batch_pairs
@@ -127,7 +127,7 @@ def test_the_state_has_lambda_its_moments_and_the_chosen_architecture():
     made.choose(Judge(S1))
     other.load_state_dict(made.state_dict())
     assert other.architecture() == made.architecture()
-    assert same(other.state_dict(), made.state_dict())
+    assert are_identical(other.state_dict(), made.state_dict())
     assert set(made.state_dict()) == {"parameters", "adam", "chosen"}
     assert [made.learns_parameters, made.is_relaxed, made.learns_to_sample] == [True, False, False]
 

@@ -11,7 +11,7 @@ from tiny_studies import tiny_study, trial
 
 from nasbench1shot1.one_shot_search.loop import training_steps
 from nasbench1shot1.runs.compute import cpu_threads
-from nasbench1shot1.tuning.config_spaces import bundled, config_space
+from nasbench1shot1.tuning.config_spaces import bundled_names, config_space
 from nasbench1shot1.tuning.evaluation import trial_job
 from nasbench1shot1.tuning.options import study_options
 from nasbench1shot1.tuning.record import Study
@@ -104,5 +104,5 @@ def test_the_ranges_are_the_published_ones():
         ("batch_size", 16, 128, False),
         ("grad_clip", 1, 9, False),
     }
-    assert bundled() == ["cs1", "cs2", "cs3"]
-    assert [set(ranges(name)) for name in bundled()] == [cs1, cs2, cs3]
+    assert bundled_names() == ["cs1", "cs2", "cs3"]
+    assert [set(ranges(name)) for name in bundled_names()] == [cs1, cs2, cs3]

@@ -5,7 +5,14 @@ import json
 import pytest
 
 from nasbench1shot1.errors import DamagedFileError
-from nasbench1shot1.tuning.engine.logs import ATTEMPTS, SUBMISSIONS, Attempts, Submission, Submissions, in_order
+from nasbench1shot1.tuning.engine.logs import (
+    ATTEMPTS,
+    SUBMISSIONS,
+    Attempts,
+    Submission,
+    Submissions,
+    iterate_chronologically,
+)
 from nasbench1shot1.tuning.engine.trial import Recorded, Trial
 
 
@@ -63,7 +70,7 @@ def test_a_trial_that_is_submitted_twice_is_refused(tmp_path):
 def test_events_are_replayed_in_the_order_in_which_they_happened(tmp_path):
     submissions = [submission(0, 0), submission(1, 0), submission(2, 1), submission(3, 2), submission(4, 2)]
     observations = [recorded(1), recorded(0)]
-    found = list(in_order(tmp_path, submissions, observations))
+    found = list(iterate_chronologically(tmp_path, submissions, observations))
     assert found == [*submissions[:2], observations[0], submissions[2], observations[1], *submissions[3:]]
 
 
@@ -79,7 +86,7 @@ def test_events_are_replayed_in_the_order_in_which_they_happened(tmp_path):
 )
 def test_contradictory_records_are_refused(tmp_path, submissions, observations):
     with pytest.raises(DamagedFileError, match=r"metrics\.jsonl is damaged"):
-        list(in_order(tmp_path, submissions, observations))
+        list(iterate_chronologically(tmp_path, submissions, observations))
 
 
 def test_attempts_are_counted_over_sessions(tmp_path):

@@ -13,7 +13,7 @@ from nasbench1shot1.experiments.space_statistics.nasbench201.measurements import
     Measurements,
     tick_label,
 )
-from nasbench1shot1.experiments.space_statistics.nasbench201.published import TABLE_5, printed
+from nasbench1shot1.experiments.space_statistics.nasbench201.published import TABLE_5, published_value
 from nasbench1shot1.notebooks.default_axes import axes_or_new
 from nasbench1shot1.tables.table import Table
 
@@ -82,6 +82,6 @@ def _row(found: Measurements, column: Column, cell: str, place: int) -> dict[str
         "index": int(found.indices[place]),
         "architecture": found.table.hashes(found.rows[place])[0],
         "accuracy": float(column.accuracy[place]),
-        "published": printed(TABLE_5[cell], column.dataset, column.split) / 100,
+        "published": published_value(TABLE_5[cell], column.dataset, column.split) / 100,
         "n": column.n,
     }

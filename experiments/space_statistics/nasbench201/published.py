@@ -21,6 +21,6 @@ TABLE_6_CURVES = ((6, 12), (12, 200), (24, 200), (100, 200), (150, 200), (175, 2
 """The other rows of table 6, which need accuracies after an epoch in the middle of a schedule."""
 
 
-def printed(row: tuple[float, ...], dataset: str, split: str) -> float:
+def published_value(row: tuple[float, ...], dataset: str, split: str) -> float:
     """Return the number of a row in the column of a data set and split; NaN if the paper has no such column."""
     return row[COLUMNS.index((dataset, split))] if (dataset, split) in COLUMNS else float("nan")

@@ -14,7 +14,7 @@ from nasbench1shot1.experiments.space_statistics.nasbench201.measurements import
     Measurements,
     tick_label,
 )
-from nasbench1shot1.experiments.space_statistics.nasbench201.published import TABLE_6, TABLE_6_CURVES, printed
+from nasbench1shot1.experiments.space_statistics.nasbench201.published import TABLE_6, TABLE_6_CURVES, published_value
 from nasbench1shot1.notebooks.default_axes import axes_or_new
 from nasbench1shot1.tables.table import Table
 
@@ -83,6 +83,6 @@ def plot_schedule_correlation(frame: pandas.DataFrame, ax: "Axes | None" = None,
 def _row(start: Column, final: Column) -> dict[str, Any]:
     both = start.known & final.known
     values = {name: of(start.accuracy[both], final.accuracy[both]) for name, of in COEFFICIENTS.items()}
-    published = printed(TABLE_6[start.epochs, start.epochs], final.dataset, final.split)
+    published = published_value(TABLE_6[start.epochs, start.epochs], final.dataset, final.split)
     place = {"epochs": start.epochs, "dataset": final.dataset, "split": final.split}
     return {**place, **values, "published": published, "n": int(both.sum())}

@@ -27,11 +27,11 @@ from typing import Any
 
 from hpbandster.core.dispatcher import Dispatcher
 
-from nasbench1shot1.jobs.process import in_one_line
+from nasbench1shot1.jobs.process import one_line_error
 from nasbench1shot1.tuning.engine.dispatcher_events import Broken, Event, Finished, Returned, Started, WorkersChanged
 from nasbench1shot1.tuning.engine.interfaces import Timing
 from nasbench1shot1.tuning.engine.name_server import Address
-from nasbench1shot1.tuning.engine.remote import NameServerClient, UnansweredError, answer, exposed
+from nasbench1shot1.tuning.engine.remote import NameServerClient, UnansweredError, answer, expose
 from nasbench1shot1.tuning.engine.remote_worker import RemoteWorker, TrialJob
 from nasbench1shot1.tuning.engine.trial import Trial
 
@@ -119,7 +119,7 @@ class StudyDispatcher(Dispatcher):  # type: ignore[misc]
             try:
                 is_accepted = worker.call("start_computation", self.pyro_id, list(job.id), job.kwargs["trial"])
             except Exception as error:
-                self._lose(worker, in_one_line(error))
+                self._lose(worker, one_line_error(error))
                 continue
             self._conclude_start(job, worker, is_accepted)
 
@@ -159,7 +159,7 @@ class StudyDispatcher(Dispatcher):  # type: ignore[misc]
 
     # Results
 
-    @exposed
+    @expose
     def register_result(self, id: Any = None, result: Any = None) -> bool:
         """Accept a worker's result; return False if the worker no longer has the job.
 
@@ -193,7 +193,7 @@ class StudyDispatcher(Dispatcher):  # type: ignore[misc]
 
     # Looking at workers
 
-    @exposed
+    @expose
     def trigger_discover_worker(self) -> None:
         """Check all workers now; called by a worker that has joined."""
         self._look_now.set()
@@ -248,7 +248,7 @@ class StudyDispatcher(Dispatcher):  # type: ignore[misc]
         except Exception as error:
             worker.missed += 1
             if getattr(error, "is_gone", False) or worker.missed >= self.timing.missed_pings:
-                self._lose(worker, in_one_line(error))
+                self._lose(worker, one_line_error(error))
             return
         worker.missed, outdated = 0, False
         with self.runner_cond:

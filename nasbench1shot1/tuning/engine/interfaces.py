@@ -106,7 +106,7 @@ Say = Callable[[str], None]
 """Prints a line for the user."""
 
 
-def silent(line: str) -> None:
+def print_nothing(line: str) -> None:
     """Print nothing."""
 
 

@@ -146,7 +146,7 @@ class Attempts:
         self._counts[line["configuration_id"], line["budget"]] += 1
 
 
-def in_order(
+def iterate_chronologically(
     folder: Path, submissions: Sequence[Submission], observations: Sequence[Recorded]
 ) -> Iterator[Submission | Recorded]:
     """Yield submissions and observations in the order in which they happened.

@@ -20,7 +20,7 @@ from nasbench1shot1.tuning.engine.dispatcher import StudyDispatcher
 from nasbench1shot1.tuning.engine.dispatcher_events import Broken, Event, Finished, Returned, Started
 from nasbench1shot1.tuning.engine.interfaces import Progress, Recorder, Timing, WorkerProcesses, WorkerState
 from nasbench1shot1.tuning.engine.local_workers import log_of
-from nasbench1shot1.tuning.engine.logs import Attempts, Submission, Submissions, in_order
+from nasbench1shot1.tuning.engine.logs import Attempts, Submission, Submissions, iterate_chronologically
 from nasbench1shot1.tuning.engine.proposer import Proposer
 from nasbench1shot1.tuning.engine.remote import UnansweredError
 from nasbench1shot1.tuning.engine.trial import Observation, Outcome, Trial
@@ -85,7 +85,7 @@ class StudyMaster:
     def _replay(self) -> float:
         """Replay all recorded submissions and observations, and return the last recorded time."""
         observations, last = self._recorder.observations(), 0.0
-        for event in in_order(self.folder, self._submissions.recorded, observations):
+        for event in iterate_chronologically(self.folder, self._submissions.recorded, observations):
             try:
                 if isinstance(event, Submission):
                     self._repeat(event)

@@ -21,7 +21,7 @@ class UnansweredError(Exception):
         self.is_gone = is_gone
 
 
-def exposed(method: F) -> F:
+def expose(method: F) -> F:
     """Let other processes call a method; unlike Pyro4.expose, it keeps the method's type."""
     import Pyro4
 

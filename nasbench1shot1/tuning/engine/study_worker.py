@@ -20,10 +20,10 @@ from typing import Any
 from hpbandster.core.worker import Worker
 
 from nasbench1shot1.errors import UserError
-from nasbench1shot1.jobs.process import in_one_line
-from nasbench1shot1.tuning.engine.interfaces import Evaluate, Pace, Say, silent
+from nasbench1shot1.jobs.process import one_line_error
+from nasbench1shot1.tuning.engine.interfaces import Evaluate, Pace, Say, print_nothing
 from nasbench1shot1.tuning.engine.name_server import Address
-from nasbench1shot1.tuning.engine.remote import NameServerClient, UnansweredError, answer, call, exposed
+from nasbench1shot1.tuning.engine.remote import NameServerClient, UnansweredError, answer, call, expose
 from nasbench1shot1.tuning.engine.trial import Outcome, Trial, TrialInterruptedError
 
 
@@ -42,7 +42,7 @@ class StudyWorker(Worker):  # type: ignore[misc]
     busy: bool
 
     def __init__(
-        self, address: Address, evaluate: Evaluate, name: str, host: str, pace: Pace, say: Say = silent
+        self, address: Address, evaluate: Evaluate, name: str, host: str, pace: Pace, say: Say = print_nothing
     ) -> None:
         super().__init__(address.run_id, address.host, address.port, logging.getLogger(__name__), host)
         self.worker_id = f"hpbandster.run_{self.run_id}.worker.{name}"
@@ -108,7 +108,7 @@ class StudyWorker(Worker):  # type: ignore[misc]
 
     # What the dispatcher calls
 
-    @exposed
+    @expose
     def start_computation(self, callback: Any, id: Any, *args: Any, **kwargs: Any) -> bool:
         """Start to evaluate a trial; False if the worker is busy or leaves.
 
@@ -126,20 +126,20 @@ class StudyWorker(Worker):  # type: ignore[misc]
         threading.Thread(target=self._work, args=(callback, id, self._trial, self._unwanted), daemon=True).start()
         return True
 
-    @exposed
+    @expose
     def current(self) -> list[Any] | None:
         """Return configuration, epochs and attempt of the current trial; None if the worker is idle."""
         with self.thread_cond:
             return None if self._trial is None else _identity(self._trial)
 
-    @exposed
+    @expose
     def cancel(self, configuration_id: str, epochs: int, attempt: int) -> None:
         """Stop the evaluation of a trial that is evaluated elsewhere."""
         with self.thread_cond:
             if self._trial is not None and _identity(self._trial) == [configuration_id, epochs, attempt]:
                 self._unwanted.set()
 
-    @exposed
+    @expose
     def shutdown(self) -> None:
         """Leave the session."""
         self._leaving.set()
@@ -164,13 +164,13 @@ class StudyWorker(Worker):  # type: ignore[misc]
             self._say(f"{trial.name}: {'diverged' if outcome.loss is None else f'loss {outcome.loss:.4f}'}")
             return {**result, "outcome": outcome.as_json()}
         except TrialInterruptedError as error:
-            return {**result, "interrupted": in_one_line(error)}
+            return {**result, "interrupted": one_line_error(error)}
         except UserError as error:
             return {**result, "exception": error.for_command_line}
         except BaseException as error:  # an exit would also end this thread, and leave the worker busy forever
             if not unwanted.is_set():
                 traceback.print_exc()
-            return {**result, "exception": in_one_line(error)}
+            return {**result, "exception": one_line_error(error)}
 
     def _deliver(self, dispatcher: str, id: Any, result: dict[str, Any], unwanted: threading.Event) -> None:
         """Report a result until it is acknowledged, or unwanted."""
@@ -188,7 +188,7 @@ def _identity(trial: Trial) -> list[Any]:
     return [described["configuration_id"], described["epochs"], described["attempt"]]
 
 
-def own_address(towards: str, port: int) -> str | None:
+def local_address(towards: str, port: int) -> str | None:
     """Return the address of the network interface of this machine that leads to another one; None if none does."""
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:  # connecting sends nothing

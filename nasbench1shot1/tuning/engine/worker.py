@@ -10,7 +10,7 @@ from nasbench1shot1.errors import InvalidInputError, UserError
 from nasbench1shot1.files import reason
 from nasbench1shot1.proposers.extra import require_extra
 from nasbench1shot1.runs.folder import SUMMARY
-from nasbench1shot1.tuning.engine.interfaces import USUAL_PACE, Evaluate, Pace, Say, silent
+from nasbench1shot1.tuning.engine.interfaces import USUAL_PACE, Evaluate, Pace, Say, print_nothing
 
 PATIENCE = 600.0  # seconds
 
@@ -23,7 +23,7 @@ def run_worker(
     host: str | None = None,
     patience: float = PATIENCE,
     pace: Pace = USUAL_PACE,
-    say: Say = silent,
+    say: Say = print_nothing,
 ) -> None:
     """Evaluate trials of a study until the study has a summary.json.
 
@@ -71,7 +71,7 @@ def _serve(folder: Path, evaluate: Evaluate, name: str, host: str | None, pace: 
     """
     from nasbench1shot1.tuning.engine.name_server import read_address
     from nasbench1shot1.tuning.engine.remote import UnansweredError
-    from nasbench1shot1.tuning.engine.study_worker import StudyWorker, own_address
+    from nasbench1shot1.tuning.engine.study_worker import StudyWorker, local_address
 
     if (address := read_address(folder)) is None:
         return False
@@ -80,7 +80,7 @@ def _serve(folder: Path, evaluate: Evaluate, name: str, host: str | None, pace: 
             f"the study runs on {address.machine} with --host {address.host}, which other machines cannot reach: stop "
             f"it there, and continue it with nb1shot1 tune --resume {folder} --host ADDRESS"
         )
-    if (own_host := host or own_address(address.host, address.port)) is None:
+    if (own_host := host or local_address(address.host, address.port)) is None:
         return False
     try:
         StudyWorker(address, evaluate, name, own_host, pace, say).serve()

@@ -7,7 +7,7 @@ import pytest
 from library_methods import BUDGETS, asked, make
 
 import nasbench1shot1 as nb
-from nasbench1shot1.black_box_search.simulation import Limits, Trained, simulate
+from nasbench1shot1.black_box_search.simulation import Limits, TrainingResult, simulate
 from nasbench1shot1.errors import UserError
 from nasbench1shot1.proposers import categorical_generator
 from nasbench1shot1.proposers.brackets import EndlessBrackets
@@ -41,8 +41,12 @@ def test_the_best_third_is_promoted_and_brackets_never_end():
 
 
 def test_with_several_workers_the_next_bracket_begins_while_a_stage_is_trained():
-    found = simulate(make("hyperband"), lambda query, now: Trained(error_of(query), query.epochs), Limits(300, 200, 9))
-    alone = simulate(make("hyperband"), lambda query, now: Trained(error_of(query), query.epochs), Limits(300, 200, 1))
+    found = simulate(
+        make("hyperband"), lambda query, now: TrainingResult(error_of(query), query.epochs), Limits(300, 200, 9)
+    )
+    alone = simulate(
+        make("hyperband"), lambda query, now: TrainingResult(error_of(query), query.epochs), Limits(300, 200, 1)
+    )
     assert found.evaluations > 3 * alone.evaluations
 
 
@@ -86,7 +90,7 @@ def test_ignored_budgets_train_at_one_length_and_pay_again_at_promotions():
     assert {query.epochs for query in queries} == {12}
     assert [query.architecture for query in queries[9:12]] == [query.architecture for query in queries[:3]]
     seconds = simulate(
-        make("bohb", "nb201", budgets="ignored"), lambda query, now: Trained(0.1, 10.0), Limits(evaluations=13)
+        make("bohb", "nb201", budgets="ignored"), lambda query, now: TrainingResult(0.1, 10.0), Limits(evaluations=13)
     )
     assert seconds.seconds == 130.0
     right = [query.epochs for query, _ in asked(make("bohb", "nb201"), lambda query: 0.1, 6)]
