@@ -47,7 +47,7 @@ class Contender:
 
     def at(self, moment: float) -> Floats:
         """Return the test regret of each repetition at an epoch or second; empty if a repetition has no result then."""
-        found = np.array([repetition.held(np.array([moment]))[0] for repetition in self.repetitions])
+        found = np.array([repetition.regret_at(np.array([moment]))[0] for repetition in self.repetitions])
         return (
             np.empty(0) if np.isnan(found).any() else found
         )  # the repetitions with an early result would be a biased sample

@@ -28,7 +28,7 @@ def curve(repetitions: Sequence[Repetition], over: Over) -> pandas.DataFrame:
         quartiles if there are ten or more repetitions, otherwise the minimum and the maximum.
     """
     times = _moments(repetitions, over)
-    values = np.stack([repetition.held(times) for repetition in repetitions])
+    values = np.stack([repetition.regret_at(times) for repetition in repetitions])
     low, high = _spread(values)
     columns = {"at": times, "mean": values.mean(axis=0), "low": low, "high": high}
     return pandas.DataFrame({**columns, "repetitions": len(values)})

@@ -45,13 +45,13 @@ def open_entries(runs: Any) -> list[Entry]:
 def _entry(run: Any) -> Entry:
     record = open_run(run) if isinstance(run, str | Path) else run
     if isinstance(record, SearchGroup):
-        return SearchEntry.of_group(record)
+        return SearchEntry.from_group(record)
     if isinstance(record, SearchRecord):
-        return SearchEntry.of_run(record)
+        return SearchEntry.from_run(record)
     if type(record) is BlackBoxStudy:
-        return BlackBoxEntry.of(record)
+        return BlackBoxEntry.from_study(record)
     if isinstance(record, Study):
-        return TuningEntry.of(record)
+        return TuningEntry.from_study(record)
     if isinstance(record, list | tuple):
         raise InvalidInputError("a list of runs within the list is not a group: give nb.load_run(the group's folder)")
     what = f"'{record.folder}' is a {record.KIND}" if hasattr(record, "KIND") else f"{record!r} is not a run"

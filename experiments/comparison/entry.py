@@ -50,7 +50,7 @@ class Repetition:
     measured: float
     is_finished: bool = True
 
-    def held(self, times: Floats) -> Floats:
+    def regret_at(self, times: Floats) -> Floats:
         """Return the regret of the preferred architecture at T epochs or seconds, shape (T,); NaN before the first."""
         found = np.concatenate([[np.nan], self.regrets])[np.searchsorted(self.at, times, side="right")]
         return np.where(times > self.end, self.final, found)

@@ -44,12 +44,12 @@ class SearchEntry(Entry):
     planned: int
 
     @classmethod
-    def of_run(cls, run: SearchRecord) -> Self:
+    def from_run(cls, run: SearchRecord) -> Self:
         """Return the entry of a single search."""
         return cls(run.folder, "search", [run], 1)
 
     @classmethod
-    def of_group(cls, group: SearchGroup) -> Self:
+    def from_group(cls, group: SearchGroup) -> Self:
         """Return the entry of a group; raises InvalidInputError if none of its searches has begun."""
         if not group.runs:
             raise InvalidInputError(

@@ -32,7 +32,7 @@ class BlackBoxEntry(Entry):
     study: BlackBoxStudy
 
     @classmethod
-    def of(cls, study: BlackBoxStudy) -> Self:
+    def from_study(cls, study: BlackBoxStudy) -> Self:
         """Return the entry of a study."""
         return cls(study.folder, BlackBoxStudy.KIND, study)
 
@@ -83,7 +83,7 @@ class TuningEntry(Entry):
     study: Study
 
     @classmethod
-    def of(cls, study: Study) -> Self:
+    def from_study(cls, study: Study) -> Self:
         """Return the entry of a study."""
         return cls(study.folder, "tuning study", study)
 

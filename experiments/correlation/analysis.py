@@ -17,7 +17,7 @@ from nasbench1shot1.experiments.correlation.truth import Truth
 
 COLUMNS = ("epoch", "budget", "split", "criterion", "scope", "value", "low", "high", "n", "measured")
 """The columns of correlations.csv (docs/ranking.md)."""
-CALLED = {"error": "one-shot errors", "loss": "one-shot losses", "probability": "log-probabilities"}
+LABELS = {"error": "one-shot errors", "loss": "one-shot losses", "probability": "log-probabilities"}
 """Names of the predictors in messages, by the suffix of a criterion's name: `spearman_error`, …"""
 OF_PROBABILITY = ("spearman", "kendall", "pearson", "sparse-kendall")
 
@@ -43,7 +43,7 @@ class Predictions:
 
     Attributes:
         epoch: the search epoch.
-        values: (A,) arrays by the names in `CALLED`.
+        values: (A,) arrays by the names in `LABELS`.
         groups: (A,) integers; architectures with equal cells have equal numbers.
         subsets: bool (A,) masks of further scopes by name, such as the controller's samples.
     """
@@ -53,7 +53,7 @@ class Predictions:
     groups: NDArray[np.int64]
     subsets: Mapping[str, NDArray[np.bool_]]
 
-    def only(self, mask: NDArray[np.bool_]) -> "Predictions":
+    def subset(self, mask: NDArray[np.bool_]) -> "Predictions":
         """Return the predictions for some of the architectures."""
         values = {name: of[mask] for name, of in self.values.items()}
         return Predictions(self.epoch, values, self.groups[mask], {name: of[mask] for name, of in self.subsets.items()})
@@ -73,7 +73,7 @@ class Pairing:
 
     Attributes:
         predictions: the predictions for these architectures.
-        predictor: a name in `CALLED`.
+        predictor: a name in `LABELS`.
         budget: epochs of training behind the true errors.
         split: "validation" or "test".
         errors: (A,) true errors, fractions, all known.
@@ -93,9 +93,9 @@ class Pairing:
         return OF_PROBABILITY if self.predictor == "probability" else tuple(CRITERIA)
 
     @property
-    def called(self) -> tuple[str, str]:
+    def labels(self) -> tuple[str, str]:
         """Return the names of both sides in messages."""
-        return CALLED[self.predictor], f"{self.split} errors after {self.budget} epochs"
+        return LABELS[self.predictor], f"{self.split} errors after {self.budget} epochs"
 
     def scopes(self) -> dict[str, NDArray[np.bool_]]:
         """Return bool (A,) masks of all scopes with enough architectures, by name; "all" is always there."""
@@ -150,7 +150,7 @@ def pairings(predictions: Predictions, truths: Sequence[Truth]) -> Iterator[Pair
     for truth in truths:
         for name in predictions.values:
             for errors, mask, measured in _versions(truth):
-                yield Pairing(predictions.only(mask), name, truth.budget, truth.split, errors[mask], measured)
+                yield Pairing(predictions.subset(mask), name, truth.budget, truth.split, errors[mask], measured)
 
 
 def _versions(truth: Truth) -> Iterator[tuple[Floats, NDArray[np.bool_], float]]:
@@ -184,28 +184,28 @@ def _in_scope(
     pairing: Pairing, mask: NDArray[np.bool_], seed: int, resamples: int | None
 ) -> tuple[dict[str, tuple[float, ...]], dict[str, str]]:
     """Return value, low and high of the criteria among some architectures, and the causes for undefined criteria."""
-    predictions, called = pairing.predictions.only(mask), pairing.called
+    predictions, labels = pairing.predictions.subset(mask), pairing.labels
     predicted, true = predictions.values[pairing.predictor], pairing.errors[mask]
-    values, causes = _defined(predicted, true, pairing.criteria, called)
+    values, causes = _defined(predicted, true, pairing.criteria, labels)
     rng = np.random.default_rng([seed, predictions.epoch, pairing.budget])
     ends = (
-        bootstrap(predicted, true, values, rng, resamples, groups=predictions.groups, called=called) if values else {}
+        bootstrap(predicted, true, values, rng, resamples, groups=predictions.groups, labels=labels) if values else {}
     )
     return {criterion: (value, *ends[criterion]) for criterion, value in values.items()}, causes
 
 
 def _defined(
-    predicted: Floats, true: Floats, criteria: Sequence[str], called: tuple[str, str]
+    predicted: Floats, true: Floats, criteria: Sequence[str], labels: tuple[str, str]
 ) -> tuple[dict[str, float], dict[str, str]]:
     """Return the values of the defined criteria, and the causes for undefined criteria."""
     try:
-        return evaluate(predicted, true, criteria, called), {}
+        return evaluate(predicted, true, criteria, labels), {}
     except InvalidInputError:
         pass
     values, causes = dict[str, float](), dict[str, str]()
     for criterion in criteria:
         try:
-            values |= evaluate(predicted, true, [criterion], called)
+            values |= evaluate(predicted, true, [criterion], labels)
         except InvalidInputError as error:
             causes[criterion] = error.for_command_line
     return values, causes

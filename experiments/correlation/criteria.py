@@ -23,7 +23,7 @@ SPARSE_DECIMALS = 3
 FEWEST = 3
 """Minimum number of architectures for a correlation; with two, every correlation is 1 or -1."""
 
-CALLED = ("predicted values", "true errors")
+LABELS = ("predicted values", "true errors")
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class Comparison:
     Args:
         predicted: (A,) float64, such as one-shot errors (fractions) or one-shot losses (nats).
         true: (A,) float64, true errors as fractions.
-        called: names of predicted values and true errors in error messages.
+        labels: names of predicted values and true errors in error messages.
 
     Raises:
         InvalidInputError: the lengths differ, there are no architectures, or a value is NaN or infinite.
@@ -41,19 +41,19 @@ class Comparison:
 
     predicted: Floats
     true: Floats
-    called: tuple[str, str] = CALLED
+    labels: tuple[str, str] = LABELS
 
     def __post_init__(self) -> None:
         """Check both sides."""
         if self.predicted.ndim != 1 or self.predicted.shape != self.true.shape:
             raise InvalidInputError(
-                f"{self.called[0]} of shape {self.predicted.shape} cannot be compared with {self.called[1]} of shape "
+                f"{self.labels[0]} of shape {self.predicted.shape} cannot be compared with {self.labels[1]} of shape "
                 f"{self.true.shape}: give one value of each per architecture"
             )
         if not len(self):
             raise InvalidInputError("there are no architectures to compare: give at least one")
-        for values, called in zip((self.predicted, self.true), self.called, strict=True):
-            check_finite(values, called)
+        for values, label in zip((self.predicted, self.true), self.labels, strict=True):
+            check_finite(values, label)
 
     def __len__(self) -> int:
         """Return the number of architectures."""
@@ -139,10 +139,10 @@ class Criterion:
 
     def __call__(self, predicted: ArrayLike, true: ArrayLike) -> float:
         """Return the criterion of (A,) predicted values and (A,) true errors; raises as `evaluate` does."""
-        return self.measure(_comparison(predicted, true, CALLED))
+        return self.measure(_comparison(predicted, true, LABELS))
 
 
-def check_finite(values: Floats, called: str) -> None:
+def check_finite(values: Floats, label: str) -> None:
     """Check that values can be ranked.
 
     Raises:
@@ -151,7 +151,7 @@ def check_finite(values: Floats, called: str) -> None:
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
         raise InvalidInputError(
-            f"{len(bad):,} of {len(values):,} {called} are NaN or infinite (the first at index {bad[0]}), so they "
+            f"{len(bad):,} of {len(values):,} {label} are NaN or infinite (the first at index {bad[0]}), so they "
             "cannot be ranked: leave these architectures out"
         )
 
@@ -168,17 +168,17 @@ def _correlation(
     true, rounded = (true, "") if decimals is None else (np.round(true, decimals), "rounded ")
     value = coefficient(predicted, true)
     if np.isnan(value):
-        raise _undefined(predicted, true, (comparison.called[0], rounded + comparison.called[1]))
+        raise _undefined(predicted, true, (comparison.labels[0], rounded + comparison.labels[1]))
     return value
 
 
-def _undefined(predicted: Floats, true: Floats, called: tuple[str, str]) -> InvalidInputError:
+def _undefined(predicted: Floats, true: Floats, labels: tuple[str, str]) -> InvalidInputError:
     # If both sides vary, only Pearson's r can be undefined, because of the side with the smaller relative variation.
     spread = [float(np.ptp(side)) / float(np.abs(side).max() or 1) for side in (predicted, true)]
     side, name, what = (
-        (predicted, called[0], "evaluate on more images, or use weights of another epoch")
+        (predicted, labels[0], "evaluate on more images, or use weights of another epoch")
         if spread[0] <= spread[1]
-        else (true, called[1], "give architectures whose true errors differ")
+        else (true, labels[1], "give architectures whose true errors differ")
     )
     extent = "" if not varies(side) else " up to rounding"
     return InvalidInputError(
@@ -256,7 +256,7 @@ def evaluate(
     predicted: ArrayLike,
     true: ArrayLike,
     criteria: Iterable[str] = tuple(CRITERIA),
-    called: tuple[str, str] = CALLED,
+    labels: tuple[str, str] = LABELS,
 ) -> dict[str, float]:
     """Return the values of criteria for one ranking; all criteria share one sort.
 
@@ -264,7 +264,7 @@ def evaluate(
         predicted: (A,) predicted values, smaller is better, such as one-shot errors (fractions) or losses (nats).
         true: (A,) true errors as fractions.
         criteria: names from `CRITERIA`. Default: all criteria.
-        called: names of predicted and true values in error messages, such as ("one-shot errors", "true errors").
+        labels: names of predicted and true values in error messages, such as ("one-shot errors", "true errors").
 
     Returns:
         The value of each criterion, in the given order.
@@ -273,7 +273,7 @@ def evaluate(
         InvalidInputError: a value is NaN or infinite, lengths differ, a name is unknown, or a requested correlation is
             undefined because one side is constant or fewer than 3 architectures are given.
     """
-    comparison = _comparison(predicted, true, called)
+    comparison = _comparison(predicted, true, labels)
     return {criterion.name: criterion.measure(comparison) for criterion in named_criteria(criteria)}
 
 
@@ -290,10 +290,10 @@ def scopes(true: ArrayLike) -> dict[str, NDArray[np.bool_]]:
     Raises:
         InvalidInputError: a true error is NaN or infinite, or there are none.
     """
-    comparison = _comparison(true, true, (CALLED[1], CALLED[1]))
+    comparison = _comparison(true, true, (LABELS[1], LABELS[1]))
     largest = {"all": len(comparison), "top-1000": 1000, "top-10%": top_size(100, len(comparison))}
     return {name: comparison.true_ranks <= size for name, size in largest.items()}
 
 
-def _comparison(predicted: ArrayLike, true: ArrayLike, called: tuple[str, str]) -> Comparison:
-    return Comparison(np.asarray(predicted, np.float64), np.asarray(true, np.float64), called)
+def _comparison(predicted: ArrayLike, true: ArrayLike, labels: tuple[str, str]) -> Comparison:
+    return Comparison(np.asarray(predicted, np.float64), np.asarray(true, np.float64), labels)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.experiments.correlation.criteria import CALLED, CRITERIA, Comparison, Criterion, Ints, evaluate
+from nasbench1shot1.experiments.correlation.criteria import LABELS, CRITERIA, Comparison, Criterion, Ints, evaluate
 
 MOST_RESAMPLES, FEWEST_RESAMPLES, SORTED_VALUES = 1000, 100, 4_000_000
 
@@ -27,7 +27,7 @@ def bootstrap(
     resamples: int | None = None,
     level: float = 0.95,
     groups: ArrayLike | None = None,
-    called: tuple[str, str] = CALLED,
+    labels: tuple[str, str] = LABELS,
 ) -> dict[str, tuple[float, float]]:
     """Return percentile bootstrap intervals of criteria (Efron and Tibshirani 1993, chapter 13).
 
@@ -44,7 +44,7 @@ def bootstrap(
         level: confidence level, between 0 and 1.
         groups: (A,) integers from 0; architectures of one group are drawn together. Architectures with equal cells
             should be a group, because they share one true error. Default: every architecture is drawn separately.
-        called: names of predicted and true values in error messages.
+        labels: names of predicted and true values in error messages.
 
     Returns:
         The lower and the upper end of each criterion's interval.
@@ -56,7 +56,7 @@ def bootstrap(
         raise InvalidInputError(f"level cannot be {level!r}: give a number between 0 and 1")
     if resamples is not None and resamples < 1:
         raise InvalidInputError(f"resamples cannot be {resamples}: give a positive number")
-    chosen = [CRITERIA[name] for name in evaluate(predicted, true, criteria, called)]
+    chosen = [CRITERIA[name] for name in evaluate(predicted, true, criteria, labels)]
     predicted, true = np.asarray(predicted, np.float64), np.asarray(true, np.float64)
     order = np.lexsort((true, predicted))
     members = np.arange(len(true)) if groups is None else _checked_groups(groups, len(true))[order]

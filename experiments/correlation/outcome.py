@@ -110,7 +110,7 @@ def predictions_and_truths(ranking: Ranking, table: Table, epoch: int) -> tuple[
     """Return the predictions of an epoch and the corresponding true errors, by architecture or (`mean`) by cell."""
     space, run, budgets = ranking.space, ranking.run, chosen_budgets(ranking.options.budgets, table.epochs)
     scores = ranking.scores(epoch)
-    scores = scores.only(table_mask(table, space, scores.numbers))
+    scores = scores.subset(table_mask(table, space, scores.numbers))
     architectures = [space[int(number)] for number in scores.numbers]
     values = {"error": scores.errors.astype(np.float64), "loss": scores.losses.astype(np.float64)}
     if untrained_method(run).learns_parameters:

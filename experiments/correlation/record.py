@@ -72,7 +72,7 @@ class EpochScores:
     losses: NDArray[np.float32]
     image_rows: NDArray[np.int64]
 
-    def only(self, mask: NDArray[np.bool_]) -> "EpochScores":
+    def subset(self, mask: NDArray[np.bool_]) -> "EpochScores":
         """Return the scores of some of the architectures, by a mask (A,)."""
         return EpochScores(self.numbers[mask], self.errors[mask], self.losses[mask], self.image_rows)
 
@@ -102,7 +102,7 @@ class Ranking(RunRecord):
         return f"Spearman correlation {value} after epoch {last}"
 
     @classmethod
-    def fault(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
+    def find_problem(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
         """Return a sentence if the epochs of the lines do not increase, else None."""
         ascend = all(a["epoch"] < b["epoch"] for a, b in pairwise(lines))
         return None if ascend else "the epochs of its lines do not increase"

@@ -199,9 +199,9 @@ def _agreement(values: Values, size: int, permutations: list[NDArray[np.int64]])
             halves[permutation[half::2][:size], 2 * split + half] = 1
     sums = np.concatenate([block @ halves for block in _blocks(values)])
     means = np.round(sums / size, DECIMALS)
-    called = (f"means over {size} columns", f"means over {size} other columns")
+    labels = (f"means over {size} columns", f"means over {size} other columns")
     agreements = [
-        evaluate(means[:, i], means[:, i + 1], ["spearman"], called)["spearman"] for i in range(0, means.shape[1], 2)
+        evaluate(means[:, i], means[:, i + 1], ["spearman"], labels)["spearman"] for i in range(0, means.shape[1], 2)
     ]
     low, high = np.quantile(agreements, [0.025, 0.975])
     return SplitHalf(float(np.mean(agreements)), float(low), float(high))

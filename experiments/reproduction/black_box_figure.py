@@ -50,7 +50,7 @@ class BlackBoxFigure(ReproducedFigure):
     only: tuple[str, ...] = ()
 
     @classmethod
-    def named(cls, name: str, only: Sequence[str]) -> Self:
+    def from_name(cls, name: str, only: Sequence[str]) -> Self:
         """Return the figure, or the selected part of it; raises InvalidInputError for an unknown part."""
         plan = BLACK_BOX_FIGURES[name]
         pairs = [(panel.key, curve.key) for scale in plan.scales.values() for panel, curve in _pairs(scale.panels)]

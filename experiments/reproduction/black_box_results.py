@@ -64,17 +64,17 @@ class BlackBoxResults(FigureResults):
 
         screen = Screen("panel", "curve", "searches", self.SHOWN, "median")
         for panel, curve, study in self.found:
-            values = 100 * self.shown(study)
+            values = 100 * self.shown_values(study)
             spread = f"{values.mean():.3f} ± {values.std():.3f} %"
             screen.add_row(panel.key, curve.key, str(len(values)), spread, f"{values.median():.3f} %")
         console.print(screen)
 
-    def shown(self, study: BlackBoxStudy) -> "pandas.Series[float]":
+    def shown_values(self, study: BlackBoxStudy) -> "pandas.Series[float]":
         """Return the values of `SHOWN` for all searches, as fractions."""
         return study.final["test_regret"]
 
     @property
-    def words(self) -> FigureText:
+    def text(self) -> FigureText:
         """The title and the caption of the picture."""
         lines = [self.STATISTIC, caption([drawn.study for drawn in self.found])]
         if self.unfinished:
@@ -128,7 +128,7 @@ class RegretAndECDF(BlackBoxResults):
 
     def draw(self) -> "Figure":
         """Return the picture, as `black_box_drawing.draw_regret_and_ecdf` does."""
-        return draw_regret_and_ecdf(self.found, self.words)
+        return draw_regret_and_ecdf(self.found, self.text)
 
 
 class MiniAgainstFull(BlackBoxResults):
@@ -145,7 +145,7 @@ class MiniAgainstFull(BlackBoxResults):
 
     def draw(self) -> "Figure":
         """Return the picture, as `black_box_drawing.draw_rows` does."""
-        return draw_rows(self.found, self.words)
+        return draw_rows(self.found, self.text)
 
 
 class SortedRuns(BlackBoxResults):
@@ -171,7 +171,7 @@ class SortedRuns(BlackBoxResults):
 
     def draw(self) -> "Figure":
         """Return the picture, as `black_box_drawing.draw_sorted_accuracies` does."""
-        return draw_sorted_accuracies(self.found, self.accuracies, self.words)
+        return draw_sorted_accuracies(self.found, self.accuracies, self.text)
 
     def show(self, console: "Console") -> None:
         """Print mean and standard deviation of each curve beside table 5 of NAS-Bench-201."""
@@ -204,9 +204,9 @@ class AccuracyOverTime(BlackBoxResults):
 
     def draw(self) -> "Figure":
         """Return the picture, as `black_box_drawing.draw_accuracy_over_time` does."""
-        return draw_accuracy_over_time(self.found, self.words)
+        return draw_accuracy_over_time(self.found, self.text)
 
-    def shown(self, study: BlackBoxStudy) -> "pandas.Series[float]":
+    def shown_values(self, study: BlackBoxStudy) -> "pandas.Series[float]":
         """Return the final test accuracies."""
         return 1 - study.final["test_error"]
 

@@ -27,13 +27,13 @@ from nasbench1shot1.experiments.reproduction.trajectory_figure import Trajectory
 from nasbench1shot1.experiments.reproduction.transfer_table import TransferTable
 
 _KINDS: dict[str, Callable[[str, Sequence[str]], ReproducedFigure]] = {
-    **dict.fromkeys(FIGURES, RegretFigure.named),
-    **dict.fromkeys(RANKING_FIGURES, RankingFigure.named),
-    **dict.fromkeys(TUNING_FIGURES, TrajectoryFigure.named),
-    **dict.fromkeys(IMPORTANCE_FIGURES, ImportanceFigure.named),
-    PROXY_FIGURE: ProxyFigure.named,
-    **dict.fromkeys(TRANSFER_TABLES, TransferTable.named),
-    **dict.fromkeys(BLACK_BOX_FIGURES, BlackBoxFigure.named),
+    **dict.fromkeys(FIGURES, RegretFigure.from_name),
+    **dict.fromkeys(RANKING_FIGURES, RankingFigure.from_name),
+    **dict.fromkeys(TUNING_FIGURES, TrajectoryFigure.from_name),
+    **dict.fromkeys(IMPORTANCE_FIGURES, ImportanceFigure.from_name),
+    PROXY_FIGURE: ProxyFigure.from_name,
+    **dict.fromkeys(TRANSFER_TABLES, TransferTable.from_name),
+    **dict.fromkeys(BLACK_BOX_FIGURES, BlackBoxFigure.from_name),
 }
 KINDS = {name: _KINDS[name] for name in NAMES}
 """Functions that create a figure or table from its name and the selected parts, by name."""

@@ -116,7 +116,7 @@ class NamedFigure(ReproducedFigure):
     figure: PaperFigure
 
     @classmethod
-    def named(cls, name: str, only: Sequence[str]) -> Self:
+    def from_name(cls, name: str, only: Sequence[str]) -> Self:
         """Return a figure or a selected part of it; arguments and errors as in `get_figure`."""
         return cls(name, get_figure(name, only))
 

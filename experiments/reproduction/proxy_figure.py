@@ -83,7 +83,7 @@ class ProxyFigure(ReproducedFigure):
     only: tuple[str, ...] = ()
 
     @classmethod
-    def named(cls, name: str, only: Sequence[str]) -> Self:
+    def from_name(cls, name: str, only: Sequence[str]) -> Self:
         """Return the figure, or the selected part of it; raises InvalidInputError for an unknown part."""
         check_parts(name, [keys(*size) for size in SCALES["full"].sizes()], only)
         return cls(name, tuple(only))

@@ -85,7 +85,7 @@ class RowReader:
         about = self.table.info()["columns"]
         named = {"halfway_" + metric: HALFWAY + metric for metric in METRICS} | {"final_" + m: m for m in METRICS}
         return {
-            name: _row_values(MetricColumn.described(self.table.column(stored), about[stored]))
+            name: _row_values(MetricColumn.from_description(self.table.column(stored), about[stored]))
             for name, stored in named.items()
             if stored in about
         }

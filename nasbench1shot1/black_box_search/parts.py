@@ -45,7 +45,7 @@ class Places:
     scheduler: str | None = None
 
     @property
-    def is_here(self) -> bool:
+    def is_local(self) -> bool:
         """Whether all searches run in this process."""
         return self.scheduler is None and self.workers in (None, 1)
 

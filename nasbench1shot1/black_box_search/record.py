@@ -77,7 +77,7 @@ class BlackBoxStudy(RunRecord):
         return f"mean test regret {percent(summary['test_regret']['mean'])}{predicted}"
 
     @classmethod
-    def fault(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
+    def find_problem(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
         """Return a description of the first fault of the lines, or None if they are well-formed and consecutive."""
         for before, line in zip([None, *lines], lines, strict=False):
             if before is not None and line["repeat"] != before["repeat"] + 1:

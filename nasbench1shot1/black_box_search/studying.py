@@ -81,12 +81,12 @@ def black_box(
 
 def _check_places(options: BlackBoxOptions, places: Places) -> None:
     """Raise InvalidInputError for an object of a script or notebook, which other processes cannot import."""
-    if options.common.optimizer.startswith("__main__:") and not places.is_here:
+    if options.common.optimizer.startswith("__main__:") and not places.is_local:
         raise InvalidInputError(
             f"{options.method.__name__} is a class of this script or notebook, which other processes cannot import: "
             "remove workers and scheduler, or move the class into a module"
         )
-    if not places.is_here:
+    if not places.is_local:
         check_importable(options.common.space, "space")
 
 
@@ -161,7 +161,7 @@ def _finish(
     console = announce(repeats, writer, console)
     first, last = writer.recorded, repeats.options.common.repeats
     with StudyProgress(first, last, console) as progress:
-        if places.is_here and not (writer.folder / PARTS).exists():
+        if places.is_local and not (writer.folder / PARTS).exists():
             for repeat in range(first, last):
                 writer.append_line(repeats.line(repeat))
                 progress.recorded(repeat + 1)

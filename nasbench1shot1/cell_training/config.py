@@ -86,7 +86,7 @@ class TrainingOptions:
     """Write a checkpoint every N epochs, and after the last."""
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Self:
+    def from_options(cls, given: Mapping[str, Any]) -> Self:
         """Return a resolved configuration from named options; the scale sets options that are not given, or None.
 
         Raises:
@@ -205,8 +205,8 @@ OPTIONS = option_names(TrainingConfig)
 
 
 def training_config(given: Mapping[str, Any]) -> TrainingConfig:
-    """Return a resolved configuration for NAS-Bench-101 (`TrainingOptions.of`)."""
-    return TrainingConfig.of(given)
+    """Return a resolved configuration for NAS-Bench-101 (`TrainingOptions.from_options`)."""
+    return TrainingConfig.from_options(given)
 
 
 def check_options(options: type[TrainingOptions], given: Iterable[str]) -> None:

@@ -92,7 +92,7 @@ class Training(RunRecord):
         return f"accuracy: {', '.join(parts)}"
 
     @classmethod
-    def fault(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
+    def find_problem(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
         """Return a message if the step numbers of the lines do not increase, else None."""
         ascend = all(a["step"] < b["step"] for a, b in pairwise(lines))
         return None if ascend else "the step numbers of its lines do not increase"

@@ -63,7 +63,7 @@ def train_cell(
     if x is None:
         raise InvalidInputError("no architecture was given: give an architecture, a cell or a cell's hash")
     found = find_architecture(x, table)
-    return _start(found, options_of(found).of(options), out, console)
+    return _start(found, options_of(found).from_options(options), out, console)
 
 
 def train_and_evaluate(x: Any, config: TrainingOptions, out: str | Path) -> Training:

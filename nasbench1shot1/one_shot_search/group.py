@@ -58,13 +58,14 @@ class SearchGroup(Sequence[Run]):
 
     def _picture(self) -> Path | None:
         with suppress(Exception):  # a repr must not fail, whatever damaged files contain
-            if sum(run.is_finished for run in self._begun()) == len(self.seeds):
+            if sum(run.is_finished for run in self._started_runs()) == len(self.seeds):
                 return self.folder / picture_name(FIGURE, self.options.get("format"))
         return None
 
     def _state(self) -> str:
         try:
-            finished = [run.summary for run in self._begun() if run.is_finished]  # `runs` would be kept while it grows
+            started = self._started_runs()  # `runs` would be cached while new runs start
+            finished = [run.summary for run in started if run.is_finished]
             measured = all(summary["test_measured"] for summary in finished)
             result = describe_regrets("mean test regret", [summary["test_regret"] for summary in finished], measured)
         except Exception:  # a repr must not fail, whatever damaged files contain
@@ -95,7 +96,7 @@ class SearchGroup(Sequence[Run]):
 
         Raises DamagedFileError if the config.json of one is damaged.
         """
-        return self._begun()
+        return self._started_runs()
 
     @overload
     def __getitem__(self, index: int) -> Run: ...
@@ -109,7 +110,7 @@ class SearchGroup(Sequence[Run]):
         """Return the number of searches that have begun."""
         return len(self.runs)
 
-    def _begun(self) -> list[Run]:
+    def _started_runs(self) -> list[Run]:
         folders = [self.folder / f"seed-{seed}" for seed in self.seeds]
         return [Run.open(folder) for folder in folders if (folder / CONFIG).is_file()]
 

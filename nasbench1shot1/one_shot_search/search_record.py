@@ -82,7 +82,7 @@ class SearchRecord(RunRecord):
         return describe_regrets("test regret", [summary["test_regret"]], summary["test_measured"])
 
     @classmethod
-    def fault(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
+    def find_problem(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
         """Return a sentence if the lines are not valid, else None.
 
         Valid lines record epochs 0, 1, … in order, and each architecture has the cell whose hash its line names.

@@ -135,6 +135,6 @@ class BracketProposer(BOHB):  # type: ignore[misc]
         self.config_generator.new_result(job)
         self._observed += 1
 
-    def brackets_begun(self) -> tuple[BracketState, ...]:
+    def started_brackets(self) -> tuple[BracketState, ...]:
         """Return the brackets that have begun."""
         return tuple(bracket.state for bracket in self.iterations)

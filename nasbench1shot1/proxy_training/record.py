@@ -46,7 +46,7 @@ class ProxyTrainings(RunRecord):
         return f"{recorded} of {self.config['architectures']} architectures"
 
     @classmethod
-    def fault(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
+    def find_problem(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
         """Return a message if the lines are not valid, else None.
 
         Valid lines are numbered 0, 1, … in order, and each list has one finite number per epoch.

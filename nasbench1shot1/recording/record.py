@@ -34,13 +34,13 @@ class RecordedSearch(SearchRecord):
     KIND, COMMAND, FIELDS, OPTIONS, FACTS = RECORDED, "", FIELDS, RecorderOptions, FACTS
 
     @classmethod
-    def fault(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
+    def find_problem(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
         """Return a sentence if the lines are not valid, else None; the loop's own numbers are also checked."""
         for line in lines:
             for name, value in line["numbers"].items():
                 if not has_type(value, float | None):
                     return f"line {line['epoch'] + 1} has an impossible {name}"
-        return super().fault(lines)
+        return super().find_problem(lines)
 
     @classmethod
     def as_frame(cls, lines: Sequence[Mapping[str, Any]]) -> "pandas.DataFrame":

@@ -124,7 +124,7 @@ class RunRecord:
                 raise damaged_file_error(self.folder / CONFIG, f"its {name} is missing or impossible")
 
     @classmethod
-    def fault(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
+    def find_problem(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
         """Return in words what is wrong with lines whose fields have the right types; None if they are valid."""
         return None
 
@@ -141,7 +141,7 @@ class RunRecord:
             for name, value in line.items():
                 if not has_type(value, cls.FIELDS[name]):
                     raise damaged_file_error(folder / METRICS, f"line {number} has an impossible {name}")
-        if why := cls.fault(lines):
+        if why := cls.find_problem(lines):
             raise damaged_file_error(folder / METRICS, why)
         return lines
 

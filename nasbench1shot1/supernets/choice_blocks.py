@@ -51,9 +51,9 @@ class MixedOperation(nn.Module):
 
         The output of `operation` is scaled by its weight; without weights (None), it is not scaled.
         """
-        return self.on_seen(x, lambda seen: self._mix(seen, weights, operation))
+        return self.apply_to_visible(x, lambda seen: self._mix(seen, weights, operation))
 
-    def on_seen(self, x: Tensor, compute: Callable[[Tensor], Tensor]) -> Tensor:
+    def apply_to_visible(self, x: Tensor, compute: Callable[[Tensor], Tensor]) -> Tensor:
         """Apply `compute` to the channels that operations see, (N, C, H, W) → (N, C, H, W); others are unchanged."""
         return apply_to_part(x, self.partial, compute)
 

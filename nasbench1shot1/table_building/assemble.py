@@ -164,7 +164,7 @@ def _blended(predictions: Predictions, targets: Floats, shrinkages: list[Shrinka
     out = predictions.mean.copy()
     held_out, measured = predictions.held_out[rows.inside], targets[rows.inside]
     for i, shrinkage in enumerate(shrinkages):
-        out[rows.of_sample, i] = shrinkage.drawn_in(held_out[:, i], measured[:, i])
+        out[rows.of_sample, i] = shrinkage.shrink(held_out[:, i], measured[:, i])
     return out
 
 
@@ -199,8 +199,8 @@ def _scores(sample: Sample, rows: Rows, held_out: Floats, shrinkages: list[Shrin
     of_space = {space: np.isin(rows.of_sample, members) for space, members in rows.members.items()}
     accuracy = {
         str(epochs): accuracy_fidelity(1 - np.exp(predicted[:, i]), sample.accuracy[rows.inside, i], of_space)
-        | shrinkages[i].described()
+        | shrinkages[i].as_dict()
         for i, epochs in enumerate(sample.epochs)
     }
     seconds = time_fidelity(np.exp(predicted[:, -1]), sample.seconds[rows.inside])
-    return {"validation_accuracy": accuracy, "training_time": seconds | shrinkages[-1].described()}
+    return {"validation_accuracy": accuracy, "training_time": seconds | shrinkages[-1].as_dict()}

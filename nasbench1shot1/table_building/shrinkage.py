@@ -30,11 +30,11 @@ class Shrinkage:
     sd: float
     weight_by_repeats: float | None = None
 
-    def drawn_in(self, predicted: Floats, measured: Floats) -> Floats:
+    def shrink(self, predicted: Floats, measured: Floats) -> Floats:
         """Return prediction + w · (measurement − prediction); residuals are clipped to three standard deviations."""
         return np.asarray(predicted + self.weight * _clipped(measured - predicted, self.sd))
 
-    def described(self) -> dict[str, float]:
+    def as_dict(self) -> dict[str, float]:
         """Return the description for `meta.json`."""
         found = {"weight_of_measurement": self.weight, "residual_sd_of_log": self.sd}
         if self.weight_by_repeats is not None:

@@ -56,7 +56,7 @@ def import_table(
         UserError: the file cannot be read, `out` cannot be written, or nats_bench is needed but not installed.
     """
     file, out = as_path(file, "file"), as_path(out, "out")
-    source = Source.of(file)
+    source = Source.from_path(file)
     if file.suffix == ".tar":
         raise InvalidInputError(f"{file} is packed: unpack it, and give the folder that it contains")
     check_target(out)
@@ -75,7 +75,7 @@ def check_own_name(file: Path, out: Path) -> None:
     if not recover_folder(out) or not (out / META).is_file() or not is_source(file):
         return
     recorded = read_consistently(out, lambda folder: _recorded_source(read_json(folder / META)))
-    if not Source.of(file).matches_record(recorded):
+    if not Source.from_path(file).matches_record(recorded):
         raise InvalidInputError(
             f"{out} contains the table of another file with this name: remove it, or give another folder with --out"
         )
@@ -97,7 +97,7 @@ def open_official(path: str | Path, report: Report = print_to_stderr, progress: 
     file = as_path(path, "path")
     if not is_source(file) and file.suffix not in (PBZ2, PTH, TFRECORD):
         return load_table(path)
-    source = Source.of(file)
+    source = Source.from_path(file)
     if table := _opened(source):
         return table
     target = tables_folder() / f"{table_name(file).lstrip('.')}-{source.key[:8]}"
@@ -138,12 +138,12 @@ def _read(source: Source, epochs: Sequence[int] | None, report: Report, progress
 def _read_tfrecords(
     source: Source, epochs: Sequence[int] | None, report: Report, progress: Progress
 ) -> tuple[Columns, Meta]:
-    def seen(block: bytes) -> None:
-        source.seen(block)
+    def on_block(block: bytes) -> None:
+        source.update(block)
         progress("reading", source.read / source.size if source.size else None)
 
     assembly = Assembly(EPOCHS if epochs is None else epochs, source.path.name)
-    for record in read_records(source.path, seen):
+    for record in read_records(source.path, on_block):
         assembly.add(record)
     progress("checking", None)
     columns, meta = assembly.finish()

@@ -47,19 +47,19 @@ class Record(NamedTuple):
         return f"the record at byte {self.offset:,} (hash {self.hash}, {self.epochs} epochs)"
 
 
-def read_records(path: Path, seen: Callable[[bytes], None] = lambda block: None) -> Iterator[Record]:
+def read_records(path: Path, on_block: Callable[[bytes], None] = lambda block: None) -> Iterator[Record]:
     """Yield the records of a file in order.
 
     Args:
         path: the file.
-        seen: called with every block of bytes that is read.
+        on_block: called with every block of bytes that is read.
 
     Raises:
         InvalidInputError: a record does not have NAS-Bench-101's format, or has impossible values.
         DamagedFileError, UserError: as in `tfrecords.frames`.
     """
     parser = RecordParser(path.name)
-    for offset, payload in frames(path, seen):
+    for offset, payload in frames(path, on_block):
         yield parser.parse(payload, offset)
 
 

@@ -37,7 +37,7 @@ class Source:
     digest: Any = field(default_factory=hashlib.sha256)
 
     @classmethod
-    def of(cls, path: Path) -> "Source":
+    def from_path(cls, path: Path) -> "Source":
         """Return the source for a path; raises InvalidInputError if it is neither a file nor an archive's folder."""
         if not is_source(path):
             raise InvalidInputError(
@@ -60,8 +60,8 @@ class Source:
         """SHA-256 of the bytes read so far; None for a folder."""
         return None if self.is_folder else str(self.digest.hexdigest())
 
-    def seen(self, block: bytes) -> None:
-        """Count bytes as read."""
+    def update(self, block: bytes) -> None:
+        """Count a block of bytes as read, and add it to the digest."""
         self.digest.update(block)
         self.read += len(block)
 
@@ -69,7 +69,7 @@ class Source:
         """Read the whole file to compute its SHA-256."""
         with self.path.open("rb") as file:
             while block := file.read(_BLOCK):
-                self.seen(block)
+                self.update(block)
                 progress("computing its SHA-256", self.read / self.size)
 
     def matches_record(self, recorded: dict[str, Any]) -> bool:

@@ -19,12 +19,12 @@ _BLOCK = 4 * 2**20
 _GZIP = b"\x1f\x8b"
 
 
-def frames(path: Path, seen: Callable[[bytes], None] = lambda block: None) -> Iterator[tuple[int, bytes]]:
+def frames(path: Path, on_block: Callable[[bytes], None] = lambda block: None) -> Iterator[tuple[int, bytes]]:
     """Read a whole file in large blocks, and check every checksum.
 
     Args:
         path: the file.
-        seen: called with every block of bytes that is read, for a digest or a progress bar.
+        on_block: called with every block of bytes that is read, for a digest or a progress bar.
 
     Yields:
         The offset of each frame in bytes, and its payload.
@@ -36,7 +36,7 @@ def frames(path: Path, seen: Callable[[bytes], None] = lambda block: None) -> It
     """
     start, data, splitter = 0, b"", _Splitter(path)
     for block in _blocks(path):
-        seen(block)
+        on_block(block)
         data += block
         used = yield from splitter.whole_frames(start, data)
         start, data = start + used, data[used:]

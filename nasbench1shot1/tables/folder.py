@@ -88,7 +88,7 @@ class TableFolder:
         """The columns of accuracies and times, by name."""
         about = self.meta["columns"]
         return {
-            name: MetricColumn.described(stored, about.get(name, {}), name)
+            name: MetricColumn.from_description(stored, about.get(name, {}), name)
             for name, stored in self.columns.items()
             if name.endswith(ALL_METRICS)
         }

@@ -37,7 +37,7 @@ class MetricColumn:
     name: str = "of accuracies"
 
     @classmethod
-    def described(cls, stored: NDArray[Any], about: dict[str, Any], name: str = name) -> "MetricColumn":
+    def from_description(cls, stored: NDArray[Any], about: dict[str, Any], name: str = name) -> "MetricColumn":
         """Return a column, given its description in `meta.json`."""
         rounded = about.get("rounded") == "float32"
         return cls(stored, tuple(about.get("epochs", ())), about.get("images"), rounded, name)

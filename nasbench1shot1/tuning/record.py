@@ -96,7 +96,7 @@ class Study(RunRecord):
         return f"lowest validation error {percent(found['loss'])}" if found else "all searches diverged"
 
     @classmethod
-    def fault(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
+    def find_problem(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
         """Return a sentence if lines are not valid, else None.
 
         Valid lines are numbered from 0, observe each configuration once per budget, and have a loss or a failure.

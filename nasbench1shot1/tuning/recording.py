@@ -39,13 +39,13 @@ class StudyRecorder:
         """Return the number of recorded epochs of a trial's search."""
         return len(read_lines(self._writer.folder / folder_of(trial.configuration_id, trial.epochs) / METRICS))
 
-    def observed(self, observation: Observation) -> None:
+    def record_observation(self, observation: Observation) -> None:
         """Append the line of an observation to metrics.jsonl, and bring hpbandster's files up to date."""
         study = Study.open(self._writer.folder)
         line = observation_line(observation, self._table, study.config.get("dataset"))
         self._writer.append_line(line)
         write_hpbandster_files(study)
-        self._screen.observed(line)
+        self._screen.show_observation(line)
 
     def progress(self, state: Progress) -> None:
         """Show the state of the study."""

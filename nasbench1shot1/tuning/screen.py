@@ -50,7 +50,7 @@ class StudyScreen:
         if self._live:
             self._live.stop()
 
-    def observed(self, line: Mapping[str, Any]) -> None:
+    def show_observation(self, line: Mapping[str, Any]) -> None:
         """Print an observation's row; for a diverged search, also how it diverged."""
         self._lines.append(line)
         incumbent = best(self._lines)
@@ -104,9 +104,10 @@ class Expectation:
         """Return the expected remaining seconds; None before the first search has ended, or without a worker."""
         if not lines or not workers:
             return None
-        return sum(count * _mean_seconds(lines, budget) for budget, count in self.left(lines).items()) / workers
+        left = self.searches_left(lines)
+        return sum(count * _mean_seconds(lines, budget) for budget, count in left.items()) / workers
 
-    def left(self, lines: Sequence[Mapping[str, Any]]) -> Counter[int]:
+    def searches_left(self, lines: Sequence[Mapping[str, Any]]) -> Counter[int]:
         """Return the number of searches that have not ended, by their epochs."""
         return self._planned - Counter(line["budget"] for line in lines)
 

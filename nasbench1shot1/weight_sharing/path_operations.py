@@ -45,9 +45,9 @@ def block_output(block: Any, operation: int, key: Hashable, x: Tensor, layers: P
     """Return the output of one operation of a block, (N, C, H, W)."""
     assert isinstance(block, MixedOperation)
     if operation == 2:
-        return block.on_seen(x, max_pool_3x3)
+        return block.apply_to_visible(x, max_pool_3x3)
     layer = (block.conv3x3, block.conv1x1)[operation]
-    return block.on_seen(x, lambda seen: layers.conv_bn_relu(layer, key, Maps(seen)))
+    return block.apply_to_visible(x, lambda seen: layers.conv_bn_relu(layer, key, Maps(seen)))
 
 
 def total(inputs: Sequence[Tensor]) -> Tensor:

@@ -200,7 +200,7 @@ class SharedWeights:
         for batch in self._batches(rows, size, at_once):
             images = slice(first, first + len(batch.labels))
             for positions, logits in way.logits(batch.images):
-                yield positions, images, _Answers.of(logits, batch.labels)
+                yield positions, images, _Answers.from_logits(logits, batch.labels)
             first = images.stop
 
     def _way(self, passes: Sequence[Pass], images: int) -> tuple[ChoiceBlockPaths | GenericPasses, int]:
@@ -257,6 +257,6 @@ class _Answers:
     losses: Tensor
 
     @classmethod
-    def of(cls, logits: Tensor, labels: Tensor) -> "_Answers":
+    def from_logits(cls, logits: Tensor, labels: Tensor) -> "_Answers":
         """Compute the answers from class scores (n, classes)."""
         return cls(logits.argmax(dim=1) != labels, F.cross_entropy(logits, labels, reduction="none"))

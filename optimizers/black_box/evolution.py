@@ -70,7 +70,7 @@ class Evolution(BlackBoxOptimizer):
         self._asked += 1
         if self._asked <= self._size or not self.population:
             return self.query(self.space.sample(self.rng))
-        return self.query(self.mutated(self.parent()))
+        return self.query(self.mutate(self.select_parent()))
 
     def tell(self, query: Query, validation_error: float, seconds: float) -> None:
         """Add an individual to the population; remove one if the population is then too large."""
@@ -78,14 +78,14 @@ class Evolution(BlackBoxOptimizer):
         if len(self.population) > self._size:
             self.remove()
 
-    def parent(self) -> Architecture:
+    def select_parent(self) -> Architecture:
         """Return the winner of a tournament; ties are won by the individual drawn first."""
         size, population = len(self.population), self.population
         sampled = [population[int(draw * size)] for draw in self.rng.random(self._tournament).tolist()]
         best: Individual = min(sampled, key=_ERROR)
         return best.architecture
 
-    def mutated(self, arch: Architecture) -> Architecture:
+    def mutate(self, arch: Architecture) -> Architecture:
         """Return a mutated copy of an architecture."""
         kind = self.hyperparameters.mutation
         if kind == "rate":

@@ -40,7 +40,7 @@ def noise(side: int = 32, per_class: int = 14, classes: int = 10, **about: Any) 
 
 def tiny_state(monkeypatch: pytest.MonkeyPatch, images: ImageSet | None = None, **options: Any) -> Any:
     monkeypatch.setattr(state_module, "load_images", lambda name: noise() if images is None else images)
-    return begin(ARCH, EdgeTrainingConfig.of({**TINY_EDGES, **options}))
+    return begin(ARCH, EdgeTrainingConfig.from_options({**TINY_EDGES, **options}))
 
 
 # The schedule ---------------------------------------------------------------------------------------------------------
@@ -274,7 +274,7 @@ def test_a_configuration_of_another_benchmark_is_refused(tmp_path: Any) -> None:
 
 
 def test_the_boundary_of_memory_is_what_every_network_needs(monkeypatch: pytest.MonkeyPatch) -> None:
-    config = EdgeTrainingConfig.of({**TINY_EDGES, "cells_per_stage": 2})
+    config = EdgeTrainingConfig.from_options({**TINY_EDGES, "cells_per_stage": 2})
     net = build_edge_network(ARCH, channels=4, cells_per_stage=2, classes=7)
     needed = 12 * sum(p.numel() for p in net.parameters()) + 4 * 15 * 2 * 4 * 16 * 16 * (1 + 1 / 2 + 1 / 4)
     monkeypatch.setattr(machine, "memory_of", lambda device: needed)

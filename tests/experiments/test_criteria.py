@@ -14,7 +14,7 @@ from nasbench1shot1.experiments.correlation.criteria import CRITERIA, TOP_SHARES
 
 CORRELATIONS = ("spearman", "kendall", "pearson", "sparse-kendall")
 RANKED = tuple(name for name in CRITERIA if name not in ("pearson", "regret"))
-CALLED = ("one-shot errors", "true errors")
+LABELS = ("one-shot errors", "true errors")
 
 tied_pairs = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=3, max_size=40).filter(
     lambda pairs: all(len(set(side)) > 1 for side in zip(*pairs, strict=True))
@@ -208,13 +208,13 @@ def plain_kendall_of_signs(a, b):
 @pytest.mark.parametrize("name", CORRELATIONS)
 def test_a_constant_prediction_is_named(name):
     with pytest.raises(InvalidInputError, match=r"all 40 one-shot errors are equal \(0\.9\).*more images"):
-        evaluate(np.full(40, 0.9), np.linspace(0.1, 0.5, 40), [name], CALLED)
+        evaluate(np.full(40, 0.9), np.linspace(0.1, 0.5, 40), [name], LABELS)
 
 
 @pytest.mark.parametrize("name", CORRELATIONS)
 def test_a_constant_truth_is_named(name):
     with pytest.raises(InvalidInputError, match=r"all 40 (rounded )?true errors are equal \(0\.06\)"):
-        evaluate(np.linspace(0.1, 0.5, 40), np.full(40, 0.06), [name], CALLED)
+        evaluate(np.linspace(0.1, 0.5, 40), np.full(40, 0.06), [name], LABELS)
 
 
 def test_a_truth_that_rounds_to_a_constant_concerns_only_the_sparse_criterion():
@@ -237,8 +237,8 @@ def test_values_that_differ_by_rounding_errors_alone_have_no_linear_correlation(
 def test_values_that_are_not_finite_are_counted(bad, side, name):
     sides = [np.linspace(0.1, 0.5, 40), np.linspace(0.05, 0.1, 40)]
     sides[side][[7, 9]] = bad
-    with pytest.raises(InvalidInputError, match=f"2 of 40 {CALLED[side]} are NaN or infinite .* index 7"):
-        evaluate(*sides, [name], CALLED)
+    with pytest.raises(InvalidInputError, match=f"2 of 40 {LABELS[side]} are NaN or infinite .* index 7"):
+        evaluate(*sides, [name], LABELS)
 
 
 @pytest.mark.parametrize(

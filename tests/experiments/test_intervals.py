@@ -98,7 +98,7 @@ def test_a_rarely_undefined_correlation_does_not_shift_the_interval():
 def test_an_undefined_criterion_is_an_error():
     with pytest.raises(InvalidInputError, match="all 40 one-shot losses are equal"):
         bootstrap(
-            np.ones(40), np.arange(40), ["kendall"], np.random.default_rng(0), called=("one-shot losses", "true errors")
+            np.ones(40), np.arange(40), ["kendall"], np.random.default_rng(0), labels=("one-shot losses", "true errors")
         )
 
 

@@ -71,7 +71,7 @@ def all_files(out: Path) -> dict[Path, bytes]:
 
 
 def jobs_at(scale: str, only=(), **given):
-    return ProxyFigure.named("figure17", only).jobs(scale, Path("out"), given, None, lambda f, *args: f(*args))
+    return ProxyFigure.from_name("figure17", only).jobs(scale, Path("out"), given, None, lambda f, *args: f(*args))
 
 
 def words_of(result: ProxyResult, seeds: int = 1) -> str:

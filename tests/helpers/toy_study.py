@@ -56,7 +56,7 @@ class ToyRecorder:
         lines = path.read_text().splitlines() if path.exists() else []
         return sum(line.startswith(f"{trial.name} step") for line in lines)
 
-    def observed(self, observation):
+    def record_observation(self, observation):
         line = {
             "number": observation.number,
             "configuration_id": format_id(observation.trial.configuration_id),

@@ -134,7 +134,7 @@ def test_the_better_neighbour_gives_the_weight() -> None:
 
 def test_a_diverged_repeat_moves_the_estimate_little() -> None:
     predicted = np.zeros(2)
-    drawn = Shrinkage(weight=0.4, sd=0.05).drawn_in(predicted, np.array([0.1, 2.0]))
+    drawn = Shrinkage(weight=0.4, sd=0.05).shrink(predicted, np.array([0.1, 2.0]))
     assert drawn == pytest.approx([0.04, 0.4 * 3 * 0.05])
 
 

@@ -21,7 +21,7 @@ def bits(values: Any) -> list[int]:
 
 
 def read_back(stored: Any, about: dict[str, Any]) -> np.ndarray:
-    column = MetricColumn.described(stored[:, None, None], about | {"epochs": [4]})
+    column = MetricColumn.from_description(stored[:, None, None], about | {"epochs": [4]})
     return column.values(np.arange(len(stored)), 4, 0)
 
 

@@ -31,7 +31,7 @@ def test_time_left_follows_from_the_plan_and_the_searches_so_far():
     planned = [stage for iteration in range(3) for stage in BRACKETS.plan(iteration)]
     left = {epochs: sum(n for e, n in planned if e == epochs) for epochs in (25, 50, 100)}
     left[25], left[50] = left[25] - 2, left[50] - 1
-    assert dict(expectation.left(lines)) == left
+    assert dict(expectation.searches_left(lines)) == left
     per_epoch = 350 / 100
     seconds = left[25] * 75 + left[50] * 200 + left[100] * 100 * per_epoch
     assert expectation.seconds_left(lines, 2) == pytest.approx(seconds / 2)
@@ -43,7 +43,7 @@ def test_the_live_view_names_workers_brackets_best_failures_and_time():
     console = Console(file=out, force_terminal=True, width=100, color_system=None)
     screen = StudyScreen(BRACKETS, [line(0, 25, 0.06, 100)], console)
     with screen:
-        screen.observed(line(1, 25, None, 50))
+        screen.show_observation(line(1, 25, None, 50))
     workers = (WorkerState("a.local-0", trial({}, 25, 2), 90.0), WorkerState("b.17", None, 99.0))
     finished = BracketState(0, ((25, 4, 4), (50, 2, 2), (100, 1, 1)))
     brackets = (finished, BracketState(1, ((50, 2, 1), (100, 1, 0))))
@@ -62,6 +62,6 @@ def test_without_a_terminal_only_rows_appear():
     screen = StudyScreen(BRACKETS, [], Console(file=out, width=100))
     with screen:
         screen.progress(Progress(1.0, (), (), (), 0, BRACKETS.planned))
-        screen.observed(line(0, 50, 0.0612, 14))
+        screen.show_observation(line(0, 50, 0.0612, 14))
     rows = out.getvalue().splitlines()
     assert len(rows) == 2 and rows[1].split() == [*f"1/{BRACKETS.planned} 0-0-0 50 6.12 % 0.61 % 6.12 % 7 s".split()]

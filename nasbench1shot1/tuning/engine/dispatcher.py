@@ -121,7 +121,7 @@ class StudyDispatcher(Dispatcher):  # type: ignore[misc]
             except Exception as error:
                 self._lose(worker, one_line_error(error))
                 continue
-            self._conclude_start(job, worker, is_accepted)
+            self._handle_start(job, worker, is_accepted)
 
     def _next_pair(self) -> tuple[TrialJob, RemoteWorker] | None:
         """Wait for a job and a worker, and register the job as running; None at the shutdown."""
@@ -137,7 +137,7 @@ class StudyDispatcher(Dispatcher):  # type: ignore[misc]
             self.events.put(Started(job.trial, worker.short_name))
             return job, worker
 
-    def _conclude_start(self, job: TrialJob, worker: RemoteWorker, is_accepted: bool) -> None:
+    def _handle_start(self, job: TrialJob, worker: RemoteWorker, is_accepted: bool) -> None:
         """Handle a worker's answer: if it refused the job because it is busy, queue the job again."""
         with self.runner_cond:
             worker.changes += 1
@@ -175,7 +175,7 @@ class StudyDispatcher(Dispatcher):  # type: ignore[misc]
             if result.get("interrupted") is not None:
                 self._requeue(worker, result["interrupted"])
             else:
-                self._conclude(job, worker, result)
+                self._finish_job(job, worker, result)
             self.idle_workers.add(worker.name)
             self.runner_cond.notify()
             return True
@@ -185,7 +185,7 @@ class StudyDispatcher(Dispatcher):  # type: ignore[misc]
         now = (job.worker_name, job.trial.epochs, job.trial.attempt)
         return now == (result["worker"], result["epochs"], result["attempt"])
 
-    def _conclude(self, job: TrialJob, worker: RemoteWorker, result: dict[str, Any]) -> None:
+    def _finish_job(self, job: TrialJob, worker: RemoteWorker, result: dict[str, Any]) -> None:
         del self.running_jobs[job.id]
         job.time_it("finished")
         worker.assign(None)

@@ -65,7 +65,7 @@ class Recorder(Protocol):
     def steps_done(self, trial: Trial) -> int:
         """Return the number of steps that the evaluation of a trial has completed; called when its worker has died."""
 
-    def observed(self, observation: Observation) -> None:
+    def record_observation(self, observation: Observation) -> None:
         """Record an observation durably; once this returns, the trial is never evaluated again."""
 
     def progress(self, state: Progress) -> None:
@@ -75,7 +75,7 @@ class Recorder(Protocol):
 class WorkerProcesses(Protocol):
     """The worker processes that a study starts on its own machine."""
 
-    def tend(self) -> None:
+    def replace_dead(self) -> None:
         """Replace processes that died; called about once a second. Raises UserError if a replacement cannot help."""
 
 

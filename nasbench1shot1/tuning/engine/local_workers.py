@@ -41,7 +41,7 @@ class _LocalWorker:
         self._process: subprocess.Popen[bytes] | None = None
         self._started = -AGAIN_AFTER
 
-    def tend(self) -> None:
+    def replace_dead(self) -> None:
         """Start the process if it is not running; raises UserError if it ended with a UserError."""
         code = self._process.poll() if self._process is not None else 0
         if code is None:
@@ -83,9 +83,9 @@ class _LocalWorkers:
     def __init__(self, workers: Sequence[_LocalWorker]) -> None:
         self.workers = workers
 
-    def tend(self) -> None:
+    def replace_dead(self) -> None:
         for worker in self.workers:
-            worker.tend()
+            worker.replace_dead()
 
 
 @contextmanager
@@ -113,7 +113,7 @@ def local_workers(
     ]
     try:
         local = _LocalWorkers(workers)
-        local.tend()
+        local.replace_dead()
         yield local
     finally:
         for worker in workers:

@@ -140,7 +140,7 @@ class StudyMaster:
             with suppress(Empty):
                 wait = 0.0 if is_submitted else min(TICK, self._timing.wait_for_workers)
                 self._handle(dispatcher.events.get(timeout=wait))
-            processes.tend()
+            processes.replace_dead()
             self._check_workers(dispatcher)
             self._recorder.progress(self._progress(dispatcher))
 
@@ -187,7 +187,7 @@ class StudyMaster:
             )
         opened, outcome = self._open[event.trial.key], Outcome.from_json(event.outcome)
         submission = opened.submission
-        self._recorder.observed(
+        self._recorder.record_observation(
             Observation(
                 self._observed,
                 event.trial,
@@ -222,9 +222,9 @@ class StudyMaster:
         deaths = 1 if steps > before else deaths + 1
         self._deaths[key] = max(before, steps), deaths
         if deaths >= self._timing.most_deaths:
-            raise UserError(self._many_deaths(event, deaths))
+            raise UserError(self._describe_deaths(event, deaths))
 
-    def _many_deaths(self, event: Returned, deaths: int) -> str:
+    def _describe_deaths(self, event: Returned, deaths: int) -> str:
         log = log_of(self.folder, event.worker)
         where = f"see {log}" if log else f"see what {event.worker} printed"
         return (
@@ -256,7 +256,7 @@ class StudyMaster:
             self._clock.now(),
             tuple(WorkerState(name, trial, self._clock.at(since)) for name, trial, since in workers),
             tuple(waiting),
-            self._proposer.brackets_begun(),
+            self._proposer.started_brackets(),
             self._observed,
             self._planned,
         )

@@ -31,7 +31,7 @@ class Proposer(Protocol):
     def observe(self, configuration_id: ConfigurationId, epochs: int, loss: float | None) -> None:
         """Register the loss of a proposed trial; None if it diverged."""
 
-    def brackets_begun(self) -> tuple[BracketState, ...]:
+    def started_brackets(self) -> tuple[BracketState, ...]:
         """Return the brackets that have begun, for a live view."""
 
 

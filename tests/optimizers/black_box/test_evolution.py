@@ -62,7 +62,7 @@ def test_a_tournament_of_one_is_a_uniform_draw() -> None:
     made = evolution(RegularizedEvolution, population=4, tournament=1)
     for number in range(4):
         made.tell(Query(S1[number], 108), 0.1 * number, 1.0)
-    drawn = Counter(str(made.parent()) for _ in range(2_000))
+    drawn = Counter(str(made.select_parent()) for _ in range(2_000))
     assert sorted(drawn) == sorted(str(S1[number]) for number in range(4))
     assert all(400 < count < 600 for count in drawn.values())
 
@@ -73,7 +73,7 @@ def test_a_rate_changes_that_many_choices_on_average(space: str) -> None:
     made = evolution(RegularizedEvolution, of, mutation="rate", mutation_rate=1.0)
     parent = of.sample(np.random.default_rng(3))
     before = np.array(of.values_of(parent))
-    children = [made.mutated(parent) for _ in range(400)]
+    children = [made.mutate(parent) for _ in range(400)]
     changes = [int((np.array(of.values_of(child)) != before).sum()) for child in children]
     assert {0, 1, 2} <= set(changes)
     if space != "nb101":  # there, invalid children are drawn again
