@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.experiments.correlation.criteria import LABELS, CRITERIA, Comparison, Criterion, Ints, evaluate
+from nasbench1shot1.experiments.correlation.criteria import CRITERIA, LABELS, Comparison, Criterion, Ints, evaluate
 
 MOST_RESAMPLES, FEWEST_RESAMPLES, SORTED_VALUES = 1000, 100, 4_000_000
 

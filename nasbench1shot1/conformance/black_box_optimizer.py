@@ -55,24 +55,24 @@ class BlackBoxOptimizerConformance:
         return str(request.param)
 
     @pytest.fixture
-    def wanted(self, optimizer: str, options: dict[str, Any]) -> dict[str, Any]:
+    def study_options(self, optimizer: str, options: dict[str, Any]) -> dict[str, Any]:
         """Return all options of a study except its space."""
         return {"optimizer": optimizer, "evaluations": self.trainings, "repeats": SEARCHES, **options}
 
     @pytest.fixture
-    def study(self, wanted: dict[str, Any]) -> Callable[..., BlackBoxStudy]:
+    def study(self, study_options: dict[str, Any]) -> Callable[..., BlackBoxStudy]:
         """Return a function that runs a study in a folder without output."""
         from rich.console import Console
 
         def run(folder: Path, **changes: Any) -> BlackBoxStudy:
-            return studying.black_box(out=folder, console=Console(quiet=True), **{**wanted, "space": "s1", **changes})
+            return studying.black_box(
+                out=folder, console=Console(quiet=True), **{**study_options, "space": "s1", **changes}
+            )
 
         return run
 
-    def test_every_query_is_in_the_space_and_has_a_budget_of_the_table(
-        self, wanted: dict[str, Any], space: str
-    ) -> None:
-        repeats = _repeats(wanted, space)
+    def test_queries_are_in_space_and_have_known_budgets(self, study_options: dict[str, Any], space: str) -> None:
+        repeats = _repeats(study_options, space)
         method, asked = _method(repeats, 0), list[Query]()
         trainings = _trainings(repeats, 0)
 
@@ -86,29 +86,29 @@ class BlackBoxOptimizerConformance:
             assert repeats.space[repeats.space.index(query.architecture)] == query.architecture
             assert query.epochs in repeats.table.epochs
 
-    def test_the_generator_determines_a_search(self, wanted: dict[str, Any], space: str) -> None:
-        repeats = _repeats(wanted, space)
+    def test_generator_determines_search(self, study_options: dict[str, Any], space: str) -> None:
+        repeats = _repeats(study_options, space)
         first = repeats.search(0)
         assert repeats.search(0) == first
         others = [repeats.search(number) for number in (1, 2)]
         assert any(other.incumbents != first.incumbents for other in others)
 
-    def test_a_search_ends_with_its_clock(self, wanted: dict[str, Any]) -> None:
-        repeats = _repeats({**wanted, "evaluations": None, "seconds": 20_000.0}, "s1")
+    def test_search_ends_at_time_limit(self, study_options: dict[str, Any]) -> None:
+        repeats = _repeats({**study_options, "evaluations": None, "seconds": 20_000.0}, "s1")
         found = repeats.search(0)
         assert 0 < found.seconds <= 20_000
         assert found.incumbents[-1].seconds <= found.seconds
 
-    def test_several_trainings_run_at_the_same_time(self, wanted: dict[str, Any]) -> None:
-        one = _repeats(wanted, "s1").search(0)
-        four = _repeats({**wanted, "simulated_workers": 4}, "s1").search(0)
+    def test_trainings_run_in_parallel(self, study_options: dict[str, Any]) -> None:
+        one = _repeats(study_options, "s1").search(0)
+        four = _repeats({**study_options, "simulated_workers": 4}, "s1").search(0)
         assert four.evaluations == one.evaluations == self.trainings
         assert four.seconds < one.seconds
 
-    def test_processes_give_the_record_of_this_one(self, study: Callable[..., BlackBoxStudy], tmp_path: Path) -> None:
+    def test_worker_processes_give_identical_record(self, study: Callable[..., BlackBoxStudy], tmp_path: Path) -> None:
         assert study(tmp_path / "there", workers=2).lines == study(tmp_path / "here").lines
 
-    def test_a_stopped_study_resumes_to_the_same_record(
+    def test_resumed_study_gives_identical_record(
         self, study: Callable[..., BlackBoxStudy], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         whole = study(tmp_path / "whole")
@@ -131,8 +131,8 @@ def _module(study: BlackBoxStudy) -> str | None:
     return module if colon else None
 
 
-def _repeats(wanted: dict[str, Any], space: str) -> Repeats:
-    options = black_box_options({**wanted, "space": space})
+def _repeats(study_options: dict[str, Any], space: str) -> Repeats:
+    options = black_box_options({**study_options, "space": space})
     return Repeats(options, table_of_study(options))
 
 

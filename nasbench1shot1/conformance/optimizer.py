@@ -41,40 +41,44 @@ class OptimizerConformance(OptimizerStepsConformance):
         return "s3"
 
     @pytest.fixture
-    def searched(self, given_on: Callable[[str], dict[str, Any]], searched_space: str) -> dict[str, Any]:
+    def full_search_options(self, make_options: Callable[[str], dict[str, Any]], searched_space: str) -> dict[str, Any]:
         """Return all options of a complete search, except the suite's own."""
-        return given_on(searched_space)
+        return make_options(searched_space)
 
     @pytest.fixture
-    def unbroken(self, searched: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Run:
+    def uninterrupted(self, full_search_options: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Run:
         """Return a complete, uninterrupted search; it runs on first use."""
-        return cached_search(tmp_path_factory.getbasetemp(), searched)
+        return cached_search(tmp_path_factory.getbasetemp(), full_search_options)
 
-    def test_every_epoch_from_0_on_has_a_point_and_its_lambda(self, unbroken: Run) -> None:
-        space = registry.one_shot(registry.search_space(unbroken.config["space"]))
-        assert [line["epoch"] for line in unbroken.lines] == [0, 1, 2]
-        assert [line["train_loss"] is None for line in unbroken.lines] == [True, False, False]
-        assert all(0 <= line["one_shot_validation_error"] <= 1 and line["test_regret"] >= 0 for line in unbroken.lines)
-        assert all(space[space.index(arch)] == arch for arch in unbroken.architectures)
-        shapes = {key: history.shape for key, history in unbroken.architecture_parameters.items()}
+    def test_every_epoch_is_recorded_with_its_lambda(self, uninterrupted: Run) -> None:
+        space = registry.one_shot(registry.search_space(uninterrupted.config["space"]))
+        assert [line["epoch"] for line in uninterrupted.lines] == [0, 1, 2]
+        assert [line["train_loss"] is None for line in uninterrupted.lines] == [True, False, False]
+        assert all(
+            0 <= line["one_shot_validation_error"] <= 1 and line["test_regret"] >= 0 for line in uninterrupted.lines
+        )
+        assert all(space[space.index(arch)] == arch for arch in uninterrupted.architectures)
+        shapes = {key: history.shape for key, history in uninterrupted.architecture_parameters.items()}
         assert shapes == {key: (3, *shape) for key, shape in space.mixing_shapes().items()}
 
-    def test_same_seed_same_bits(self, unbroken: Run, searched: dict[str, Any], tmp_path: Path) -> None:
+    def test_same_seed_gives_identical_runs(
+        self, uninterrupted: Run, full_search_options: dict[str, Any], tmp_path: Path
+    ) -> None:
         with torch.random.fork_rng(devices=[]):
             torch.rand(1)  # the global generator's state must not matter
-            assert differences(unbroken, tiny_search(tmp_path / "run", searched)) == []
+            assert differences(uninterrupted, tiny_search(tmp_path / "run", full_search_options)) == []
 
-    def test_killed_again_and_again_and_resumed_is_the_unbroken_run(
-        self, unbroken: Run, searched: dict[str, Any], tmp_path: Path
+    def test_killed_and_resumed_search_equals_uninterrupted_search(
+        self, uninterrupted: Run, full_search_options: dict[str, Any], tmp_path: Path
     ) -> None:
         for kill in KILLS:
-            killed_search(tmp_path / "run", searched, kill)
-        assert differences(unbroken, resume_search(tmp_path / "run")) == []
+            killed_search(tmp_path / "run", full_search_options, kill)
+        assert differences(uninterrupted, resume_search(tmp_path / "run")) == []
 
-    def test_in_bfloat16_all_that_moves_stays_float32_and_finite(
-        self, searched: dict[str, Any], tmp_path: Path
+    def test_bfloat16_search_saves_finite_float32_tensors(
+        self, full_search_options: dict[str, Any], tmp_path: Path
     ) -> None:
-        run = tiny_search(tmp_path / "run", {**searched, "precision": "bfloat16", "epochs": 1})
+        run = tiny_search(tmp_path / "run", {**full_search_options, "precision": "bfloat16", "epochs": 1})
         stored = flatten(load_checkpoint(run.folder / CHECKPOINT))
         tensors = [value for value in stored.values() if isinstance(value, torch.Tensor) and value.is_floating_point()]
         assert len(tensors) > 50

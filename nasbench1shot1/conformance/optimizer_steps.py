@@ -77,7 +77,7 @@ class OptimizerStepsConformance:
         return any(value.requires_grad for value in state.method.parameters.values())
 
     @pytest.fixture
-    def given_on(
+    def make_options(
         self,
         optimizer: str | type[OneShotOptimizer],
         options: dict[str, Any],
@@ -89,20 +89,20 @@ class OptimizerStepsConformance:
         return lambda space: {"optimizer": name, "space": space, "images": images, **options}
 
     @pytest.fixture
-    def given(self, given_on: Callable[[str], dict[str, Any]], space: str) -> dict[str, Any]:
+    def run_options(self, make_options: Callable[[str], dict[str, Any]], space: str) -> dict[str, Any]:
         """Return all options of a search, except the suite's own."""
-        return given_on(space)
+        return make_options(space)
 
     @pytest.fixture
-    def state(self, given: dict[str, Any]) -> SearchState:
+    def state(self, run_options: dict[str, Any]) -> SearchState:
         """Return the state of a search before its first epoch."""
-        return tiny_state(given)
+        return tiny_state(run_options)
 
     # Options ---------------------------------------------------------------------------------------------------
 
-    def test_its_options_have_defaults_that_fit_and_come_back_from_json(self, given: dict[str, Any]) -> None:
-        base = {name: given[name] for name in ("optimizer", "space")}
-        space = one_shot(search_space(given["space"]))
+    def test_default_options_are_valid_and_survive_json(self, run_options: dict[str, Any]) -> None:
+        base = {name: run_options[name] for name in ("optimizer", "space")}
+        space = one_shot(search_space(run_options["space"]))
         for scale, preset in ((scale, preset) for scale in SCALES for preset in PRESETS):
             options = search_options({**base, "scale": scale, "preset": preset})
             assert set(defaults(options.method, space, scale, preset)) <= set(options.as_dict())
@@ -110,27 +110,27 @@ class OptimizerStepsConformance:
         with pytest.raises(InvalidInputError, match="no_such_option"):
             search_options({**base, "no_such_option": 1})
 
-    def test_its_own_options_cannot_be_set_once_they_are_checked(self, state: SearchState) -> None:
+    def test_hyperparameters_are_immutable(self, state: SearchState) -> None:
         for field in fields(state.method.hyperparameters):
             with pytest.raises(AttributeError):
                 setattr(state.method.hyperparameters, field.name, None)
 
     # Mixing weights and architecture ---------------------------------------------------------------------------
 
-    def test_the_supernet_takes_its_mixing_weights(self, state: SearchState) -> None:
+    def test_supernet_accepts_mixing_weights(self, state: SearchState) -> None:
         for mixing in mixings(state):
             assert mixing.weights is not None or mixing.path is not None
             assert all(tensor.dtype == torch.float32 for tensor in mixing.tensors())
             assert torch.isfinite(state.logits(mixing, few_images(state).images)).all()
 
-    def test_mixing_weights_sum_to_what_they_should(self, state: SearchState) -> None:
+    def test_mixing_weights_have_expected_sum(self, state: SearchState) -> None:
         for mixing in mixings(state):
             for weights in weights_per_cell(mixing):
                 for choice in state.net.space.choices():
                     if (expected := self.expected_sum(choice, mixing)) is not None:
                         assert abs(float(choice_weights(weights, choice).sum()) - expected) < ROUNDING, choice
 
-    def test_several_mixings_in_one_batch_are_each_as_alone(self, state: SearchState) -> None:
+    def test_batched_mixings_equal_separate_passes(self, state: SearchState) -> None:
         given = [*mixings(state), Mixing(path=state.method.architecture())]
         images = few_images(state).images
         state.net.eval()
@@ -141,14 +141,14 @@ class OptimizerStepsConformance:
                 state.logits(together, images.repeat(len(given), 1, 1, 1)), alone, rtol=1e-3, atol=1e-4
             )
 
-    def test_lambda_has_the_spaces_keys_and_shapes(self, state: SearchState) -> None:
+    def test_lambda_has_keys_and_shapes_of_space(self, state: SearchState) -> None:
         for epoch in (0, 1):
             train_and_choose(state, epoch)
             shapes = {key: tuple(value.shape) for key, value in state.method.parameters.items()}
             assert shapes == state.net.space.mixing_shapes()
             assert {value.dtype for value in state.method.parameters.values()} == {torch.float32}
 
-    def test_its_architecture_is_of_the_space_and_asking_for_it_changes_nothing(self, state: SearchState) -> None:
+    def test_architecture_is_in_space_and_reading_it_has_no_effect(self, state: SearchState) -> None:
         space = state.net.space
         for epoch in (0, 1):
             train_and_choose(state, epoch)
@@ -159,7 +159,7 @@ class OptimizerStepsConformance:
 
     # Which steps change which parameters -----------------------------------------------------------------------
 
-    def test_only_the_weights_that_a_pass_computes_move(self, state: SearchState) -> None:
+    def test_weight_step_changes_only_computed_weights(self, state: SearchState) -> None:
         """Every weight has momentum and weight decay; nevertheless, weights that are not computed do not change."""
         give_momentum(state)
         begin_epoch(state, 1)
@@ -171,7 +171,7 @@ class OptimizerStepsConformance:
             moved = {name for name, weight in state.net.named_parameters() if not torch.equal(weight, before[name])}
             assert moved == computed_weights(state, mixing, batch)
 
-    def test_weight_steps_leave_lambda_alone_and_its_own_steps_the_weights(self, state: SearchState) -> None:
+    def test_weight_steps_keep_lambda_and_architecture_steps_keep_weights(self, state: SearchState) -> None:
         def weights() -> Any:
             moved = [(weight, weight.grad) for weight in state.net.parameters()]
             return deepcopy((moved, state.weight_optimizer.state_dict()))
@@ -187,19 +187,17 @@ class OptimizerStepsConformance:
             assert all(value.grad is None for value in state.method.parameters.values())
 
     @pytest.mark.parametrize("learning_rate", [0.025, 0.0])
-    def test_the_weight_half_teaches_lambda_nothing(self, given: dict[str, Any], learning_rate: float) -> None:
+    def test_lambda_does_not_depend_on_weight_half(self, run_options: dict[str, Any], learning_rate: float) -> None:
         """Only a virtual step of the weights may use it, and at a learning rate of 0 such a step has no effect.
 
         Batch norm uses the statistics of the scored images, because recalibration would use images of the weight half.
         """
-        state, other = (tiny_state({**given, "evaluation_batch_norm": "batch"}) for _ in range(2))
+        state, other = (tiny_state({**run_options, "evaluation_batch_norm": "batch"}) for _ in range(2))
         change_half(other, other.split.weights)
         alike = are_identical(learn(state, learning_rate), learn(other, learning_rate))
         assert alike is not (self.looks_ahead(state) and learning_rate > 0)
 
-    def test_what_lambda_learns_it_learns_from_the_architecture_half(
-        self, given: dict[str, Any], state: SearchState
-    ) -> None:
+    def test_lambda_depends_on_architecture_half(self, run_options: dict[str, Any], state: SearchState) -> None:
         """Change the labels of that half, several times because a few architectures' errors may be equal by chance."""
         begin_epoch(state, 1)
         unlearned = deepcopy(state.method.state_dict())
@@ -207,14 +205,14 @@ class OptimizerStepsConformance:
         assert not (self.learns(state) and are_identical(learned, unlearned)), (
             "no step changes Λ, although it has a gradient"
         )
-        others = (tiny_state(given) for _ in range(1, state.images.classes))
+        others = (tiny_state(run_options) for _ in range(1, state.images.classes))
         for shift, other in enumerate(others, start=1):
             change_half(other, other.split.architecture, shift)
             if are_identical(learned, unlearned) or not are_identical(learned, learn(other, 0.025)[0]):
                 return
         raise AssertionError("Λ does not depend on the architecture half's images and labels")
 
-    def test_it_scores_images_of_the_architecture_half_and_no_more_than_it_announces(self, state: SearchState) -> None:
+    def test_scores_at_most_announced_images_of_architecture_half(self, state: SearchState) -> None:
         rows: list[int] = []
         scored: list[int] = []
         begin_epoch(state, 1)
@@ -240,23 +238,23 @@ class OptimizerStepsConformance:
         assert sum(scored) <= announced
         assert bool(scored) is bool(announced)
 
-    def test_while_the_weights_warm_up_it_learns_nothing(self, given: dict[str, Any]) -> None:
-        state = tiny_state({**given, "warm_start_epochs": 1})
-        begun: list[Any] = []
+    def test_lambda_does_not_change_during_warm_up(self, run_options: dict[str, Any]) -> None:
+        state = tiny_state({**run_options, "warm_start_epochs": 1})
+        at_begin: list[Any] = []
 
-        def noted(*arguments: Any, real: Any = state.method.begin_epoch) -> None:
+        def begin_and_copy(*arguments: Any, real: Any = state.method.begin_epoch) -> None:
             real(*arguments)
-            begun.append(deepcopy((state.method.state_dict(), state.method.parameters)))
+            at_begin.append(deepcopy((state.method.state_dict(), state.method.parameters)))
 
         weights = deepcopy(state.net.state_dict())
-        with patch.object(state.method, "begin_epoch", noted):
+        with patch.object(state.method, "begin_epoch", begin_and_copy):
             train_epoch(state, 1, SilentReporter())
-        assert are_identical([(state.method.state_dict(), state.method.parameters)], begun)
+        assert are_identical([(state.method.state_dict(), state.method.parameters)], at_begin)
         assert not are_identical(state.net.state_dict(), weights)
 
     # Randomness and state --------------------------------------------------------------------------------------
 
-    def test_all_that_it_draws_comes_from_its_generators(self, state: SearchState) -> None:
+    def test_random_numbers_come_from_given_generators(self, state: SearchState) -> None:
         def global_states() -> Any:
             numpy = np.random.get_state(legacy=False)  # noqa: NPY002  only to check that it does not change
             return torch.get_rng_state(), numpy, random.getstate()
@@ -267,13 +265,13 @@ class OptimizerStepsConformance:
         state.method.end_search(shared_weights(state, 1))
         assert are_identical(global_states(), before)
 
-    def test_a_fresh_one_that_takes_up_its_state_goes_on_alike(self, given: dict[str, Any], state: SearchState) -> None:
+    def test_loaded_state_continues_identically(self, run_options: dict[str, Any], state: SearchState) -> None:
         train_and_choose(state, 1)
-        fresh = tiny_state({**given, "seed": 1}).method
+        fresh = tiny_state({**run_options, "seed": 1}).method
         fresh.load_state_dict(save_and_load(state.method.state_dict()))
         assert are_identical(continue_search(state, state.method), continue_search(state, fresh))
 
-    def test_its_state_undoes_the_end_of_a_search(self, given: dict[str, Any], state: SearchState) -> None:
+    def test_finished_search_continues_from_saved_state(self, run_options: dict[str, Any], state: SearchState) -> None:
         """A finished search can therefore be continued for more epochs; its end never changes the supernet."""
         train_and_choose(state, 1)
         before, weights = save_and_load(state.method.state_dict()), deepcopy(state.net.state_dict())
@@ -282,11 +280,11 @@ class OptimizerStepsConformance:
         assert state.net.space[state.net.space.index(final)] == final
         assert are_identical(state.net.state_dict(), weights)
         state.method.load_state_dict(deepcopy(before))  # Adam updates the moments that it loads in place
-        fresh = tiny_state({**given, "seed": 1}).method
+        fresh = tiny_state({**run_options, "seed": 1}).method
         fresh.load_state_dict(before)
         assert are_identical(continue_search(state, state.method), continue_search(state, fresh))
 
-    def test_a_state_that_lacks_something_is_refused(self, state: SearchState) -> None:
+    def test_incomplete_state_is_rejected(self, state: SearchState) -> None:
         for name in (whole := save_and_load(state.method.state_dict())):
             with pytest.raises((KeyError, RuntimeError, ValueError, TypeError)):
                 state.method.load_state_dict({key: value for key, value in whole.items() if key != name})

@@ -42,7 +42,7 @@ class SearchSpaceConformance:
         raise NotImplementedError("override the fixture 'space'")
 
     @pytest.fixture
-    def drawn(self, space: SearchSpace) -> list[Architecture]:
+    def archs(self, space: SearchSpace) -> list[Architecture]:
         """Return architectures spread over the whole space, including the first and the last."""
         rng = np.random.default_rng(0)
         return [space[0], space[len(space) - 1], *(space.sample(rng) for _ in range(N_DRAWN))]
@@ -53,60 +53,60 @@ class SearchSpaceConformance:
         assert re.fullmatch(r"[\w-]+", space.name)
         assert re.fullmatch(r"[\w-]+-v\d+", space.id)
 
-    def test_index_and_getitem_are_inverse(self, space: SearchSpace, drawn: list[Architecture]) -> None:
+    def test_index_and_getitem_are_inverse(self, space: SearchSpace, archs: list[Architecture]) -> None:
         numbers = [0, len(space) - 1, *np.random.default_rng(1).integers(len(space), size=N_DRAWN).tolist()]
         assert [space.index(space[i]) for i in numbers] == numbers
-        assert [space[space.index(arch)] for arch in drawn] == drawn
+        assert [space[space.index(arch)] for arch in archs] == archs
 
-    def test_numbers_outside_raise_index_error(self, space: SearchSpace) -> None:
+    def test_out_of_range_numbers_raise_index_error(self, space: SearchSpace) -> None:
         for outside in (-1, len(space)):
             with pytest.raises(IndexError):
                 space[outside]
 
-    def test_numbers_are_integers_of_any_kind_and_nothing_else(self, space: SearchSpace) -> None:
+    def test_numbers_must_be_integers(self, space: SearchSpace) -> None:
         assert space[np.int64(1)] == space[1]  # type: ignore[index]
         with pytest.raises(TypeError):
             space[1.5]  # type: ignore[index]
 
-    def test_architectures_are_values(self, space: SearchSpace, drawn: list[Architecture]) -> None:
-        again = [space[space.index(arch)] for arch in drawn]
-        assert [hash(arch) for arch in again] == [hash(arch) for arch in drawn]
-        assert len(set(drawn)) == len({space.index(arch) for arch in drawn})
+    def test_architectures_are_hashable_and_immutable(self, space: SearchSpace, archs: list[Architecture]) -> None:
+        again = [space[space.index(arch)] for arch in archs]
+        assert [hash(arch) for arch in again] == [hash(arch) for arch in archs]
+        assert len(set(archs)) == len({space.index(arch) for arch in archs})
         with pytest.raises(AttributeError):
-            drawn[0].space = "another"
+            archs[0].space = "another"
 
-    def test_text_and_parse_are_inverse(self, drawn: list[Architecture]) -> None:
-        texts = [str(arch) for arch in drawn]
-        assert [type(arch).parse(text) for arch, text in zip(drawn, texts, strict=True)] == drawn
-        assert len(set(texts)) == len(set(drawn))
+    def test_text_and_parse_are_inverse(self, archs: list[Architecture]) -> None:
+        texts = [str(arch) for arch in archs]
+        assert [type(arch).parse(text) for arch, text in zip(archs, texts, strict=True)] == archs
+        assert len(set(texts)) == len(set(archs))
 
-    def test_an_architecture_of_another_space_is_refused(self, space: SearchSpace, drawn: list[Architecture]) -> None:
-        _, _, rest = str(drawn[0]).partition(":")
-        _assert_refused(space.index, type(drawn[0]).parse(f"not-{space.name}:{rest}"))
+    def test_architecture_of_other_space_is_rejected(self, space: SearchSpace, archs: list[Architecture]) -> None:
+        _, _, rest = str(archs[0]).partition(":")
+        _assert_rejected(space.index, type(archs[0]).parse(f"not-{space.name}:{rest}"))
 
     # Kinds -----------------------------------------------------------------------------------------------------
 
-    def test_every_kind_is_counted_and_ascends(self, space: SearchSpace) -> None:
+    def test_numbers_of_every_kind_ascend_and_match_count(self, space: SearchSpace) -> None:
         assert space.count(space.kinds[0]) == len(space) == len(space.numbers(space.kinds[0]))
         for kind in space.kinds[1:]:
             numbers = np.asarray(space.numbers(kind))
             assert len(numbers) == space.count(kind) <= len(space)
             assert (np.diff(numbers) > 0).all()
 
-    def test_every_kind_is_iterated_as_it_is_numbered(self, space: SearchSpace) -> None:
+    def test_architectures_are_iterated_by_number(self, space: SearchSpace) -> None:
         for kind in space.kinds[1:]:
             numbers = space.numbers(kind)
             listed = [space.index(arch) for arch in islice(space.architectures(kind), N_LISTED)]
             assert listed == list(numbers[:N_LISTED])
 
-    def test_unknown_kinds_and_rules_are_refused(self, space: SearchSpace) -> None:
-        _assert_refused(space.count, "no-such-kind")
-        _assert_refused(space.architectures, "no-such-kind")
-        _assert_refused(space.numbers, "no-such-kind")
-        _assert_refused(space.count, space.kinds[0], "no-such-rule")
+    def test_unknown_kinds_and_rules_are_rejected(self, space: SearchSpace) -> None:
+        _assert_rejected(space.count, "no-such-kind")
+        _assert_rejected(space.architectures, "no-such-kind")
+        _assert_rejected(space.numbers, "no-such-kind")
+        _assert_rejected(space.count, space.kinds[0], "no-such-rule")
 
-    def test_network_ids_identify_the_networks_of_unique(self, space: SearchSpace, drawn: list[Architecture]) -> None:
-        assert [space[space.index(arch)].network_id for arch in drawn] == [arch.network_id for arch in drawn]
+    def test_network_ids_distinguish_unique_networks(self, space: SearchSpace, archs: list[Architecture]) -> None:
+        assert [space[space.index(arch)].network_id for arch in archs] == [arch.network_id for arch in archs]
         rng = np.random.default_rng(10)
         distinct = {space.sample_distinct(rng) for _ in range(N_DRAWN)}
         identifiers = {arch.network_id for arch in distinct}
@@ -116,7 +116,7 @@ class SearchSpaceConformance:
     # Sampling and mutation -------------------------------------------------------------------------------------
 
     @pytest.mark.parametrize("loose_ends", [True, False])
-    def test_samples_are_reproducible_from_their_generator(self, space: SearchSpace, loose_ends: bool) -> None:
+    def test_samples_are_reproducible(self, space: SearchSpace, loose_ends: bool) -> None:
         first, second, other = (np.random.default_rng(seed) for seed in (7, 7, 8))
         drawn = [space.sample(first, loose_ends) for _ in range(20)]
         assert drawn == [space.sample(second, loose_ends) for _ in range(20)]
@@ -143,40 +143,36 @@ class SearchSpaceConformance:
         assert _chi_square(np.searchsorted(distinct, numbers), len(distinct)) < CHI_SQUARE_LIMIT
         assert drawn[:20] == [space.sample_distinct(second) for _ in range(20)]
 
-    def test_neighbours_are_distinct_and_symmetric(self, space: SearchSpace, drawn: list[Architecture]) -> None:
-        for arch in drawn[:20]:
+    def test_neighbours_are_distinct_and_symmetric(self, space: SearchSpace, archs: list[Architecture]) -> None:
+        for arch in archs[:20]:
             neighbours = space.neighbours(arch)
             assert arch not in neighbours
             assert len(set(neighbours)) == len(neighbours) > 0
             assert all(arch in space.neighbours(neighbour) for neighbour in neighbours)
 
-    def test_mutation_reaches_every_neighbour_and_nothing_else(
-        self, space: SearchSpace, drawn: list[Architecture]
-    ) -> None:
+    def test_mutations_reach_exactly_the_neighbours(self, space: SearchSpace, archs: list[Architecture]) -> None:
         rng = np.random.default_rng(3)
-        for arch in drawn[:3]:
+        for arch in archs[:3]:
             neighbours = space.neighbours(arch)
             mutants = [space.mutate(arch, rng) for _ in range(20 * len(neighbours))]
             assert set(mutants) == set(neighbours)
 
-    def test_mutations_are_reproducible_from_their_generator(
-        self, space: SearchSpace, drawn: list[Architecture]
-    ) -> None:
+    def test_mutations_are_reproducible(self, space: SearchSpace, archs: list[Architecture]) -> None:
         first, second = np.random.default_rng(4), np.random.default_rng(4)
-        assert [space.mutate(arch, first) for arch in drawn] == [space.mutate(arch, second) for arch in drawn]
+        assert [space.mutate(arch, first) for arch in archs] == [space.mutate(arch, second) for arch in archs]
 
-    def test_published_mutations_stay_in_the_space(self, space: SearchSpace, drawn: list[Architecture]) -> None:
+    def test_published_mutations_are_in_space(self, space: SearchSpace, archs: list[Architecture]) -> None:
         first, second = np.random.default_rng(11), np.random.default_rng(11)
-        children = [space.published_mutate(arch, first) for arch in drawn]
-        assert children == [space.published_mutate(arch, second) for arch in drawn]
+        children = [space.published_mutate(arch, first) for arch in archs]
+        assert children == [space.published_mutate(arch, second) for arch in archs]
         assert [space[space.index(child)] for child in children] == children
 
     # ConfigSpace -----------------------------------------------------------------------------------------------
 
-    def test_configurations_and_architectures_are_inverse(self, space: SearchSpace, drawn: list[Architecture]) -> None:
-        assert [space.from_configuration(space.to_configuration(arch)) for arch in drawn[:20]] == drawn[:20]
+    def test_configurations_and_architectures_are_inverse(self, space: SearchSpace, archs: list[Architecture]) -> None:
+        assert [space.from_configuration(space.to_configuration(arch)) for arch in archs[:20]] == archs[:20]
 
-    def test_random_configurations_are_architectures_as_often_as_they_should(self, space: SearchSpace) -> None:
+    def test_expected_fraction_of_random_configurations_is_valid(self, space: SearchSpace) -> None:
         """The expected fraction is the number of architectures divided by the number of configurations."""
         configurations = space.configuration_space()
         configurations.seed(8)
@@ -185,95 +181,95 @@ class SearchSpaceConformance:
         fitting = sum(_fits(space, drawn) for drawn in configurations.sample_configuration(N_CONFIGURATIONS))
         assert abs(fitting - share * N_CONFIGURATIONS) <= 4 * np.sqrt(share * (1 - share) * N_CONFIGURATIONS)
 
-    def test_unfit_configurations_are_refused(self, space: SearchSpace, drawn: list[Architecture]) -> None:
-        good = dict(space.to_configuration(drawn[0]))
+    def test_invalid_configurations_are_rejected(self, space: SearchSpace, archs: list[Architecture]) -> None:
+        good = dict(space.to_configuration(archs[0]))
         for key in good:
-            _assert_refused(space.from_configuration, {k: v for k, v in good.items() if k != key})
-            _assert_refused(space.from_configuration, good | {key: "no-such-value"})
+            _assert_rejected(space.from_configuration, {k: v for k, v in good.items() if k != key})
+            _assert_rejected(space.from_configuration, good | {key: "no-such-value"})
 
     # Integers --------------------------------------------------------------------------------------------------
 
-    def test_integers_and_architectures_are_inverse(self, space: SearchSpace, drawn: list[Architecture]) -> None:
-        values = [space.values_of(arch) for arch in drawn]
-        assert [space.from_values(of_one) for of_one in values] == drawn
-        assert len(set(values)) == len(set(drawn))
+    def test_integers_and_architectures_are_inverse(self, space: SearchSpace, archs: list[Architecture]) -> None:
+        values = [space.values_of(arch) for arch in archs]
+        assert [space.from_values(of_one) for of_one in values] == archs
+        assert len(set(values)) == len(set(archs))
         sizes = space.variables()
         assert all(0 <= v < n for of_one in values for v, n in zip(of_one, sizes, strict=True))
 
-    def test_integers_number_the_values_of_configurations(self, space: SearchSpace, drawn: list[Architecture]) -> None:
+    def test_integers_match_values_of_configurations(self, space: SearchSpace, archs: list[Architecture]) -> None:
         named = categorical_values(space.name, space.configuration_space())
         assert space.variables() == tuple(map(len, named.values()))
-        for arch in drawn[:20]:
+        for arch in archs[:20]:
             configuration = space.to_configuration(arch)
             numbered = zip(named.items(), space.values_of(arch), strict=True)
             assert all(configuration[name] == values[number] for (name, values), number in numbered)
 
-    def test_unfit_integers_are_refused(self, space: SearchSpace, drawn: list[Architecture]) -> None:
-        good = space.values_of(drawn[0])
-        _assert_refused(space.from_values, good[:-1])
-        _assert_refused(space.from_values, (*good, 0))
+    def test_invalid_integers_are_rejected(self, space: SearchSpace, archs: list[Architecture]) -> None:
+        good = space.values_of(archs[0])
+        _assert_rejected(space.from_values, good[:-1])
+        _assert_rejected(space.from_values, (*good, 0))
         for i, size in enumerate(space.variables()):
             for unfit in (-1, size, 0.5, "no-such-value"):
-                _assert_refused(space.from_values, (*good[:i], unfit, *good[i + 1 :]))
+                _assert_rejected(space.from_values, (*good[:i], unfit, *good[i + 1 :]))
 
 
 class CellSpaceConformance:
     """Additional tests of a space of NAS-Bench-101 cells; use this class as a second base class."""
 
-    def test_cells_are_in_nasbench101(self, drawn: list[CellArchitecture]) -> None:
-        assert all(type(arch) is CellArchitecture and arch.cell.is_valid for arch in drawn)
-        assert all(re.fullmatch(r"[0-9a-f]{32}", arch.cell.hash) for arch in drawn)
-        assert [arch.network_id for arch in drawn] == [arch.cell.hash for arch in drawn]
+    def test_cells_are_in_nasbench101(self, archs: list[CellArchitecture]) -> None:
+        assert all(type(arch) is CellArchitecture and arch.cell.is_valid for arch in archs)
+        assert all(re.fullmatch(r"[0-9a-f]{32}", arch.cell.hash) for arch in archs)
+        assert [arch.network_id for arch in archs] == [arch.cell.hash for arch in archs]
 
 
 class OneShotSpaceConformance(SearchSpaceConformance):
     """Tests of a `OneShotSpace`: all tests of a search space, and tests of its relaxation."""
 
-    def test_it_names_the_cell_of_its_supernet(self, space: OneShotSpace) -> None:
+    def test_cell_kind_is_set(self, space: OneShotSpace) -> None:
         assert space.cell_kind
 
-    def test_one_hot_has_the_shapes_of_mixing_weights(self, space: OneShotSpace, drawn: list[Architecture]) -> None:
-        for arch in drawn[:20]:
+    def test_one_hot_has_shapes_of_mixing_weights(self, space: OneShotSpace, archs: list[Architecture]) -> None:
+        for arch in archs[:20]:
             weights = space.one_hot(arch)
             assert {key: value.shape for key, value in weights.items()} == space.mixing_shapes()
             assert list(weights) == list(space.mixing_shapes())
             assert all(value.dtype == np.float32 and np.isin(value, (0, 1)).all() for value in weights.values())
 
-    def test_discretise_reads_one_hot_back(self, space: OneShotSpace, drawn: list[Architecture]) -> None:
-        assert [space.discretise(space.one_hot(arch)) for arch in drawn] == drawn
+    def test_discretise_inverts_one_hot(self, space: OneShotSpace, archs: list[Architecture]) -> None:
+        assert [space.discretise(space.one_hot(arch)) for arch in archs] == archs
 
-    def test_an_architecture_takes_as_many_entries_of_every_choice_as_are_picked(
-        self, space: OneShotSpace, drawn: list[Architecture]
+    def test_architecture_picks_expected_number_of_entries(
+        self, space: OneShotSpace, archs: list[Architecture]
     ) -> None:
         shapes, choices = space.mixing_shapes(), space.choices()
         vectors = {(key, row) for key, shape in shapes.items() for row in (range(shape[0]) if shape[1:] else [None])}
         assert {(choice.key, choice.row) for choice in choices} == vectors
         assert len(choices) == len(vectors)
-        for arch in drawn:
+        for arch in archs:
             assert [len(picks) for picks in _picks(space, arch)] == [choice.picks for choice in choices]
             assert space.from_picks(_picks(space, arch)) == arch
 
-    def test_only_later_choices_make_a_choice_a_loose_end(self, space: OneShotSpace, drawn: list[Architecture]) -> None:
-        for one, other in pairwise(_picks(space, arch) for arch in drawn[:50]):
+    def test_loose_ends_depend_only_on_later_choices(self, space: OneShotSpace, archs: list[Architecture]) -> None:
+        for one, other in pairwise(_picks(space, arch) for arch in archs[:50]):
             for i in range(len(one)):
                 pairs = [(early + one[i:], early + other[i : i + 1] + one[i + 1 :]) for early in (one[:i], other[:i])]
                 networks = [{space.without_loose_ends(space.from_picks(picks)) for picks in pair} for pair in pairs]
                 assert len(networks[0]) == len(networks[1]), space.choices()[i]
 
-    def test_discretise_gives_the_same_for_parameters_and_their_softmax(self, space: OneShotSpace) -> None:
+    def test_discretise_is_invariant_to_softmax(self, space: OneShotSpace) -> None:
         rng = np.random.default_rng(5)
         for _ in range(20):
             raw = _random_mixing(space, rng)
             assert space.discretise({key: _softmax(value) for key, value in raw.items()}) == space.discretise(raw)
 
-    def test_discretise_stays_in_the_space_and_breaks_ties_always_alike(self, space: OneShotSpace) -> None:
+    def test_discretise_stays_in_space_and_breaks_ties_consistently(self, space: OneShotSpace) -> None:
         flat = {key: np.zeros(shape) for key, shape in space.mixing_shapes().items()}
         rng = np.random.default_rng(6)
         for mixing in (flat, *(_random_mixing(space, rng) for _ in range(20))):
             arch = space.discretise(mixing)
             assert space[space.index(arch)] == arch == space.discretise(dict(mixing))
 
-    def test_unfit_mixing_weights_are_refused(self, space: OneShotSpace) -> None:
+    def test_invalid_mixing_weights_are_rejected(self, space: OneShotSpace) -> None:
         good: dict[str, Any] = _random_mixing(space, np.random.default_rng(7))
         key = next(iter(good))
         bad: list[Mapping[str, Any]] = [
@@ -285,24 +281,22 @@ class OneShotSpaceConformance(SearchSpaceConformance):
             good | {key: "no numbers"},
         ]
         for mixing in bad:
-            _assert_refused(space.discretise, mixing)
+            _assert_rejected(space.discretise, mixing)
 
-    def test_a_supernet_of_its_cells_computes_architectures(
-        self, space: OneShotSpace, drawn: list[Architecture]
-    ) -> None:
+    def test_supernet_evaluates_architectures(self, space: OneShotSpace, archs: list[Architecture]) -> None:
         import torch
 
         from nasbench1shot1.supernet import Supernet
 
         net = Supernet(space, channels=2, cells=3, generator=torch.Generator().manual_seed(0)).eval()
         images = torch.randn(2, 3, 8, 8, generator=torch.Generator().manual_seed(1))
-        together = net(images, net.discrete_mixing(drawn[2:4]))
-        alone = [net(images[i : i + 1], net.discrete_mixing(drawn[2 + i])) for i in range(2)]
+        together = net(images, net.discrete_mixing(archs[2:4]))
+        alone = [net(images[i : i + 1], net.discrete_mixing(archs[2 + i])) for i in range(2)]
         torch.testing.assert_close(together, torch.cat(alone), rtol=1e-4, atol=1e-5)
-        _assert_refused(net, images, {})
+        _assert_rejected(net, images, {})
 
 
-def _assert_refused(call: Callable[..., object], *arguments: object) -> None:
+def _assert_rejected(call: Callable[..., object], *arguments: object) -> None:
     with pytest.raises(InvalidInputError, match=r"\w"):
         call(*arguments)
 

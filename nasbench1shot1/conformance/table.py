@@ -38,14 +38,14 @@ class TableConformance:
         if table.keyed_by == "nasbench101":
             assert names == sorted(names)
 
-    def test_a_rows_network_is_found_in_its_row(self, table: Table, names: list[str]) -> None:
+    def test_rows_and_networks_are_inverse(self, table: Table, names: list[str]) -> None:
         networks = [table.network(int(row)) for row in table.rows(names)]
         assert table.rows(networks).tolist() == table.rows(names).tolist()
         cells = [network for network in networks if isinstance(network, Cell)]
         assert [cell.hash for cell in cells] == (names if cells else [])
         assert all(cell.is_valid for cell in cells)
 
-    def test_a_sequence_is_answered_as_its_items(self, table: Table, names: list[str]) -> None:
+    def test_batched_query_equals_single_queries(self, table: Table, names: list[str]) -> None:
         for dataset, epochs in ((dataset, epochs) for dataset in table.datasets for epochs in table.epochs):
             together = table.query(names, epochs, dataset=dataset)
             for i, name in enumerate(names[:10]):
@@ -54,7 +54,7 @@ class TableConformance:
                     np.testing.assert_equal(getattr(together, metric)[i], getattr(alone, metric))
                     assert together.is_measured(metric)[i] == alone.is_measured(metric)
 
-    def test_the_mean_is_that_of_all_repeats(self, table: Table, names: list[str]) -> None:
+    def test_mean_equals_mean_of_repeats(self, table: Table, names: list[str]) -> None:
         for dataset in table.datasets:
             every, mean = (table.query(names, run=run, dataset=dataset) for run in ("all", "mean"))
             assert every.validation_accuracy.shape == (len(names), table.repeats)
@@ -64,7 +64,7 @@ class TableConformance:
                 one = table.query(names, run=repeat, dataset=dataset)
                 np.testing.assert_array_equal(one.validation_accuracy, every.validation_accuracy[:, repeat])
 
-    def test_a_random_repeat_is_one_of_them_and_comes_from_the_generator(self, table: Table, names: list[str]) -> None:
+    def test_random_repeat_is_drawn_from_generator(self, table: Table, names: list[str]) -> None:
         of = table.datasets[0]
         drawn = [
             table.query(names, run="random", rng=np.random.default_rng(1), dataset=of).validation_accuracy
@@ -76,7 +76,7 @@ class TableConformance:
         with pytest.raises(InvalidInputError, match="rng"):
             table.query(names, run="random", dataset=of)
 
-    def test_fractions_are_fractions_and_seconds_positive(self, table: Table, names: list[str]) -> None:
+    def test_values_are_in_valid_ranges(self, table: Table, names: list[str]) -> None:
         for dataset in table.datasets:
             metrics = table.query(names, dataset=dataset)
             for metric in ACCURACIES:
@@ -85,7 +85,7 @@ class TableConformance:
             assert ((metrics.training_time > 0) | np.isnan(metrics.training_time)).all()
             assert (metrics.trainable_parameters > 0).all()
 
-    def test_regret_is_never_negative_and_zero_for_the_best(self, table: Table) -> None:
+    def test_regret_is_non_negative_and_zero_for_best_network(self, table: Table) -> None:
         tested = 0
         references = dict.fromkeys((*table.spaces, table.keys.WHOLE, *table.keys.PARTS))
         for reference in (name for name in references if len(table.members(name))):
@@ -98,12 +98,12 @@ class TableConformance:
                 assert metrics.hash == table.hashes(table.rows(network))[0]
         assert tested
 
-    def test_objectives_name_data_sets_of_the_table(self, table: Table) -> None:
+    def test_objectives_refer_to_data_sets_of_table(self, table: Table) -> None:
         for objective in table.objectives:
             assert {objective.validation, objective.test} <= set(table.datasets)
             assert table.objective(objective.dataset) == objective
 
-    def test_what_the_table_lacks_is_refused(self, table: Table, names: list[str]) -> None:
+    def test_missing_values_are_rejected(self, table: Table, names: list[str]) -> None:
         of = table.datasets[0]
         with pytest.raises((OutOfDomainError, InvalidInputError)):
             table.query("0" * 32, dataset=of)
@@ -117,7 +117,7 @@ class TableConformance:
         with pytest.raises(InvalidInputError):
             table.regret(names[0], reference="no-such-space", dataset=of)
 
-    def test_the_id_names_table_version_and_content(self, table: Table) -> None:
+    def test_id_contains_name_version_and_content_hash(self, table: Table) -> None:
         assert table.id.startswith(f"{table.name}-v{table.version}-")
         table.verify()
 

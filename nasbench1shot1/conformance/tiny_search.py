@@ -116,14 +116,14 @@ def _arm(kill: Kill) -> None:
     }[kill.moment]
     real, calls = getattr(module, before), 0
 
-    def deadly(*arguments: Any, **named: Any) -> Any:
+    def run_or_kill(*arguments: Any, **named: Any) -> Any:
         nonlocal calls
         calls += _is_due(kill, *arguments)
         if calls == (2 if kill.moment == "training" else 1):
             os.kill(os.getpid(), signal.SIGKILL)
         return real(*arguments, **named)
 
-    setattr(module, before, deadly)
+    setattr(module, before, run_or_kill)
 
 
 def _is_due(kill: Kill, first: Any, *others: Any) -> bool:

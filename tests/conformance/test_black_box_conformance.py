@@ -52,7 +52,7 @@ class Global(nb.BlackBoxOptimizer):
 
 
 def test_the_suite_finds_a_global_generator(tmp_path: Path) -> None:
-    wanted = {"optimizer": f"{__name__}:Global", "evaluations": 5, "repeats": 3}
+    study_options = {"optimizer": f"{__name__}:Global", "evaluations": 5, "repeats": 3}
     sys.modules.setdefault(__name__, sys.modules[Global.__module__])
     with pytest.raises(AssertionError):
-        BlackBoxOptimizerConformance().test_the_generator_determines_a_search(wanted, "s1")
+        BlackBoxOptimizerConformance().test_generator_determines_search(study_options, "s1")

@@ -175,28 +175,28 @@ class EndsForGood(RandomWS):
 @pytest.mark.parametrize(
     ("broken", "test"),
     [
-        (TwiceTheWeights, "test_mixing_weights_sum_to_what_they_should"),
-        (TimesZero, "test_only_the_weights_that_a_pass_computes_move"),
-        (LearnsFromTheWeightHalf, "test_the_weight_half_teaches_lambda_nothing"),
-        (LearnsFromTheWeightHalf, "test_what_lambda_learns_it_learns_from_the_architecture_half"),
-        (LearnsNothing, "test_what_lambda_learns_it_learns_from_the_architecture_half"),
-        (LeavesGradients, "test_weight_steps_leave_lambda_alone_and_its_own_steps_the_weights"),
-        (MovesLambdaWhileWeightsTrain, "test_weight_steps_leave_lambda_alone_and_its_own_steps_the_weights"),
-        (MovesLambdaWhileWeightsTrain, "test_while_the_weights_warm_up_it_learns_nothing"),
-        (DrawsFromTheGlobalGenerator, "test_all_that_it_draws_comes_from_its_generators"),
-        (ForgetsItsMoments, "test_a_fresh_one_that_takes_up_its_state_goes_on_alike"),
-        (KeepsWhatIsLacking, "test_a_state_that_lacks_something_is_refused"),
-        (EndsForGood, "test_its_state_undoes_the_end_of_a_search"),
-        (ScoresUnannounced, "test_it_scores_images_of_the_architecture_half_and_no_more_than_it_announces"),
-        (ScoresWhatTheWeightsTrainOn, "test_it_scores_images_of_the_architecture_half_and_no_more_than_it_announces"),
+        (TwiceTheWeights, "test_mixing_weights_have_expected_sum"),
+        (TimesZero, "test_weight_step_changes_only_computed_weights"),
+        (LearnsFromTheWeightHalf, "test_lambda_does_not_depend_on_weight_half"),
+        (LearnsFromTheWeightHalf, "test_lambda_depends_on_architecture_half"),
+        (LearnsNothing, "test_lambda_depends_on_architecture_half"),
+        (LeavesGradients, "test_weight_steps_keep_lambda_and_architecture_steps_keep_weights"),
+        (MovesLambdaWhileWeightsTrain, "test_weight_steps_keep_lambda_and_architecture_steps_keep_weights"),
+        (MovesLambdaWhileWeightsTrain, "test_lambda_does_not_change_during_warm_up"),
+        (DrawsFromTheGlobalGenerator, "test_random_numbers_come_from_given_generators"),
+        (ForgetsItsMoments, "test_loaded_state_continues_identically"),
+        (KeepsWhatIsLacking, "test_incomplete_state_is_rejected"),
+        (EndsForGood, "test_finished_search_continues_from_saved_state"),
+        (ScoresUnannounced, "test_scores_at_most_announced_images_of_architecture_half"),
+        (ScoresWhatTheWeightsTrainOn, "test_scores_at_most_announced_images_of_architecture_half"),
     ],
 )
 def test_the_suite_finds_the_fault(tmp_path, broken, test):
     base = {"images": str(random_images(tmp_path)), "space": "s1"}
 
     def run(optimizer: str) -> None:
-        given = {**base, "optimizer": optimizer, **(SELECTION if issubclass(broken, RandomWS) else {})}
-        values = {"given": given, "state": tiny_state(given), "learning_rate": 0.025}
+        run_options = {**base, "optimizer": optimizer, **(SELECTION if issubclass(broken, RandomWS) else {})}
+        values = {"run_options": run_options, "state": tiny_state(run_options), "learning_rate": 0.025}
         method = getattr(OptimizerStepsConformance(), test)
         method(**{name: values[name] for name in inspect.signature(method).parameters})
 
@@ -206,11 +206,13 @@ def test_the_suite_finds_the_fault(tmp_path, broken, test):
 
 
 def test_the_suite_finds_what_a_resumed_search_forgets(tmp_path):
-    searched = {
+    options = {
         "images": str(random_images(tmp_path)),
         "space": "s1",
         "optimizer": f"{__name__}:{ForgetsItsMoments.__name__}",
     }
-    unbroken = tiny_search(tmp_path / "unbroken", searched)
+    uninterrupted = tiny_search(tmp_path / "uninterrupted", options)
     with pytest.raises(AssertionError, match=r"'line 2', 'Λ"):
-        OptimizerConformance().test_killed_again_and_again_and_resumed_is_the_unbroken_run(unbroken, searched, tmp_path)
+        OptimizerConformance().test_killed_and_resumed_search_equals_uninterrupted_search(
+            uninterrupted, options, tmp_path
+        )

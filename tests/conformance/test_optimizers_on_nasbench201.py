@@ -52,4 +52,4 @@ def test_a_convolution_of_a_node_without_inputs_does_not_train(tmp_path, optimiz
     images = str(random_images(tmp_path))
     for seed in (1, 2, 6):  # of searches that draw such architectures
         state = tiny_state({"optimizer": optimizer, "space": SPACE, "images": images, "seed": seed})
-        OptimizerStepsConformance().test_only_the_weights_that_a_pass_computes_move(state)
+        OptimizerStepsConformance().test_weight_step_changes_only_computed_weights(state)

@@ -108,7 +108,7 @@ def test_the_suite_collects_in_the_users_folder(project):
     arguments = ["test_population.py", "--collect-only", "-q", "-c", os.devnull]
     collected = warm_process.python("import pytest, sys; sys.exit(pytest.main(sys.argv[1:]))", *arguments, cwd=project)
     assert collected.returncode == 0, collected.stdout
-    assert "TestPopulation::test_same_seed_same_bits" in collected.stdout
+    assert "TestPopulation::test_same_seed_gives_identical_runs" in collected.stdout
 
 
 def test_without_its_package_the_method_is_unknown(tmp_path):
