@@ -86,7 +86,7 @@ def most_probable(space: OneShotSpace, parameters: Weights) -> Iterator[tuple[Ar
             continue  # this encoding, and all that follow from it, only have worse picks in loose ends
         found.add(network)
         yield network, -cost
-        for following in _following(ranks, decisions):
+        for following in _successors(ranks, decisions):
             push(following)
 
 
@@ -102,7 +102,7 @@ def _decisions(space: OneShotSpace, parameters: Weights) -> list[list[tuple[floa
     return decisions
 
 
-def _following(ranks: tuple[int, ...], decisions: Sequence[Sequence[object]]) -> Iterator[tuple[int, ...]]:
+def _successors(ranks: tuple[int, ...], decisions: Sequence[Sequence[object]]) -> Iterator[tuple[int, ...]]:
     """Yield the ranks that are worse by one in one decision; every tuple of ranks follows from exactly one other."""
     last = max((i for i, rank in enumerate(ranks) if rank), default=0)
     for i in range(last, len(ranks)):

@@ -95,7 +95,7 @@ def _as_argument(found: re.Match[str]) -> str:
         return found["kept"]
     name, value = found["name"].replace("-", "_"), found["value"]
     if value is not None:
-        return f"{name}={value if _is_literal(value) else _in_quotes(value)}"
+        return f"{name}={value if _is_literal(value) else _quote(value)}"
     if found.string.startswith((" must ", " may "), found.end()):  # a sentence about the argument's value
         return name
     return f"{name}=True" if name in _SWITCHES else f"{name}="
@@ -110,7 +110,7 @@ def _is_literal(value: str) -> bool:
     return True
 
 
-def _in_quotes(value: str) -> str:
+def _quote(value: str) -> str:
     text = value[1:-1] if value.startswith("'") else value
     return f"'{text}'" if '"' in text else f'"{text}"'
 
@@ -122,7 +122,7 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> InvalidInputE
     not list all options, but refers to `--help` if the name is written as on the command line.
     """
     known, shown = sorted(known), shorten(str(name))
-    close = _meant(shown, known)
+    close = _suggestions(shown, known)
     hint = f"; did you mean '{close[0]}'?" if close else ""
     listed = f" (known: {', '.join(known)})"
     if close and kind == "option":
@@ -130,7 +130,7 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> InvalidInputE
     return InvalidInputError(f"unknown {kind} '{shown}'{hint}{listed}")
 
 
-def _meant(shown: str, known: Sequence[str]) -> list[str]:
+def _suggestions(shown: str, known: Sequence[str]) -> list[str]:
     """Return the known names that were probably meant, by a synonym, their initials, or a similar spelling."""
     asked = _hyphenated(shown)
     for is_meant in (lambda name: name == OTHER_WORDS.get(asked), lambda name: _initials(name) == asked):

@@ -55,7 +55,7 @@ def score(arch: Architecture, table: Table, dataset: str | None = None) -> Score
     Raises:
         OutOfDomainError: the table lacks the architecture or the objective.
     """
-    return _scored(arch, table, table.objective(dataset))
+    return _score(arch, table, table.objective(dataset))
 
 
 def scores_on_other_datasets(
@@ -63,11 +63,11 @@ def scores_on_other_datasets(
 ) -> dict[str, dict[str, float | None]]:
     """Return errors and regrets on the table's other data sets, by data set; arguments as for `score`."""
     main = table.objective(dataset)
-    others = {other.dataset: _scored(arch, table, other) for other in table.objectives if other != main}
+    others = {other.dataset: _score(arch, table, other) for other in table.objectives if other != main}
     return {name: {field: getattr(found, field) for field in ELSEWHERE} for name, found in others.items()}
 
 
-def _scored(arch: Architecture, table: Table, objective: Objective) -> Score:
+def _score(arch: Architecture, table: Table, objective: Objective) -> Score:
     if table.is_partial and table.lacks(arch):
         return Score(arch.network_id, None, None, None, None, False, False, None)
     validated = table.query(arch, dataset=objective.validation)

@@ -138,7 +138,7 @@ class SearchSpace(Configurable):
         check_rng(rng)
         levels, values = self.variables(), self.values_of(arch)
         draws = rng.random(len(levels)).tolist()
-        child = [_moved(v, n, draw / probability) for v, n, draw in zip(values, levels, draws, strict=True)]
+        child = [_mutate_value(v, n, draw / probability) for v, n, draw in zip(values, levels, draws, strict=True)]
         try:
             return self.from_values(child)
         except InvalidInputError:
@@ -172,7 +172,7 @@ class SearchSpace(Configurable):
         return number
 
 
-def _moved(value: int, levels: int, draw: float) -> int:
+def _mutate_value(value: int, levels: int, draw: float) -> int:
     """Return a uniform other value, determined by `draw`, if `draw` is below 1, else `value`."""
     if draw >= 1 or levels == 1:
         return value

@@ -164,7 +164,7 @@ class Supernet(nn.Module):
                 "mixing weights, and as many of operations or none"
             )
         if not torch.compiler.is_compiling():
-            mixings = [self._checked(of_cell, images) for of_cell in mixings]
+            mixings = [self._checked_mixing(of_cell, images) for of_cell in mixings]
             for of_cell in sampled:
                 if of_cell is not None:
                     self.cells[0].check_operations(of_cell)  # type: ignore[operator]
@@ -193,7 +193,7 @@ class Supernet(nn.Module):
         evaluated: dict[str, Tensor] = self._cell_class.as_evaluated(stacked, self.preset)
         return evaluated
 
-    def _checked(self, mixing: Weights, images: Tensor) -> dict[str, Tensor]:
+    def _checked_mixing(self, mixing: Weights, images: Tensor) -> dict[str, Tensor]:
         """Return mixing weights as tensors; only keys and shapes are checked, which does not synchronise a device."""
         shapes = self._mixing_shapes
         check_keys("the supernet", mixing, shapes)

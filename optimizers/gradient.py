@@ -89,13 +89,13 @@ class GradientOptimizer(AdamOptimizer):
 
     def mixing(self) -> Mixing:
         """Return the relaxation of Λ at this epoch's temperature, with its noise, if any."""
-        return self._relaxed(self.generator)
+        return self._relax(self.generator)
 
     def evaluation_mixing(self) -> Mixing:
         """Return the relaxation without noise, or with noise if `evaluation_noise` is set."""
-        return self._relaxed(self.generator if self.hyperparameters.evaluation_noise else None)
+        return self._relax(self.generator if self.hyperparameters.evaluation_noise else None)
 
-    def _relaxed(self, generator: torch.Generator | None) -> Mixing:
+    def _relax(self, generator: torch.Generator | None) -> Mixing:
         from nasbench1shot1.optimizers.relaxation import RELAXATIONS
 
         relax, draws = RELAXATIONS[self.hyperparameters.relaxation], self.hyperparameters.draws

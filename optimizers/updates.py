@@ -39,7 +39,7 @@ def second_order(step: SearchStep, mixing: Mixing, leaves: Sequence[Tensor]) -> 
     length = torch.stack([part.norm() for part in of_weights]).norm()
     epsilon = FINITE_DIFFERENCE / length.clamp_min(1e-12)
     ahead, behind = (
-        _gradients(step.loss_at(_moved(weights, direction, sign * epsilon), mixing, step.weight_batch), leaves)
+        _gradients(step.loss_at(_add_scaled(weights, direction, sign * epsilon), mixing, step.weight_batch), leaves)
         for sign in (1, -1)
     )
     pairs = zip(of_leaves, ahead, behind, strict=True)
@@ -68,7 +68,7 @@ def _virtual_step(step: SearchStep, weights: Mapping[str, Tensor], mixing: Mixin
     return virtual, group["lr"]
 
 
-def _moved(weights: Mapping[str, Tensor], direction: Mapping[str, Tensor], by: Tensor) -> dict[str, Tensor]:
+def _add_scaled(weights: Mapping[str, Tensor], direction: Mapping[str, Tensor], by: Tensor) -> dict[str, Tensor]:
     return {name: weight + by * direction[name] if name in direction else weight for name, weight in weights.items()}
 
 

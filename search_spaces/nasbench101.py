@@ -103,9 +103,9 @@ class NASBench101Space(EdgeChoices):
         return self._length
 
     def __getitem__(self, index: int) -> CellArchitecture:
-        return self._numbered(self.checked_number(index))
+        return self._architecture_at(self.checked_number(index))
 
-    def _numbered(self, number: int) -> CellArchitecture:
+    def _architecture_at(self, number: int) -> CellArchitecture:
         rank, labelling = divmod(number, len(self._labellings))
         return self._architecture(self._masks.item(rank), self._labellings[labelling])
 
@@ -217,7 +217,7 @@ class NASBench101Space(EdgeChoices):
         """
         check_rng(rng)
         if loose_ends:
-            return self._numbered(int(rng.integers(self._length)))
+            return self._architecture_at(int(rng.integers(self._length)))
         return self[int(rng.choice(self._loose_end_free[0]))]
 
 

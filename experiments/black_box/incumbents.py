@@ -32,10 +32,12 @@ def repetitions(study: BlackBoxStudy, table: Table) -> list[pandas.DataFrame]:
             "select the study's table with --table or repeat the study"
         )
     scored: dict[str, Score] = {}
-    return [pandas.DataFrame(_rows(line, table, study.config["dataset"], scored)) for line in study.lines]
+    return [pandas.DataFrame(_incumbent_rows(line, table, study.config["dataset"], scored)) for line in study.lines]
 
 
-def _rows(line: dict[str, Any], table: Table, dataset: str, scored: dict[str, Score]) -> Iterator[dict[str, Any]]:
+def _incumbent_rows(
+    line: dict[str, Any], table: Table, dataset: str, scored: dict[str, Score]
+) -> Iterator[dict[str, Any]]:
     entries = [dict(zip(INCUMBENT, entry, strict=True)) for entry in line["incumbents"]]
     end = {**entries[-1], "simulated_seconds": line["simulated_seconds"]}
     for entry in [*entries, end]:

@@ -76,7 +76,7 @@ def compare_runs(
     entries = open_entries(runs)
     names, axis = labels_of(entries, labels), axis_of(entries, over)
     facts = check_comparable(entries, table is not None)
-    scored_on = None if table is None else _covering(table, entries)
+    scored_on = None if table is None else _cover_space(table, entries)
     contenders = [
         Contender(name, entry, _repetitions(entry, axis, scored_on)) for name, entry in zip(names, entries, strict=True)
     ]
@@ -84,7 +84,7 @@ def compare_runs(
     return Comparison(contenders, axis, facts, scored_on is not None)
 
 
-def _covering(table: str | Path | Table, entries: Sequence[Entry]) -> Table:
+def _cover_space(table: str | Path | Table, entries: Sequence[Entry]) -> Table:
     """Return a table with the runs' space as reference; it may lack networks of the space if a run's table may."""
     opened = table if isinstance(table, Table) else load_table(table)
     configs = [(config, entry.folder) for entry in entries for config in entry.configs]

@@ -166,7 +166,7 @@ def compare(pairing: Pairing, seed: int, resamples: int | None) -> tuple[list[tu
 
     @cache  # small samples have equal scopes
     def measure(chosen: bytes) -> tuple[dict[str, tuple[float, ...]], dict[str, str]]:
-        return _in_scope(pairing, np.frombuffer(chosen, np.bool_), seed, resamples)
+        return _evaluate_scope(pairing, np.frombuffer(chosen, np.bool_), seed, resamples)
 
     rows, undefined = list[tuple[Any, ...]](), list[Undefined]()
     place = (pairing.predictions.epoch, pairing.budget, pairing.split)
@@ -180,13 +180,13 @@ def compare(pairing: Pairing, seed: int, resamples: int | None) -> tuple[list[tu
     return rows, undefined
 
 
-def _in_scope(
+def _evaluate_scope(
     pairing: Pairing, mask: NDArray[np.bool_], seed: int, resamples: int | None
 ) -> tuple[dict[str, tuple[float, ...]], dict[str, str]]:
     """Return value, low and high of the criteria among some architectures, and the causes for undefined criteria."""
     predictions, labels = pairing.predictions.subset(mask), pairing.labels
     predicted, true = predictions.values[pairing.predictor], pairing.errors[mask]
-    values, causes = _defined(predicted, true, pairing.criteria, labels)
+    values, causes = _evaluate_defined(predicted, true, pairing.criteria, labels)
     rng = np.random.default_rng([seed, predictions.epoch, pairing.budget])
     ends = (
         bootstrap(predicted, true, values, rng, resamples, groups=predictions.groups, labels=labels) if values else {}
@@ -194,7 +194,7 @@ def _in_scope(
     return {criterion: (value, *ends[criterion]) for criterion, value in values.items()}, causes
 
 
-def _defined(
+def _evaluate_defined(
     predicted: Floats, true: Floats, criteria: Sequence[str], labels: tuple[str, str]
 ) -> tuple[dict[str, float], dict[str, str]]:
     """Return the values of the defined criteria, and the causes for undefined criteria."""

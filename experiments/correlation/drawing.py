@@ -109,7 +109,7 @@ def scatter_figure(
     axes[1].set_ylabel("")
     hidden = int((truth.errors > _highest_shown(truth)).sum())
     note = f"Not shown: {counted(hidden, 'architecture')} with a larger true error. " if hidden else ""
-    return _finished(figure, title, note + caption)
+    return _finish_figure(figure, title, note + caption)
 
 
 def by_epoch_figure(frame: pandas.DataFrame, title: str, caption: str) -> "Figure":
@@ -118,7 +118,7 @@ def by_epoch_figure(frame: pandas.DataFrame, title: str, caption: str) -> "Figur
     for panel, predictor in zip(figure.subplots(1, 2, sharey=True), X_LABELS, strict=True):
         draw_by_epoch(frame, panel, predictor)
         panel.yaxis.set_tick_params(labelleft=True)
-    return _finished(figure, title, f"Vertical bars: 95 % bootstrap intervals over architectures. {caption}")
+    return _finish_figure(figure, title, f"Vertical bars: 95 % bootstrap intervals over architectures. {caption}")
 
 
 def _highest_shown(truth: Truth) -> float:
@@ -127,7 +127,7 @@ def _highest_shown(truth: Truth) -> float:
     return float(np.quantile(known, SHOWN)) if len(known) > FEW else float(known.max())
 
 
-def _finished(figure: "Figure", title: str, caption: str) -> "Figure":
+def _finish_figure(figure: "Figure", title: str, caption: str) -> "Figure":
     import textwrap
 
     figure.suptitle(title, fontsize=10)

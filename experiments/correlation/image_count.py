@@ -60,11 +60,11 @@ def images_to_evaluate(state: RankingState) -> tuple[int, AutoImages | None]:
                 "use --images all"
             )
         return count, None
-    found = _limited(_pilot(state, wanted), wanted, available)
+    found = _limit(_pilot(state, wanted), wanted, available)
     return found.images, found
 
 
-def _limited(needed: ImagesNeeded, threshold: float, available: int) -> AutoImages:
+def _limit(needed: ImagesNeeded, threshold: float, available: int) -> AutoImages:
     """Return all available images, with their extrapolated correlation, if more would be needed."""
     if needed.images <= available:
         return AutoImages(threshold, needed.spearman, needed.images, available, needed.extrapolated)

@@ -168,13 +168,13 @@ def _summary(
         "budget": truth.budget,
         "split": truth.split,
         **provenance(truth, table),
-        "epochs": {str(epoch): _of_epoch(frame, truth, epoch) for epoch in ranking.scored_epochs},
+        "epochs": {str(epoch): _epoch_summary(frame, truth, epoch) for epoch in ranking.scored_epochs},
         "reliability": _last_reliability(reliability),
         "undefined": [{"where": list(of.place), "cause": of.cause} for of in undefined],
     }
 
 
-def _of_epoch(frame: pandas.DataFrame, truth: Truth, epoch: int) -> dict[str, Any]:
+def _epoch_summary(frame: pandas.DataFrame, truth: Truth, epoch: int) -> dict[str, Any]:
     """Return the criteria that the screen shows, for all architectures at the largest budget."""
     rows = rows_at(rows_of_all(frame[frame["epoch"] == epoch]), truth.place)
     names = [f"{name}_{of}" for name in SHOWN for of in ("error", "loss")] + ["spearman_probability"]

@@ -65,12 +65,12 @@ def draw_ranking(
             else compute_correlations(found, _table(found), found.scored_epochs).frame
         )
         return draw_by_epoch(frame, ax, predictor)
-    frame, predictions, truth = _at_epoch(found, epoch)
+    frame, predictions, truth = _results_at_epoch(found, epoch)
     row = spearman_row(frame, epoch, truth, predictor)
     return draw_scatter(predictions.values[predictor], truth, row, predictor, axes_or_new(ax))
 
 
-def _at_epoch(ranking: Ranking, epoch: int) -> "tuple[pandas.DataFrame, Predictions, Truth]":
+def _results_at_epoch(ranking: Ranking, epoch: int) -> "tuple[pandas.DataFrame, Predictions, Truth]":
     """Return the correlations of an epoch, its predictions and the true errors."""
     if not ranking.is_finished:
         found = compute_correlations(ranking, _table(ranking), [epoch])

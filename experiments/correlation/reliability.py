@@ -131,7 +131,7 @@ def images_needed(
     largest = values.shape[1] // 2
     best = _agreement(values, largest, permutations).mean
     if best < precision:
-        return _extrapolated(best, largest * images_per_column, precision)
+        return _extrapolate(best, largest * images_per_column, precision)
     low, high, at_high = _bracket(values, precision, permutations, best)
     while high - low > 1:
         middle = (low + high) // 2
@@ -148,7 +148,7 @@ def spearman_brown(reliability: float, factor: float) -> float:
     return factor * reliability / (1 + (factor - 1) * reliability) if reliability > 0 else 0.0
 
 
-def _extrapolated(reliability: float, images: int, precision: float) -> ImagesNeeded:
+def _extrapolate(reliability: float, images: int, precision: float) -> ImagesNeeded:
     if reliability <= 0:
         raise InvalidInputError(
             f"rankings on two halves of {images:,} images agree no better than by chance (Spearman {reliability:.2f}): "

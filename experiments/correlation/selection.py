@@ -59,7 +59,7 @@ def _numbers(options: RankingOptions, space: OneShotSpace, run: Run, epoch: int)
     if text == ALL or text.isdecimal():
         everything = _all(space, options.copies)
         return everything if text == ALL else _sample(everything, int(text), options.seed)
-    return np.unique([space.index(arch) for arch in _listed(as_path(text, "--architectures"))])
+    return np.unique([space.index(arch) for arch in _read_list(as_path(text, "--architectures"))])
 
 
 def list_facts(architectures: str) -> dict[str, str]:
@@ -70,7 +70,7 @@ def list_facts(architectures: str) -> dict[str, str]:
     if not is_list(architectures):
         return {}
     path = as_path(architectures, "--architectures")
-    _listed(path)
+    _read_list(path)
     return {"architectures_sha256": sha256(path)}
 
 
@@ -103,7 +103,7 @@ def _sample(numbers: Indices, count: int, seed: int) -> Indices:
     return np.sort(rng.choice(numbers, count, replace=False))
 
 
-def _listed(path: Path) -> list[Architecture]:
+def _read_list(path: Path) -> list[Architecture]:
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:

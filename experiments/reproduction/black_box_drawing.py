@@ -46,7 +46,7 @@ def draw_regret_and_ecdf(found: Sequence[DrawnStudy], words: FigureText) -> "Fig
 
     def draw(axes: Any) -> None:
         for row, (left, right) in zip(rows, axes, strict=True):
-            for _, curve, study in _of(found, row):
+            for _, curve, study in _select(found, row):
                 label, color = curve.label, by_key[curve.key]
                 draw_anytime(left, study, label=label, color=color, has_band=len(row) <= MOST_BANDS)
                 draw_ecdf(right, finals[curve.key], floor=floor, label=label, color=color)
@@ -63,7 +63,7 @@ def draw_rows(found: Sequence[DrawnStudy], words: FigureText) -> "Figure":
     def draw(axes: Any) -> None:
         for line, (name, labels) in zip(axes, rows.items(), strict=True):
             order, has_band = list(labels), len(labels) <= MOST_BANDS
-            own = _of(found, order)
+            own = _select(found, order)
             for drawn in sorted(own, key=lambda drawn: order.index(drawn.curve.key)):
                 ax, color = line[panels.index(drawn.panel.key)], colours(order)[order.index(drawn.curve.key)]
                 label = labels[drawn.curve.key]
@@ -91,7 +91,7 @@ def draw_sorted_accuracies(found: Sequence[DrawnStudy], accuracies: "pandas.Data
         for row, line in zip(rows, axes, strict=True):
             for ax, (dataset, split) in zip(line, places, strict=True):
                 at_place = accuracies[(accuracies["dataset"] == dataset) & (accuracies["split"] == split)]
-                for _, curve, _ in _of(found, row):
+                for _, curve, _ in _select(found, row):
                     own = at_place[at_place["curve"] == curve.key]
                     draw_sorted(ax, own, label=curve.label, color=by_key[curve.key])
                 ax.set_title(f"{DATA_SETS.get(dataset, dataset)}, {split}", fontsize=9)
@@ -116,7 +116,7 @@ def draw_accuracy_over_time(found: Sequence[DrawnStudy], words: FigureText) -> "
     def draw(axes: Any) -> None:
         for row, line in zip(rows, axes, strict=True):
             for (key, title), ax in zip(panels.items(), line, strict=True):
-                for _, curve, study in (drawn for drawn in _of(found, row) if drawn.panel.key == key):
+                for _, curve, study in (drawn for drawn in _select(found, row) if drawn.panel.key == key):
                     frame = accuracy_over_time(study)
                     ax.plot(frame["seconds"], 100 * frame["mean"], color=by_key[curve.key], linewidth=1.6)
                 ax.set_title(title, fontsize=9)
@@ -136,7 +136,7 @@ def _rows(found: Sequence[DrawnStudy]) -> list[list[str]]:
     return curve_rows(list(panels.values()))
 
 
-def _of(found: Sequence[DrawnStudy], keys: Sequence[str]) -> list[DrawnStudy]:
+def _select(found: Sequence[DrawnStudy], keys: Sequence[str]) -> list[DrawnStudy]:
     return [drawn for drawn in found if drawn.curve.key in keys]
 
 

@@ -96,7 +96,7 @@ class BlackBoxFigure(ReproducedFigure):
 
     def results(self, jobs: Sequence[FigureJob], table: Table) -> BlackBoxResults | None:
         """Return the results of the finished studies, or None if no study is finished."""
-        found = [self._drawn(job) for job in jobs if job.is_finished]
+        found = [self._drawn_study(job) for job in jobs if job.is_finished]
         unfinished = [f"{job.panel}/{job.curve}" for job in jobs if not job.is_finished]
         return RESULTS[self.name](self.plan, found, unfinished, table) if found else None
 
@@ -118,7 +118,7 @@ class BlackBoxFigure(ReproducedFigure):
     def _advice(self, options: Options) -> str:
         return self.plan.needs_official.get(options["space"], "give a table that covers it with --table")
 
-    def _drawn(self, job: FigureJob) -> DrawnStudy:
+    def _drawn_study(self, job: FigureJob) -> DrawnStudy:
         """Return the curve of a finished job. A space given by the user has a separate panel."""
         panels = [panel for scale in self.plan.scales.values() for panel in scale.panels]
         curves = {curve.key: curve for panel in panels for curve in panel.curves}

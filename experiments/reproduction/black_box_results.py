@@ -179,13 +179,13 @@ class SortedRuns(BlackBoxResults):
 
         screen = Screen("curve", "data set", "split", "accuracy [%]", "published")
         for row in compare_with_published(self.accuracies).to_dict("records"):
-            own = _in_words(row["mean"], row["std"])
-            published = _in_words(row["published_mean"], row["published_std"])
+            own = _format_spread(row["mean"], row["std"])
+            published = _format_spread(row["published_mean"], row["published_std"])
             screen.add_row(row["curve"], row["dataset"], row["split"], own, published)
         console.print(screen)
 
 
-def _in_words(mean: float, spread: float) -> str:
+def _format_spread(mean: float, spread: float) -> str:
     return "–" if isnan(mean) else f"{mean:.2f} ± {spread:.2f}"
 
 

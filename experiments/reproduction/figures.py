@@ -95,15 +95,17 @@ GRADIENT_METHODS = ("darts", "gdas", "pc-darts")
 WEIGHT_DECAYS = ("1e-4", "3e-4", "9e-4", "27e-4", "81e-4")
 
 
-def _methods(*names: str) -> tuple[Curve, ...]:
+def _method_curves(*names: str) -> tuple[Curve, ...]:
     return tuple(Curve(name, METHODS[name], {"optimizer": name}) for name in names)
 
 
-def _spaces(curves: tuple[Curve, ...], names: tuple[str, ...] = tuple(SPACES), **options: Any) -> tuple[Panel, ...]:
+def _space_panels(
+    curves: tuple[Curve, ...], names: tuple[str, ...] = tuple(SPACES), **options: Any
+) -> tuple[Panel, ...]:
     return tuple(Panel(name, SPACES[name], {"space": name, **options}, curves) for name in names)
 
 
-def _of_methods(space: str, curves: tuple[Curve, ...]) -> tuple[Panel, ...]:
+def _method_panels(space: str, curves: tuple[Curve, ...]) -> tuple[Panel, ...]:
     """Return a panel for each gradient method on one space."""
     return tuple(
         Panel(name, f"{METHODS[name]}, {SPACES[space]}", {"optimizer": name, "space": space}, curves)
@@ -111,7 +113,7 @@ def _of_methods(space: str, curves: tuple[Curve, ...]) -> tuple[Panel, ...]:
     )
 
 
-_ALL_METHODS = _methods(*METHODS)
+_ALL_METHODS = _method_curves(*METHODS)
 _DECAYS = tuple(Curve(f"weight-decay-{x}", f"weight decay {x}", {"weight_decay": float(x)}) for x in WEIGHT_DECAYS)
 _CUTOUT = (
     Curve("no-cutout", "without cutout", {"cutout_probability": 0.0}),
@@ -123,42 +125,46 @@ _ORDERS = (
 )
 
 FIGURES: dict[str, PaperFigure] = {
-    "figure2": PaperFigure("five one-shot optimizers", _spaces(_ALL_METHODS)),
-    "figure4": PaperFigure("weight decay of the weights, space 3", _of_methods("s3", _DECAYS), quick_epochs=6),
-    "figure7": PaperFigure("five one-shot optimizers, longer", _spaces(_ALL_METHODS), epochs=100, quick_epochs=12),
-    "figure8": PaperFigure("first and second order of DARTS", _spaces(_ORDERS), epochs=200, quick_epochs=12),
-    "figure9": PaperFigure("cutout during the search", _of_methods("s3", _CUTOUT)),
-    "figure10": PaperFigure("cutout during the search, GDAS", _spaces(_CUTOUT, ("s1", "s2"), optimizer="gdas")),
-    "figure11": PaperFigure("cutout during the search, PC-DARTS", _spaces(_CUTOUT, ("s1", "s2"), optimizer="pc-darts")),
-    "figure12": PaperFigure("weight decay of the weights, space 1", _of_methods("s1", _DECAYS), quick_epochs=6),
-    "figure13": PaperFigure("weight decay of the weights, space 2", _of_methods("s2", _DECAYS), quick_epochs=6),
+    "figure2": PaperFigure("five one-shot optimizers", _space_panels(_ALL_METHODS)),
+    "figure4": PaperFigure("weight decay of the weights, space 3", _method_panels("s3", _DECAYS), quick_epochs=6),
+    "figure7": PaperFigure(
+        "five one-shot optimizers, longer", _space_panels(_ALL_METHODS), epochs=100, quick_epochs=12
+    ),
+    "figure8": PaperFigure("first and second order of DARTS", _space_panels(_ORDERS), epochs=200, quick_epochs=12),
+    "figure9": PaperFigure("cutout during the search", _method_panels("s3", _CUTOUT)),
+    "figure10": PaperFigure("cutout during the search, GDAS", _space_panels(_CUTOUT, ("s1", "s2"), optimizer="gdas")),
+    "figure11": PaperFigure(
+        "cutout during the search, PC-DARTS", _space_panels(_CUTOUT, ("s1", "s2"), optimizer="pc-darts")
+    ),
+    "figure12": PaperFigure("weight decay of the weights, space 1", _method_panels("s1", _DECAYS), quick_epochs=6),
+    "figure13": PaperFigure("weight decay of the weights, space 2", _method_panels("s2", _DECAYS), quick_epochs=6),
 }
 """All figures of regret curves, by name."""
 
-RANKING_FIGURES = {"figure3": PaperFigure("one-shot versus true ranking", _spaces(_ALL_METHODS), quick_epochs=6)}
+RANKING_FIGURES = {"figure3": PaperFigure("one-shot versus true ranking", _space_panels(_ALL_METHODS), quick_epochs=6)}
 """All figures of rank correlations, by name."""
 
 
-def _tuned(title: str, config_space: str, methods: tuple[str, ...] = GRADIENT_METHODS) -> PaperFigure:
+def _tuning_figure(title: str, config_space: str, methods: tuple[str, ...] = GRADIENT_METHODS) -> PaperFigure:
     """Studies of methods on every space; the epochs are the largest budget."""
-    panels = _spaces(_methods(*methods), config_space=config_space)
+    panels = _space_panels(_method_curves(*methods), config_space=config_space)
     return PaperFigure(title, panels, epochs=100, quick_epochs=4)
 
 
 TUNING_FIGURES = {
-    "figure5": _tuned("tuned optimizers over time, cs2", "cs2"),
-    "figure14": _tuned("tuned optimizers over time, cs1", "cs1"),
-    "figure15": _tuned("tuned optimizers over time, cs3", "cs3"),
+    "figure5": _tuning_figure("tuned optimizers over time, cs2", "cs2"),
+    "figure14": _tuning_figure("tuned optimizers over time, cs1", "cs1"),
+    "figure15": _tuning_figure("tuned optimizers over time, cs3", "cs3"),
 }
 """All figures of studies over simulated time, by name. The paper also shows black-box optimizers."""
 
-IMPORTANCE_FIGURES = {"figure16": _tuned("importance of hyperparameters, cs2", "cs2", ("darts",))}
+IMPORTANCE_FIGURES = {"figure16": _tuning_figure("importance of hyperparameters, cs2", "cs2", ("darts",))}
 """All figures of the importance of hyperparameters, by name."""
 
 TRANSFER_TABLES = {
     "table2": PaperFigure(
         "transfer from s3 (and 3 studies there)",
-        _spaces(
+        _space_panels(
             tuple(
                 Curve(f"{name}-{kind}", f"{METHODS[name]}, {kind}", {"optimizer": name})
                 for name in GRADIENT_METHODS

@@ -64,7 +64,7 @@ class ProxyStudy(FigureResults):
         screen = Screen("proxy", "n", "mean error", *(f"ρ, {split}" for split in SPLITS))
         for result in self.found:
             error = f"{100 * result.errors[:, -1].mean():.1f} %"
-            values = [_in_words(result.last(split)) for split in SPLITS]
+            values = [_format_row(result.last(split)) for split in SPLITS]
             screen.add_row(f"{result.cells} × {result.channels}", str(len(result.errors)), error, *values)
         console.print(screen)
         frame = self.as_table()
@@ -120,7 +120,7 @@ class ProxyFigure(ReproducedFigure):
     def results(self, jobs: Sequence[FigureJob], table: Table) -> ProxyStudy | None:
         """Return the correlations of the finished proxies, sorted by cells and channels."""
         found = []
-        for panel, curve in sorted({(job.panel, job.curve) for job in jobs}, key=_in_numbers):
+        for panel, curve in sorted({(job.panel, job.curve) for job in jobs}, key=_parse_numbers):
             own = [job for job in jobs if (job.panel, job.curve) == (panel, curve) and job.is_finished]
             if own:
                 found.append(score_trainings([ProxyTrainings.open(job.folder) for job in own], table))
@@ -144,11 +144,11 @@ def _cost(size: tuple[int, int]) -> int:
     return cells * channels**2
 
 
-def _in_numbers(pair: tuple[str, str]) -> tuple[int, ...]:
+def _parse_numbers(pair: tuple[str, str]) -> tuple[int, ...]:
     return tuple(int(key.rpartition("-")[2]) for key in pair)
 
 
-def _in_words(row: "pandas.Series[float]") -> str:
+def _format_row(row: "pandas.Series[float]") -> str:
     if isnan(row["spearman"]):
         return "undefined"
     return f"{row['spearman']:.2f} [{row['low']:.2f}, {row['high']:.2f}]"

@@ -67,7 +67,9 @@ class RankingCurves(FigureResults):
         screen = Screen("panel", "curve", "seeds", "epoch", *(f"ρ of {name}" for name in PREDICTORS))
         for (panel, curve), rows in self.headline.groupby(["panel", "curve"], sort=False):
             last = rows.iloc[-1]
-            values = [_in_words(last[f"spearman_{name}_mean"], last[f"spearman_{name}_std"]) for name in PREDICTORS]
+            values = [
+                _format_spread(last[f"spearman_{name}_mean"], last[f"spearman_{name}_std"]) for name in PREDICTORS
+            ]
             screen.add_row(str(panel), str(curve), str(last["seeds"]), str(last["epoch"]), *values)
         console.print(screen)
         row = self.headline.iloc[0]
@@ -89,7 +91,7 @@ class RankingFigure(SearchedFigure):
         columns = list(_columns(self.figure, jobs))
         if not columns:
             return None
-        frame = pandas.concat([_scored(*column, table) for column in columns], ignore_index=True)
+        frame = pandas.concat([_score_rankings(*column, table) for column in columns], ignore_index=True)
         rankings, seeds = [ranking for *_, of in columns for ranking in of], {job.options["seed"] for job in jobs}
         return RankingCurves(self.name, self.figure, rankings, frame, len(seeds), table)
 
@@ -102,8 +104,8 @@ def _columns(figure: PaperFigure, jobs: Sequence[FigureJob]) -> Iterator[Column]
             yield panel, curve, [Ranking.open(job.folder) for job in own]
 
 
-def _scored(panel: Panel, curve: Curve, rankings: Sequence[Ranking], table: Table) -> pandas.DataFrame:
-    rows = pandas.concat([_of_ranking(ranking, table) for ranking in rankings])
+def _score_rankings(panel: Panel, curve: Curve, rankings: Sequence[Ranking], table: Table) -> pandas.DataFrame:
+    rows = pandas.concat([_spearman_frame(ranking, table) for ranking in rankings])
     keys = ["epoch", "budget", "split"]
     groups = rows.groupby(keys)
     frame = groups[["n", "measured"]].mean()
@@ -116,7 +118,7 @@ def _scored(panel: Panel, curve: Curve, rankings: Sequence[Ranking], table: Tabl
     return frame
 
 
-def _of_ranking(ranking: Ranking, table: Table) -> pandas.DataFrame:
+def _spearman_frame(ranking: Ranking, table: Table) -> pandas.DataFrame:
     """Return Spearman's ρ at every epoch, budget and split; NaN if it is undefined."""
     space, rows = search_space(ranking.config["space"]), []
     for epoch in ranking.config["evaluated_epochs"]:
@@ -132,7 +134,7 @@ def _of_ranking(ranking: Ranking, table: Table) -> pandas.DataFrame:
     return pandas.DataFrame(rows, columns=columns)
 
 
-def _in_words(mean: float, spread: float) -> str:
+def _format_spread(mean: float, spread: float) -> str:
     if np.isnan(mean):
         return "undefined"
     return f"{mean:.3f}" if np.isnan(spread) else f"{mean:.3f} ± {spread:.3f}"

@@ -85,11 +85,11 @@ def transfer_jobs(
     )
     transferred = {job.options["optimizer"] for job in searches if job.curve.endswith(TRANSFERRED)}
     budgets = {**given, "epochs": 2 * searches[0].epochs}
-    tuned = _studied([name for name in GRADIENT_METHODS if name in transferred])
+    tuned = _study_figure([name for name in GRADIENT_METHODS if name in transferred])
     studies = studies_of(tuned, scale, out, budgets, [STUDY_SEED], call) if transferred else []
     folders = {job.options["optimizer"]: job for job in studies}
     with_best = [
-        _transferred(job, folders[job.options["optimizer"]]) for job in searches if job.curve.endswith(TRANSFERRED)
+        _transferred_job(job, folders[job.options["optimizer"]]) for job in searches if job.curve.endswith(TRANSFERRED)
     ]
     return [*studies, *(job for job in searches if not job.curve.endswith(TRANSFERRED)), *with_best]
 
@@ -100,13 +100,13 @@ def _images_of_studies(scale: str) -> dict[str, Any]:
     return {name: options[name] for name in ("images_per_half",) if name in options}
 
 
-def _studied(methods: Sequence[str]) -> PaperFigure:
+def _study_figure(methods: Sequence[str]) -> PaperFigure:
     curves = tuple(Curve(name, METHODS[name], {"optimizer": name}) for name in methods)
     panel = Panel(TUNED_ON, SPACES[TUNED_ON], {"space": TUNED_ON, "config_space": "cs2"}, curves)
     return PaperFigure("", (panel,))
 
 
-def _transferred(job: SearchJob, study: StudyJob) -> TransferredJob:
+def _transferred_job(job: SearchJob, study: StudyJob) -> TransferredJob:
     best = {"study": str(study.folder.absolute()), "budget": job.epochs}
     fields = {name: getattr(job, name) for name in ("name", "folder", "threads", "gpu", "panel", "curve")}
     return TransferredJob(command=SEARCH_WITH_BEST, options={**job.options, "best": best}, **fields)

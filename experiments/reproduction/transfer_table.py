@@ -81,7 +81,7 @@ class Transfers(FigureResults):
 
         screen = Screen("panel", "curve", "searches", "test regret")
         for _, row in self.as_table().iterrows():
-            regret = _in_words(row["test_regret_mean"], row["test_regret_std"])
+            regret = _format_spread(row["test_regret_mean"], row["test_regret_std"])
             screen.add_row(row["panel"], row["curve"], str(row["runs"]), regret)
         console.print(screen)
 
@@ -136,12 +136,12 @@ def _draw(frame: pandas.DataFrame, labels: dict[str, str], axes: Any) -> None:
         mean, spread = 100 * row["test_regret_mean"], 100 * row["test_regret_std"]
         colour = "#d55e00" if row["curve"].endswith(TRANSFERRED) else "#5a5a5a"
         axes.errorbar(mean, place, xerr=0.0 if np.isnan(spread) else spread, fmt="o", color=colour, capsize=3)
-        text = _in_words(row["test_regret_mean"], row["test_regret_std"])
+        text = _format_spread(row["test_regret_mean"], row["test_regret_std"])
         axes.annotate(text, (mean, place), (0, 6), textcoords="offset points", ha="center", fontsize=7)
     axes.set_yticks(places, [labels[key] for key in frame["curve"]], fontsize=8)
     axes.set_ylim(len(frame) - 0.5, -0.7)
     axes.grid(alpha=0.25, axis="x")
 
 
-def _in_words(mean: float, spread: float) -> str:
+def _format_spread(mean: float, spread: float) -> str:
     return f"{100 * mean:.3f}" if np.isnan(spread) else f"{100 * mean:.3f} ± {100 * spread:.3f}"

@@ -118,14 +118,21 @@ def studies_of(
     seeds = size.seeds if seeds is None else seeds
     places = [(*pair, seed) for seed in seeds for pair in figure.pairs()]
     wanted = [
-        {**_not_tuned(size.options, panel.options), **common, **panel.options, **curve.options, **own, "seed": seed}
+        {
+            **_untuned_options(size.options, panel.options),
+            **common,
+            **panel.options,
+            **curve.options,
+            **own,
+            "seed": seed,
+        }
         for panel, curve, seed in places
     ]
     of = zip(places, call(resolve_studies, wanted), strict=True)
     return [_job(panel.key, curve.key, out, options) for (panel, curve, _), options in of]
 
 
-def _not_tuned(options: Options, panel: Options) -> Options:
+def _untuned_options(options: Options, panel: Options) -> Options:
     """Return the options of a scale, without the batch size if the configuration space of a panel tunes it."""
     tuned = {"batch_size"} if panel["config_space"] == "cs3" else set()
     return {name: value for name, value in options.items() if name not in tuned}
@@ -139,10 +146,10 @@ def resolve_studies(options: Sequence[Options]) -> list[dict[str, Any]]:
         UserError: hpbandster is not installed.
     """
     require_extra("hpbandster")
-    return [{**dict(each), **_resolved(each)} for each in options]
+    return [{**dict(each), **_resolve(each)} for each in options]
 
 
-def _resolved(options: Options) -> dict[str, Any]:
+def _resolve(options: Options) -> dict[str, Any]:
     found = study_options(options).search.as_dict()
     return {name: found[name] for name in _RESOLVED}
 

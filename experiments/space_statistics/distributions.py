@@ -42,7 +42,7 @@ def accuracy_distribution(table: Table, epochs: int | None = None, predicted: bo
     curves = {split: values.mean[values.rows] for split, values in present.items()}
     fewest = min(present.values(), key=lambda values: len(values.rows))
     lacking = [split for split in SPLITS if split not in present]
-    frame = _stacked(curves, "split", "accuracy")
+    frame = _stack(curves, "split", "accuracy")
     frame.attrs = fewest.attributes(
         quantity=f"{', '.join(present)} accuracy at {epochs} epochs",
         predicted=any(values.predicted for values in present.values()),
@@ -73,9 +73,11 @@ def noise_distribution(table: Table, split: str = "test", predicted: bool = Fals
             f"the table {table.id} has one repeat of each training, so its noise cannot be estimated: open a table "
             "with several (the official data of NAS-Bench-101 has three)"
         )
-    frame = _stacked(curves, "epochs", "noise")
+    frame = _stack(curves, "epochs", "noise")
     frame.attrs = last.attributes(split=split, medians={epochs: float(np.median(c)) for epochs, c in curves.items()})
-    frame.attrs["quantity"] = f"{last.repeats.shape[1]} repeats of {split} accuracy at {_listed(list(curves))} epochs"
+    frame.attrs["quantity"] = (
+        f"{last.repeats.shape[1]} repeats of {split} accuracy at {_join_budgets(list(curves))} epochs"
+    )
     return frame
 
 
@@ -113,7 +115,7 @@ def plot_noise_distribution(frame: pandas.DataFrame, ax: "Axes | None" = None) -
     return finish(axes, frame, "Noise of training")
 
 
-def _stacked(curves: "dict[str, Floats] | dict[int, Floats]", key: str, value: str) -> pandas.DataFrame:
+def _stack(curves: "dict[str, Floats] | dict[int, Floats]", key: str, value: str) -> pandas.DataFrame:
     parts = []
     for name, values in curves.items():
         steps, counts = np.unique(values, return_counts=True)
@@ -127,5 +129,5 @@ def _quantile(frame: pandas.DataFrame, column: str, share: float) -> float:
     return float(frame.loc[frame["share"] >= share, column].min())
 
 
-def _listed(budgets: list[int]) -> str:
+def _join_budgets(budgets: list[int]) -> str:
     return ", ".join(map(str, budgets))

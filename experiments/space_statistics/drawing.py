@@ -35,7 +35,7 @@ def finish(axes: "Axes", frame: pandas.DataFrame, title: str) -> "Axes":
     axes.grid(alpha=0.25)
     axes.set_axisbelow(True)
     axes.annotate(
-        _wrapped(frame.attrs, 92),
+        _wrap(frame.attrs, 92),
         (0.5, 0),
         (0, -5),
         xycoords=axes.xaxis.label,  # below the label, which may have several lines
@@ -73,9 +73,9 @@ def figure_of(
         panel(frame, axes)
         for text in [text for text in axes.texts if text.get_gid() == _CAPTION]:
             text.remove()
-    figure.supxlabel(_wrapped(frame.attrs, width), fontsize=7, color=GREY)
+    figure.supxlabel(_wrap(frame.attrs, width), fontsize=7, color=GREY)
     return figure
 
 
-def _wrapped(attributes: Mapping[Any, Any], width: int) -> str:
+def _wrap(attributes: Mapping[Any, Any], width: int) -> str:
     return "\n".join(textwrap.fill(line, width) for line in caption(attributes).splitlines())

@@ -53,7 +53,7 @@ def error_distribution(
     values = known_values(table, accuracy(split), epochs, predicted)
     found, cells = [], np.zeros(len(table), bool)
     for space in map(choice_block_space, spaces):
-        frame = _of_space(table, space)
+        frame = _space_rows(table, space)
         cells[frame["row"]] = True
         frame["error"] = 1 - values.mean[frame.pop("row")]
         found.append(frame)
@@ -110,7 +110,7 @@ def architecture_counts(space: ChoiceBlockSpace) -> tuple[NDArray[np.uint64], ND
     return np.concatenate(codes), weights[0], weights[1]
 
 
-def _of_space(table: Table, space: ChoiceBlockSpace) -> pandas.DataFrame:
+def _space_rows(table: Table, space: ChoiceBlockSpace) -> pandas.DataFrame:
     """Return a row for every distinct cell in the table."""
     codes, loose_ends, no_loose_ends = architecture_counts(space)
     rows = table.rows_of_encodings(codes)

@@ -81,11 +81,11 @@ def encodings(codes: Encodings, graphs: Graphs) -> tuple[Integers, Integers]:
     """
     if (count := int(copies(codes, graphs).sum())) > _MOST:
         raise OutOfDomainError(f"the top cells have {count:,} encodings, more than can be compared: select fewer cells")
-    matrices, labels = zip(*_of_each(numberings(codes)[0], graphs), strict=True)
+    matrices, labels = zip(*_placements(numberings(codes)[0], graphs), strict=True)
     return np.concatenate(matrices), np.concatenate(labels)
 
 
-def _of_each(found: Encodings, graphs: Graphs) -> Iterator[tuple[Integers, Integers]]:
+def _placements(found: Encodings, graphs: Graphs) -> Iterator[tuple[Integers, Integers]]:
     """Yield matrices and labels for every numbering and every placement of its vertices."""
     _, operations, n_vertices = to_arrays(found)
     edges = (found & np.uint64((1 << EDGE_BITS) - 1)).astype(np.int64)

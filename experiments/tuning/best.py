@@ -32,7 +32,9 @@ def best_configurations(
     """
     own = observations if budget is None else observations[observations["budget"] == budget]
     if not len(own):
-        raise InvalidInputError(f"the study has no search of {budget} epochs: give {_listed(observations['budget'])}")
+        raise InvalidInputError(
+            f"the study has no search of {budget} epochs: give {_join_budgets(observations['budget'])}"
+        )
     ordered = own[own["loss"].notna()].sort_values("loss", kind="stable")
     if not len(ordered):
         raise OutOfDomainError("all searches diverged, so the study has no best configuration")
@@ -42,5 +44,5 @@ def best_configurations(
     return found
 
 
-def _listed(budgets: "pandas.Series[int]") -> str:
+def _join_budgets(budgets: "pandas.Series[int]") -> str:
     return " or ".join(map(str, sorted(set(budgets)))) or "a budget with observations"

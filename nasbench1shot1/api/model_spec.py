@@ -45,7 +45,7 @@ class ModelSpec:
         if isinstance(matrix, list) and _is_plain_list(matrix, len(ops)):
             self._given = self._rows = [row[:] for row in matrix]
         else:
-            self._given = _checked(matrix, len(ops))
+            self._given = _checked_matrix(matrix, len(ops))
             self._rows = self._given.tolist()
         self._labels = [*ops]
         self.data_format = data_format
@@ -63,21 +63,21 @@ class ModelSpec:
     @cached_property
     def matrix(self) -> NDArray[Any] | None:
         """The adjacency after pruning, with the data type of the argument."""
-        kept = self._kept
+        kept = self._kept_vertices
         return np.array(self._given)[np.ix_(kept, kept)] if kept else None
 
     @cached_property
     def ops(self) -> list[Any] | None:
         """The labels after pruning."""
-        return [self._labels[v] for v in self._kept] or None
+        return [self._labels[v] for v in self._kept_vertices] or None
 
     @cached_property
     def valid_spec(self) -> bool:
         """Whether a path leads from the first to the last vertex."""
-        return bool(self._kept)
+        return bool(self._kept_vertices)
 
     @cached_property
-    def _kept(self) -> list[int]:
+    def _kept_vertices(self) -> list[int]:
         return path_vertices(self._rows)
 
     @cached_property
@@ -190,7 +190,7 @@ def _forbidden(n: int) -> int:
     return int.from_bytes(bytes(0xFE if x < y else 0xFF for x in range(n) for y in range(n)), "little")
 
 
-def _checked(matrix: ArrayLike, n_labels: int) -> NDArray[Any]:
+def _checked_matrix(matrix: ArrayLike, n_labels: int) -> NDArray[Any]:
     """Return the matrix as a new array; raises InvalidInputError if it cannot be a spec's."""
     given = adjacency.as_square_array(matrix, n_labels)
     if not _is_small(given):

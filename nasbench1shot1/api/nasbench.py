@@ -39,7 +39,7 @@ class NASBench:
     """
 
     def __init__(self, dataset_file: str | Path | Table, seed: Any = None) -> None:
-        self.table = _opened(dataset_file)
+        self.table = _open_cached(dataset_file)
         self.config = build_config(self.table.repeats)
         self.valid_epochs = set(self.table.epochs)
         self.history: dict[str, Any] = {}
@@ -79,7 +79,9 @@ class NASBench:
         if epochs not in self.valid_epochs:
             raise OutOfDomainError(f"there is no budget of {epochs} epochs: use one of {sorted(self.valid_epochs)}")
         row = self._row(model_spec)
-        values = self._read.training(row, int(epochs), self._drawn(self.config["num_repeats"]), bool(stop_halfway))
+        values = self._read.training(
+            row, int(epochs), self._draw_number(self.config["num_repeats"]), bool(stop_halfway)
+        )
         if not values:
             raise OutOfDomainError(f"the table {self.table.id} has no half-way values: set stop_halfway=False")
         self.training_time_spent += values.get("training_time", 0.0)
@@ -126,11 +128,11 @@ class NASBench:
         """Train a model from scratch, without using the table; see `api.evaluation.evaluate`."""
         from nasbench1shot1.api.evaluation import evaluate
 
-        return evaluate(model_spec, as_path(model_dir, "model_dir"), self.config, seed=self._drawn(2**31))
+        return evaluate(model_spec, as_path(model_dir, "model_dir"), self.config, seed=self._draw_number(2**31))
 
     # Helpers ---------------------------------------------------------------------------------------------------
 
-    def _drawn(self, below: int) -> int:
+    def _draw_number(self, below: int) -> int:
         """Return a random number below a limit, drawn in the same way as the published package draws repeats."""
         if isinstance(self._random, Random):
             return self._random.randint(0, below - 1)
@@ -178,7 +180,7 @@ class NASBench:
                 raise OutOfDomainError(f"unknown op {op!r}: use one of {self.config['available_ops']}")
 
 
-def _opened(dataset_file: str | Path | Table) -> Table:
+def _open_cached(dataset_file: str | Path | Table) -> Table:
     table = _table(dataset_file)
     if table.keyed_by != "nasbench101":
         raise InvalidInputError(f"the table {table.id} belongs to another benchmark: open a table of NAS-Bench-101")

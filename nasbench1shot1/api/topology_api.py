@@ -56,7 +56,7 @@ class TopologyAPI(TopologyArchitectures):
     """
 
     def __init__(self, file_path_or_dict: Any, verbose: bool, seed: int | None) -> None:
-        self.table, self.verbose = _opened(file_path_or_dict), verbose
+        self.table, self.verbose = _open_cached(file_path_or_dict), verbose
         self.filename = Path(file_path_or_dict).name if isinstance(file_path_or_dict, str | Path) else self.table.name
         self._reader = TopologyReader(self.table, seed)
         self.reset_time()
@@ -257,7 +257,7 @@ def _is_limit(value: Any) -> bool:
     return is_number and not np.isnan(value)
 
 
-def _opened(file_path_or_dict: Any) -> Table:
+def _open_cached(file_path_or_dict: Any) -> Table:
     table = _table(file_path_or_dict)
     if table.keyed_by != "nasbench201":
         raise InvalidInputError(

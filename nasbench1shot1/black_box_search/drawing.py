@@ -67,7 +67,7 @@ def draw_anytime(
     axes.step(times, centre, where="post", color=color, linewidth=1.6, label=label)
     if has_band:
         axes.fill_between(times, low, high, step="post", color=color, alpha=0.15, linewidth=0)
-    return _on_log_axes(axes, statistic)
+    return _use_log_axes(axes, statistic)
 
 
 def regret_statistics(study: BlackBoxStudy) -> "pandas.DataFrame":
@@ -80,7 +80,7 @@ def _floor(values: Any) -> float:
     return 0.25 * float(values[values > 0].min(initial=1.0))
 
 
-def _on_log_axes(axes: "Axes", statistic: Statistic) -> "Axes":
+def _use_log_axes(axes: "Axes", statistic: Statistic) -> "Axes":
     from nasbench1shot1.log_ticks import label_log_axis
 
     axes.set_xscale("log")

@@ -54,8 +54,8 @@ def black_box_options(given: Mapping[str, Any]) -> BlackBoxOptions:
     space = search_space(given.get("space") or BlackBoxConfig.space)
     common, own = (options_of(record, given) for record in (BlackBoxConfig, method.Hyperparameters))
     return BlackBoxOptions(
-        _resolved(make_options(BlackBoxConfig, common, _common_defaults(space, given))),
-        _checked(make_options(method.Hyperparameters, own, own_defaults(method, space))),
+        _resolve(make_options(BlackBoxConfig, common, _common_defaults(space, given))),
+        _checked_hyperparameters(make_options(method.Hyperparameters, own, own_defaults(method, space))),
         method,
     )
 
@@ -104,13 +104,13 @@ def _common_defaults(space: "SearchSpace", given: Mapping[str, Any]) -> dict[str
     return usual
 
 
-def _resolved(config: BlackBoxConfig) -> BlackBoxConfig:
+def _resolve(config: BlackBoxConfig) -> BlackBoxConfig:
     check_ranges(config)
     if config.seconds is None and config.evaluations is None:
         raise InvalidInputError(f"a search on {config.space} has no limit: give --seconds or --evaluations")
     return replace(config, table=resolve_table_name(config.table or search_space(config.space).table))
 
 
-def _checked(own: "Hyperparameters") -> "Hyperparameters":
+def _checked_hyperparameters(own: "Hyperparameters") -> "Hyperparameters":
     own.check()
     return own

@@ -55,7 +55,7 @@ class Repeats:
         """
         found = self.search(repeat)
         if not found.incumbents:
-            raise self._fruitless(repeat, found)
+            raise self._no_training_error(repeat, found)
         best = found.incumbents[-1]
         scored, dataset = self.score(best.architecture), self.options.common.dataset
         return {
@@ -72,7 +72,7 @@ class Repeats:
             "incumbents": [self._entry(incumbent) for incumbent in found.incumbents],
         }
 
-    def _fruitless(self, repeat: int, found: SearchResult) -> InvalidInputError:
+    def _no_training_error(self, repeat: int, found: SearchResult) -> InvalidInputError:
         """Return the error for a search in which no training ended."""
         if not found.begun:
             name = self.options.method.__name__

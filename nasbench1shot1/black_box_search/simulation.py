@@ -103,7 +103,7 @@ def simulate(
     lowest, workers, decision = math.inf, limits.workers, limits.decision_seconds
     while free < FREE_IN_A_ROW:
         while len(running) < workers and begun < limits.evaluations and (query := method.ask()) is not None:
-            trained = train(_checked(query, method), now)
+            trained = train(_checked_query(query, method), now)
             heappush(running, (now + decision + trained.seconds, begun, query, trained))
             begun += 1
         if not running or running[0][0] > limits.seconds:
@@ -118,7 +118,7 @@ def simulate(
     return SearchResult(tuple(incumbents), ended, now, begun)
 
 
-def _checked(query: Query, method: BlackBoxOptimizer) -> Query:
+def _checked_query(query: Query, method: BlackBoxOptimizer) -> Query:
     """Return the query. Raises InvalidInputError if it is not a query or its budget is unknown."""
     if isinstance(query, Query) and isinstance(query.architecture, Architecture) and query.epochs in method.budgets:
         return query

@@ -116,7 +116,7 @@ def _resume(
     with existing_run(folder, RunWriter[BlackBoxStudy], BlackBoxStudy) as writer:
         study = BlackBoxStudy.open(folder)
         recorded, _ = study.config, study.lines  # raises if a finished study was changed afterwards
-        options = _kept(folder, recorded, given, allow_module)
+        options = _resumed_options(folder, recorded, given, allow_module)
         _check_places(options, places)
         repeats = _repeats(options)
         check_facts(folder, recorded, _facts(repeats))
@@ -125,7 +125,7 @@ def _resume(
         return _finish(repeats, writer, places, console)
 
 
-def _kept(
+def _resumed_options(
     folder: Path, recorded: Mapping[str, Any], given: Mapping[str, Any], allow_module: str | None
 ) -> BlackBoxOptions:
     """Return the recorded options, with `repeats` increased if given; other options must equal the recorded ones."""

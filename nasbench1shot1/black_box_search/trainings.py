@@ -59,15 +59,15 @@ class TableTrainings:
             return FAILED
         row = self._table.row_of(query.architecture)
         if self._paid is None:
-            return self._trained(row, query)
+            return self._look_up(row, query)
         if (row, query.epochs) not in self._paid:
-            trained = self._trained(row, query)
+            trained = self._look_up(row, query)
             self._paid[row, query.epochs] = trained, now + trained.seconds
             return trained
         known, end = self._paid[row, query.epochs]
         return TrainingResult(known.validation_error, max(end - now, 0.0))
 
-    def _trained(self, row: int, query: Query) -> TrainingResult:
+    def _look_up(self, row: int, query: Query) -> TrainingResult:
         epochs, repeats = query.epochs, self._repeats
         while repeats:
             repeat = repeats[int(self._rng.random() * len(repeats))] if len(repeats) > 1 else repeats[0]

@@ -27,12 +27,12 @@ class ShuffledStream:
         parts, wanted, at = [], self._batch_size, step * self._batch_size
         while wanted:
             number, offset = divmod(at, len(self._rows))
-            part = self._of_pass(number)[offset : offset + wanted]
+            part = self._shuffled_rows(number)[offset : offset + wanted]
             parts.append(part)
             wanted, at = wanted - len(part), at + len(part)
         return torch.cat(parts)
 
-    def _of_pass(self, number: int) -> Tensor:
+    def _shuffled_rows(self, number: int) -> Tensor:
         if number != self._pass:
             generator = epoch_generator(self._seed, "order", number)
             self._pass, self._shuffled = number, self._rows[torch.randperm(len(self._rows), generator=generator)]
@@ -46,4 +46,4 @@ class EpochStream(ShuffledStream):
         """Return the rows of a step, 0, 1, …: int64 (batch_size,) or, at the end of an epoch, the remaining rows."""
         steps_per_epoch = -(-len(self._rows) // self._batch_size)
         epoch, place = divmod(step, steps_per_epoch)
-        return self._of_pass(epoch)[place * self._batch_size : (place + 1) * self._batch_size]
+        return self._shuffled_rows(epoch)[place * self._batch_size : (place + 1) * self._batch_size]

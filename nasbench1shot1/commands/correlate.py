@@ -47,12 +47,12 @@ class Correlate(Generic[Options]):
         """Return the command's type and defaults; the ranking's options are imported only when it is called."""
         from nasbench1shot1.experiments.correlation.options import RankingOptions
 
-        return cls[RankingOptions], cls(ranking=RankingOptions(**_of_preset("corrected")))  # type: ignore[index, arg-type]
+        return cls[RankingOptions], cls(ranking=RankingOptions(**_preset_options("corrected")))  # type: ignore[index, arg-type]
 
     def variants(self) -> dict[str, dict[str, Any]]:
         """Return the defaults that depend on the preset, for help."""
         return default_variants(
-            lambda setting: _of_preset(setting.get("preset", "corrected")), [("preset", "original")]
+            lambda setting: _preset_options(setting.get("preset", "corrected")), [("preset", "original")]
         )
 
     def run(self) -> None:
@@ -63,7 +63,7 @@ class Correlate(Generic[Options]):
         correlate(self.folder, out=self.out, resume=self.resume, allow_module=self.allow_module, **given)
 
 
-def _of_preset(name: str) -> dict[str, Any]:
+def _preset_options(name: str) -> dict[str, Any]:
     """Return the options that a preset sets if they are not given."""
     from nasbench1shot1.supernets.presets import PRESETS
 

@@ -41,18 +41,18 @@ def help_screen(name: str, command: Any, default: Any, variants: Mapping[str, Ma
     words = [word for option in needed for word in (*option.flags, option.form) if word]
     parser = argparse.ArgumentParser(
         usage=" ".join(["nb1shot1", name, *words, *(["[OPTIONS]"] if len(options) > len(needed) else [])]),
-        description=_filled(inspect.getdoc(get_origin(command) or command) or ""),
+        description=_wrap(inspect.getdoc(get_origin(command) or command) or ""),
         formatter_class=_Layout,
         add_help=False,
     )
-    for heading, members in _grouped(options, command, getattr(default, OWN, None)):
+    for heading, members in _group_options(options, command, getattr(default, OWN, None)):
         group = parser.add_argument_group(heading)
         for option in members:
             _add(group, option)
     return parser.format_help()
 
 
-def _filled(text: str) -> str:
+def _wrap(text: str) -> str:
     """Return the paragraphs of a text in lines that fit the terminal; an example of a command stays in one line."""
     width = shutil.get_terminal_size().columns
     parts = (" ".join(part.split()) for part in text.split("\n\n"))
@@ -62,7 +62,7 @@ def _filled(text: str) -> str:
     )
 
 
-def _grouped(options: Sequence[OptionHelp], command: Any, own: Any) -> Iterator[tuple[str, Iterable[OptionHelp]]]:
+def _group_options(options: Sequence[OptionHelp], command: Any, own: Any) -> Iterator[tuple[str, Iterable[OptionHelp]]]:
     """Yield headings and options: arguments without a flag, then the groups that the command declares."""
     groups: Mapping[str, Sequence[str]] = getattr(get_origin(command) or command, "GROUPS", {"Options": ()})
     named: dict[str, list[OptionHelp]] = {}

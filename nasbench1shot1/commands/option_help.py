@@ -191,13 +191,16 @@ def _default_in_words(value: Any, words: str, others: Mapping[str, Any]) -> str:
         return "(required)"
     if value is False and not others:
         return ""  # the usual default of a flag
-    usual = words.removesuffix(".") if value is None else _written(value)
-    parts = [usual or ("none" if others else ""), *(f"{where}: {_written(other)}" for where, other in others.items())]
+    usual = words.removesuffix(".") if value is None else _format_default(value)
+    parts = [
+        usual or ("none" if others else ""),
+        *(f"{where}: {_format_default(other)}" for where, other in others.items()),
+    ]
     shown = "; ".join(filter(None, parts))
     return f"(default: {shown})" if shown else ""
 
 
-def _written(value: Any) -> str:
+def _format_default(value: Any) -> str:
     """Return a default as a user writes it: 1e-6 instead of 1e-06."""
     if isinstance(value, bool):
         return "yes" if value else "no"

@@ -38,12 +38,12 @@ def choice_weights(weights: Mapping[str, Tensor], choice: Choice) -> Tensor:
 def to_dense(space: OneShotSpace, mixing: Mixing) -> CellWeights:
     """Return the weights for a dense pass, which computes every candidate, with the same output as `mixing`."""
     if mixing.path is None:
-        return _masked_by_operations(space, mixing)
+        return _mask_operations(space, mixing)
     one_hot = to_tensors(space.one_hot(mixing.path))
     return [{key: one_hot[key] * weights[key] for key in one_hot} for weights in weights_per_cell(mixing)] or [one_hot]
 
 
-def _masked_by_operations(space: OneShotSpace, mixing: Mixing) -> CellWeights:
+def _mask_operations(space: OneShotSpace, mixing: Mixing) -> CellWeights:
     weights = weights_per_cell(mixing)
     if mixing.operations is None:
         return weights

@@ -41,15 +41,15 @@ def swap_folder(new: Path, folder: Path) -> None:
     Raises OSError if this is not possible; `folder` is unchanged then.
     """
     for _ in range(_ATTEMPTS):
-        if _exchanged(new, folder):
+        if _try_exchange(new, folder):
             shutil.rmtree(new, ignore_errors=True)
             return
-        if _renamed(new, folder):
+        if _try_rename(new, folder):
             return
     raise OSError(errno.EBUSY, "other processes keep replacing it")
 
 
-def _exchanged(new: Path, folder: Path) -> bool:
+def _try_exchange(new: Path, folder: Path) -> bool:
     """Exchange two folders; return False if the system or file system does not support it, or a folder is missing."""
     if sys.platform != "linux":
         return False
@@ -62,7 +62,7 @@ def _exchanged(new: Path, folder: Path) -> bool:
     return bool(call(here, places[0], here, places[1], ctypes.c_uint(_EXCHANGE)) == 0)
 
 
-def _renamed(new: Path, folder: Path) -> bool:
+def _try_rename(new: Path, folder: Path) -> bool:
     """Move the old folder aside and the new one in; return False if another folder appeared between the two."""
     old = temporary_sibling(folder, OLD)
     try:
@@ -85,7 +85,7 @@ def recover_folder(folder: Path) -> bool:
     if folder.exists():
         return True
     folder = folder.resolve()
-    for _, old in sorted(((_changed(old), old) for old in _temporary_folders(folder, OLD)), reverse=True):
+    for _, old in sorted(((_change_time(old), old) for old in _temporary_folders(folder, OLD)), reverse=True):
         with suppress(OSError):  # it has disappeared, another process has put a folder there, or it is read-only
             old.rename(folder)
             break
@@ -149,7 +149,7 @@ def _identity(folder: Path) -> tuple[int, int, int] | None:
     return about.st_dev, about.st_ino, about.st_ctime_ns
 
 
-def _changed(path: Path) -> int:
+def _change_time(path: Path) -> int:
     with suppress(OSError):
         return path.stat().st_ctime_ns
     return 0

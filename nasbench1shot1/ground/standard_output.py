@@ -81,12 +81,12 @@ def _open_closed_streams() -> None:
 
 
 def _degrade(stream: TextIO) -> None:
-    codecs.register_error("nb1shot1", _in_ascii)
+    codecs.register_error("nb1shot1", _encode_ascii)
     if reconfigure := getattr(stream, "reconfigure", None):
         reconfigure(errors="nb1shot1")
 
 
-def _in_ascii(error: UnicodeError) -> tuple[str | bytes, int]:
+def _encode_ascii(error: UnicodeError) -> tuple[str | bytes, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     characters = error.object[error.start : error.end]

@@ -95,34 +95,34 @@ def _folder(path: Path, forms: Sequence[OfficialFormat]) -> Iterator[tuple[Offic
             for file in files:
                 if file.stat().st_size > _LARGEST:
                     raise _too_large(path, file.name)
-                yield form, file.name, _guarded(path, file.read_bytes)
+                yield form, file.name, _read_guarded(path, file.read_bytes)
             return
 
 
 def _archive(path: Path, forms: Sequence[OfficialFormat]) -> Iterator[tuple[OfficialFormat, str, bytes]]:
     if not path.is_file():
         raise DamagedFileError(f"{path} is not a file or a folder: {_ADVICE}")
-    with _guarded(path, partial(_Unpacked, path)) as unpacked:
-        tar = _guarded(path, partial(_opened, unpacked))
+    with _read_guarded(path, partial(_Unpacked, path)) as unpacked:
+        tar = _read_guarded(path, partial(_open_tar, unpacked))
         for _ in range(_MOST_MEMBERS):
-            if (member := _guarded(path, tar.next)) is None:
+            if (member := _read_guarded(path, tar.next)) is None:
                 break
             name = PurePosixPath(member.name).name
             if not 0 <= member.size <= _LARGEST:  # a PAX header may have changed it; skipping so much takes too long
                 raise _too_large(path, name)
             if (form := next((form for form in forms if form.has(name)), None)) and member.isfile():
                 forms = (form,)  # the first file determines the data set
-                yield form, name, _guarded(path, partial(_content, tar, member))
+                yield form, name, _read_guarded(path, partial(_content, tar, member))
         else:
             raise _too_large(path, f"more than {_MOST_MEMBERS:,} files")
-        _guarded(path, unpacked.read_to_end)
+        _read_guarded(path, unpacked.read_to_end)
 
 
 class _Unpacked:
     """The decompressed bytes of a .tar, .tar.gz, .tar.bz2 or .tar.xz, up to the size limit of a data set."""
 
     def __init__(self, path: Path) -> None:
-        self._file, self._left = _decompressed(path), _LARGEST_ARCHIVE
+        self._file, self._left = _open_decompressed(path), _LARGEST_ARCHIVE
 
     def __enter__(self) -> "_Unpacked":
         return self
@@ -144,7 +144,7 @@ class _Unpacked:
             pass
 
 
-def _decompressed(path: Path) -> IO[bytes]:
+def _open_decompressed(path: Path) -> IO[bytes]:
     import bz2
     import gzip
     import lzma
@@ -170,7 +170,7 @@ class _Member(tarfile.TarInfo):
         return member
 
 
-def _opened(unpacked: _Unpacked) -> tarfile.TarFile:
+def _open_tar(unpacked: _Unpacked) -> tarfile.TarFile:
     return tarfile.open(fileobj=cast(IO[bytes], unpacked), mode="r|", bufsize=_CHUNK, tarinfo=_Member)
 
 
@@ -184,7 +184,7 @@ def _too_large(path: Path, what: str) -> DamagedFileError:
     return DamagedFileError(f"{path} ({what}) is too large for a data set: download it again")
 
 
-def _guarded(path: Path, read: Callable[[], _T]) -> _T:
+def _read_guarded(path: Path, read: Callable[[], _T]) -> _T:
     try:
         return read()
     except UserError:

@@ -101,9 +101,9 @@ class ImageSet:
                 f"images of {self.side} × {self.side} pixels cannot be shrunk to {side} × {side}: choose a side of "
                 + f"{', '.join(map(str, fitting))} (--image-side)"
             )
-        tests = None if self.test_images is None else _shrunk(self.test_images, side)
+        tests = None if self.test_images is None else _shrink(self.test_images, side)
         crop = self.crop * side // self.side
-        return replace(self, images=_shrunk(self.images, side), test_images=tests, crop=crop)
+        return replace(self, images=_shrink(self.images, side), test_images=tests, crop=crop)
 
     def batch(self, rows: "Tensor") -> "tuple[Tensor, Tensor]":
         """Return the images uint8 (B, side, side, 3) and labels int64 (B,) of rows int64 (B,), on the set's device.
@@ -130,7 +130,7 @@ class ImageSet:
         return images.index_select(0, places), labels.index_select(0, places)
 
 
-def _shrunk(images: "Tensor", side: int) -> "Tensor":
+def _shrink(images: "Tensor", side: int) -> "Tensor":
     """Return images uint8 (N, H, H, 3) as means of squares, uint8 (N, side, side, 3)."""
     import torch
 
@@ -199,20 +199,20 @@ def describe_images(verify: bool = False) -> list[dict[str, Any]]:
     Raises DamagedFileError for a damaged image set.
     """
     sample, fixed = read_json(SAMPLE.with_suffix(".json")), {"test_images": 0, "official": False}
-    rows = [{"name": SAMPLE_NAME, **fixed, **sample, **_described(CIFAR10), "path": str(SAMPLE)}]
+    rows = [{"name": SAMPLE_NAME, **fixed, **sample, **_describe(CIFAR10), "path": str(SAMPLE)}]
     if verify:
         read_sample()
     for name in imported_names():
         columns, of, meta = read_columns(folder := images_folder() / name)
         if verify:
             verify_columns(folder, columns, meta)
-        rows.append({**meta, **_described(of), "path": str(folder)})
+        rows.append({**meta, **_describe(of), "path": str(folder)})
     counts, content = ("training_images", "test_images"), ("dataset", "classes", "side")
     keys = ("name", *counts, *content, "official", "source", "sha256", "path")
     return [{key: row.get(key) for key in keys} for row in rows]
 
 
-def _described(of: DataSet) -> dict[str, Any]:
+def _describe(of: DataSet) -> dict[str, Any]:
     return {"dataset": of.name, "classes": of.classes, "side": of.side}
 
 

@@ -76,13 +76,13 @@ def split_images(
     if image_set.dataset == OTHER:
         halves = _draw(np.arange(len(labels)), labels, image_set.classes, images_per_half, 2, rng)
     elif image_set.dataset != CIFAR10.name:
-        halves = _with_tests(image_set, labels, images_per_half, rng)
+        halves = _split_with_tests(image_set, labels, images_per_half, rng)
     elif is_whole(image_set):
-        halves = _of_whole(np.argsort(index), scheme)
+        halves = _split_whole(np.argsort(index), scheme)
         if images_per_half is not None:
             halves = [_draw(half, labels, image_set.classes, images_per_half, 1, rng)[0] for half in halves]
     elif scheme == NASBENCH201:
-        halves = _of_official_halves(index, labels, image_set.classes, images_per_half, rng)
+        halves = _split_part(index, labels, image_set.classes, images_per_half, rng)
     else:
         halves = _draw(np.flatnonzero(index < _RANGES[scheme][1]), labels, image_set.classes, images_per_half, 2, rng)
     weights, architecture = (np.sort(half).astype(np.int64) for half in halves)
@@ -120,7 +120,7 @@ def _check(image_set: "ImageSet", scheme: str, images_per_half: int | None) -> N
         raise InvalidInputError(f"each half needs at least one image, not {images_per_half}")
 
 
-def _of_whole(order: np.ndarray, scheme: str) -> list[np.ndarray]:
+def _split_whole(order: np.ndarray, scheme: str) -> list[np.ndarray]:
     """Return the rows of each half of the complete CIFAR-10; `order` (50,000,) are its rows in canonical order."""
     if scheme == NASBENCH201:
         is_architecture = official_halves(CIFAR10.name).is_architecture
@@ -129,7 +129,7 @@ def _of_whole(order: np.ndarray, scheme: str) -> list[np.ndarray]:
     return [order[:middle], order[middle:end]]
 
 
-def _of_official_halves(
+def _split_part(
     index: np.ndarray, labels: np.ndarray, classes: int, size: int | None, rng: np.random.Generator
 ) -> list[np.ndarray]:
     """Return class-balanced halves of a part of CIFAR-10; only rows with unknown index can be in either half."""
@@ -147,7 +147,7 @@ def _of_official_halves(
     return [np.concatenate([rng.permutation(r)[:n] for r, n in zip(pool, wanted, strict=True)]) for pool in pools]
 
 
-def _with_tests(
+def _split_with_tests(
     image_set: "ImageSet", labels: np.ndarray, size: int | None, rng: np.random.Generator
 ) -> list[np.ndarray]:
     """Return the halves of a data set whose architecture half is in the test images."""

@@ -93,7 +93,7 @@ def write_columns(
         meta = {"name": name, "source": source, "official": official, "file_sha256": file_sha256}
         counts = {"training_images": len(columns.images), "test_images": len(columns.test_images)}
         content = {**counts, "whole": columns.is_whole(of), "sha256": content_sha256(columns)}
-        write_json(beside / META, {"format": 1, **meta, **_described(of), **content})
+        write_json(beside / META, {"format": 1, **meta, **_describe(of), **content})
     return folder
 
 
@@ -141,7 +141,7 @@ def damaged_images_error(folder: Path) -> DamagedFileError:
     return DamagedFileError(f"the images in {folder} are damaged: run `nb1shot1 data download` or `data import` again")
 
 
-def _described(of: DataSet) -> dict[str, Any]:
+def _describe(of: DataSet) -> dict[str, Any]:
     """Return the fields of meta.json for a data set."""
     own = {name: getattr(of, name) for name in _OWN_FIELDS} if of.name == OTHER else {}
     return {"dataset": of.name, **own}

@@ -143,7 +143,7 @@ def weighted_sum(weights: Tensor, tensors: Sequence[Tensor]) -> Tensor:
     """Σ wᵢ tᵢ of k equally shaped tensors (N, C, H, W); weights (k,) or, one set per sample, (N, k)."""
     if weights.dim() > 1 or torch.compiler.is_compiling():
         return _plain_weighted_sum(weights, *tensors)
-    kind = _WeightedSumOnHost if _on_host(weights) else _WeightedSumOnDevice
+    kind = _WeightedSumOnHost if _is_on_host(weights) else _WeightedSumOnDevice
     weighted: Tensor = kind.apply(weights, *tensors)  # type: ignore[no-untyped-call]
     return weighted
 
@@ -153,7 +153,7 @@ def weighted_concatenation(weights: Tensor, shortcut: Tensor, tensors: Sequence[
 
     Weights are (k + 1,) or, one set per sample, (N, k + 1).
     """
-    if not _on_host(weights):
+    if not _is_on_host(weights):
         return _weighted_concatenation_on_device(weights, shortcut, tensors)
     first, *others = as_broadcastable(weights, shortcut)
     weighted = [weight * tensor for weight, tensor in zip(others, tensors, strict=True)]
@@ -168,7 +168,7 @@ def _weighted_concatenation_on_device(weights: Tensor, shortcut: Tensor, tensors
     return torch.addcmul(first * shortcut, of_channels[..., None, None], joined)
 
 
-def _on_host(weights: Tensor) -> bool:
+def _is_on_host(weights: Tensor) -> bool:
     """Whether to read weights as Python numbers costs nothing."""
     return weights.device.type == "cpu"
 

@@ -80,13 +80,13 @@ class Cell:
         return encode_graph(matrix, ops)
 
     @cached_property
-    def _kept(self) -> list[int]:
+    def _kept_vertices(self) -> list[int]:
         return path_vertices(self._given[0])
 
     @cached_property
     def matrix(self) -> NDArray[np.int8]:
         """(V, V) adjacency matrix of the pruned cell; read-only."""
-        rows, kept = self._given[0], self._kept
+        rows, kept = self._given[0], self._kept_vertices
         pruned = np.array([[rows[x][y] for y in kept] for x in kept], np.int8).reshape(len(kept), len(kept))
         pruned.flags.writeable = False
         return pruned
@@ -94,7 +94,7 @@ class Cell:
     @cached_property
     def ops(self) -> tuple[str, ...]:
         """The V labels of the pruned cell."""
-        return tuple(self._given[1][v] for v in self._kept)
+        return tuple(self._given[1][v] for v in self._kept_vertices)
 
     @cached_property
     def is_valid(self) -> bool:
@@ -174,14 +174,16 @@ def graph_hashes(matrix: NDArray[Any], labels: Sequence[Sequence[int]]) -> list[
         values = [
             [
                 _md5(f"{i}|{o}|{own}")
-                for i, o, own in zip(_joined(values, before[v]), _joined(values, after[v]), mine, strict=False)
+                for i, o, own in zip(
+                    _join_values(values, before[v]), _join_values(values, after[v]), mine, strict=False
+                )
             ]
             for v, mine in enumerate(values)
         ]
     return [_md5(str(sorted(of_graph))) for of_graph in zip(*values, strict=True)]
 
 
-def _joined(values: list[list[str]], vertices: list[int]) -> Iterable[str]:
+def _join_values(values: list[list[str]], vertices: list[int]) -> Iterable[str]:
     """Return, for every labelling, the sorted and concatenated values of some vertices."""
     columns = [values[v] for v in vertices]
     if not columns:

@@ -94,7 +94,7 @@ def encode_graph(matrix: Sequence[Sequence[Any]], ops: Sequence[Any]) -> int:
 
 def path_vertices(matrix: Sequence[Sequence[Any]]) -> list[int]:
     """Return the vertices on a path from the first to the last, ascending; empty if there is no such path."""
-    kept = _on_a_path(_predecessors(matrix))
+    kept = _path_mask(_predecessors(matrix))
     return [vertex for vertex in range(len(matrix)) if kept >> vertex & 1]
 
 
@@ -111,7 +111,7 @@ def _predecessors(matrix: Sequence[Sequence[Any]]) -> list[int]:
 
 
 def _encode(before: list[int], ops: Sequence[Any]) -> int:
-    kept = _on_a_path(before)
+    kept = _path_mask(before)
     code = _encode_edges(before, kept)
     inner = [vertex for vertex in range(1, len(before) - 1) if kept >> vertex & 1]
     for place, vertex in enumerate(inner, start=1):
@@ -129,12 +129,12 @@ def _encode_edges(before: list[int], kept: int) -> int:
     code, lowest, place = n << VERTEX_BIT, 0, 0
     for y, mask in enumerate(before):
         if kept >> y & 1:
-            code |= _compressed(mask & kept, kept) << lowest
+            code |= _compress(mask & kept, kept) << lowest
             lowest, place = lowest + place, place + 1
     return code
 
 
-def _on_a_path(before: Sequence[int]) -> int:
+def _path_mask(before: Sequence[int]) -> int:
     """Return the vertices on a path from the first to the last vertex as a bit mask (0: no such path)."""
     last = len(before) - 1
     if last < 1:
@@ -152,7 +152,7 @@ def _on_a_path(before: Sequence[int]) -> int:
 
 
 @lru_cache(maxsize=1 << 14)
-def _compressed(mask: int, kept: int) -> int:
+def _compress(mask: int, kept: int) -> int:
     """Return the bits of `mask` at the positions that are set in `kept`, without gaps."""
     places = [place for place in range(kept.bit_length()) if kept >> place & 1]
     return sum((mask >> place & 1) << i for i, place in enumerate(places))
@@ -177,7 +177,7 @@ def decode_graph(code: int) -> tuple[list[list[int]], list[str]]:
 def _wiring(edges: int, n_blocks: int) -> tuple[int, tuple[int, ...]]:
     """Return the encoding of a wiring with operation 0 in all blocks, and the operation bit of each (60: dead)."""
     before = [edges >> lowest & ones for lowest, ones in _columns(n_blocks + 2)]
-    kept = _on_a_path(before)
+    kept = _path_mask(before)
     return _encode_edges(before, kept), _shifts(kept, n_blocks)
 
 

@@ -117,11 +117,11 @@ def parameter_count(x: Any, skeleton: Skeleton | None = None) -> int:
     matrix = cell.matrix.tolist()
     total = _conv_bn(IMAGE_CHANNELS, skeleton.stem_channels, STEM_KERNEL_SIZE)
     for place, count in skeleton.counted_places():
-        total += count * _of_cell(matrix, cell.ops, place)
+        total += count * _cell_parameter_count(matrix, cell.ops, place)
     return total + (skeleton.last_channels + 1) * skeleton.classes
 
 
-def _of_cell(matrix: list[list[int]], ops: Sequence[str], place: CellPlace) -> int:
+def _cell_parameter_count(matrix: list[list[int]], ops: Sequence[str], place: CellPlace) -> int:
     channels = vertex_channels(matrix, place.out_channels)
     projections = sum(_conv_bn(place.in_channels, channels[v], 1) for v, edge in enumerate(matrix[0]) if edge)
     convolutions = [(channels[v], KERNEL_SIZES[op]) for v, op in enumerate(ops) if op in KERNEL_SIZES]

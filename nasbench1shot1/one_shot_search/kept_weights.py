@@ -52,7 +52,7 @@ def supernet_of(run: KeptRun, epoch: int) -> tuple[Supernet, dict[str, Tensor]]:
             DamagedFileError: the file does not hold the weights of this run's network at that epoch.
     """
     registry.check_trusted("search_spaces", "space", run.config["space"], run.folder / CONFIG)
-    content, config = _kept(run, epoch), run.config
+    content, config = _read_epoch(run, epoch), run.config
     try:
         weights = content["supernet"]
         net = Supernet(
@@ -67,9 +67,9 @@ def supernet_of(run: KeptRun, epoch: int) -> tuple[Supernet, dict[str, Tensor]]:
         is_of_epoch = content["epoch"] == epoch
         parameters = {key: torch.from_numpy(of[epoch]) for key, of in run.architecture_parameters.items()}
     except (KeyError, IndexError, TypeError, RuntimeError) as error:
-        raise _does_not_fit(run, epoch) from error
+        raise _mismatch_error(run, epoch) from error
     if not is_of_epoch:
-        raise _does_not_fit(run, epoch)
+        raise _mismatch_error(run, epoch)
     return net.eval(), parameters
 
 
@@ -84,7 +84,7 @@ def method_of(run: KeptRun, epoch: int) -> "OneShotOptimizer":
         InvalidInputError: as for `supernet_of`; or the file was written by an earlier version, without this state.
         DamagedFileError: the file does not hold the state of this run's optimizer.
     """
-    content = _kept(run, epoch)
+    content = _read_epoch(run, epoch)
     if "method" not in content:
         raise InvalidInputError(
             f"'{_path(run, epoch)}' was written by an earlier version, which did not save the optimizer's state: "
@@ -94,7 +94,7 @@ def method_of(run: KeptRun, epoch: int) -> "OneShotOptimizer":
     try:
         method.load_state_dict(content["method"])
     except (KeyError, IndexError, TypeError, ValueError, RuntimeError) as error:
-        raise _does_not_fit(run, epoch) from error
+        raise _mismatch_error(run, epoch) from error
     return method
 
 
@@ -111,10 +111,10 @@ def untrained_method(run: KeptRun) -> "OneShotOptimizer":
     return options.method(registry.one_shot(space), options.own, generator, torch.device("cpu"))
 
 
-def _kept(run: KeptRun, epoch: int) -> dict[str, Any]:
+def _read_epoch(run: KeptRun, epoch: int) -> dict[str, Any]:
     """Return the content of an epoch's file; raises InvalidInputError if the epoch was not saved."""
     if epoch not in (kept := kept_epochs(run)):
-        raise _not_kept(run, epoch, kept)
+        raise _not_saved_error(run, epoch, kept)
     return load_checkpoint(_path(run, epoch))
 
 
@@ -126,7 +126,7 @@ def require_kept_epochs(run: KeptRun) -> list[int]:
     """Return `kept_epochs`; raises InvalidInputError, which says how to save weights, if there is none."""
     if kept := kept_epochs(run):
         return kept
-    raise _not_kept(run, 0, [])
+    raise _not_saved_error(run, 0, [])
 
 
 def kept_epochs(run: KeptRun) -> list[int]:
@@ -135,7 +135,7 @@ def kept_epochs(run: KeptRun) -> list[int]:
     return sorted(int(found[1]) for name in names if (found := re.fullmatch(r"epoch-(\d+)", name)))
 
 
-def _not_kept(run: KeptRun, epoch: int, kept: list[int]) -> InvalidInputError:
+def _not_saved_error(run: KeptRun, epoch: int, kept: list[int]) -> InvalidInputError:
     if not kept:
         return InvalidInputError(
             f"'{run.folder}' kept no supernet weights: search again with --keep-weights-every 1 (or every N epochs)"
@@ -145,7 +145,7 @@ def _not_kept(run: KeptRun, epoch: int, kept: list[int]) -> InvalidInputError:
     )
 
 
-def _does_not_fit(run: KeptRun, epoch: int) -> DamagedFileError:
+def _mismatch_error(run: KeptRun, epoch: int) -> DamagedFileError:
     return DamagedFileError(
         f"'{_path(run, epoch)}' does not hold the weights of this run at that epoch: restore the file"
     )

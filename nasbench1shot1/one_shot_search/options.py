@@ -62,7 +62,7 @@ def search_options(given: Mapping[str, Any]) -> SearchOptions:
     method = optimizer(given.get("optimizer") or SearchConfig.optimizer)
     check_method(method)
     METHODS.check_known(method, given)
-    options = _filled(method, given)
+    options = _with_defaults(method, given)
     if given.get("image_side") is None:
         options = replace(options, common=_with_fitting_side(options.common))
     return options.resolved()
@@ -88,7 +88,7 @@ def update_search_options(recorded: Mapping[str, Any], given: Mapping[str, Any] 
     return replace(options, common=replace(options.common, **common), own=replace(options.own, **own))
 
 
-def _filled(method: "type[OneShotOptimizer]", given: Mapping[str, Any]) -> SearchOptions:
+def _with_defaults(method: "type[OneShotOptimizer]", given: Mapping[str, Any]) -> SearchOptions:
     common, own = (options_of(record, given) for record in (SearchConfig, method.Hyperparameters))
     asked = make_options(SearchConfig, common, {})  # for its scale and preset, which decide about the rest
     usual = defaults(method, one_shot(search_space(asked.space)), asked.scale, asked.preset)
@@ -153,7 +153,7 @@ def help_defaults(
         setting: scale, preset and space, where they are not the usual ones.
     """
     check_method(method)
-    options = _filled(method, {"optimizer": name, **setting})
+    options = _with_defaults(method, {"optimizer": name, **setting})
     common, preset = options.common, PRESETS[options.common.preset]
     decided: dict[str, Any] = {
         "table": search_space(common.space).table,

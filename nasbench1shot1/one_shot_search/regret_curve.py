@@ -93,14 +93,14 @@ def draw_anytime_regret(frame: pandas.DataFrame, axes: "Axes", method: str, runs
         _draw(frame, name.removesuffix("_mean"), axes, label, other)
     _draw(frame, "validation_regret", axes, _label(frame, "validation_regret"), BLACK, linestyle="--")
     axes.set_ylabel("regret [%]")
-    return _on_epochs(start_at_zero(axes))
+    return _label_epochs(start_at_zero(axes))
 
 
 def draw_one_shot_error(frame: pandas.DataFrame, axes: "Axes", method: str, runs: int = 1) -> "Axes":
     """Draw the one-shot validation error that `anytime_regret` returned, in percent; as in `draw_anytime_regret`."""
     _draw(frame, "one_shot_validation_error", axes, "", colours([method])[0], has_band=runs > 1)
     axes.set_ylabel("one-shot validation\nerror [%]")
-    return _on_epochs(axes)
+    return _label_epochs(axes)
 
 
 def draw_mean_regret(mean: float, axes: "Axes", label: str = MEAN_LABEL) -> "Axes":
@@ -224,7 +224,7 @@ def start_at_zero(axes: "Axes") -> "Axes":
     return axes
 
 
-def _on_epochs(axes: "Axes") -> "Axes":
+def _label_epochs(axes: "Axes") -> "Axes":
     from matplotlib.ticker import MaxNLocator
 
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -279,7 +279,7 @@ def table_text(frames: Sequence[pandas.DataFrame], table_id: str, fidelity: str 
         table_id: the table behind `frames`.
         fidelity: the result of `Table.fidelity`.
     """
-    known = list(map(_in_table, frames))
+    known = list(map(_rows_in_table, frames))
     measured = all(frame["test_measured"].all() for frame in known)
     said = f"table {table_id}" + ("" if measured else "; values called predicted are estimates, not measurements")
     if missing := sum(map(len, frames)) - sum(map(len, known)):
@@ -287,7 +287,7 @@ def table_text(frames: Sequence[pandas.DataFrame], table_id: str, fidelity: str 
     return f"{said}\n{fidelity}" if fidelity else said  # in one line, both would be wider than the figure
 
 
-def _in_table(frame: pandas.DataFrame) -> pandas.DataFrame:
+def _rows_in_table(frame: pandas.DataFrame) -> pandas.DataFrame:
     """Return the epochs whose architecture has at least one error in the table."""
     errors = frame.columns.intersection(["table_validation_error", "table_test_error"])
     return frame[frame[errors].notna().any(axis=1)] if len(errors) else frame

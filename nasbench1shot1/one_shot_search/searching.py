@@ -152,7 +152,7 @@ def resume_search(
     given = {name: value for name, value in given.items() if value is not None}
     with moved_aside(folder, overwrite=False) as discards, existing_run(folder, SearchWriter, Run) as writer:
         recorded = open_search(folder).config
-        options = _grown(folder, recorded, given, allow_module)
+        options = _resumed_options(folder, recorded, given, allow_module)
         table = table_of_search(options.common)
         with cpu_threads(options.common.threads):
             state = begin(options)
@@ -176,7 +176,7 @@ def _check_is_no_other(folder: Path, options: SearchOptions) -> None:
             )
 
 
-def _grown(
+def _resumed_options(
     folder: Path, recorded: Mapping[str, Any], given: Mapping[str, Any], allow_module: str | None
 ) -> SearchOptions:
     """Return the recorded options, with more epochs if given; other given options must equal the recorded ones."""

@@ -203,7 +203,7 @@ def _group_to_resume(
     where = folder / SEEDS
     check_trusted("optimizers", "optimizer", recorded.get("optimizer", ""), where, allow_module)
     check_trusted("search_spaces", "space", recorded.get("space", ""), where, allow_module)
-    before = _of_seeds(recorded_seeds, recorded, where)
+    before = _options_per_seed(recorded_seeds, recorded, where)
     wanted = [update_search_options(options.as_dict(), given) for options in before]
     epochs, more = before[0].common.epochs, wanted[0].common.epochs
     if more < epochs:
@@ -213,7 +213,7 @@ def _group_to_resume(
     return folder, wanted
 
 
-def _of_seeds(seeds: Sequence[int], recorded: dict[str, Any], where: Path) -> list[SearchOptions]:
+def _options_per_seed(seeds: Sequence[int], recorded: dict[str, Any], where: Path) -> list[SearchOptions]:
     try:
         return [update_search_options(recorded, {"seed": seed}) for seed in seeds]
     except InvalidInputError as error:

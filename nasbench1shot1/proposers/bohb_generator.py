@@ -160,10 +160,10 @@ class BohbGenerator(BOHB):  # type: ignore[misc]
     def _model(self, budget: int) -> dict[str, Density]:
         """Return the densities of a budget, fitted to all its observations."""
         if (observed := self._unfitted.pop(budget, None)) is not None:
-            self._models[budget] = self._fitted(budget, random_state(self.seed, _IMPUTATION, observed))
+            self._models[budget] = self._fit_densities(budget, random_state(self.seed, _IMPUTATION, observed))
         return self._models[budget]
 
-    def _fitted(self, budget: int, rng: np.random.RandomState) -> dict[str, Density]:
+    def _fit_densities(self, budget: int, rng: np.random.RandomState) -> dict[str, Density]:
         points, order = np.array(self.configs[budget]), np.argsort(self.losses[budget], kind="stable")
         n_good, n_bad = self._sizes(len(points))
         parts = {"good": points[order[:n_good]], "bad": points[order[n_good : n_good + n_bad]]}

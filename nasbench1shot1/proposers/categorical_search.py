@@ -27,7 +27,7 @@ class CategoricalSearch(AbstractAcquisitionMaximizer):
         levels = np.array([h.size for h in self._configspace.values()])
         drawn = np.floor(self._rng.rand(n_points, len(levels)) * levels)
         known = np.array([config.get_array() for config in previous_configs])
-        climbed = self._climbed(np.concatenate([self._best(drawn, STARTS)[0], self._best(known, STARTS)[0]]), levels)
+        climbed = self._climb(np.concatenate([self._best(drawn, STARTS)[0], self._best(known, STARTS)[0]]), levels)
         points = np.unique(np.concatenate([climbed, drawn]), axis=0)
         new = ~np.isin(_keys(points, levels), _keys(known, levels))
         best, values = self._best(points[new], RETURNED)
@@ -47,7 +47,7 @@ class CategoricalSearch(AbstractAcquisitionMaximizer):
         order = np.argsort(-values, kind="stable")[:number]
         return points[order], values[order]
 
-    def _climbed(self, points: "NDArray[np.float64]", levels: "NDArray[np.int64]") -> "NDArray[np.float64]":
+    def _climb(self, points: "NDArray[np.float64]", levels: "NDArray[np.int64]") -> "NDArray[np.float64]":
         """Move each point to its best neighbour until no neighbour is better."""
         shifts = np.concatenate([np.eye(len(levels))[[d]] * np.arange(1, n)[:, None] for d, n in enumerate(levels)])
         points, values = points.copy(), self._values(points)

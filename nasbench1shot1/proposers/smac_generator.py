@@ -105,7 +105,7 @@ class SmacGenerator:
                 logging_level=False,
                 overwrite=True,
             )
-            for trial, value in self._told():
+            for trial, value in self._observed_trials():
                 smac.tell(trial, value, save=False)
             for values in pending:
                 smac.runhistory.add_running_trial(TrialInfo(Configuration(self.configspace, values=values), seed=0))
@@ -114,7 +114,7 @@ class SmacGenerator:
     def _any_observed(self) -> list[Configuration]:
         return [configuration for observed in self.observed.values() for configuration in observed][:1]
 
-    def _told(self) -> Iterator[tuple[TrialInfo, TrialValue]]:
+    def _observed_trials(self) -> Iterator[tuple[TrialInfo, TrialValue]]:
         for budget, observed in self.observed.items():
             worst = max(filter(math.isfinite, observed.values()), default=1.0)
             for configuration, loss in observed.items():

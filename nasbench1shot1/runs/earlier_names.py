@@ -19,17 +19,18 @@ _EARLIER = {current: earlier for earlier, current in CURRENT.items()}
 
 def with_current_names(content: Any) -> Any:
     """Return the content of a JSON file with the current names of all fields."""
-    return _renamed(content, CURRENT)
+    return _rename_fields(content, CURRENT)
 
 
 def with_earlier_names(content: Any) -> Any:
     """Return the content with earlier names, as in the files whose checksums earlier versions recorded."""
-    return _renamed(content, _EARLIER)
+    return _rename_fields(content, _EARLIER)
 
 
-def _renamed(content: Any, names: dict[str, str]) -> Any:
+def _rename_fields(content: Any, names: dict[str, str]) -> Any:
     if isinstance(content, dict):
         return {
-            names.get(name, name): value if name in USERS else _renamed(value, names) for name, value in content.items()
+            names.get(name, name): value if name in USERS else _rename_fields(value, names)
+            for name, value in content.items()
         }
-    return [_renamed(each, names) for each in content] if isinstance(content, list) else content
+    return [_rename_fields(each, names) for each in content] if isinstance(content, list) else content

@@ -39,9 +39,9 @@ class Range:
         """Raise InvalidInputError for a number that is out of the range, infinite or NaN."""
         if self.least <= value <= self.most and value > self.above and abs(value) != math.inf:
             return
-        raise InvalidInputError(f"{flag(name)} must be {self._in_words()}, not {value}")
+        raise InvalidInputError(f"{flag(name)} must be {self._describe()}, not {value}")
 
-    def _in_words(self) -> str:
+    def _describe(self) -> str:
         if self.above > -math.inf:
             return f"more than {self.above:,}"
         if self.most == math.inf:

@@ -114,12 +114,14 @@ class ChoiceBlockCell(nn.Module):
         outputs: dict[int, Tensor] = {}
         for node in path.live_blocks:
             inputs = [outputs[parent] if parent else self.projections[node - 1](x) for parent in path.parents[node - 1]]
-            mixed = _plain_sum(self._scaled(inputs, node, path, mixing))
+            mixed = _plain_sum(self._scale_inputs(inputs, node, path, mixing))
             of_block = None if mixing is None else mixing["operations"][..., node - 1, :]
             outputs[node] = self.blocks[node - 1](mixed, of_block, path.operations[node - 1])
         taken = path.parents[-1]
         shortcut = [self.projections[-1](x)] if 0 in taken else []
-        read = self._scaled([*shortcut, *(outputs[node] for node in taken if node)], len(path.parents), path, mixing)
+        read = self._scale_inputs(
+            [*shortcut, *(outputs[node] for node in taken if node)], len(path.parents), path, mixing
+        )
         if taken == (0,):
             return read[0]
         of_node = dict(zip([node for node in taken if node], read[len(shortcut) :], strict=True))
@@ -128,7 +130,7 @@ class ChoiceBlockCell(nn.Module):
         joined = torch.cat([of_node.get(node, nothing) for node in range(1, len(self.blocks) + 1)], dim=1)
         return read[0] + joined if shortcut else joined
 
-    def _scaled(
+    def _scale_inputs(
         self, inputs: list[Tensor], node: int, path: CellArchitecture, mixing: Mapping[str, Tensor] | None
     ) -> list[Tensor]:
         """Return a node's inputs along a path, scaled by their mixing weights if there are any."""

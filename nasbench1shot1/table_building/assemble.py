@@ -98,7 +98,7 @@ def build(
     folds = folds_by_hash(sample.hashes, settings.folds)
     predictions = cross_fit(_features(sample.encodings), targets, folds, _features(rows.encodings), settings, report)
     shrinkages = _shrinkages(sample, targets - predictions.held_out, sources)
-    blended = _blended(predictions, targets, shrinkages, rows)
+    blended = _blend(predictions, targets, shrinkages, rows)
     columns, test = _columns(rows, sample, 1 - np.exp(blended[:, :-1]), np.exp(blended[:, -1]), sources)
     scores = _scores(sample, rows, predictions.held_out, shrinkages)
     for quantity, found in scores.items():
@@ -159,7 +159,7 @@ def _shrinkages(sample: Sample, residuals: Floats, sources: Path | None) -> list
     return [*shared, Shrinkage(weight_from_repeats(sd, np.log(repeats[FULL_BUDGET]["train_time_s"])), sd)]
 
 
-def _blended(predictions: Predictions, targets: Floats, shrinkages: list[Shrinkage], rows: Rows) -> Floats:
+def _blend(predictions: Predictions, targets: Floats, shrinkages: list[Shrinkage], rows: Rows) -> Floats:
     """Return the mean predictions; for measured cells, combine the held-out prediction with the measurement."""
     out = predictions.mean.copy()
     held_out, measured = predictions.held_out[rows.inside], targets[rows.inside]

@@ -15,10 +15,10 @@ def fit_and_predict(x: Matrix, y: Floats, wanted: Matrix, trees: int, threads: i
 
     Results are bit-identical for an equal number of threads.
     """
-    return np.stack([_of_one(x, target, wanted, trees, threads) for target in y.T], axis=1)
+    return np.stack([_fit_one_target(x, target, wanted, trees, threads) for target in y.T], axis=1)
 
 
-def _of_one(x: Matrix, y: Floats, wanted: Matrix, trees: int, threads: int) -> Floats:
+def _fit_one_target(x: Matrix, y: Floats, wanted: Matrix, trees: int, threads: int) -> Floats:
     import lightgbm
 
     parameters = {

@@ -22,7 +22,7 @@ def accuracy_fidelity(predicted: Floats, measured: Floats, groups: Mapping[str, 
     found |= {f"spearman_{name}": _spearman(predicted[group], measured[group]) for name, group in groups.items()}
     if good.sum() > 100:
         found |= {"cells_above_0.9": int(good.sum()), "spearman_above_0.9": _spearman(predicted[good], measured[good])}
-    return found | {"median_absolute_error": _rounded(np.median(np.abs(predicted - measured)))}
+    return found | {"median_absolute_error": _round(np.median(np.abs(predicted - measured)))}
 
 
 def time_fidelity(predicted: Floats, measured: Floats) -> dict[str, Any]:
@@ -30,15 +30,15 @@ def time_fidelity(predicted: Floats, measured: Floats) -> dict[str, Any]:
     return {
         "cells": len(measured),
         "spearman": _spearman(predicted, measured),
-        "median_relative_error": _rounded(np.median(np.abs(predicted / measured - 1))),
+        "median_relative_error": _round(np.median(np.abs(predicted / measured - 1))),
     }
 
 
 def _spearman(a: Floats, b: Floats) -> float:
     from scipy.stats import spearmanr
 
-    return _rounded(spearmanr(a, b).statistic)
+    return _round(spearmanr(a, b).statistic)
 
 
-def _rounded(value: Any) -> float:
+def _round(value: Any) -> float:
     return round(float(value), 4)

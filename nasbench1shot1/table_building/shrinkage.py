@@ -32,7 +32,7 @@ class Shrinkage:
 
     def shrink(self, predicted: Floats, measured: Floats) -> Floats:
         """Return prediction + w · (measurement − prediction); residuals are clipped to three standard deviations."""
-        return np.asarray(predicted + self.weight * _clipped(measured - predicted, self.sd))
+        return np.asarray(predicted + self.weight * _clip(measured - predicted, self.sd))
 
     def as_dict(self) -> dict[str, float]:
         """Return the description for `meta.json`."""
@@ -55,7 +55,7 @@ def fit_shrinkages(residuals: Floats, repeats: list[Floats]) -> list[Shrinkage]:
         repeats: for each budget, (C, R) repeats of other cells' log error, for `weight_by_repeats`.
     """
     sds = [robust_sd(of_budget) for of_budget in residuals.T]
-    clipped = np.stack([_clipped(r, sd) for r, sd in zip(residuals.T, sds, strict=True)])
+    clipped = np.stack([_clip(r, sd) for r, sd in zip(residuals.T, sds, strict=True)])
     neighbours = np.diag(np.corrcoef(clipped), k=1)
     weights = np.maximum(np.append(neighbours, 0), np.insert(neighbours, 0, 0)).clip(0, 1)
     return [
@@ -85,5 +85,5 @@ def robust_sd(values: Floats) -> float:
     return float(_MAD_TO_SD * np.median(np.abs(values - np.median(values))))
 
 
-def _clipped(residuals: Floats, sd: float) -> Floats:
+def _clip(residuals: Floats, sd: float) -> Floats:
     return np.clip(residuals, -CLIP * sd, CLIP * sd)

@@ -57,14 +57,14 @@ class Assembly:
         try:
             cell = self._graphs.encode(record.adjacency, record.operations)
         except InvalidInputError as error:
-            raise self._refused(record, error.for_command_line) from None
+            raise self._record_error(record, error.for_command_line) from None
         row = self._rows.get(record.hash)
         if row is None:
             row = self._new_row(record, cell)
         elif self._cells[row] != cell:
-            raise self._refused(record, "has another graph than an earlier record of this hash")
+            raise self._record_error(record, "has another graph than an earlier record of this hash")
         elif self._parameters[row] != record.trainable_parameters:
-            raise self._refused(record, "has another number of parameters than an earlier record of this hash")
+            raise self._record_error(record, "has another number of parameters than an earlier record of this hash")
         budget = self._budgets.get(record.epochs)
         self._row_of.append(row)
         self._budget_of.append(self._new_budget(record) if budget is None else budget)
@@ -73,7 +73,7 @@ class Assembly:
 
     def _new_row(self, record: Record, cell: int) -> int:
         if len(record.hash) != 32 or not set(record.hash) <= set("0123456789abcdef"):
-            raise self._refused(record, "has a hash that is not 32 hexadecimal digits")
+            raise self._record_error(record, "has a hash that is not 32 hexadecimal digits")
         row = self._rows[record.hash] = len(self._rows)
         self._cells.append(cell)
         self._parameters.append(record.trainable_parameters)
@@ -82,13 +82,13 @@ class Assembly:
     def _new_budget(self, record: Record) -> int:
         if record.epochs not in self._allowed:
             known = ", ".join(map(str, self._allowed))
-            raise self._refused(
+            raise self._record_error(
                 record, f"has a budget other than {known}: if that is right, list all budgets with --epochs"
             )
         self._halfway_epoch[record.epochs] = record.halfway_epoch
         return self._budgets.setdefault(record.epochs, len(self._budgets))
 
-    def _refused(self, record: Record, fault: str) -> InvalidInputError:
+    def _record_error(self, record: Record, fault: str) -> InvalidInputError:
         return InvalidInputError(f"{self._source}: {record.place} {fault}")
 
     @property
@@ -137,7 +137,7 @@ class Assembly:
         repeats = self._repeats(rank)
         hashes, epochs = columns["hash"], sorted(self._budgets)
         if uneven := repeats.uneven():
-            raise self._not_whole(*uneven, repeats, hashes)
+            raise self._uneven_repeats_error(*uneven, repeats, hashes)
         values = np.frombuffer(self._values).reshape(-1, len(_STORED))
         order, twins, about = repeats.order(), DuplicateFinder(), {}
         for i, name in enumerate(_STORED):
@@ -145,7 +145,7 @@ class Assembly:
             twins.add(arranged)
             columns[name], about[name] = compact(arranged, IMAGES if name.endswith("accuracy") else None)
         if twin := twins.first():
-            raise self._twice(hash_text(hashes[twin[0]]), epochs[twin[1]])
+            raise self._duplicate_error(hash_text(hashes[twin[0]]), epochs[twin[1]])
         return about
 
     def _repeats(self, rank: NDArray[np.int32]) -> Repeats:
@@ -154,7 +154,7 @@ class Assembly:
         slots += places[np.frombuffer(self._budget_of, np.uint16)]
         return Repeats(slots, len(rank), len(places))
 
-    def _not_whole(
+    def _uneven_repeats_error(
         self, row: int, budget: int, found: int, usual: int, repeats: Repeats, hashes: NDArray[np.uint8]
     ) -> InvalidInputError:
         hash_, epochs = hash_text(hashes[row]), sorted(self._budgets)[budget]
@@ -165,11 +165,11 @@ class Assembly:
             )
         values = np.frombuffer(self._values).reshape(-1, len(_STORED))[repeats.trainings(row, budget)]
         if len(np.unique(values, axis=0)) < found:
-            return self._twice(hash_, epochs)
+            return self._duplicate_error(hash_, epochs)
         return InvalidInputError(
             f"{self._source}: the cell {hash_} has {found} trainings with {epochs} epochs, but others have {usual}: "
             f"{'one is missing' if found < usual else 'there is one too many'}"
         )
 
-    def _twice(self, hash_: str, epochs: int) -> InvalidInputError:
+    def _duplicate_error(self, hash_: str, epochs: int) -> InvalidInputError:
         return InvalidInputError(f"{self._source}: the cell {hash_} has the same training with {epochs} epochs twice")

@@ -98,12 +98,12 @@ def open_official(path: str | Path, report: Report = print_to_stderr, progress: 
     if not is_source(file) and file.suffix not in (PBZ2, PTH, TFRECORD):
         return load_table(path)
     source = Source.from_path(file)
-    if table := _opened(source):
+    if table := _open_imported(source):
         return table
     target = tables_folder() / f"{table_name(file).lstrip('.')}-{source.key[:8]}"
     report(f"importing {file} into {target}, from which it will be opened from now on")
     with file_lock(target.parent / ".locks" / f"{target.name}.lock"):
-        if table := _opened(source):  # another process was faster
+        if table := _open_imported(source):  # another process was faster
             return table
         _import_with_bar(file, target, report, progress)
     return load_table(target)
@@ -185,7 +185,7 @@ def _about(source: Source, size: int, known: bool, records: int) -> dict[str, An
     return {"file": source.path.name, "size": size, **digest, "known": known, "records": records, "key": source.key}
 
 
-def _opened(source: Source) -> Table | None:
+def _open_imported(source: Source) -> Table | None:
     """Return the table that was imported from this file; None if there is none or it cannot be opened."""
     for meta in sorted(tables_folder().glob(f"[!.]*/{META}")):
         try:

@@ -26,7 +26,7 @@ def read_pth(source: Source, progress: Progress) -> TrialAssembly:
     """
     source.hash_all(progress)
     progress("loading", None)
-    return assemble(_loaded(source.path), source.path.name, progress)
+    return assemble(_load(source.path), source.path.name, progress)
 
 
 def assemble(content: Any, source: str, progress: Progress = lambda doing, fraction: None) -> TrialAssembly:
@@ -60,7 +60,7 @@ def assemble(content: Any, source: str, progress: Progress = lambda doing, fract
     return assembly
 
 
-def _loaded(path: Path) -> Any:
+def _load(path: Path) -> Any:
     """Load a file whose only allowed globals are the ones of NumPy's float64 scalars.
 
     Parameter counts are such scalars in the published files.

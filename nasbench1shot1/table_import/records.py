@@ -87,7 +87,7 @@ class RecordParser:
             metrics = self._metrics(a2b_base64(coded))
             _, halfway, final = metrics.evaluation_data[:3]
         except self._errors as error:
-            raise self._refused(payload, offset) from error
+            raise self._payload_error(payload, offset) from error
         if type(epochs) is not int:
             epochs = self._whole(epochs, hash_, offset)
         record = Record(
@@ -102,7 +102,7 @@ class RecordParser:
             offset,
         )
         if end != len(text) or not type(hash_) is type(adjacency) is type(operations) is str:
-            raise self._refused(payload, offset)
+            raise self._payload_error(payload, offset)
         check_possible(record, self._source)
         return record
 
@@ -115,7 +115,7 @@ class RecordParser:
             "number"
         )
 
-    def _refused(self, payload: bytes, offset: int) -> InvalidInputError:
+    def _payload_error(self, payload: bytes, offset: int) -> InvalidInputError:
         """Return the error for a payload that cannot be read; it states the first fault."""
         return InvalidInputError(f"{self._source}: the record at byte {offset:,} {self._fault(payload)}")
 

@@ -139,10 +139,10 @@ def open_folder(path: Path) -> TableFolder:
         InvalidInputError: there is no table, or it has another format.
         DamagedFileError: a column is missing, truncated or changed, or `meta.json` is not valid.
     """
-    return read_consistently(path, _opened)
+    return read_consistently(path, _open)
 
 
-def _opened(path: Path) -> TableFolder:
+def _open(path: Path) -> TableFolder:
     meta = _read_meta(path)
     if sum(size_of(path, name) for name in meta["columns"]) <= CHECKED_AT_LOAD:
         verify_checksums(path, meta)
@@ -159,10 +159,10 @@ def verify_folder(path: Path) -> Meta:
 
     Raises the errors of `open_folder`.
     """
-    return read_consistently(path, _verified)
+    return read_consistently(path, _verify)
 
 
-def _verified(path: Path) -> Meta:
+def _verify(path: Path) -> Meta:
     meta = _read_meta(path)
     verify_checksums(path, meta)
     check_columns(path, meta, {name: open_column(path, name) for name in meta["columns"]})
@@ -210,7 +210,7 @@ def write_table(folder: Path, columns: Mapping[str, NDArray[Any]], meta: Meta) -
         UserError: the disk is full, or the folder cannot be written.
     """
     check_target(folder)
-    columns, full = _completed(columns, meta)
+    columns, full = _complete(columns, meta)
     with atomic_folder(folder) as beside:
         for name, values in columns.items():
             with atomic_write(beside / f"{name}.npy") as file:
@@ -227,7 +227,7 @@ def make_in_memory_folder(columns: Mapping[str, NDArray[Any]], meta: Meta) -> Ta
 
     Raises DamagedFileError if columns and description do not match.
     """
-    columns, full = _completed(columns, meta)
+    columns, full = _complete(columns, meta)
     for name, values in columns.items():
         file = io.BytesIO()
         np.save(file, values, allow_pickle=False)
@@ -239,7 +239,7 @@ def make_in_memory_folder(columns: Mapping[str, NDArray[Any]], meta: Meta) -> Ta
     return TableFolder(None, full, columns)
 
 
-def _completed(columns: Mapping[str, NDArray[Any]], meta: Meta) -> tuple[Columns, Meta]:
+def _complete(columns: Mapping[str, NDArray[Any]], meta: Meta) -> tuple[Columns, Meta]:
     """Return all columns, including the index, and a description with an entry for each."""
     index = _encodings(columns["cell"]) if key_kind(meta) == "nasbench101" else {}
     about = {**dict.fromkeys(INDEX, _INDEX_DESCRIPTION), **meta["columns"]}

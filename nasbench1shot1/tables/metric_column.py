@@ -192,7 +192,7 @@ def choose_repeat(
     if isinstance(run, str):
         if run not in ("mean", "random", "all"):
             raise unknown_name("run", run, ("mean", "random", "all"))
-        return _drawn(repeats, shape, rng, trained) if run == "random" else run
+        return _draw_repeats(repeats, shape, rng, trained) if run == "random" else run
     number = whole_number("run", run, "'mean', 'random', 'all' or the number of a repeat")
     if number in seeds:
         return seeds.index(number)
@@ -210,7 +210,7 @@ def whole_number(name: str, value: Any, wanted: str) -> int:
     return int(value)
 
 
-def _drawn(
+def _draw_repeats(
     repeats: int,
     shape: tuple[int, ...],
     rng: np.random.Generator | None,

@@ -82,13 +82,13 @@ class Metrics:
     @cached_property
     def trainable_parameters(self) -> Values:
         """Exact number of trainable parameters, an integer or (N,)."""
-        return _finished(np.asarray(self._folder.columns[self._stored(PARAMETERS)][self._rows], np.int64))
+        return _freeze(np.asarray(self._folder.columns[self._stored(PARAMETERS)][self._rows], np.int64))
 
     @cached_property
     def flops(self) -> Values:
         """FLOPs of a forward pass on one image, as the benchmark counts them; NaN if unknown."""
         known = self._folder.columns.get(self._stored("flops"))
-        return _finished(np.full(np.shape(self._rows), np.nan) if known is None else np.asarray(known[self._rows]))
+        return _freeze(np.full(np.shape(self._rows), np.nan) if known is None else np.asarray(known[self._rows]))
 
     @cached_property
     def measured_validation_accuracy(self) -> Values:
@@ -96,7 +96,7 @@ class Metrics:
 
         In an official table, this equals `validation_accuracy`.
         """
-        return _finished(self._measurement("validation_accuracy"))
+        return _freeze(self._measurement("validation_accuracy"))
 
     @cached_property
     def hash(self) -> Any:
@@ -119,8 +119,8 @@ class Metrics:
         if "_measured" in self.__dict__:  # a result that was pickled
             return self._measured[column]
         if column == PARAMETERS:
-            return _finished(np.ones(np.shape(self._rows), bool))
-        return _finished(~np.isnan(self._measurement(column)))
+            return _freeze(np.ones(np.shape(self._rows), bool))
+        return _freeze(~np.isnan(self._measurement(column)))
 
     @cached_property
     def _measured(self) -> dict[str, Any]:
@@ -135,7 +135,7 @@ class Metrics:
         one = isinstance(self._rows, int) and stored in self._folder.metrics
         if one and (self._repeat == "mean" or isinstance(self._repeat, int)):
             return self._folder.metrics[stored].value(self._rows, self.epochs, self._repeat)  # type: ignore[arg-type]
-        return _finished(self._folder.values(stored, np.asarray(self._rows), self.epochs, self._repeat))
+        return _freeze(self._folder.values(stored, np.asarray(self._rows), self.epochs, self._repeat))
 
     def _measurement(self, name: str) -> NDArray[np.float64]:
         stored = self._prefix + self._stored(name)
@@ -151,10 +151,10 @@ class Metrics:
 
     def __repr__(self) -> str:
         subject = repr(self.hash) if isinstance(self.hash, str) else counted(len(self.hash), "network")
-        values = ", ".join(filter(None, map(self._in_words, (*METRICS, PARAMETERS))))
+        values = ", ".join(filter(None, map(self._format_value, (*METRICS, PARAMETERS))))
         return f"Metrics({subject}, {counted(self.epochs, 'epoch')} on {self.dataset}: {values}; {self.table_id})"
 
-    def _in_words(self, name: str) -> str:
+    def _format_value(self, name: str) -> str:
         """Return a value, or the range of several, and whether it is measured; nothing if it is unknown."""
         values = np.asarray(getattr(self, name), np.float64).ravel()
         known = values[~np.isnan(values)]
@@ -196,7 +196,7 @@ def make_metrics(
     return metrics
 
 
-def _finished(values: NDArray[Any]) -> Values:
+def _freeze(values: NDArray[Any]) -> Values:
     """Return a Python number for an array without axes, else the array, made read-only."""
     if np.ndim(values):
         values.flags.writeable = False

@@ -54,7 +54,7 @@ class Table(TableRows):
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         """Let another process open the folder again: columns are copied only if they are in memory."""
         opened = (Table, self._folder) if self._place is None else (load_table, str(self._place))
-        return _opened_again, (*opened, self._coverage)
+        return _reopen, (*opened, self._coverage)
 
     # Queries ---------------------------------------------------------------------------------------------------
 
@@ -289,7 +289,7 @@ class Table(TableRows):
         return self.network(row), self.query(self.hashes(row)[0], epochs, dataset=dataset)
 
 
-def _opened_again(open_: Callable[[Any], Table], place: Any, coverage: Coverage | None) -> Table:
+def _reopen(open_: Callable[[Any], Table], place: Any, coverage: Coverage | None) -> Table:
     """Return a table in another process."""
     table = open_(place)
     return table if coverage is None else table.with_coverage(coverage)

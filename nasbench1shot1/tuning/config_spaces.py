@@ -72,7 +72,7 @@ def check_searches(named: str, space: "ConfigurationSpace", fixed: Mapping[str, 
             check(search_options({**fixed, **values}))
         except UserError as error:
             raise InvalidInputError(
-                f"configuration space '{named}' contains {_in_words(values)}: {error.for_command_line}"
+                f"configuration space '{named}' contains {_format_values(values)}: {error.for_command_line}"
             ) from error
 
 
@@ -185,5 +185,5 @@ def _ends(hyperparameter: Any) -> list[Any]:
     return [hyperparameter.value]
 
 
-def _in_words(values: Mapping[str, Any]) -> str:
+def _format_values(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in values.items())

@@ -107,7 +107,7 @@ def trial_job(study: Study, trial: Trial) -> Job:
     """Return the search of a trial as a job."""
     shorter = _shorter_search(study, trial)
     options = {
-        **_not_recorded(study),
+        **_unrecorded_options(study),
         **study.shared_options,
         **study_settings(study.options, trial.epochs),
         **trial.configuration,
@@ -123,7 +123,7 @@ def trial_job(study: Study, trial: Trial) -> Job:
     )
 
 
-def _not_recorded(study: Study) -> dict[str, None]:
+def _unrecorded_options(study: Study) -> dict[str, None]:
     """Return the options that were added after the study was started; they are off, as in that version."""
     known = {*study.shared_options, *study.config_space, *SET_BY_THE_STUDY}
     return {field.name: None for field in fields(SearchConfig) if field.default is None and field.name not in known}

@@ -74,7 +74,7 @@ def observation_line(observation: Observation, table: Table, dataset: str | None
         "model_based": observation.model_based,
         "loss": outcome.loss,
         "failure": outcome.failure,
-        **_scored(outcome.values, table, dataset, observation.finished - observation.started),
+        **_score_fields(outcome.values, table, dataset, observation.finished - observation.started),
         "submitted": observation.submitted,
         "started": observation.started,
         "finished": observation.finished,
@@ -84,7 +84,7 @@ def observation_line(observation: Observation, table: Table, dataset: str | None
     }
 
 
-def _scored(values: Mapping[str, Any], table: Table, dataset: str | None, elapsed: float) -> dict[str, Any]:
+def _score_fields(values: Mapping[str, Any], table: Table, dataset: str | None, elapsed: float) -> dict[str, Any]:
     """Return the architecture, its values in the table, and the times; a diverged search has only times.
 
     On the simulated clock, a diverged search takes its elapsed wall-clock time, because its last epoch is not recorded.

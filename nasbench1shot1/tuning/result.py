@@ -48,12 +48,12 @@ def summarise(study: Study, lines: Sequence[Mapping[str, Any]], table_id: str) -
         "simulated_seconds": sum(map(simulated_cost, lines)),
         "seconds": max((line["finished"] for line in lines), default=0.0),
         "equally_good": sum(line["loss"] is not None and line["loss"] == lowest for line in lines),
-        "best": _described(study, found),
-        "best_at_maximum": _described(study, best([line for line in lines if line["budget"] == largest])),
+        "best": _describe(study, found),
+        "best_at_maximum": _describe(study, best([line for line in lines if line["budget"] == largest])),
     }
 
 
-def _described(study: Study, line: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def _describe(study: Study, line: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if line is None:
         return None
     configuration = study.configurations[line["configuration_id"]]

@@ -177,7 +177,7 @@ def show_result(
     ended, by_model = _searches(summary["observations"]), summary["model_based"]
     say(f"{ended} ended; {summary['diverged']} diverged, and {by_model} had a model-based configuration.")
     if best_found := summary["best"]:
-        values = ", ".join(f"{name} {_short(value)}" for name, value in best_found["configuration"].items())
+        values = ", ".join(f"{name} {_shorten(value)}" for name, value in best_found["configuration"].items())
         ties = f" (the first of {summary['equally_good']} searches)" if summary["equally_good"] > 1 else ""
         say(f"Best configuration{ties}: {values}")
         say(f"Its architecture after {counted(best_found['budget'], 'epoch')}: '{best_found['architecture']}'")
@@ -186,7 +186,7 @@ def show_result(
     say(f"Record: {folder}; picture: {folder / picture_name(TRAJECTORY, format)}")
 
 
-def _short(value: Any) -> str:
+def _shorten(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 

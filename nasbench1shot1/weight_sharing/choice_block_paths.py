@@ -53,7 +53,7 @@ class ChoiceBlockPaths:
         for position, path in enumerate(paths):
             self._positions.setdefault(path_key(path), []).append(position)
         self._dtype = torch.bfloat16 if precision == "bfloat16" else net.classifier.weight.dtype
-        self._layers = self._prepared(batch_norm, reference)
+        self._layers = self._prepare_layers(batch_norm, reference)
 
     @torch.no_grad()
     def logits(self, images: Tensor) -> Iterator[tuple[list[int], Tensor]]:
@@ -66,7 +66,7 @@ class ChoiceBlockPaths:
             yield self._positions[key], self._net.classifier(features).float()
 
     @torch.no_grad()
-    def _prepared(self, batch_norm: str, reference: Callable[[], Tensor]) -> PathLayers:
+    def _prepare_layers(self, batch_norm: str, reference: Callable[[], Tensor]) -> PathLayers:
         """Return the layers; for recalibrated statistics, the reference images pass through the network first."""
         if batch_norm == "batch":
             return MeasuredLayers(self._dtype)

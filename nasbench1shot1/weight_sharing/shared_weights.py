@@ -176,7 +176,7 @@ class SharedWeights:
         check_passes(passes, self.net.space)
         begun = None if self._drawn is None else self._drawn.get_state()
         with self._evaluating():
-            for positions in self._computed_alike(passes):
+            for positions in self._group_alike(passes):
                 for start in range(0, len(positions), STATISTICS_KEPT):
                     if self._drawn is not None and begun is not None:
                         self._drawn.set_state(begun)  # all passes see the same augmented images
@@ -184,7 +184,7 @@ class SharedWeights:
                     for found, images, answers in self._answers_alike([passes[i] for i in part], rows):
                         yield [part[i] for i in found], images, answers
 
-    def _computed_alike(self, passes: Sequence[Pass]) -> list[list[int]]:
+    def _group_alike(self, passes: Sequence[Pass]) -> list[list[int]]:
         """Return the positions of passes, grouped by the way in which they are computed; groups are independent."""
         alike: dict[object, list[int]] = {}
         for position, given in enumerate(passes):

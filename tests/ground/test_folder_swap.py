@@ -24,7 +24,7 @@ from nasbench1shot1.ground import folder_swap
 from nasbench1shot1.files import atomic_folder
 folder, in_one_step = Path(sys.argv[1]), sys.argv[2] == "True"
 if not in_one_step:
-    folder_swap._exchanged = lambda new, folder: False
+    folder_swap._try_exchange = lambda new, folder: False
 def write(text):
     with atomic_folder(folder) as beside:
         for name in "abc":
@@ -126,7 +126,7 @@ def test_what_cannot_be_put_in_place_leaves_the_old(tmp_path: Path, monkeypatch:
         return real(path, target)
 
     write(tmp_path / "kept", "old")
-    monkeypatch.setattr(folder_swap, "_exchanged", lambda new, folder: False)
+    monkeypatch.setattr(folder_swap, "_try_exchange", lambda new, folder: False)
     monkeypatch.setattr(Path, "rename", refuse)
     with pytest.raises(UserError, match="cannot write"):
         write(tmp_path / "kept", "new")

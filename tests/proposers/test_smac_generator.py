@@ -80,7 +80,7 @@ def test_diverged_trials_count_as_the_worst_ones():
     sampled = space.sample_configuration(24)
     observations = [job(found, None if found["momentum"] > 0.5 else 0.1 + 0.1 * found["rate"]) for found in sampled]
     generator = told(space, observations)
-    costs = {value.cost for _, value in generator._told()}
+    costs = {value.cost for _, value in generator._observed_trials()}
     assert max(costs) == max(observed.result["loss"] for observed in observations if observed.result)
     proposals = [generator.get_config(1, (1, 0, number)) for number in range(2)]
     assert all(info["model_based_pick"] for _, info in proposals)

@@ -13,13 +13,13 @@ from nasbench1shot1.layers import weighted_concatenation, weighted_sum
 @pytest.fixture(params=["host", "device"])
 def place(request, monkeypatch):
     if request.param == "device":
-        monkeypatch.setattr(layers, "_on_host", lambda weights: False)
+        monkeypatch.setattr(layers, "_is_on_host", lambda weights: False)
     return request.param
 
 
 @pytest.fixture
 def on_device(monkeypatch):
-    monkeypatch.setattr(layers, "_on_host", lambda weights: False)
+    monkeypatch.setattr(layers, "_is_on_host", lambda weights: False)
 
 
 def maps(count, dtype=torch.float64, channels=3):
@@ -91,7 +91,7 @@ def test_the_weighted_concatenation_has_right_first_and_second_derivatives(place
 def test_other_devices_sum_what_a_cpu_sums(monkeypatch):
     weights, tensors = maps(4)
     on_host = gradients(weighted_sum, weights, tensors)
-    monkeypatch.setattr(layers, "_on_host", lambda weights: False)
+    monkeypatch.setattr(layers, "_is_on_host", lambda weights: False)
     torch.testing.assert_close(gradients(weighted_sum, weights, tensors), on_host, rtol=1e-12, atol=1e-12)
 
 

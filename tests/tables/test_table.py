@@ -629,7 +629,7 @@ def test_an_interrupted_swap_leaves_the_old_table(folder: Path, monkeypatch: pyt
 
     before = load_table(folder).id
     monkeypatch.setattr(
-        "nasbench1shot1.ground.folder_swap._exchanged", lambda new, folder: False
+        "nasbench1shot1.ground.folder_swap._try_exchange", lambda new, folder: False
     )  # in one step, no half
     monkeypatch.setattr(Path, "rename", interrupted)
     with pytest.raises(KeyboardInterrupt):

@@ -43,10 +43,10 @@ def accuracy_by_cost(table: Table, cost: Cost = "trainable_parameters", kind: st
     columns = found.columns(("train", *SPLITS))
     words = f"accuracy at {found.full_budget} epochs and {AXES[cost].split()[0]}"
     attributes = found.attributes(words, columns, "star: the ResNet cell", cost=cost)
-    frame = pandas.concat([_long(found, column, cost) for column in columns if column.n], ignore_index=True)
+    frame = pandas.concat([_long_format(found, column, cost) for column in columns if column.n], ignore_index=True)
     place = found.place(RESNET)
     star = None if place is None else int(found.indices[place])
-    frame.attrs = {**attributes, "resnet_index": star, "resnet": _compared(frame, star, cost)}
+    frame.attrs = {**attributes, "resnet_index": star, "resnet": _compare(frame, star, cost)}
     return frame
 
 
@@ -80,7 +80,7 @@ def plot_accuracy(
     return finish(axes, frame, f"{DATASETS[dataset]}, {split}: n = {len(shown):,}")
 
 
-def _long(found: Measurements, column: Column, cost: Cost) -> pandas.DataFrame:
+def _long_format(found: Measurements, column: Column, cost: Cost) -> pandas.DataFrame:
     """Return the architectures that have a value in a column."""
     parts = {
         "index": found.indices,
@@ -93,7 +93,7 @@ def _long(found: Measurements, column: Column, cost: Cost) -> pandas.DataFrame:
     return pandas.DataFrame(parts)[column.known]
 
 
-def _compared(frame: pandas.DataFrame, star: int | None, cost: Cost) -> list[dict[str, Any]]:
+def _compare(frame: pandas.DataFrame, star: int | None, cost: Cost) -> list[dict[str, Any]]:
     """Return the ResNet cell's test accuracy and the best test accuracies, for each data set."""
     compared = []
     for dataset, tested in frame[frame["split"] == "test"].groupby("dataset", sort=False):

@@ -45,7 +45,7 @@ def dataset_ranks(table: Table, kind: str = "all") -> pandas.DataFrame:
     first = found.reference()
     others = [found.column(dataset, "test") for dataset in found.datasets if dataset != REFERENCE]
     words = f"ranks by test accuracy at {found.full_budget} epochs"
-    return _ranked(found, [(first, other) for other in others], words)
+    return _rank_pairs(found, [(first, other) for other in others], words)
 
 
 def short_training_ranks(table: Table, kind: str = "all") -> pandas.DataFrame:
@@ -69,7 +69,9 @@ def short_training_ranks(table: Table, kind: str = "all") -> pandas.DataFrame:
     ]
     listed = " and ".join(map(str, budgets))
     words = f"ranks by test accuracy at {found.full_budget} epochs and by validation accuracy at {listed} epochs"
-    return _ranked(found, pairs, words, "epochs in the middle of a schedule need training curves, not in this table")
+    return _rank_pairs(
+        found, pairs, words, "epochs in the middle of a schedule need training curves, not in this table"
+    )
 
 
 def plot_ranks(frame: pandas.DataFrame, ax: "Axes | None" = None, *, dataset: str, x: str, y: str) -> "Axes":
@@ -95,7 +97,7 @@ def plot_ranks(frame: pandas.DataFrame, ax: "Axes | None" = None, *, dataset: st
     return finish(axes, frame, DATASETS[dataset])
 
 
-def _ranked(found: Measurements, pairs: list[tuple[Column, Column]], words: str, *notes: str) -> pandas.DataFrame:
+def _rank_pairs(found: Measurements, pairs: list[tuple[Column, Column]], words: str, *notes: str) -> pandas.DataFrame:
     """Return the ranks of each pair of columns that every architecture has."""
     whole = [pair for pair in pairs if all(column.n == len(found.rows) for column in pair)]
     if not whole:
@@ -105,7 +107,7 @@ def _ranked(found: Measurements, pairs: list[tuple[Column, Column]], words: str,
         )
     frame = pandas.concat([_ranks(found, *pair) for pair in whole], ignore_index=True)
     columns = {(column.dataset, column.split, column.epochs): column for pair in pairs for column in pair}
-    correlations = [_correlated(*pair) for pair in whole]
+    correlations = [_correlate(*pair) for pair in whole]
     frame.attrs = found.attributes(words, columns.values(), *notes, correlations=correlations)
     return frame
 
@@ -115,7 +117,7 @@ def _ranks(found: Measurements, x: Column, y: Column) -> pandas.DataFrame:
     return pandas.DataFrame({"index": found.indices, "dataset": y.dataset, "epochs": y.epochs, **ranks, "n": y.n})
 
 
-def _correlated(x: Column, y: Column) -> dict[str, Any]:
+def _correlate(x: Column, y: Column) -> dict[str, Any]:
     values = {"spearman": spearman(x.accuracy, y.accuracy), "kendall": kendall(x.accuracy, y.accuracy)}
     return {"dataset": y.dataset, "epochs": y.epochs, **values, "n": y.n}
 
