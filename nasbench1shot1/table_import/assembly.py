@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.table_import.column_descriptions import budgets_off_halfway, describe_columns
 from nasbench1shot1.table_import.compact import IMAGES, compact
-from nasbench1shot1.table_import.described import budgets_off_halfway, describe_columns
 from nasbench1shot1.table_import.graphs import GraphEncoder
 from nasbench1shot1.table_import.identity import check_identities, complete_spaces, hash_text
 from nasbench1shot1.table_import.records import Record

@@ -45,7 +45,7 @@ class TPE(TrialOptimizer):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         require_extra("optuna", "TPE")
-        from nasbench1shot1.proposers.tpe_asking import categorical_distributions, tpe_study
+        from nasbench1shot1.proposers.tpe_ask_tell import categorical_distributions, tpe_study
 
         own, seed = self.hyperparameters, int(self.rng.integers(2**32))
         self._choices = categorical_distributions(self.space.configuration_space())
