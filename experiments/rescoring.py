@@ -140,7 +140,7 @@ def write_study_report(study: Study, table: Table, out: Path, format: PictureFor
 
 @contextmanager
 def _new_report(out: Path) -> Iterator[Path]:
-    """An empty folder that takes the place of `out` at the end."""
+    """Yield an empty folder that replaces `out` at the end."""
     check_writable(out)
     if out.exists() and not _is_report(out):
         raise InvalidInputError(f"'{out}' holds something other than a report: choose another --out")

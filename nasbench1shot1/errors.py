@@ -150,7 +150,7 @@ def _initials(name: str) -> str:
     return "".join(word[:1] for word in words) if len(words) > 1 else ""
 
 
-def shorten(text: str, longest: int = LONGEST_VALUE) -> str:
-    """Return a text for a message; only its two ends if it has more than `longest` (at least 60) characters."""
-    half = longest // 2 - 15
-    return text if len(text) <= longest else f"{text[:half]}[…{len(text) - 2 * half:,} characters…]{text[-half:]}"
+def shorten(text: str, max_length: int = LONGEST_VALUE) -> str:
+    """Return a text for a message; only its two ends if it has more than `max_length` (at least 60) characters."""
+    half = max_length // 2 - 15
+    return text if len(text) <= max_length else f"{text[:half]}[…{len(text) - 2 * half:,} characters…]{text[-half:]}"

@@ -16,7 +16,7 @@ SCRIPT = "__main__:"
 """Prefix of the names of objects that a script or notebook defines, which other processes cannot import."""
 
 
-def by_name(options: Mapping[str, Any]) -> dict[str, Any]:
+def with_names(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return options in which `space` and `table` are names, with which another process can open the same objects.
 
     Raises InvalidInputError for a space that is not an attribute of any module, or a table that is only in memory.

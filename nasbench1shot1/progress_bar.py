@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 
-class WithBar:
+class ProgressDisplay:
     """Base class of progress displays: a context manager around a bar, which only terminals and notebooks show."""
 
     def __init__(self, console: "Console", estimates: bool = True) -> None:
@@ -32,7 +32,7 @@ class WithBar:
 
 
 def progress_bar(console: "Console", estimates: bool = True) -> "Progress":
-    """Return a bar that starts with its task's description; arguments as in `WithBar`."""
+    """Return a bar that starts with its task's description; arguments as in `ProgressDisplay`."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(bar_width=14), TimeElapsedColumn())

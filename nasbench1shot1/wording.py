@@ -31,22 +31,22 @@ def duration(seconds: float) -> str:
 def line_printer(console: "Console") -> Callable[[str], None]:
     """Return a function that prints a line literally: without wrapping, and without interpreting rich's markup."""
 
-    def say(text: str) -> None:
+    def print_line(text: str) -> None:
         console.print(text, highlight=False, soft_wrap=True, markup=False, emoji=False)
 
-    return say
+    return print_line
 
 
 def row_printer(console: "Console", heading: str) -> Callable[[str], None]:
-    """Print lines as `line_printer` does, with a heading above the first one."""
-    say, rows = line_printer(console), 0
+    """Return a function that prints a line as `line_printer` does, with a heading above the first one."""
+    print_line, rows = line_printer(console), 0
 
-    def say_row(text: str) -> None:
+    def print_row(text: str) -> None:
         nonlocal rows
         rows += 1
-        say(f"{heading}\n{text}" if rows == 1 else text)
+        print_line(f"{heading}\n{text}" if rows == 1 else text)
 
-    return say_row
+    return print_row
 
 
 def literal_console(soft_wrap: bool = False) -> "Console":

@@ -171,7 +171,7 @@ class ENAS(SamplingOptimizer):
         return {**super().state_dict(), **deepcopy(own)}  # without a copy, Adam's moments would keep changing
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take up what `state_dict` gave."""
+        """Restore the state that `state_dict` returned."""
         super().load_state_dict(state)
         self.controller.load_state_dict(state["controller"])
         self.adam.load_state_dict(state["adam"])

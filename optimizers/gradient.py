@@ -122,6 +122,6 @@ class GradientOptimizer(AdamOptimizer):
         return {**super().state_dict(), "temperature": self.temperature}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take up what `state_dict` gave."""
+        """Restore the state that `state_dict` returned."""
         super().load_state_dict(state)
         self.temperature = state["temperature"]

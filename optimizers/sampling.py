@@ -68,7 +68,7 @@ class SamplingOptimizer(OneShotOptimizer):
         return Mixing(path=self.sample())
 
     def evaluation_mixing(self) -> Mixing:
-        """The architecture that was chosen last."""
+        """Return the architecture that was chosen last."""
         return Mixing(path=self.chosen)
 
     def choose(self, shared: SharedWeights) -> None:
@@ -80,7 +80,7 @@ class SamplingOptimizer(OneShotOptimizer):
         self.parameters = to_tensors(self.space.one_hot(self.chosen), self.device)
 
     def architecture(self) -> Architecture:
-        """The architecture that was chosen last."""
+        """Return the architecture that was chosen last."""
         return self.chosen
 
     def scorings(self, batch_size: int, architecture_images: int) -> list[tuple[int, int]]:
@@ -88,11 +88,11 @@ class SamplingOptimizer(OneShotOptimizer):
         return selection_scorings(self.hyperparameters, batch_size, architecture_images)
 
     def state_dict(self) -> dict[str, Any]:
-        """The architecture that was chosen last."""
+        """Return the architecture that was chosen last."""
         return {"chosen": str(self.chosen)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take up what `state_dict` gave."""
+        """Restore the state that `state_dict` returned."""
         from nasbench1shot1.supernet import to_tensors
 
         self.chosen = Architecture.parse(state["chosen"])

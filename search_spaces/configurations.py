@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ConfigSpace import Configuration, ConfigurationSpace
 
 
-class Named(Protocol):
+class HasName(Protocol):
     """The part of a space's interface that all configurations need."""
 
     @property
@@ -26,7 +26,7 @@ class Named(Protocol):
         """Short name of the space."""
 
 
-class Blocks(Named, Protocol):
+class HasBlocks(HasName, Protocol):
     """The part of a space's interface that configurations of edges need."""
 
     @property
@@ -34,7 +34,7 @@ class Blocks(Named, Protocol):
         """Number of choice blocks."""
 
 
-class Wirings(Blocks, Protocol):
+class HasWirings(HasBlocks, Protocol):
     """The part of a choice-block space's interface that configurations need."""
 
     @property
@@ -42,7 +42,7 @@ class Wirings(Blocks, Protocol):
         """Number of parents of every block and of the output."""
 
 
-def configuration_space(space: Wirings) -> "ConfigurationSpace":
+def configuration_space(space: HasWirings) -> "ConfigurationSpace":
     """Return categoricals `choice_block_{i}_op` and `choice_block_{i}_parents` ("0,2"); i = n + 1 is the output."""
     from ConfigSpace import Categorical, ConfigurationSpace
 
@@ -52,7 +52,7 @@ def configuration_space(space: Wirings) -> "ConfigurationSpace":
     return configurations
 
 
-def from_configuration(space: Wirings, configuration: "Configuration | Mapping[str, Any]") -> CellArchitecture:
+def from_configuration(space: HasWirings, configuration: "Configuration | Mapping[str, Any]") -> CellArchitecture:
     """Return the architecture of a configuration; raises InvalidInputError if a value is missing or unknown."""
     values = dict(configuration)
     operations = _operations(values, space.n_blocks)
@@ -62,7 +62,7 @@ def from_configuration(space: Wirings, configuration: "Configuration | Mapping[s
     return CellArchitecture(space.name, parents, operations)
 
 
-def to_configuration(space: Wirings, arch: CellArchitecture) -> "Configuration":
+def to_configuration(space: HasWirings, arch: CellArchitecture) -> "Configuration":
     """Return the configuration of an architecture of the space."""
     from ConfigSpace import Configuration
 
@@ -72,7 +72,7 @@ def to_configuration(space: Wirings, arch: CellArchitecture) -> "Configuration":
     return Configuration(configuration_space(space), values=values)
 
 
-def edge_configuration_space(space: Blocks) -> "ConfigurationSpace":
+def edge_configuration_space(space: HasBlocks) -> "ConfigurationSpace":
     """Return the categoricals `choice_block_{i}_op`, and `edge_{x}_{y}` (0 or 1) for vertices x < y."""
     from ConfigSpace import Categorical, ConfigurationSpace
 
@@ -82,7 +82,7 @@ def edge_configuration_space(space: Blocks) -> "ConfigurationSpace":
     return configurations
 
 
-def from_edges(space: Blocks, configuration: "Configuration | Mapping[str, Any]") -> CellArchitecture:
+def from_edges(space: HasBlocks, configuration: "Configuration | Mapping[str, Any]") -> CellArchitecture:
     """Return the architecture, perhaps invalid, of a configuration of edges.
 
     Raises InvalidInputError if a value is missing or unknown.
@@ -96,7 +96,7 @@ def from_edges(space: Blocks, configuration: "Configuration | Mapping[str, Any]"
     return CellArchitecture(space.name, parents, operations)
 
 
-def to_edges(space: Blocks, arch: CellArchitecture) -> "Configuration":
+def to_edges(space: HasBlocks, arch: CellArchitecture) -> "Configuration":
     """Return the configuration of an architecture of the space."""
     from ConfigSpace import Configuration
 
@@ -127,7 +127,7 @@ def _parents_key(node: int) -> str:
     return f"choice_block_{node}_parents"
 
 
-def _parent_choices(space: Wirings) -> Iterator[tuple[int, dict[str, tuple[int, ...]]]]:
+def _parent_choices(space: HasWirings) -> Iterator[tuple[int, dict[str, tuple[int, ...]]]]:
     """Yield every node with its choices of parents, by their text."""
     for node, k in enumerate(space.n_parents, start=1):
         yield node, {_text(parents): parents for parents in combinations(range(node), k)}

@@ -27,7 +27,7 @@ from nasbench1shot1.files import sha256, write_json
 from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.images.batches import batches, epoch_generator
-from nasbench1shot1.named_data import by_name
+from nasbench1shot1.named_data import with_names
 from nasbench1shot1.one_shot_search.config import SearchConfig
 from nasbench1shot1.one_shot_search.folder import WEIGHTS
 from nasbench1shot1.one_shot_search.kept_weights import require_kept_epochs
@@ -106,7 +106,7 @@ def rank(
         raise InvalidInputError("no run is given: give the folder of a search")
     searched = run if isinstance(run, Run) else open_search(run)
     folder = as_path(out, "--out") if out is not None else searched.folder / "ranking"
-    given = {name: value for name, value in by_name(options).items() if value is not None}
+    given = {name: value for name, value in with_names(options).items() if value is not None}
     usual = {
         "table": table_of(searched.config["space"]),
         "images": default_images(searched.config["architecture_images"]),

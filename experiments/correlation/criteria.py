@@ -112,7 +112,7 @@ class TopK:
         return -self._expected_minimum(-self.certain, -self.tied[::-1])
 
     def _expected_minimum(self, certain: Ints, tied: Ints) -> float:
-        """Expected minimum of `certain` and of `k - C` of the ascending `tied`, drawn without replacement."""
+        """Return the expected minimum of `certain` and of `k - C` of the ascending `tied`, without replacement."""
         places, earlier = self.k - len(certain), np.arange(len(tied) - 1)
         none_earlier = np.cumprod(np.maximum(len(tied) - places - earlier, 0) / (len(tied) - earlier))
         values = np.minimum(tied, certain.min(initial=np.iinfo(np.int64).max))

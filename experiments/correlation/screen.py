@@ -13,7 +13,7 @@ from nasbench1shot1.experiments.correlation.record import BY_EPOCH, CORRELATIONS
 from nasbench1shot1.experiments.correlation.truth import source_text
 from nasbench1shot1.files import PictureFormat, picture_name
 from nasbench1shot1.one_shot_search.kept_weights import kept_epochs
-from nasbench1shot1.progress_bar import WithBar
+from nasbench1shot1.progress_bar import ProgressDisplay
 from nasbench1shot1.wording import counted, duration, line_printer, percent
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _auto_text(option: str, found: Mapping[str, Any]) -> str:
     )
 
 
-class RankingProgress(WithBar):
+class RankingProgress(ProgressDisplay):
     """Context manager of a progress bar over the architectures of all epochs, with a line per finished epoch."""
 
     def __init__(self, total: int, done: int, console: Console) -> None:

@@ -110,7 +110,7 @@ class BlackBoxFigure(ReproducedFigure):
 
     def _chosen(self, panels: Sequence[Panel]) -> list[tuple[Panel, Curve]]:
         """Return the selected panels and curves. Default: the figure's default curves."""
-        only = self.only or self.plan.usual
+        only = self.only or self.plan.default_curves
         return [
             (panel, curve) for panel, curve in _pairs(panels) if not only or is_selected(panel.key, curve.key, only)
         ]

@@ -88,7 +88,7 @@ class BlackBoxPlan:
         number: number of the figure in the paper.
         title: subject of the figure.
         scales: the studies at each scale, by name.
-        usual: curves drawn by default; all curves if empty.
+        default_curves: curves drawn by default; all curves if empty.
         needs_official: spaces that only an official table covers, each with advice for users without this table.
         takes_space: whether --space applies.
     """
@@ -97,7 +97,7 @@ class BlackBoxPlan:
     number: int
     title: str
     scales: Mapping[str, BlackBoxScale]
-    usual: tuple[str, ...] = ()
+    default_curves: tuple[str, ...] = ()
     needs_official: Mapping[str, str] = field(default_factory=dict)
     takes_space: bool = False
 
@@ -148,7 +148,7 @@ BLACK_BOX_FIGURES = {
             "full": _scale(("nb201",), OPTIMIZERS, dataset="cifar10", seconds=12_000.0, repeats=500),
             "quick": _scale(("nb201",), OPTIMIZERS, dataset="cifar10", seconds=12_000.0, repeats=50),
         },
-        usual=MULTI_TRIAL,
+        default_curves=MULTI_TRIAL,
     ),
     "nats-figure6": BlackBoxPlan(
         "NATS-Bench",
@@ -158,7 +158,7 @@ BLACK_BOX_FIGURES = {
             "full": _by_data_set(seconds=20_000.0, repeats=500),
             "quick": _by_data_set(seconds=20_000.0, repeats=50),
         },
-        usual=MULTI_TRIAL,
+        default_curves=MULTI_TRIAL,
     ),
 }
 """All figures of black-box studies, by name. full: the number of searches and simulated seconds of the paper; quick:

@@ -12,11 +12,11 @@ from nasbench1shot1.experiments.reproduction.drawing import ERROR, REGRET, Resul
 from nasbench1shot1.experiments.reproduction.expectation import seconds_left
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, Kind, counted_jobs, nouns
 from nasbench1shot1.jobs.running import Watcher
-from nasbench1shot1.progress_bar import WithBar
+from nasbench1shot1.progress_bar import ProgressDisplay
 from nasbench1shot1.wording import counted, duration, line_printer
 
 
-class FigureProgress(WithBar, Watcher[FigureJob]):
+class FigureProgress(ProgressDisplay, Watcher[FigureJob]):
     """Shows a bar over the units of all jobs of a figure, and prints a line for each job that ends."""
 
     def __init__(
@@ -51,10 +51,10 @@ class FigureProgress(WithBar, Watcher[FigureJob]):
         self._done[job.name] = job.units
         self._line(job, job.outcome())
 
-    def failed(self, job: FigureJob, sentence: str) -> None:
+    def failed(self, job: FigureJob, message: str) -> None:
         """Print the cause of a failure."""
         self._ended.add(job.name)
-        self._line(job, f"FAILED: {sentence}")
+        self._line(job, f"FAILED: {message}")
 
     def seconds_left(self) -> float:
         """Return the expected remaining seconds, scaled by the ratio of elapsed to expected time so far."""

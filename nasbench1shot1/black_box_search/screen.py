@@ -7,12 +7,12 @@ from nasbench1shot1.black_box_search.repeats import Repeats
 from nasbench1shot1.black_box_search.summary import statistics_of
 from nasbench1shot1.files import picture_name
 from nasbench1shot1.notebooks.console import console_or_new
-from nasbench1shot1.progress_bar import WithBar
+from nasbench1shot1.progress_bar import ProgressDisplay
 from nasbench1shot1.runs.writer import RunWriter
 from nasbench1shot1.wording import counted, line_printer, percent
 
 
-class StudyProgress(WithBar):
+class StudyProgress(ProgressDisplay):
     """A progress bar of finished searches, as a context manager. Without a terminal, it prints nothing."""
 
     def __init__(self, done: int, searches: int, console: Console) -> None:

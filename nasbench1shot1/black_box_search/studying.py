@@ -16,7 +16,7 @@ from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.files import picture_name, save_figure
 from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.paths import as_path
-from nasbench1shot1.named_data import by_name, check_importable
+from nasbench1shot1.named_data import check_importable, with_names
 from nasbench1shot1.registry import check_trusted, search_space
 from nasbench1shot1.runs.description import description
 from nasbench1shot1.runs.folder import CONFIG, PARTS, check_facts
@@ -67,7 +67,7 @@ def black_box(
     """
     if isinstance(optimizer, type):  # found again by module and name, also in a notebook
         optimizer = f"{optimizer.__module__}:{optimizer.__qualname__}"
-    options = by_name(options)
+    options = with_names(options)
     given = options if optimizer is None else {"optimizer": optimizer, **options}
     check_range("workers", workers, 1)
     places = Places(workers, scheduler)

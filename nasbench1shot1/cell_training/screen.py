@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from nasbench1shot1.cell_training.record import Training
 from nasbench1shot1.cell_training.state import TrainingState
 from nasbench1shot1.notebooks.console import console_or_new
-from nasbench1shot1.progress_bar import WithBar
+from nasbench1shot1.progress_bar import ProgressDisplay
 from nasbench1shot1.runs.options import required
 from nasbench1shot1.wording import counted, duration, line_printer, percent, row_printer
 
@@ -41,7 +41,7 @@ def announce(state: TrainingState, folder: Path, console: Console | None) -> Con
     return console
 
 
-class TrainingProgress(WithBar):
+class TrainingProgress(ProgressDisplay):
     """A context manager that shows the progress of a training; without a terminal, it prints only the rows."""
 
     def __init__(self, total: int, done: int, steps: int, console: Console) -> None:

@@ -68,9 +68,9 @@ class Download:
 
         from nasbench1shot1.ground.download_bar import DownloadBar
         from nasbench1shot1.images.data_sets import data_set
-        from nasbench1shot1.images.sources import download_images, published
+        from nasbench1shot1.images.sources import download_images, published_archives
 
-        title, size = data_set(self.dataset).title, published(self.dataset).megabytes
+        title, size = data_set(self.dataset).title, published_archives(self.dataset).megabytes
         print(f"downloading {title} ({size} MB), then checking and importing it", flush=True)
         with DownloadBar(title, Console()) as bar:
             folder = download_images(self.mirror, bar, self.dataset)

@@ -27,7 +27,7 @@ _ADVICE = "give the archive of a data set, its folder or an .npz"
 _T = TypeVar("_T")
 
 
-class Official(NamedTuple):
+class OfficialContent(NamedTuple):
     """The content of an official archive or folder.
 
     Attributes:
@@ -47,7 +47,7 @@ def read_official(path: Path) -> list[Batch]:
     return read_data_set(path).batches
 
 
-def read_data_set(path: Path, name: str | None = None) -> Official:
+def read_data_set(path: Path, name: str | None = None) -> OfficialContent:
     """Read an official data set from an archive, from its unpacked folder, or from that folder's parent.
 
     `name` is the data set to look for. Default: the first known data set that has a file in the archive or folder.
@@ -65,7 +65,7 @@ def read_data_set(path: Path, name: str | None = None) -> Official:
     if form is None:
         raise _nothing_found(path, forms)
     batches = _complete(path, form, found)
-    return Official(form.data_set, batches, bool(form.md5) and sums == form.md5)
+    return OfficialContent(form.data_set, batches, bool(form.md5) and sums == form.md5)
 
 
 def _complete(path: Path, form: OfficialFormat, found: Mapping[str, Batch]) -> list[Batch]:

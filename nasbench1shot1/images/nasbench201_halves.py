@@ -18,7 +18,7 @@ from nasbench1shot1.images.data_sets import CIFAR10, DATA_SETS
 _FOLDER = PACKAGE_DATA / "splits"
 
 
-class Halved(NamedTuple):
+class OfficialSplit(NamedTuple):
     """The images that the official split of a data set divides.
 
     Attributes:
@@ -31,7 +31,7 @@ class Halved(NamedTuple):
     are_tests: bool
 
 
-def official_halves(name: str, folder: Path = _FOLDER) -> Halved:
+def official_halves(name: str, folder: Path = _FOLDER) -> OfficialSplit:
     """Return the official split of a data set in `DATA_SETS` (Dong and Yang 2020, arXiv:2001.00326, section 2.2).
 
     CIFAR-10 has two halves of the 50,000 training images. CIFAR-100 and ImageNet16-120 have two halves of the 10,000 or
@@ -47,4 +47,4 @@ def official_halves(name: str, folder: Path = _FOLDER) -> Halved:
             raise ValueError(f"{bits.sum():,} of {images:,} images")
     except Exception as error:  # on damaged headers numpy raises SyntaxError, TokenError, MemoryError and others
         raise DamagedFileError(f"{path} is damaged or missing: install the package again") from error
-    return Halved(bits, are_tests)
+    return OfficialSplit(bits, are_tests)

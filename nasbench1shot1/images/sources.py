@@ -28,14 +28,14 @@ CHECKSUMS = {
 SAMPLE_NAME, OFFICIAL_NAME = "cifar10-sample", CIFAR10.name
 
 
-class Published(NamedTuple):
+class PublishedArchives(NamedTuple):
     """The published archives of a data set: the start of their names, and the size of the Python version in MB."""
 
     stem: str
     megabytes: int
 
 
-PUBLISHED = {CIFAR10.name: Published("cifar-10", 170), CIFAR100.name: Published("cifar-100", 169)}
+PUBLISHED = {CIFAR10.name: PublishedArchives("cifar-10", 170), CIFAR100.name: PublishedArchives("cifar-100", 169)}
 """The archives that can be downloaded, by data set."""
 _IMAGENET16_ADVICE = (
     "download ImageNet16 (train and val) from https://image-net.org/download-images.php after signing in, unpack it "
@@ -114,7 +114,7 @@ def how_to_install(name: str) -> str:
     return f"run `nb1shot1 data download {name}`" if name in PUBLISHED else _IMAGENET16_ADVICE
 
 
-def published(name: str) -> Published:
+def published_archives(name: str) -> PublishedArchives:
     """Return the published archives of a data set.
 
     Raises InvalidInputError for an unknown name, and UserError for a data set that cannot be downloaded.
@@ -131,10 +131,10 @@ def download_images(mirror: str | None = None, progress: Any = False, name: str 
     `mirror`: another address of one of the two archives, or of the folder that contains the Python version.
     `progress`: as in `downloads.fetch`.
     `name`: "cifar10" or "cifar100".
-    Raises the errors of `published`, and UserError if the file cannot be downloaded, has another SHA-256, or cannot be
-    written.
+    Raises the errors of `published_archives`, and UserError if the file cannot be downloaded, has another SHA-256, or cannot
+    be written.
     """
-    url, stem = (mirror or HOME).rstrip("/"), published(name).stem
+    url, stem = (mirror or HOME).rstrip("/"), published_archives(name).stem
     url = url if url.endswith(".tar.gz") else f"{url}/{stem}-python.tar.gz"
     archive_name = f"{stem}-{'binary' if 'binary' in url.rsplit('/', 1)[-1] else 'python'}.tar.gz"
     archive = fetch(

@@ -24,8 +24,8 @@ class Watcher(Generic[J]):
     def finished(self, job: J) -> None:
         """Called when a job has finished."""
 
-    def failed(self, job: J, sentence: str) -> None:
-        """Called when a job has failed; the sentence states the reason."""
+    def failed(self, job: J, message: str) -> None:
+        """Called when a job has failed; `message` states the reason."""
 
 
 def run_jobs(jobs: Sequence[J], workers: Workers, watcher: Watcher[J] | None = None) -> dict[str, str]:
@@ -41,9 +41,9 @@ def run_jobs(jobs: Sequence[J], workers: Workers, watcher: Watcher[J] | None = N
     waiting = dict[Future[str | None], J]()
 
     def conclude(future: "Future[str | None]", job: J) -> None:
-        if sentence := _failure(future, job):
-            failures[job.name] = sentence
-            watcher.failed(job, sentence)
+        if message := _failure(future, job):
+            failures[job.name] = message
+            watcher.failed(job, message)
         else:
             watcher.finished(job)
 

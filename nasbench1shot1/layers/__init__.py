@@ -15,7 +15,7 @@ BATCH_NORM_EPSILON = 1e-5  # NAS-Bench-101's
 
 
 class BatchNorm2d(nn.BatchNorm2d):
-    """PyTorch's batch-norm, which can also leave its running statistics alone, or take other statistics."""
+    """PyTorch's batch-norm, which can also keep its running statistics unchanged, or use other statistics."""
 
     other_statistics: "Callable[[BatchNorm2d, Tensor], Tensor] | None" = None
     updates_statistics = True
@@ -51,7 +51,7 @@ class BatchNorm2d(nn.BatchNorm2d):
 
 @contextmanager
 def normalised_by(module: nn.Module, statistics: Callable[[BatchNorm2d, Tensor], Tensor]) -> Iterator[None]:
-    """Within it, every `BatchNorm2d` of a module calls `statistics(layer, x)` in place of normalising by itself."""
+    """Inside the context, every `BatchNorm2d` of a module calls `statistics(layer, x)` instead of normalising."""
     with _norms_with(module, "other_statistics", statistics, None):
         yield
 
@@ -68,7 +68,7 @@ def other_buffers(module: nn.Module) -> dict[str, Tensor]:
 
 @contextmanager
 def unchanged_statistics(module: nn.Module) -> Iterator[None]:
-    """Within it, passes in training mode leave the running statistics of every `BatchNorm2d` of a module alone."""
+    """Inside the context, passes in training mode do not change the running statistics of a `BatchNorm2d`."""
     with _norms_with(module, "updates_statistics", False, True):
         yield
 
@@ -99,13 +99,13 @@ class ConvBNReLU(nn.Module):
 
 
 def max_pool_3x3(x: Tensor) -> Tensor:
-    """3 × 3 max-pooling with stride 1; size kept."""
+    """Return 3 × 3 max-pooling with stride 1, which keeps the size."""
     return F.max_pool2d(x, kernel_size=3, stride=1, padding=1)
 
 
 def interleave(parts: Sequence[Tensor]) -> Tensor:
-    """k tensors (N, C, H, W) as one (N, k · C, H, W) whose channels take turns: the concatenation, then ShuffleNet's
-    shuffle (section 3.1), in one copy that stays in channels_last.
+    """Return k tensors (N, C, H, W) as one (N, k · C, H, W) with interleaved channels: the concatenation, then
+    ShuffleNet's shuffle (section 3.1), in one copy that stays in channels_last.
     """
     stacked = torch.stack([part.permute(0, 2, 3, 1) for part in parts], dim=-1)
     return stacked.flatten(3).permute(0, 3, 1, 2)
@@ -133,14 +133,14 @@ def check_partial(channels: int, partial: int) -> None:
 
 
 def as_broadcastable(weights: Tensor, x: Tensor) -> Sequence[Tensor]:
-    """Weights (k,) or, one set per sample, (N, k), as k factors for x (N, C, H, W), in the dtype of x."""
+    """Return weights (k,) or, one set per sample, (N, k), as k factors for x (N, C, H, W), in the dtype of x."""
     if weights.dim() == 1:
         return weights.unbind()  # scalars keep the dtype of what they scale
     return weights.to(x.dtype)[:, :, None, None, None].unbind(1)
 
 
 def weighted_sum(weights: Tensor, tensors: Sequence[Tensor]) -> Tensor:
-    """Σ wᵢ tᵢ of k equally shaped tensors (N, C, H, W); weights (k,) or, one set per sample, (N, k)."""
+    """Return Σ wᵢ tᵢ of k equally shaped tensors (N, C, H, W); weights (k,) or, one set per sample, (N, k)."""
     if weights.dim() > 1 or torch.compiler.is_compiling():
         return _plain_weighted_sum(weights, *tensors)
     kind = _WeightedSumOnHost if _is_on_host(weights) else _WeightedSumOnDevice
@@ -149,7 +149,7 @@ def weighted_sum(weights: Tensor, tensors: Sequence[Tensor]) -> Tensor:
 
 
 def weighted_concatenation(weights: Tensor, shortcut: Tensor, tensors: Sequence[Tensor]) -> Tensor:
-    """w₀ · shortcut + the concatenation of all wᵢ tᵢ, (N, k · C, H, W), of k tensors (N, C, H, W).
+    """Return w₀ · shortcut + the concatenation of all wᵢ tᵢ, (N, k · C, H, W), of k tensors (N, C, H, W).
 
     Weights are (k + 1,) or, one set per sample, (N, k + 1).
     """
@@ -169,7 +169,7 @@ def _weighted_concatenation_on_device(weights: Tensor, shortcut: Tensor, tensors
 
 
 def _is_on_host(weights: Tensor) -> bool:
-    """Whether to read weights as Python numbers costs nothing."""
+    """Return whether weights can be read as Python numbers without waiting for a device."""
     return weights.device.type == "cpu"
 
 
@@ -213,12 +213,12 @@ class _WeightedSum(torch.autograd.Function):
 
     @staticmethod
     def multiples(gradient: Tensor, weights: Tensor) -> Sequence[Tensor]:
-        """The gradient times each weight."""
+        """Return the gradient times each weight."""
         raise NotImplementedError
 
 
 class _WeightedSumOnHost(_WeightedSum):
-    """On a CPU, with the weights as Python numbers: a step of Λ is 1.3 times as fast (benchmarks/README.md)."""
+    """The sum on a CPU, with the weights as Python numbers: a step of Λ is 1.3 times as fast (benchmarks/README.md)."""
 
     @staticmethod
     def forward(weights: Tensor, *tensors: Tensor) -> Tensor:
@@ -234,7 +234,7 @@ class _WeightedSumOnHost(_WeightedSum):
 
 
 class _WeightedSumOnDevice(_WeightedSum):
-    """Elsewhere, with the weights where they are: to read them as Python numbers would wait for the device."""
+    """The sum on other devices, without reading the weights as Python numbers, which would wait for the device."""
 
     @staticmethod
     def forward(weights: Tensor, *tensors: Tensor) -> Tensor:
@@ -246,12 +246,12 @@ class _WeightedSumOnDevice(_WeightedSum):
 
     @staticmethod
     def multiples(gradient: Tensor, weights: Tensor) -> Sequence[Tensor]:
-        """All in one kernel, which reads the gradient once."""
+        """Return the gradient times each weight, from one kernel that reads the gradient once."""
         return (gradient * weights.to(gradient.dtype).view(-1, *[1] * gradient.dim())).unbind()
 
 
 def _dot(a: Tensor, b: Tensor) -> Tensor:
-    """Σ a b of two (N, C, H, W) tensors in channels_last, in one pass and in float32 at least."""
+    """Return Σ a b of two (N, C, H, W) tensors in channels_last, in one pass and in float32 at least."""
     if a.dtype == torch.bfloat16:
         a, b = a.float(), b.float()
     return torch.dot(a.permute(0, 2, 3, 1).reshape(-1), b.permute(0, 2, 3, 1).reshape(-1))

@@ -26,7 +26,7 @@ def has_long_sums(x: Tensor) -> bool:
 def accurate_batch_norm(
     x: Tensor, weight: Tensor | None, bias: Tensor | None, epsilon: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return x (N, C, H, W) normalised by its own statistics, and these: mean and biased variance (C,).
+    """Return x (N, C, H, W) normalised by its own statistics, its mean and its biased variance, (C,) each.
 
     Differentiable twice, and under torch.func, with respect to x, weight and bias; the statistics are constants.
     """

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from nasbench1shot1.errors import InvalidInputError
 
 
-class Encoded(Protocol):
+class HasEncoding(Protocol):
     """The part of a cell's interface that encoding needs."""
 
     @property
@@ -27,7 +27,7 @@ class Encoded(Protocol):
         """The pruned cell as one integer."""
 
 
-class Wired(Protocol):
+class HasEdges(Protocol):
     """The part of an architecture's interface that encoding needs: edges and operations."""
 
     @property
@@ -194,7 +194,7 @@ def _shifts(kept: int, n_blocks: int) -> tuple[int, ...]:
     return tuple(_operation_bit(place) if kept >> block & 1 else 60 for block, place in enumerate(places, start=1))
 
 
-def encode_architecture(arch: Wired) -> int:
+def encode_architecture(arch: HasEdges) -> int:
     """Return the encoding of an architecture's cell; raises InvalidInputError like `encode_graph`."""
     code, shifts = _wiring(arch.edges, len(arch.operations))
     operations: int = sum(map(lshift, arch.operations, shifts))
@@ -204,7 +204,7 @@ def encode_architecture(arch: Wired) -> int:
 # Many at once ---------------------------------------------------------------------------------------------------
 
 
-def encode_architectures(archs: Sequence[Wired]) -> Encodings:
+def encode_architectures(archs: Sequence[HasEdges]) -> Encodings:
     """Return the encodings of N architectures of one space, (N,), an order of magnitude faster than one by one.
 
     Raises InvalidInputError like `encode_graph`.
@@ -221,7 +221,7 @@ def encode_architectures(archs: Sequence[Wired]) -> Encodings:
     return codes & np.uint64((1 << 60) - 1)
 
 
-def encode_all(cells: Iterable[Encoded]) -> Encodings:
+def encode_all(cells: Iterable[HasEncoding]) -> Encodings:
     """Return the encodings of many cells, (N,)."""
     return np.fromiter((cell.encoding for cell in cells), np.uint64)
 

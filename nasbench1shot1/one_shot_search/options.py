@@ -76,7 +76,7 @@ def _with_fitting_side(common: SearchConfig) -> SearchConfig:
 
 
 def update_search_options(recorded: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> SearchOptions:
-    """Return recorded options, some of them given anew; raises as `search_options` does.
+    """Return recorded options with some of them replaced; raises as `search_options` does.
 
     An option that is recorded as None stays None, because its default may have been None when the run was started.
     """

@@ -14,7 +14,7 @@ from nasbench1shot1.named_data import check_importable
 from nasbench1shot1.one_shot_search.options import SearchOptions, search_options, threads_per_search
 from nasbench1shot1.one_shot_search.overwriting import has_recorded_epoch
 from nasbench1shot1.one_shot_search.record import open_search
-from nasbench1shot1.progress_bar import WithBar
+from nasbench1shot1.progress_bar import ProgressDisplay
 from nasbench1shot1.runs.folder import METRICS, SUMMARY, read_lines
 from nasbench1shot1.runs.lock import locked
 from nasbench1shot1.runs.options import check_unchanged, required
@@ -125,7 +125,7 @@ def announce(folder: Path, wanted: Sequence[SearchOptions], workers: int, consol
     announce_table(load_table(common.table), say)
 
 
-class SeedsProgress(WithBar, Watcher[Job]):
+class SeedsProgress(ProgressDisplay, Watcher[Job]):
     """Shows a bar over the epochs of all searches, and a line for each search that ends; a context manager."""
 
     def __init__(
@@ -156,9 +156,9 @@ class SeedsProgress(WithBar, Watcher[Job]):
 
         self._end(job, f"test regret {format_regret(open_search(job.folder).summary, 'test')}")
 
-    def failed(self, job: Job, sentence: str) -> None:
+    def failed(self, job: Job, message: str) -> None:
         """Print why a search failed."""
-        self._end(job, f"FAILED: {sentence}")
+        self._end(job, f"FAILED: {message}")
 
     def _end(self, job: Job, text: str) -> None:
         self._ended += 1

@@ -5,14 +5,14 @@ from typing import Any
 
 from rich.console import Console
 
-from nasbench1shot1.progress_bar import WithBar
+from nasbench1shot1.progress_bar import ProgressDisplay
 from nasbench1shot1.wording import percent, row_printer
 
 HEADING = "epoch   train loss   one-shot error   test regret   validation regret    time"
 ROW = "{epoch:>5}{loss:>13}{error:>17}{test:>14}{valid:>20}{seconds:>6} s"  # fits 80 columns
 
 
-class SearchProgress(WithBar):
+class SearchProgress(ProgressDisplay):
     """Reports a search on a console; a context manager. Without a terminal, it only prints a row per epoch."""
 
     def __init__(self, epochs: int, steps_per_epoch: int, first_epoch: int, console: Console) -> None:

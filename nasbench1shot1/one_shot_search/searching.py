@@ -9,7 +9,7 @@ from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.files import write_json
 from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.paths import as_path
-from nasbench1shot1.named_data import by_name
+from nasbench1shot1.named_data import with_names
 from nasbench1shot1.one_shot_search.callbacks import Callback, CallbackReporter, check_callbacks
 from nasbench1shot1.one_shot_search.config import SearchConfig, data_facts
 from nasbench1shot1.one_shot_search.options import SearchOptions, recorded_search, search_options, update_search_options
@@ -78,7 +78,7 @@ def search(
         optimizer = f"{optimizer.__module__}:{optimizer.__qualname__}"
     if "seeds" in options:
         raise InvalidInputError("nb.search runs one search: give several seeds to nb.search_seeds")
-    options = by_name(options)
+    options = with_names(options)
     given = options if optimizer is None else {"optimizer": optimizer, **options}
     check_callbacks(callbacks)
     with tensorboard_callbacks(tensorboard) as events:

@@ -11,7 +11,7 @@ from nasbench1shot1.errors import DamagedFileError, InvalidInputError, RunStoppe
 from nasbench1shot1.files import picture_name, save_figure, write_json
 from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.paths import as_path
-from nasbench1shot1.named_data import by_name
+from nasbench1shot1.named_data import with_names
 from nasbench1shot1.one_shot_search.callbacks import Callback, check_callbacks
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.options import SearchOptions, search_options, update_search_options
@@ -77,7 +77,7 @@ def search_seeds(
     check_callbacks(callbacks)
     if tensorboard:
         check_tensorboard()
-    options, workers, console = by_name(options), workers or 1, console_or_new(console)
+    options, workers, console = with_names(options), workers or 1, console_or_new(console)
     if resume is not None:
         check_resumed(out, overwrite)
         folder, wanted = _group_to_resume(as_path(resume, "--resume"), seeds, options, allow_module)

@@ -14,7 +14,7 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.evaluator import score, scores_on_other_datasets
 from nasbench1shot1.ground.paths import as_path
-from nasbench1shot1.named_data import by_name, table_of_run
+from nasbench1shot1.named_data import table_of_run, with_names
 from nasbench1shot1.one_shot_search.folder import PARAMETERS
 from nasbench1shot1.one_shot_search.record import SearchWriter
 from nasbench1shot1.one_shot_search.search_record import flatten_datasets
@@ -86,7 +86,7 @@ class Recorder:
         dataset: str | None = None,
         notes: Mapping[str, str | float | bool] | None = None,
     ) -> None:
-        named = by_name({"space": space, "table": table})
+        named = with_names({"space": space, "table": table})
         options = make_options(
             RecorderOptions, {**named, "optimizer": optimizer, "seed": seed, "reference": reference}, {}
         )

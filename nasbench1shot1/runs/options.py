@@ -100,18 +100,18 @@ def typed_options(record: type, options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _typed(name, value, types[name]) for name, value in options.items()}
 
 
-def make_options(record: type[T], given: Mapping[str, Any], usual: Mapping[str, Any]) -> T:
-    """Make a record of the given options; the usual ones replace the fields' own defaults.
+def make_options(record: type[T], given: Mapping[str, Any], defaults: Mapping[str, Any]) -> T:
+    """Return a record of the given options; `defaults` replace the fields' own defaults.
 
     Args:
         record: the dataclass of the options.
         given: options by name; None means that an option is not given.
-        usual: defaults of a scale or a method for options that are not given; names of other records are ignored.
+        defaults: defaults of a scale or a method for options that are not given; names of other records are ignored.
 
     Raises:
         InvalidInputError: as for `typed_options`.
     """
-    own = {name: value for name, value in usual.items() if name in option_names(record)}
+    own = {name: value for name, value in defaults.items() if name in option_names(record)}
     typed = typed_options(record, given)
     return record(**{**own, **{name: value for name, value in typed.items() if value is not None}})
 

@@ -125,7 +125,7 @@ class RunRecord:
 
     @classmethod
     def find_problem(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
-        """Return in words what is wrong with lines whose fields have the right types; None if they are valid."""
+        """Return what is wrong with lines whose fields have the right types; None if they are valid."""
         return None
 
     @classmethod
@@ -163,7 +163,7 @@ class RunRecord:
         return bool(lines)
 
     def are_summarised(self, lines: Sequence[Mapping[str, Any]]) -> bool:
-        """Return whether lines are those that the summary of this run, which is finished, follows."""
+        """Return whether the summary of this finished run was computed from these lines."""
         return self.are_complete(lines) and matches_digest(lines, self.summary.get(DIGEST))
 
     @cached_property

@@ -45,7 +45,7 @@ class _Builder:
         self.columns: Columns = {}
         self.about: dict[str, dict[str, Any]] = {}
 
-    def accuracy(self, name: str, of_epochs: dict[int, NDArray[np.float64]], images: int, *sources: str) -> None:
+    def add_accuracy(self, name: str, of_epochs: dict[int, NDArray[np.float64]], images: int, *sources: str) -> None:
         """Add percentages by budget, as counts of `SEED_MULTIPLES` · `images`, or as floats if some are NaN."""
         units = SEED_MULTIPLES * images
         counts = to_counts(np.stack(list(of_epochs.values()), axis=1)[:, :, None] / 100, units)
@@ -54,7 +54,7 @@ class _Builder:
         stored = stored_counts(counts, units)
         self.add(name, stored, of_epochs, sources, f"mean over 1 to 3 seeds of {images:,} images", units)
 
-    def plain(self, name: str, of_epochs: dict[int, NDArray[np.float64]], method: str, *sources: str) -> None:
+    def add_plain(self, name: str, of_epochs: dict[int, NDArray[np.float64]], method: str, *sources: str) -> None:
         """Add losses or seconds by budget."""
         values = np.stack(list(of_epochs.values()), axis=1)[:, :, None].astype(np.float32)
         self.add(name, values, of_epochs, sources, method)
@@ -74,7 +74,7 @@ class _Builder:
         self.columns[name] = values
         self.about[name] = about | {"known": known} | ({"images": images} if images else {})
 
-    def exact(self, name: str, values: NDArray[Any], method: str) -> None:
+    def add_exact(self, name: str, values: NDArray[Any], method: str) -> None:
         """Add a column of shape (R,)."""
         self.columns[name], self.about[name] = values, {"fidelity": "exact", "sources": [], "method": method}
 
@@ -94,7 +94,7 @@ def build_nasbench201(source: Path, out: Path) -> Meta:
     """
     found, builder = read_npz(source, needed=("ops", "c10_test_e200", "c10_valid_e200")), _Builder()
     _add_half_of_cifar10(builder, found)
-    builder.accuracy(
+    builder.add_accuracy(
         "cifar10.test_accuracy", {12: found["c10_test_e12"], 200: found["c10_test_e200"]}, 10_000, _MINI, _LANDSCAPE
     )
     for dataset, images in (("cifar100", 5_000), ("ImageNet16-120", 3_000)):
@@ -102,8 +102,8 @@ def build_nasbench201(source: Path, out: Path) -> Meta:
     _add_times(builder, found)
     _add_costs(builder)
     rows = np.arange(len(found["ops"]))
-    builder.exact("index", rows.astype(np.uint16), "the official index")
-    builder.exact(f"{MEMBER}nb201", rows.astype(np.uint16), "all rows")
+    builder.add_exact("index", rows.astype(np.uint16), "the official index")
+    builder.add_exact(f"{MEMBER}nb201", rows.astype(np.uint16), "all rows")
     return write_table(out, builder.columns, {**_META, "columns": builder.about})
 
 
@@ -123,22 +123,22 @@ def _add_half_of_cifar10(builder: _Builder, found: Source) -> None:
     """Add the training on 25,000 images of CIFAR-10, with validation on the other 25,000."""
     name = "cifar10-valid"
     validation = {12: found["c10_valid_e12"], 200: found["c10_valid_e200"]}
-    builder.accuracy(f"{name}.validation_accuracy", validation, 25_000, _MINI, _CIFAR10)
-    builder.accuracy(f"{name}.test_accuracy", {200: found["c10v_test_e200"]}, 10_000, _CIFAR10)
-    builder.accuracy(f"{name}.train_accuracy", {200: found["c10v_train_e200"]}, 25_000, _CIFAR10)
+    builder.add_accuracy(f"{name}.validation_accuracy", validation, 25_000, _MINI, _CIFAR10)
+    builder.add_accuracy(f"{name}.test_accuracy", {200: found["c10v_test_e200"]}, 10_000, _CIFAR10)
+    builder.add_accuracy(f"{name}.train_accuracy", {200: found["c10v_train_e200"]}, 25_000, _CIFAR10)
     for split, short in (("validation", "valid"), ("test", "test"), ("train", "train")):
         values = {200: found[f"c10v_{short}_loss_e200"]}
-        builder.plain(f"{name}.{split}_loss", values, "mean over 1 to 3 seeds", _CIFAR10)
+        builder.add_plain(f"{name}.{split}_loss", values, "mean over 1 to 3 seeds", _CIFAR10)
 
 
 def _add_other(builder: _Builder, found: Source, dataset: str, images: int) -> None:
     """Add the accuracies on CIFAR-100 or ImageNet16-120; validation at 200 epochs is only known for some rows."""
     short = SHORT[dataset]
     test = {12: found[f"{short}_test_e12"], 200: found[f"{short}_test_e200"]}
-    builder.accuracy(f"{dataset}.test_accuracy", test, images, _MINI, _LANDSCAPE)
+    builder.add_accuracy(f"{dataset}.test_accuracy", test, images, _MINI, _LANDSCAPE)
     mean, one = found[f"{short}_valid_e200_mean3"], found[f"{short}_valid_e200_nl"]
     validation = {12: found[f"{short}_valid_e12"], 200: np.where(np.isnan(mean), one, mean)}
-    builder.accuracy(f"{dataset}.validation_accuracy", validation, images, _MINI, _GENOTYPES, _NASLIB)
+    builder.add_accuracy(f"{dataset}.validation_accuracy", validation, images, _MINI, _GENOTYPES, _NASLIB)
 
 
 def _add_times(builder: _Builder, found: Source) -> None:
@@ -151,7 +151,7 @@ def _add_times(builder: _Builder, found: Source) -> None:
         for dataset, number in ((dataset, images[split]) for dataset, images in IMAGES.items() if split in images):
             seconds = {epochs: epochs * number * seconds_per_image for epochs in EPOCHS}
             method = f"epochs · {number:,} images · the seconds per image of the training of 12 epochs on cifar10-valid"
-            builder.plain(f"{dataset}.{kind}", seconds, method, _CIFAR10)
+            builder.add_plain(f"{dataset}.{kind}", seconds, method, _CIFAR10)
             if split == "train" and dataset != "cifar10-valid":
                 _check_times(found, dataset, seconds)
 
@@ -171,10 +171,10 @@ def _check_times(found: Source, dataset: str, seconds: dict[int, NDArray[np.floa
 def _add_costs(builder: _Builder) -> None:
     for dataset, classes in CLASSES.items():
         parameters = [edge_parameter_count(operations, classes=classes) for operations in all_operations().tolist()]
-        builder.exact(f"{dataset}.{PARAMETERS}", np.array(parameters, np.int32), "counted on the published network")
+        builder.add_exact(f"{dataset}.{PARAMETERS}", np.array(parameters, np.int32), "counted on the published network")
         flops = [
             multiply_adds(operations, classes=classes, side=SIDES[dataset]) + classes
             for operations in all_operations().tolist()
         ]
         method = "multiply-adds of convolutions and the classifier, with its bias, counted on the published network"
-        builder.exact(f"{dataset}.flops", np.array(flops, np.int32), method)
+        builder.add_exact(f"{dataset}.flops", np.array(flops, np.int32), method)

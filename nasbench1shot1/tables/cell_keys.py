@@ -88,7 +88,7 @@ class CellKeys:
         """Return the ascending rows of "nb101" (all rows) or "nb101-mini" (cells with at most six vertices)."""
         if part == self.WHOLE:
             return np.arange(len(self._hashes))
-        n_vertices = np.asarray(self._folder.checked("cell"), np.uint64) >> np.uint64(VERTEX_BIT)
+        n_vertices = np.asarray(self._folder.checked_column("cell"), np.uint64) >> np.uint64(VERTEX_BIT)
         return np.flatnonzero(n_vertices <= MINI_VERTICES)
 
     def names(self, rows: Any) -> list[str]:

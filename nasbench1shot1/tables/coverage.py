@@ -48,7 +48,7 @@ def coverage(space: SearchSpace, folder: TableFolder, keys: RowKeys) -> Coverage
     name = space.name
     known = keys.SPACES.get(name) == space.id  # a user's space can have the name of a built-in space
     if known and name in folder.meta["spaces"]:
-        rows = np.asarray(folder.checked(MEMBER + name), np.int64)
+        rows = np.asarray(folder.checked_column(MEMBER + name), np.int64)
         return Coverage(name, rows, len(rows))
     if known and name in keys.SIZES:
         return Coverage(name, keys.members(name), keys.SIZES[name])

@@ -98,9 +98,9 @@ class TableFolder:
         """All encodings of all cells, ascending, and the row of each; computed if the table does not contain them."""
         if INDEX[0] in self.columns:
             return self.columns[INDEX[0]], self.columns[INDEX[1]]
-        return numberings(np.asarray(self.checked("cell"), np.uint64))
+        return numberings(np.asarray(self.checked_column("cell"), np.uint64))
 
-    def checked(self, name: str) -> NDArray[Any]:
+    def checked_column(self, name: str) -> NDArray[Any]:
         """Return a column after checking its values once; raises the errors of `check_values`."""
         if name not in self._checked:
             check_values(self.path, self.meta, name, self.columns[name])
@@ -117,7 +117,7 @@ class TableFolder:
             return self.metrics[name].values(rows, epochs, repeat)
         return np.full((*rows.shape, self.meta["repeats"]) if is_run(repeat, "all") else rows.shape, np.nan)
 
-    def trained(self, dataset: str, rows: Rows, epochs: int) -> NDArray[np.bool_]:
+    def trained_repeats(self, dataset: str, rows: Rows, epochs: int) -> NDArray[np.bool_]:
         """Return which repeats of rows were trained, that is, have an accuracy: (*rows.shape, K)."""
         accuracies = [column_name(self.meta, dataset, name) for name in METRICS if name.endswith("accuracy")]
         known = [~np.isnan(self.values(name, rows, epochs, "all")) for name in accuracies]

@@ -35,7 +35,7 @@ class IndexKeys:
     def _row_of_index(self) -> list[int]:
         """The row of every official index, -1 for a missing architecture."""
         rows = np.full(N_ARCHITECTURES, -1)
-        indices = self._folder.checked("index")
+        indices = self._folder.checked_column("index")
         rows[indices] = np.arange(len(indices))
         return rows.tolist()
 
@@ -47,7 +47,7 @@ class IndexKeys:
             InvalidInputError: something is not an architecture of NAS-Bench-201.
         """
         wanted = np.array([_official_index(item) for item in items], np.int64)
-        indices = self._folder.checked("index")
+        indices = self._folder.checked_column("index")
         places = np.minimum(np.searchsorted(indices, wanted), len(indices) - 1)
         if (missing := indices[places] != wanted).any():
             name = self._architecture(int(wanted[missing][0])).official
@@ -74,7 +74,7 @@ class IndexKeys:
 
     def network(self, row: int) -> EdgeArchitecture:
         """Return the architecture of a row."""
-        return self._architecture(int(self._folder.checked("index")[row]))
+        return self._architecture(int(self._folder.checked_column("index")[row]))
 
     def _architecture(self, index: int) -> EdgeArchitecture:
         return EdgeArchitecture.unchecked(SPACE_NAME, tuple(all_operations()[index].tolist()))

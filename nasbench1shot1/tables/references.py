@@ -45,12 +45,12 @@ class References:
             OutOfDomainError: the table lacks networks of the space.
         """
         if isinstance(reference, SearchSpace):
-            return self.complete(reference).rows
+            return self.complete_coverage(reference).rows
         if self._known(reference) in self._chosen:
             return self._chosen[reference].rows
         if reference == self.whole or reference in self._keys.PARTS:
             return self._keys.members(reference)
-        return np.asarray(self._folder.checked(MEMBER + reference), np.int64)
+        return np.asarray(self._folder.checked_column(MEMBER + reference), np.int64)
 
     def coverage(self, space: SearchSpace) -> Coverage:
         """Return which networks of a space the table has, computed once per space; raises InvalidInputError."""
@@ -62,14 +62,14 @@ class References:
             self._spaces[id(space)] = space, found
         return self._spaces[id(space)][1]
 
-    def complete(self, space: SearchSpace) -> Coverage:
+    def complete_coverage(self, space: SearchSpace) -> Coverage:
         """Return the coverage of a space; raises OutOfDomainError if the table lacks some of its networks."""
         found = self.coverage(space)
         if found.missing:
             raise incomplete_coverage_error(found, space, self._id, self._keys)
         return found
 
-    def own(self, space: str) -> str:
+    def own_reference(self, space: str) -> str:
         """Return the name of an architecture's space; raises OutOfDomainError if rows of its benchmark are missing.
 
         A caller who gives the name as the reference, in contrast, means all rows that the table has.
@@ -87,7 +87,7 @@ class References:
         is_benchmark = space in self._keys.SIZES and space not in self._chosen
         return self._keys.SIZES[space] - len(self.members(space)) if is_benchmark else 0
 
-    def stores(self, space: SearchSpace) -> bool:
+    def knows_space(self, space: SearchSpace) -> bool:
         """Return whether this table already knows all networks of a space by its name."""
         name, is_known = space.name, self._keys.SPACES.get(space.name) == space.id
         return is_known and name not in self._chosen and name in self._names and not self.coverage(space).missing

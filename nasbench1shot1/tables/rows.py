@@ -133,10 +133,10 @@ class TableRows:
             OutOfDomainError: the table lacks networks of the space and `present` is false, or it has none of them.
             InvalidInputError: the table belongs to another benchmark.
         """
-        if self._references.stores(space):
+        if self._references.knows_space(space):
             return self
         found = self._references.coverage(space)
-        return self.with_coverage(found if present and len(found.rows) else self._references.complete(space))
+        return self.with_coverage(found if present and len(found.rows) else self._references.complete_coverage(space))
 
     def with_coverage(self, coverage: Coverage) -> Self:
         """Return a table that shares this one's columns and knows the rows of one more space."""
@@ -231,7 +231,7 @@ class TableRows:
         """
         if not isinstance(name, str) or name not in self._columns:
             raise unknown_name("column", str(name), self._columns)
-        return self._folder.checked(name)
+        return self._folder.checked_column(name)
 
     # About the table -------------------------------------------------------------------------------------------
 

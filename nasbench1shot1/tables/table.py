@@ -134,7 +134,7 @@ class Table(TableRows):
 
         Raises InvalidInputError for an unknown data set, OutOfDomainError for an unknown budget.
         """
-        trained = self._folder.trained(self._dataset(dataset), np.asarray(row), self._budget(epochs))
+        trained = self._folder.trained_repeats(self._dataset(dataset), np.asarray(row), self._budget(epochs))
         return tuple(seed for seed, there in zip(self.seeds, trained.tolist(), strict=False) if there)
 
     def measured(self, metric: str, epochs: int | None = None, dataset: str | None = None) -> NDArray[np.float64]:
@@ -164,7 +164,9 @@ class Table(TableRows):
 
     def _trained(self, rows: int | Rows, training: tuple[str, int]) -> Callable[[], NDArray[np.bool_]] | None:
         """Return a function that returns which repeats rows have; None without seeds: all rows have all repeats."""
-        return (lambda: self._folder.trained(training[0], np.asarray(rows), training[1])) if self.seeds else None
+        return (
+            (lambda: self._folder.trained_repeats(training[0], np.asarray(rows), training[1])) if self.seeds else None
+        )
 
     def _stored(self, metric: str, dataset: str | None) -> str:
         if metric not in ALL_METRICS:
@@ -271,7 +273,7 @@ class Table(TableRows):
 
     def _own_space(self, item: Item) -> str:
         """Return an item's own reference."""
-        return self._references.own(item.space) if isinstance(item, Architecture) else self._references.whole
+        return self._references.own_reference(item.space) if isinstance(item, Architecture) else self._references.whole
 
     def best(
         self,

@@ -9,7 +9,7 @@ from nasbench1shot1.proposers.configurations import format_id, parse_id
 from nasbench1shot1.runs.folder import METRICS, read_lines
 from nasbench1shot1.tables.table import Table
 from nasbench1shot1.tuning.engine.interfaces import Progress
-from nasbench1shot1.tuning.engine.trial import Observation, Recorded, Trial
+from nasbench1shot1.tuning.engine.trial import Observation, RecordedObservation, Trial
 from nasbench1shot1.tuning.hpbandster_files import write_hpbandster_files
 from nasbench1shot1.tuning.record import Study, StudyWriter, folder_of
 from nasbench1shot1.tuning.screen import StudyScreen
@@ -28,10 +28,10 @@ class StudyRecorder:
     ) -> None:
         self._writer, self._before, self._table, self._screen = writer, list(lines), table, screen
 
-    def observations(self) -> Sequence[Recorded]:
+    def observations(self) -> Sequence[RecordedObservation]:
         """Return what was observed in earlier sessions, in order of registration."""
         return [
-            Recorded(parse_id(line["configuration_id"]), line["budget"], line["loss"], line["finished"])
+            RecordedObservation(parse_id(line["configuration_id"]), line["budget"], line["loss"], line["finished"])
             for line in self._before
         ]
 

@@ -9,7 +9,7 @@ from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.files import write_json
 from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.paths import as_path
-from nasbench1shot1.named_data import by_name, check_importable
+from nasbench1shot1.named_data import check_importable, with_names
 from nasbench1shot1.one_shot_search.config import data_facts
 from nasbench1shot1.one_shot_search.memory import check_fits
 from nasbench1shot1.one_shot_search.options import SearchOptions
@@ -74,7 +74,7 @@ def tune(
         RunStoppedError: Ctrl-C; it names the folder to resume.
     """
     require_extra("hpbandster")
-    options = by_name(options)
+    options = with_names(options)
     check_importable(str(options.get("space")), "space")
     given = options if optimizer is None else {"optimizer": optimizer_name(optimizer), **options}
     if resume is None:

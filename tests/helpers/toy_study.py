@@ -17,7 +17,7 @@ from nasbench1shot1.tuning.engine import dispatcher, master, name_server, propos
 from nasbench1shot1.tuning.engine.interfaces import Pace, Timing
 from nasbench1shot1.tuning.engine.local_workers import local_workers
 from nasbench1shot1.tuning.engine.study import run_study
-from nasbench1shot1.tuning.engine.trial import Recorded
+from nasbench1shot1.tuning.engine.trial import RecordedObservation
 
 FAST = Timing(wait_for_workers=60, ping_interval=0.1, answers_within=5, missed_pings=3, most_deaths=99)
 QUICK = Pace(look_every=0.1, answers_within=5)
@@ -47,7 +47,7 @@ class ToyRecorder:
         if self.path.exists():
             self.path.write_text("".join(map(as_json_line, self.lines)))
         return [
-            Recorded(parse_id(line["configuration_id"]), line["budget"], line["loss"], line["finished"])
+            RecordedObservation(parse_id(line["configuration_id"]), line["budget"], line["loss"], line["finished"])
             for line in self.lines
         ]
 

@@ -6,10 +6,10 @@ import pytest
 
 from nasbench1shot1.tuning.engine.dispatcher import StudyDispatcher
 from nasbench1shot1.tuning.engine.dispatcher_events import (
-    Broken,
-    Finished,
-    Returned,
-    Started,
+    ThreadFailed,
+    TrialFinished,
+    TrialRequeued,
+    TrialStarted,
     WorkersChanged,
 )
 from nasbench1shot1.tuning.engine.interfaces import Timing
@@ -98,7 +98,7 @@ def test_a_result_that_is_faster_than_the_answer_to_its_start_is_registered(disp
     worker.answers["start_computation"] = lambda: dispatcher.register_result(list(IDENTITY), result())
     submit(dispatcher)
     give(dispatcher)
-    assert events(dispatcher) == [Started(TRIAL, "a"), Finished(TRIAL, "a", {"loss": 0.5}, None)]
+    assert events(dispatcher) == [TrialStarted(TRIAL, "a"), TrialFinished(TRIAL, "a", {"loss": 0.5}, None)]
     assert not dispatcher.running_jobs
     assert not dispatcher.waiting_jobs
     assert dispatcher.idle_workers == {worker.name}
@@ -110,7 +110,7 @@ def test_a_worker_that_dies_before_its_start_gives_its_trial_back(dispatcher):
     give(dispatcher)
     again = TRIAL.next_attempt()
     started, returned, changed = events(dispatcher)
-    assert (started, changed) == (Started(TRIAL, "a"), WorkersChanged())
+    assert (started, changed) == (TrialStarted(TRIAL, "a"), WorkersChanged())
     assert (returned.trial, returned.died) == (again, True)
     assert [job.trial for job in dispatcher.waiting_jobs] == [again]
     assert not dispatcher.worker_pool
@@ -135,7 +135,7 @@ def test_late_and_repeated_results_are_ignored(dispatcher):
     assert events(dispatcher) == []
     assert dispatcher.register_result(list(IDENTITY), result("b", 2)) is True
     assert dispatcher.register_result(list(IDENTITY), result("b", 2)) is False
-    assert events(dispatcher) == [Finished(TRIAL.next_attempt(), "b", {"loss": 0.5}, None)]
+    assert events(dispatcher) == [TrialFinished(TRIAL.next_attempt(), "b", {"loss": 0.5}, None)]
 
 
 def test_returned_trials_come_before_waiting_ones(dispatcher):
@@ -154,7 +154,7 @@ def test_a_busy_worker_may_refuse_a_trial_and_is_idle_only_once_it_says_so(dispa
     worker.answers.update(start_computation=False, current=["9-9-9", 1, 1])
     submit(dispatcher)
     give(dispatcher)
-    assert [event.died for event in events(dispatcher) if isinstance(event, Returned)] == [False]
+    assert [event.died for event in events(dispatcher) if isinstance(event, TrialRequeued)] == [False]
     dispatcher._look()
     assert ("cancel", "9-9-9", 1, 1) in worker.calls
     assert not dispatcher.idle_workers
@@ -262,7 +262,7 @@ def test_an_interrupted_trial_counts_as_a_death_but_its_worker_stays(dispatcher)
     for attempt in (1, 2):
         give(dispatcher)
         assert dispatcher.register_result(list(IDENTITY), result(attempt=attempt, interrupted="killed")) is True
-        assert [event.died for event in events(dispatcher) if isinstance(event, Returned)] == [True]
+        assert [event.died for event in events(dispatcher) if isinstance(event, TrialRequeued)] == [True]
         assert dispatcher.idle_workers == {worker.name}
 
 
@@ -271,7 +271,7 @@ def test_an_exception_in_a_thread_reaches_the_master(dispatcher):
         raise RuntimeError("a bug")
 
     dispatcher._reporting(broken)
-    assert [type(event) for event in events(dispatcher)] == [Broken]
+    assert [type(event) for event in events(dispatcher)] == [ThreadFailed]
 
 
 def test_a_name_server_that_is_silent_for_a_moment_is_no_reason_to_end(dispatcher):

@@ -13,7 +13,7 @@ from nasbench1shot1.tuning.engine.logs import (
     Submissions,
     iterate_chronologically,
 )
-from nasbench1shot1.tuning.engine.trial import Recorded, Trial
+from nasbench1shot1.tuning.engine.trial import RecordedObservation, Trial
 
 
 def submission(number, after, budget=1):
@@ -21,7 +21,7 @@ def submission(number, after, budget=1):
 
 
 def recorded(number, budget=1):
-    return Recorded((0, 0, number), budget, 0.5, 2.0)
+    return RecordedObservation((0, 0, number), budget, 0.5, 2.0)
 
 
 def written(folder, *afters):

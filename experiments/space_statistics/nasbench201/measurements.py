@@ -120,13 +120,13 @@ class Measurements:
         return [self.column(dataset, split, epochs) for dataset in self.datasets for split in splits]
 
     def cost(self, dataset: str, name: str) -> NDArray[np.int64]:
-        """(N,) "trainable_parameters" or "flops", which depend on the number of classes and on the image size."""
+        """Return "trainable_parameters" or "flops" (N,), which depend on the numbers of classes and pixels."""
         training = self.table.objective(dataset).test
         stored = name if len(self.table.datasets) == 1 else f"{training}.{name}"
         return np.asarray(self.table.column(stored)[self.rows], np.int64)
 
     def place(self, architecture: str) -> int | None:
-        """The place of an architecture among the N by its official string; None if it is not among them."""
+        """Return the position among the N of an architecture, given its official string; None if it is absent."""
         try:
             found = np.flatnonzero(self.rows == self.table.row_of(architecture))
         except OutOfDomainError:
@@ -134,7 +134,10 @@ class Measurements:
         return int(found[0]) if len(found) else None
 
     def reference(self) -> Column:
-        """CIFAR-10 test accuracy, by which the papers rank; raises OutOfDomainError if fewer than three have it."""
+        """Return the CIFAR-10 test accuracy, by which the papers rank.
+
+        Raises OutOfDomainError if fewer than three architectures have it.
+        """
         column = self.column(REFERENCE, "test")
         check_enough(column.n, 3, f"architectures with {column.name} accuracy at {column.epochs} epochs", self.table)
         return column

@@ -123,7 +123,7 @@ def _correlate(x: Column, y: Column) -> dict[str, Any]:
 
 
 def _rank(accuracy: Floats) -> Floats:
-    """(N,) 1 for the highest accuracy; equal accuracies share the mean of their ranks."""
+    """Return ranks (N,), 1 for the highest accuracy; equal accuracies share the mean of their ranks."""
     from scipy.stats import rankdata
 
     return np.asarray(rankdata(-accuracy))

@@ -28,7 +28,14 @@ from typing import Any
 from hpbandster.core.dispatcher import Dispatcher
 
 from nasbench1shot1.jobs.process import one_line_error
-from nasbench1shot1.tuning.engine.dispatcher_events import Broken, Event, Finished, Returned, Started, WorkersChanged
+from nasbench1shot1.tuning.engine.dispatcher_events import (
+    Event,
+    ThreadFailed,
+    TrialFinished,
+    TrialRequeued,
+    TrialStarted,
+    WorkersChanged,
+)
 from nasbench1shot1.tuning.engine.interfaces import Timing
 from nasbench1shot1.tuning.engine.name_server import Address
 from nasbench1shot1.tuning.engine.remote import NameServerClient, UnansweredError, answer, expose
@@ -75,7 +82,7 @@ class StudyDispatcher(Dispatcher):  # type: ignore[misc]
         try:
             task()
         except Exception as error:
-            self.events.put(Broken(error))
+            self.events.put(ThreadFailed(error))
 
     def shutdown(self, shutdown_workers: bool = True) -> None:
         """Tell the workers to stop, and end the threads."""
@@ -134,7 +141,7 @@ class StudyDispatcher(Dispatcher):  # type: ignore[misc]
             job.worker_name = worker.name
             self.running_jobs[job.id] = job
             worker.assign(job)
-            self.events.put(Started(job.trial, worker.short_name))
+            self.events.put(TrialStarted(job.trial, worker.short_name))
             return job, worker
 
     def _handle_start(self, job: TrialJob, worker: RemoteWorker, is_accepted: bool) -> None:
@@ -154,7 +161,7 @@ class StudyDispatcher(Dispatcher):  # type: ignore[misc]
         del self.running_jobs[job.id]
         again = TrialJob(job.trial.next_attempt())
         self.waiting_jobs.appendleft(again)
-        self.events.put(Returned(again.trial, worker.short_name, died, why))
+        self.events.put(TrialRequeued(again.trial, worker.short_name, died, why))
         self.runner_cond.notify()
 
     # Results
@@ -189,7 +196,7 @@ class StudyDispatcher(Dispatcher):  # type: ignore[misc]
         del self.running_jobs[job.id]
         job.time_it("finished")
         worker.assign(None)
-        self.events.put(Finished(job.trial, worker.short_name, result.get("outcome"), result.get("exception")))
+        self.events.put(TrialFinished(job.trial, worker.short_name, result.get("outcome"), result.get("exception")))
 
     # Looking at workers
 

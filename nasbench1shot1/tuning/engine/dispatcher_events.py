@@ -8,7 +8,7 @@ from nasbench1shot1.tuning.engine.trial import Trial
 
 
 @dataclass(frozen=True)
-class Started:
+class TrialStarted:
     """A trial was given to a worker."""
 
     trial: Trial
@@ -17,7 +17,7 @@ class Started:
 
 
 @dataclass(frozen=True)
-class Finished:
+class TrialFinished:
     """A worker reported the outcome of a trial: an outcome as JSON, or the error of an evaluation that failed."""
 
     trial: Trial
@@ -28,7 +28,7 @@ class Finished:
 
 
 @dataclass(frozen=True)
-class Returned:
+class TrialRequeued:
     """A trial returned to the queue; `died` is True if its worker, or the process of its evaluation, died."""
 
     trial: Trial
@@ -43,10 +43,10 @@ class WorkersChanged:
 
 
 @dataclass(frozen=True)
-class Broken:
+class ThreadFailed:
     """A thread of the dispatcher failed."""
 
     error: Exception
 
 
-Event = Started | Finished | Returned | WorkersChanged | Broken
+Event = TrialStarted | TrialFinished | TrialRequeued | WorkersChanged | ThreadFailed

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from nasbench1shot1.proposers.brackets import BracketState
-from nasbench1shot1.tuning.engine.trial import Observation, Outcome, Recorded, Trial
+from nasbench1shot1.tuning.engine.trial import Observation, Outcome, RecordedObservation, Trial
 
 Tuner = Literal["bohb", "smac", "random"]
 """The algorithm that proposes configurations."""
@@ -59,7 +59,7 @@ class Progress:
 class Recorder(Protocol):
     """Keeps the observations of a study. All methods are called from the thread that called `run_study`."""
 
-    def observations(self) -> Sequence[Recorded]:
+    def observations(self) -> Sequence[RecordedObservation]:
         """Return what was observed in earlier sessions, in order of registration; called once, at the start."""
 
     def steps_done(self, trial: Trial) -> int:

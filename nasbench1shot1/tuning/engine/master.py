@@ -17,7 +17,13 @@ from nasbench1shot1.proposers.bracket_proposer import Proposal
 from nasbench1shot1.proposers.configurations import ConfigurationId
 from nasbench1shot1.runs.folder import damaged_file_error
 from nasbench1shot1.tuning.engine.dispatcher import StudyDispatcher
-from nasbench1shot1.tuning.engine.dispatcher_events import Broken, Event, Finished, Returned, Started
+from nasbench1shot1.tuning.engine.dispatcher_events import (
+    Event,
+    ThreadFailed,
+    TrialFinished,
+    TrialRequeued,
+    TrialStarted,
+)
 from nasbench1shot1.tuning.engine.interfaces import Progress, Recorder, Timing, WorkerProcesses, WorkerState
 from nasbench1shot1.tuning.engine.local_workers import log_of
 from nasbench1shot1.tuning.engine.logs import Attempts, Submission, Submissions, iterate_chronologically
@@ -167,19 +173,19 @@ class StudyMaster:
         return True
 
     def _handle(self, event: Event) -> None:
-        if isinstance(event, Broken):
+        if isinstance(event, ThreadFailed):
             raise self._broken(event.error)
-        if isinstance(event, Started):
+        if isinstance(event, TrialStarted):
             at = self._clock.at(event.at)
             self._attempts.append(event.trial, event.worker, at)
             opened = self._open[event.trial.key]
             self._open[event.trial.key] = replace(opened, trial=event.trial, started=at, worker=event.worker)
-        if isinstance(event, Returned) and event.died:
+        if isinstance(event, TrialRequeued) and event.died:
             self._count_death(event)
-        if isinstance(event, Finished):
+        if isinstance(event, TrialFinished):
             self._observe(event)
 
-    def _observe(self, event: Finished) -> None:
+    def _observe(self, event: TrialFinished) -> None:
         if event.outcome is None:
             raise UserError(
                 f"{event.trial.name} failed on {event.worker} ({event.error}): fix the cause, then continue with "
@@ -215,7 +221,7 @@ class StudyMaster:
             f"the study's name server failed ({error}): continue with nb1shot1 tune --resume {self.folder}"
         )
 
-    def _count_death(self, event: Returned) -> None:
+    def _count_death(self, event: TrialRequeued) -> None:
         """Count the death of a trial's worker; raise UserError after too many deaths without progress in between."""
         steps, key = self._recorder.steps_done(event.trial), event.trial.key
         before, deaths = self._deaths.get(key, (steps, 0))
@@ -224,7 +230,7 @@ class StudyMaster:
         if deaths >= self._timing.most_deaths:
             raise UserError(self._describe_deaths(event, deaths))
 
-    def _describe_deaths(self, event: Returned, deaths: int) -> str:
+    def _describe_deaths(self, event: TrialRequeued, deaths: int) -> str:
         log = log_of(self.folder, event.worker)
         where = f"see {log}" if log else f"see what {event.worker} printed"
         return (

@@ -127,7 +127,7 @@ class Observation:
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedObservation:
     """The part of an observation that a resumed study needs.
 
     Attributes:
