@@ -131,8 +131,8 @@ def download_images(mirror: str | None = None, progress: Any = False, name: str 
     `mirror`: another address of one of the two archives, or of the folder that contains the Python version.
     `progress`: as in `downloads.fetch`.
     `name`: "cifar10" or "cifar100".
-    Raises the errors of `published_archives`, and UserError if the file cannot be downloaded, has another SHA-256, or cannot
-    be written.
+    Raises the errors of `published_archives`, and UserError if the file cannot be downloaded, has another SHA-256, or
+    cannot be written.
     """
     url, stem = (mirror or HOME).rstrip("/"), published_archives(name).stem
     url = url if url.endswith(".tar.gz") else f"{url}/{stem}-python.tar.gz"
