@@ -56,11 +56,11 @@ def draw_regret(run: Drawable | str | Path, ax: "Axes | Sequence[Axes] | None" =
             f"{found!r} has no regret to draw: give a search, a group of seeds, a black-box study or a tuning study"
         )
     runs = found.runs if isinstance(found, SearchGroup) else [found]
-    begun = [each for each in runs if each.lines]
-    if not begun:
+    started = [each for each in runs if each.lines]
+    if not started:
         raise no_result_error(found.folder)
     if isinstance(found, SearchRecord | SearchGroup):
-        return _draw_searches(cast("list[SearchRecord]", begun), ax)
+        return _draw_searches(cast("list[SearchRecord]", started), ax)
     if _is_pair(ax):
         raise InvalidInputError(f"--ax must be single axes, because '{found.folder}' has no one-shot errors")
     axes = axes_or_new(cast("Axes | None", ax))

@@ -72,8 +72,8 @@ def run_parts(
     merging.merge()
     if failures:
         name, sentence = next(iter(failures.items()))
-        begun = writer.recorded or any(read_lines(job.folder / METRICS) for job in jobs)
-        advice = f"continue with --resume {shlex.quote(str(writer.folder))}" if begun else "start the study again"
+        started = writer.recorded or any(read_lines(job.folder / METRICS) for job in jobs)
+        advice = f"continue with --resume {shlex.quote(str(writer.folder))}" if started else "start the study again"
         raise UserError(f"{name} failed ({sentence}): fix the cause, then {advice}")
     shutil.rmtree(writer.folder / PARTS, ignore_errors=True)
 
@@ -90,13 +90,13 @@ def started_parts(study: Path) -> list[tuple[int, int]]:
     return sorted((int(name[1]), int(name[2])) for name in names if name)
 
 
-def divide(begun: Sequence[tuple[int, int]], recorded: int, last: int, workers: int) -> list[tuple[int, int]]:
+def divide(started: Sequence[tuple[int, int]], recorded: int, last: int, workers: int) -> list[tuple[int, int]]:
     """Divide the searches `recorded` to `last` - 1 into parts, keeping the parts that have begun.
 
     New parts have at most `SEARCHES` searches and are distributed evenly over the workers.
 
     Args:
-        begun: first search and number of searches of each part that has begun, of any size, in ascending order.
+        started: first search and number of searches of each part that has started, of any size, in ascending order.
         recorded: number of recorded searches.
         last: number of searches of the study.
         workers: number of workers.
@@ -107,7 +107,7 @@ def divide(begun: Sequence[tuple[int, int]], recorded: int, last: int, workers: 
     rounds = math.ceil((last - recorded) / (workers * SEARCHES))
     size = math.ceil((last - recorded) / (workers * max(rounds, 1)))
     parts: list[tuple[int, int]] = []
-    for first, count in [*begun, (last, 0)]:
+    for first, count in [*started, (last, 0)]:
         if recorded < first + count <= last:
             parts += [(start, min(size, first - start)) for start in range(recorded, first, size)]
             parts += [(first, count)] if count else []

@@ -74,7 +74,7 @@ class Repeats:
 
     def _no_training_error(self, repeat: int, found: SearchResult) -> InvalidInputError:
         """Return the error for a search in which no training ended."""
-        if not found.begun:
+        if not found.started:
             name = self.options.method.__name__
             return InvalidInputError(f"{name}.ask() returned None before any training: return a Query")
         return InvalidInputError(

@@ -78,13 +78,13 @@ class SearchResult:
         incumbents: all incumbents in order of time; empty if no training ended in time.
         evaluations: number of trainings that ended in time.
         seconds: simulated time at which the last of these trainings ended.
-        begun: number of trainings that began, whether or not they ended in time.
+        started: number of trainings that began, whether or not they ended in time.
     """
 
     incumbents: tuple[Incumbent, ...]
     evaluations: int
     seconds: float
-    begun: int
+    started: int
 
 
 def simulate(
@@ -99,13 +99,13 @@ def simulate(
     """
     running: list[tuple[float, int, Query, TrainingResult]] = []  # a heap, ordered by end
     incumbents: list[Incumbent] = []
-    now, begun, ended, free = 0.0, 0, 0, 0
+    now, started, ended, free = 0.0, 0, 0, 0
     lowest, workers, decision = math.inf, limits.workers, limits.decision_seconds
     while free < FREE_IN_A_ROW:
-        while len(running) < workers and begun < limits.evaluations and (query := method.ask()) is not None:
+        while len(running) < workers and started < limits.evaluations and (query := method.ask()) is not None:
             trained = train(_checked_query(query, method), now)
-            heappush(running, (now + decision + trained.seconds, begun, query, trained))
-            begun += 1
+            heappush(running, (now + decision + trained.seconds, started, query, trained))
+            started += 1
         if not running or running[0][0] > limits.seconds:
             break
         end, _, query, trained = heappop(running)
@@ -115,7 +115,7 @@ def simulate(
             lowest = trained.validation_error
             incumbents.append(Incumbent(now, ended, query.architecture, lowest))
         method.tell(query, *trained)
-    return SearchResult(tuple(incumbents), ended, now, begun)
+    return SearchResult(tuple(incumbents), ended, now, started)
 
 
 def _checked_query(query: Query, method: BlackBoxOptimizer) -> Query:

@@ -111,9 +111,9 @@ def _started_runs(group: "SearchGroup") -> "list[Run]":
     raise InvalidInputError(f"'{group.folder}' does not contain a result yet: resume it with nb1shot1 search --resume")
 
 
-def _missing_text(group: "SearchGroup", begun: int) -> str:
+def _missing_text(group: "SearchGroup", started: int) -> str:
     """Return how many seeds of a group have not begun; empty if all have."""
-    missing = len(group.seeds) - begun
+    missing = len(group.seeds) - started
     return f"{missing} of {len(group.seeds)} seeds {'has' if missing == 1 else 'have'} not begun" if missing else ""
 
 

@@ -40,7 +40,7 @@ def run_jobs(jobs: Sequence[J], workers: Workers, watcher: Watcher[J] | None = N
     watcher, failures = watcher or Watcher[J](), dict[str, str]()
     waiting = dict[Future[str | None], J]()
 
-    def conclude(future: "Future[str | None]", job: J) -> None:
+    def finish(future: "Future[str | None]", job: J) -> None:
         if message := _failure(future, job):
             failures[job.name] = message
             watcher.failed(job, message)
@@ -52,12 +52,12 @@ def run_jobs(jobs: Sequence[J], workers: Workers, watcher: Watcher[J] | None = N
             continue
         future = workers.submit(job)
         if future.done():
-            conclude(future, job)
+            finish(future, job)
         else:
             waiting[future] = job
     while waiting:
         for future in wait(waiting, TICK_EVERY, FIRST_COMPLETED).done:
-            conclude(future, waiting.pop(future))
+            finish(future, waiting.pop(future))
         watcher.tick(list(waiting.values()))
     return failures
 

@@ -174,12 +174,12 @@ class SharedWeights:
     def _answers(self, passes: Sequence[Pass], rows: Tensor) -> Iterator[tuple[list[int], slice, "_Answers"]]:
         """Yield positions in `passes` with equal scores, a slice of the rows, and the scores on these rows."""
         check_passes(passes, self.net.space)
-        begun = None if self._drawn is None else self._drawn.get_state()
+        state = None if self._drawn is None else self._drawn.get_state()
         with self._evaluating():
             for positions in self._group_alike(passes):
                 for start in range(0, len(positions), STATISTICS_KEPT):
-                    if self._drawn is not None and begun is not None:
-                        self._drawn.set_state(begun)  # all passes see the same augmented images
+                    if self._drawn is not None and state is not None:
+                        self._drawn.set_state(state)  # all passes see the same augmented images
                     part = positions[start : start + STATISTICS_KEPT]
                     for found, images, answers in self._answers_alike([passes[i] for i in part], rows):
                         yield [part[i] for i in found], images, answers

@@ -81,7 +81,7 @@ class Population(nb.OneShotOptimizer):
         return {"members": [str(arch) for arch in self.members], "preferred": str(self.preferred)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take up what `state_dict` gave."""
+        """Restore the state that `state_dict` returned."""
         self.members = [nb.Architecture.parse(text) for text in state["members"]]
         self._prefer(nb.Architecture.parse(state["preferred"]))
 
