@@ -4,6 +4,8 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from nasbench1shot1.ground.terminal_lines import fitted, print_line
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -29,10 +31,10 @@ def duration(seconds: float) -> str:
 
 
 def sayer(console: "Console") -> Callable[[str], None]:
-    """Return a function that prints a line literally: without wrapping, and without interpreting rich's markup."""
+    """Return a function that prints lines literally, without rich's markup; on a terminal, they are wrapped."""
 
     def say(text: str) -> None:
-        console.print(text, highlight=False, soft_wrap=True, markup=False, emoji=False)
+        console.print(fitted(text, console.file), highlight=False, soft_wrap=True, markup=False, emoji=False)
 
     return say
 
@@ -56,6 +58,11 @@ def literal_console(soft_wrap: bool = False) -> "Console":
     return Console(markup=False, emoji=False, highlight=False, soft_wrap=soft_wrap)
 
 
+def to_stdout(line: str) -> None:
+    """Print a line to standard output, wrapped on a terminal."""
+    print_line(line, sys.stdout)
+
+
 def to_stderr(line: str) -> None:
-    """Print a line to standard error; the default `report` of many functions."""
-    print(line, file=sys.stderr)
+    """Print a line to standard error, wrapped on a terminal; the default `report` of many functions."""
+    print_line(line, sys.stderr)
