@@ -51,11 +51,11 @@ def row_sayer(console: "Console", heading: str) -> Callable[[str], None]:
     return say_row
 
 
-def literal_console(soft_wrap: bool = False) -> "Console":
+def literal_console() -> "Console":
     """Return a console for standard output that prints text, and the cells and titles of tables, literally."""
     from rich.console import Console
 
-    return Console(markup=False, emoji=False, highlight=False, soft_wrap=soft_wrap)
+    return Console(markup=False, emoji=False, highlight=False)
 
 
 def to_stdout(line: str) -> None:
