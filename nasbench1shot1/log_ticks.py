@@ -1,5 +1,6 @@
 """Ticks of logarithmic axes that are readable over less than a decade, and over many."""
 
+import math
 from typing import Any, Final
 
 from matplotlib.axis import Axis
@@ -28,11 +29,18 @@ class PlainOrPower(Formatter):
     def __call__(self, x: float, pos: int | None = None) -> str:
         """Return the label of a tick at `x`."""
         assert self.axis is not None  # matplotlib sets it
-        if x <= 0 or max(self.axis.get_view_interval()) < PLAIN:
-            return f"{x:,.6g}" if x < PLAIN else f"{x:,.0f}"
-        digits, exponent = f"{x:.2e}".split("e")
-        factor, power = f"{float(digits):g}", f"10^{{{int(exponent)}}}"
+        low, high = sorted(self.axis.get_view_interval())
+        digits = _significant_digits(low, high)
+        if x <= 0 or high < PLAIN:
+            return f"{x:,.{max(digits, 6)}g}" if x < PLAIN else f"{x:,.0f}"
+        mantissa, exponent = f"{x:.{digits - 1}e}".split("e")
+        factor, power = f"{float(mantissa):.{digits}g}", f"10^{{{int(exponent)}}}"
         return f"${power}$" if factor == "1" else f"${factor}\\cdot {power}$"
+
+
+def _significant_digits(low: float, high: float) -> int:
+    """Return the number of digits that tell ticks apart: three, and more if the axis spans little of its values."""
+    return min(3 + math.ceil(math.log10(high / (high - low))), 15) if 0 < low < high < 10 * low else 3
 
 
 def label_log_axis(axis: Axis) -> None:

@@ -4,6 +4,8 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from nasbench1shot1.ground.terminal_lines import print_line, wrap_for
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -29,33 +31,38 @@ def duration(seconds: float) -> str:
 
 
 def line_printer(console: "Console") -> Callable[[str], None]:
-    """Return a function that prints a line literally: without wrapping, and without interpreting rich's markup."""
+    """Return a function that prints lines literally, without rich's markup; on a terminal, they are wrapped."""
 
-    def print_line(text: str) -> None:
-        console.print(text, highlight=False, soft_wrap=True, markup=False, emoji=False)
+    def print_literally(text: str) -> None:
+        console.print(wrap_for(text, console.file), highlight=False, soft_wrap=True, markup=False, emoji=False)
 
-    return print_line
+    return print_literally
 
 
 def row_printer(console: "Console", heading: str) -> Callable[[str], None]:
     """Return a function that prints a line as `line_printer` does, with a heading above the first one."""
-    print_line, rows = line_printer(console), 0
+    print_literally, rows = line_printer(console), 0
 
     def print_row(text: str) -> None:
         nonlocal rows
         rows += 1
-        print_line(f"{heading}\n{text}" if rows == 1 else text)
+        print_literally(f"{heading}\n{text}" if rows == 1 else text)
 
     return print_row
 
 
-def literal_console(soft_wrap: bool = False) -> "Console":
+def literal_console() -> "Console":
     """Return a console for standard output that prints text, and the cells and titles of tables, literally."""
     from rich.console import Console
 
-    return Console(markup=False, emoji=False, highlight=False, soft_wrap=soft_wrap)
+    return Console(markup=False, emoji=False, highlight=False)
+
+
+def print_to_stdout(line: str) -> None:
+    """Print a line to standard output, wrapped on a terminal."""
+    print_line(line, sys.stdout)
 
 
 def print_to_stderr(line: str) -> None:
-    """Print a line to standard error; the default `report` of many functions."""
-    print(line, file=sys.stderr)
+    """Print a line to standard error, wrapped on a terminal; the default `report` of many functions."""
+    print_line(line, sys.stderr)

@@ -18,11 +18,13 @@ def draw(space, name):
 
 
 MATRIX = [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
+SPACE_WANTED = "space must be the name of a search space, or an nb.SearchSpace, not 3"
+TABLE_WANTED = "table must be the name or folder of a table, or an nb.Table, not 3"
 CALLS = {
     "search: optimizer": (lambda out: nb.search(3, out=out), "unknown optimizer '3'"),
-    "search: space": (lambda out: nb.search(space=3, out=out), "space must be a string, not 3"),
-    "search: spaces": (lambda out: nb.search(space=["s1"], out=out), r"space must be a string, not \['s1'\]"),
-    "search: table": (lambda out: nb.search(table=3, out=out), "table must be a string, not 3"),
+    "search: space": (lambda out: nb.search(space=3, out=out), SPACE_WANTED),
+    "search: spaces": (lambda out: nb.search(space=["s1"], out=out), r"or an nb.SearchSpace, not \['s1'\]"),
+    "search: table": (lambda out: nb.search(table=3, out=out), TABLE_WANTED),
     "search: images": (lambda out: nb.search(images=3, out=out), "images must be a string, not 3"),
     "search: epochs": (lambda out: nb.search(epochs="ten", out=out), "epochs must be a whole number, not 'ten'"),
     "search: out": (lambda out: nb.search(out=3), 'out="3" is not a usable path'),
@@ -47,7 +49,7 @@ CALLS = {
     "compare": (lambda out: nb.compare("x"), "'x' is not a run folder"),
     "compare: a number": (lambda out: nb.compare(3), "3 is not a run"),
     "correlate": (lambda out: nb.correlate(3), "'3' is not a usable path"),
-    "tune": (lambda out: nb.tune(3, out=out), "optimizer must be a string, not 3"),
+    "tune": (lambda out: nb.tune(3, out=out), "optimizer must be the name or the class of an optimizer, not 3"),
     "tune: iterations": (lambda out: nb.tune("gdas", iterations="x", out=out), "iterations must be a whole number"),
     "black_box": (lambda out: nb.black_box(3, out=out), "unknown black-box optimizer '3'"),
     "black_box: space": (lambda out: nb.black_box(space=3, out=out), "unknown search space '3'"),

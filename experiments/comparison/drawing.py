@@ -119,9 +119,10 @@ def early_ends(comparison: Comparison) -> dict[str, float]:
 
 
 def _draw_end(end: "pandas.Series[Any]", axes: "Axes", last: float, color: str, floor: float) -> None:
-    """Extend a result as a dotted line to the end of the longest curve."""
+    """Mark the end of a curve with a dot, and extend its result as a dotted line to the end of the longest curve."""
     result = 100 * max(float(end["mean"]), floor)
-    axes.plot([end["at"], last], [result, result], linestyle=":", linewidth=1.0, color=color)
+    look: dict[str, Any] = {"linestyle": ":", "linewidth": 1.0, "marker": "o", "markersize": 3.5, "markevery": [0]}
+    axes.plot([end["at"], last], [result, result], color=color, **look)
 
 
 def _floor(frames: list[pandas.DataFrame]) -> float:
@@ -168,7 +169,9 @@ def caption(comparison: Comparison) -> str:
         "Simulated time: for a search, its search time plus one training of the result; for a study, all its trainings."
         if is_simulated
         else "",
-        "Dotted: the results of finished runs after their end." if is_simulated and early_ends(comparison) else "",
+        "Dots: ends of finished runs; dotted lines: their results afterwards."
+        if is_simulated and early_ends(comparison)
+        else "",
         "Regrets of zero are drawn at the lower edge." if is_simulated and _has_zero(comparison) else "",
         "All architectures were scored again on this table; black-box studies keep their recorded times."
         if comparison.is_rescored and is_simulated

@@ -104,7 +104,7 @@ def rank(
         return _resume(as_path(resume, "--resume"), console)
     if run is None:
         raise InvalidInputError("no run is given: give the folder of a search")
-    searched = run if isinstance(run, Run) else open_search(run)
+    searched = run if isinstance(run, Run) else open_search(getattr(run, "folder", run))  # also refuses other records
     folder = as_path(out, "--out") if out is not None else searched.folder / "ranking"
     given = {name: value for name, value in with_names(options).items() if value is not None}
     usual = {

@@ -1,6 +1,6 @@
 """Drawing a cell on matplotlib axes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.cell_drawing.arcs import LEFT, RIGHT, sides
@@ -21,6 +21,10 @@ BULGE = 0.32
 """Sideways extent of an arc, relative to its length."""
 TEXT_MARGIN = 0.85
 """Width of the space for edge labels on each side."""
+LARGEST_TEXT = 0.28
+"""Largest font size, in data units."""
+CHARACTER = 0.66
+"""Width of a character, relative to the font size."""
 COLOURS = {
     "input": "#dddddd",
     "output": "#dddddd",
@@ -73,7 +77,10 @@ def draw_cell(
 
 
 def _draw_edges(axes: "Axes", graph: "networkx.DiGraph[int]") -> None:
+    from nasbench1shot1.cell_drawing.scaled_text import ScaledText
+
     distance = _distance(graph)
+    height = _text_height((label for *_, label in graph.edges(data="label")), 2 * TEXT_MARGIN)
     for (source, target), side in sides(graph.edges).items():
         edge = graph.edges[source, target]
         shown = edge["chosen"] and graph.nodes[source]["live"] and graph.nodes[target]["live"]
@@ -85,7 +92,8 @@ def _draw_edges(axes: "Axes", graph: "networkx.DiGraph[int]") -> None:
         if edge["label"]:
             place = (side * (HALF_WIDTH + BULGE * (target - source) * distance), (start[1] + end[1]) / 2)
             box = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
-            axes.text(*place, edge["label"], fontsize=6.5, color=color, ha="center", va="center", bbox=box, zorder=3)
+            more: dict[str, Any] = {"color": color, "bbox": box, "zorder": 3, "transform": axes.transData}
+            axes.add_artist(ScaledText(*place, edge["label"], fontsize=6.5, height=height, **more))
 
 
 def _ends(source: float, target: float, side: int) -> tuple[tuple[float, float], tuple[float, float]]:
@@ -101,7 +109,10 @@ def _ends(source: float, target: float, side: int) -> tuple[tuple[float, float],
 def _draw_vertices(axes: "Axes", graph: "networkx.DiGraph[int]") -> None:
     from matplotlib.patches import FancyBboxPatch
 
+    from nasbench1shot1.cell_drawing.scaled_text import ScaledText
+
     distance = _distance(graph)
+    height = _text_height((label for _, label in graph.nodes(data="label")), 2 * HALF_WIDTH)
     for vertex, attributes in graph.nodes.items():
         label, live = attributes["label"], attributes["live"]
         fill = COLOURS.get(" ".join(label.split()[:2]), "white")
@@ -119,7 +130,14 @@ def _draw_vertices(axes: "Axes", graph: "networkx.DiGraph[int]") -> None:
         )
         axes.add_patch(box)
         color = "black" if live else "#a0a0a0"
-        axes.text(0, -vertex * distance, label, fontsize=7, ha="center", va="center", color=color, zorder=5)
+        more: dict[str, Any] = {"color": color, "zorder": 5, "transform": axes.transData}
+        axes.add_artist(ScaledText(0, -vertex * distance, label, fontsize=7, height=height, **more))
+
+
+def _text_height(labels: Iterable[str], width: float) -> float:
+    """Return the largest font size, in data units, with which labels are at most `width` data units wide."""
+    longest = max((len(label) for label in labels), default=0)
+    return min(LARGEST_TEXT, width / (max(longest, 1) * CHARACTER))
 
 
 def _frame(axes: "Axes", graph: "networkx.DiGraph[int]") -> None:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from nasbench1shot1.runs.options import Form
+from nasbench1shot1.wording import print_to_stdout
 
 
 @dataclass(frozen=True)
@@ -71,10 +72,10 @@ class Download:
         from nasbench1shot1.images.sources import download_images, published_archives
 
         title, size = data_set(self.dataset).title, published_archives(self.dataset).megabytes
-        print(f"downloading {title} ({size} MB), then checking and importing it", flush=True)
+        print_to_stdout(f"downloading {title} ({size} MB), then checking and importing it")
         with DownloadBar(title, Console()) as bar:
             folder = download_images(self.mirror, bar, self.dataset)
-        print(f"{title} is in {folder}")
+        print_to_stdout(f"{title} is in {folder}")
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,6 @@ class Import:
         from nasbench1shot1.images.sources import import_images
 
         if as_path(self.path, "path").exists():
-            print(f"importing {self.path} (a full data set takes a few seconds)", flush=True)
+            print_to_stdout(f"importing {self.path} (a full data set takes a few seconds)")
         folder = import_images(self.path, self.name, overwrite=self.overwrite)
-        print(f"imported as {folder.name} into {folder}")
+        print_to_stdout(f"imported as {folder.name} into {folder}")

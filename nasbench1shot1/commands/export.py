@@ -7,6 +7,7 @@ from typing import Annotated
 import tyro
 
 from nasbench1shot1.runs.options import Form
+from nasbench1shot1.wording import print_to_stdout
 
 
 @dataclass(frozen=True)
@@ -25,5 +26,5 @@ class Export:
         from nasbench1shot1.wording import counted
 
         number = export_optuna(Study.open(self.study), self.optuna)
-        print(f"{counted(number, 'trial')}: {self.optuna}")
-        print(f"To view it: pip install optuna-dashboard && optuna-dashboard {self.optuna}")
+        print_to_stdout(f"{counted(number, 'trial')}: {self.optuna}")
+        print_to_stdout(f"To view it: pip install optuna-dashboard && optuna-dashboard {self.optuna}")

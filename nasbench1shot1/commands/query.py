@@ -10,6 +10,7 @@ import tyro
 from nasbench1shot1.files import PictureFormat
 from nasbench1shot1.runs.options import Form, TableName
 from nasbench1shot1.tables.description import METRICS, OTHER_METRICS
+from nasbench1shot1.wording import print_to_stdout
 
 if TYPE_CHECKING:
     from nasbench1shot1.architecture import Architecture
@@ -66,7 +67,7 @@ class Query:
             trained = f" on {dataset}" if len(table.datasets) > 1 else ""
             name = f"'{metrics.hash}'" if "|" in metrics.hash else metrics.hash  # to be copied into a shell
             title = f"{name} after {counted(metrics.epochs, 'epoch')}{trained}\ntable {table.id}"
-            console.print(title, soft_wrap=True)  # not a title of the table, which would be broken at its width
+            print_to_stdout(title)  # not a title of the table, which would be broken at its width
             screen = Screen()
             for heading in ("column", "value", "source"):
                 screen.add_column(heading)
@@ -74,12 +75,12 @@ class Query:
                 screen.add_row(*row)
             console.print(screen)
             if metrics.fidelity:
-                console.print(metrics.fidelity, soft_wrap=True)
+                print_to_stdout(metrics.fidelity)
         if note and space and space.name not in BUILT_IN["search_spaces"]:
-            console.print(note, soft_wrap=True)
+            print_to_stdout(note)
         if picture is not None:
             _draw(item if isinstance(item, Architecture) else table.network(table.row_of(item)), picture)
-            console.print(f"Picture: {picture}", soft_wrap=True)
+            print_to_stdout(f"Picture: {picture}")
 
     def _picture(self) -> Path | None:
         """Return the path of the drawing; raises InvalidInputError for a format without a drawing."""

@@ -10,6 +10,7 @@ from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.files import PictureFormat, picture_name
 from nasbench1shot1.runs.options import Form, TableName
 from nasbench1shot1.tables.coverage import Reference
+from nasbench1shot1.wording import print_to_stdout
 
 if TYPE_CHECKING:
     from nasbench1shot1.one_shot_search.group import SearchGroup
@@ -64,14 +65,14 @@ class Report:
             summaries = write_group_report(runs, table, out, self.format, missing)
         else:
             summaries = [write_report(runs[0], table, out, self.format)]
-        print(f"Table {table.id}")
+        print_to_stdout(f"Table {table.id}")
         for summary in summaries:
             _show(summary)
             if "unfinished" in summary:
-                print(summary["unfinished"])
+                print_to_stdout(summary["unfinished"])
         if missing:
-            print(f"Not finished: {missing}.")
-        print(f"Picture: {out / picture_name(FIGURE, self.format)}")
+            print_to_stdout(f"Not finished: {missing}.")
+        print_to_stdout(f"Picture: {out / picture_name(FIGURE, self.format)}")
 
     def _report_other(self, run: Any) -> None:
         """Write and print the report of a ranking or a study."""
@@ -98,10 +99,10 @@ class Report:
             table = table_of_run(recorded, self.folder / CONFIG, self.table, self.reference)
             out = self.out or self.folder / f"report-{table.id}"
             summary, tell = write_study_report(run, table, out, self.format), show_result
-        print(f"Table {table.id}")
+        print_to_stdout(f"Table {table.id}")
         tell(summary, out, literal_console(), self.format)
         if "unfinished" in summary:
-            print(summary["unfinished"])
+            print_to_stdout(summary["unfinished"])
 
 
 def _started_runs(group: "SearchGroup") -> "list[Run]":
@@ -120,8 +121,8 @@ def _missing_text(group: "SearchGroup", started: int) -> str:
 def _show(summary: dict[str, Any]) -> None:
     from nasbench1shot1.one_shot_search.screen import format_regret
 
-    print(f"Seed {summary['seed']}, final architecture: '{summary['architecture']}'")
+    print_to_stdout(f"Seed {summary['seed']}, final architecture: '{summary['architecture']}'")
     splits: tuple[tuple[str, Literal["test", "validation"]], ...] = (("Test", "test"), ("Validation", "validation"))
     for name, split in splits:
         is_measured = summary[f"{split}_measured"]
-        print(f"{name} regret: {format_regret(summary, split)}{' (measured)' if is_measured else ''}")
+        print_to_stdout(f"{name} regret: {format_regret(summary, split)}{' (measured)' if is_measured else ''}")

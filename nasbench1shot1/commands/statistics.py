@@ -9,6 +9,7 @@ import tyro
 
 from nasbench1shot1.files import PictureFormat
 from nasbench1shot1.runs.options import TableName
+from nasbench1shot1.wording import print_to_stdout
 
 if TYPE_CHECKING:
     from nasbench1shot1.experiments.space_statistics.analysis import Analysis
@@ -125,8 +126,8 @@ def _show(table: "Table", answers: dict[str, dict[str, Any]], refusals: dict[str
     console = literal_console()
     console.print(screen)
     for name, sentence in refusals.items():
-        console.print(f"Not answered, {name}: {sentence}", soft_wrap=True)
-    console.print(f"Written to {out}", soft_wrap=True)
+        print_to_stdout(f"Not answered, {name}: {sentence}")
+    print_to_stdout(f"Written to {out}")
 
 
 def _without_nan(value: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from nasbench1shot1.runs.options import Form, TableName
+from nasbench1shot1.wording import print_to_stdout
 
 if TYPE_CHECKING:
     from nasbench1shot1.tables.table import Table
@@ -76,9 +77,9 @@ class Verify:
 
         table = load_table(self.table)
         table.verify()
-        print(f"{table.id}: all columns match their checksums", flush=True)
+        print_to_stdout(f"{table.id}: all columns match their checksums")
         if CHECKSUM not in table.info():
-            print(
+            print_to_stdout(
                 f"{table.id}: meta.json has no checksum, because an older version wrote it: "
                 "import or build the table again"
             )
@@ -114,7 +115,7 @@ class Import:
         if self.out is None:
             check_own_name(self.file, out)
         with ImportBar(Console()) as bar:
-            import_table(self.file, out, epochs=self.epochs or None, report=print, progress=bar.show)
+            import_table(self.file, out, epochs=self.epochs or None, report=print_to_stdout, progress=bar.show)
         _print_usage_hint(out)
 
 
@@ -142,7 +143,7 @@ class Download:
 
         console = Console()
         with DownloadBar(f"nasbench_{self.which}", console) as bar, ImportBar(console) as second:
-            out = download_table(self.which, self.mirror, self.keep, bar, print, second.show)
+            out = download_table(self.which, self.mirror, self.keep, bar, print_to_stdout, second.show)
         _print_usage_hint(out)
 
 
@@ -169,7 +170,7 @@ class Build:
         build(
             {space.name: [as_cell(arch) for arch in space.architectures("unique")] for space in spaces},
             self.out,
-            report=print,
+            report=print_to_stdout,
         )
         _show(load_table(self.out).info())
 
@@ -190,7 +191,9 @@ def _verify_hashes(table: "Table") -> None:
         )
     with ImportBar(Console()) as bar:
         verify_hashes(table, bar.show)
-    print(f"{table.id}: the hashes of all {len(table):,} cells match their graphs, and no cell has two hashes")
+    print_to_stdout(
+        f"{table.id}: the hashes of all {len(table):,} cells match their graphs, and no cell has two hashes"
+    )
 
 
 def _print_usage_hint(folder: Path) -> None:
@@ -204,10 +207,10 @@ def _print_usage_hint(folder: Path) -> None:
     repeats = f"{counted(table.repeats, 'repeat')} each"
     if table.seeds:
         repeats = f"up to {counted(table.repeats, 'repeat')}, seeds {', '.join(map(str, table.seeds))},"
-    print(f"{table.id}: {len(table):,} {table.keys.NETWORKS}; {repeats} at {epochs} epochs")
-    print(f"in {folder}")
+    print_to_stdout(f"{table.id}: {len(table):,} {table.keys.NETWORKS}; {repeats} at {epochs} epochs")
+    print_to_stdout(f"in {folder}")
     named = folder.name if folder.resolve().parent == tables_folder().resolve() else folder
-    print(
+    print_to_stdout(
         f"to use it: --table {named} with a command, NB1SHOT1_TABLE={named} for all, nb.load_table('{named}') in Python"
     )
 
@@ -217,25 +220,25 @@ def _show(info: dict[str, Any]) -> None:
 
     from nasbench1shot1.wording import counted, literal_console
 
-    console = literal_console(soft_wrap=True)
+    console = literal_console()
     epochs = ", ".join(map(str, info["epochs"]))
     network = "architecture" if info.get("keyed_by") == "nasbench201" else "cell"
     rows, repeats = counted(info["rows"], network), counted(info["repeats"], "repeat")
-    console.print(f"Table {info['id']}: {rows}, budgets of {epochs} epochs, {repeats} of each")
+    print_to_stdout(f"Table {info['id']}: {rows}, budgets of {epochs} epochs, {repeats} of each")
     if info["spaces"]:
-        console.print("; ".join(f"{space}: {counted(n, network)}" for space, n in info["spaces"].items()))
-    console.print(f"In {info['folder']}")
+        print_to_stdout("; ".join(f"{space}: {counted(n, network)}" for space, n in info["spaces"].items()))
+    print_to_stdout(f"In {info['folder']}")
     screen = Screen("column", "epochs", "what it is")
-    screen.columns[0].overflow = "fold"
+    screen.columns[0].no_wrap = True  # names are copied
     for name, about in info["columns"].items():
         if "fidelity" in about:
             fidelity = _IN_WORDS.get(about["fidelity"], about["fidelity"])
             partly = [f"; only {n:,} rows at {e} epochs" for e, n in about.get("known", {}).items() if n < info["rows"]]
             screen.add_row(name, ", ".join(map(str, about.get("epochs", ()))), fidelity + "".join(partly))
-    console.print(screen)
+    console.print(screen, soft_wrap=not console.is_terminal)  # a script reads whole rows
     for column, about in info.get("fidelity", {}).items():
         figures = about.get("108", about) if isinstance(about, dict) else {}
         if isinstance(figures, dict) and isinstance(figures.get("spearman"), float):
-            console.print(f"Cross-validated, {column} at 108 epochs: Spearman {figures['spearman']:.3f}", end="")
             top = figures.get("spearman_above_0.9")
-            console.print(f", {top:.3f} among cells measured above 90 %" if top else "")
+            among = f", {top:.3f} among cells measured above 90 %" if top else ""
+            print_to_stdout(f"Cross-validated, {column} at 108 epochs: Spearman {figures['spearman']:.3f}{among}")

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import TextIO
 
 from nasbench1shot1.errors import UserError, shorten
+from nasbench1shot1.ground.terminal_lines import print_line
 
 NOT_WRITTEN = 2
 READER_LEFT = 1  # the same exit code as rich's
@@ -53,9 +54,9 @@ def guarded_output() -> Iterator[None]:
 
 
 def print_error(sentence: str) -> None:
-    """Print a line to standard error, if possible."""
+    """Print a line to standard error, if possible; wrapped on a terminal."""
     try:
-        print(f"nb1shot1: {sentence}", file=sys.stderr, flush=True)
+        print_line(f"nb1shot1: {sentence}", sys.stderr)
     except OSError:
         _silence(sys.stderr)
 

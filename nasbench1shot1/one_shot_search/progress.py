@@ -19,7 +19,9 @@ class SearchProgress(ProgressDisplay):
         self._say = row_printer(console, HEADING)
         super().__init__(console)
         done = max(first_epoch - 1, 0) * steps_per_epoch
-        first = f"epoch {first_epoch}/{epochs}" + ("  measuring the untrained supernet" if first_epoch == 0 else "")
+        first = f"epoch {min(first_epoch, epochs)}/{epochs}" + (
+            "  measuring the untrained supernet" if first_epoch == 0 else ""
+        )
         self._task = self._bar.add_task(first, total=epochs * steps_per_epoch, completed=done)
         self._epochs, self._steps, self._regret = epochs, steps_per_epoch, "–"
         self._step, self._training_share, self._began, self._trained = 0, 1.0, time.monotonic(), 0.0

@@ -129,8 +129,9 @@ def open_search(folder: str | Path) -> Run:
     """
     path = as_path(folder, "folder")
     if (path / SEEDS).is_file():
+        one = min(path.glob("seed-*"), default=path / "seed-0")
         raise InvalidInputError(
-            f"'{path}' holds the searches of several seeds: choose one of them, such as {path}/seed-0"
+            f"'{path}' holds the searches of several seeds: choose one of them, such as {one} (in Python, group[0])"
         )
     if (path / CONFIG).is_file() and read_description(path)[0] == RECORDED:
         raise InvalidInputError(

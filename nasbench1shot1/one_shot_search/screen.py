@@ -1,7 +1,6 @@
 """The screen output of a search: before, during and after it."""
 
 import statistics
-import textwrap
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -43,7 +42,7 @@ def announce(state: SearchState, table: Table, folder: Path, console: Console | 
     say(f"{config.optimizer} on {config.space}, seed {config.seed}, {epochs}, into {folder}")
     if changed := non_default_options(state.options.as_dict()):
         options = ", ".join(f"{flag(name)} {value}" for name, value in changed.items())
-        say(textwrap.fill(f"With {options}", 80, break_on_hyphens=False))
+        say(f"With {options}")
     if config.optimizer.startswith("__main__:"):
         say("Its optimizer is a class of this script or notebook: only from there can the search be resumed.")
     if config.hessian_eigenvalue:

@@ -19,6 +19,12 @@ T = TypeVar("T")
 LARGEST = 2**63 - 1
 MOST_EPOCHS = 10**6
 _WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a string"}
+_OBJECTS = {
+    "space": "the name of a search space, or an nb.SearchSpace",
+    "table": "the name or folder of a table, or an nb.Table",
+    "optimizer": "the name or the class of an optimizer",
+}
+"""Options that take a name or, in Python, an object."""
 
 
 @dataclass(frozen=True)
@@ -243,5 +249,5 @@ def _typed(name: str, value: Any, hint: Any) -> Any:
         value = float(value)
     if type(value) not in allowed:
         kind = next(kind for kind in allowed if kind is not NoneType)
-        raise InvalidInputError(f"{flag(name)} must be {_WORDS[kind]}, not {value!r}")
+        raise InvalidInputError(f"{flag(name)} must be {_OBJECTS.get(name, _WORDS[kind])}, not {value!r}")
     return value

@@ -112,7 +112,8 @@ def draw_trajectory(lines: Sequence[Mapping[str, Any]], axes: "Axes") -> "Axes":
         steps = [(end, value) for end, value in zip(ends, _incumbents(lines, name), strict=True) if value is not None]
         x, y = [end for end, _ in steps], [100 * value for _, value in steps]
         axes.step(x, y, where="post", color=colour, linewidth=width, label=f"best so far, {label}")
-        axes.plot(x[-1:], y[-1:], "o", color=colour, markersize=2 + 2 * width)
+        if len(x) == 1:  # a line with a single point would be invisible
+            axes.plot(x, y, "o", color=colour, markersize=2 + 2 * width)
     axes.set_xlabel("simulated time: search and one training of each architecture [h]")
     axes.set_ylabel("regret [%]")
     axes.set_ylim(0, 1.08 * axes.get_ylim()[1] or 1)

@@ -1,6 +1,5 @@
 """The screen output of a study: its plan, a live view of workers and brackets, and its result."""
 
-import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,8 +22,8 @@ from nasbench1shot1.wording import counted, duration, line_printer, percent
 if TYPE_CHECKING:
     from nasbench1shot1.tables.table import Table
 
-HEADING = "   done   configuration   epochs   validation error   test regret   best so far   search time"
-ROW = "{done:>7}{configuration:>16}{epochs:>9}{error:>19}{regret:>14}{best:>14}{seconds:>14}"
+HEADING = "   done  configuration  epochs  validation error  test regret     best     time"
+ROW = "{done:>7}{configuration:>15}{epochs:>8}{error:>18}{regret:>13}{best:>9}{seconds:>9}"  # fits 80 columns
 MOST_BRACKETS = 6
 """Number of unfinished brackets that the live view lists."""
 
@@ -150,7 +149,7 @@ def announce(study: Study, table: "Table", brackets: Brackets, done: int, consol
     say, config, shared = line_printer(console), study.config, study.shared_options
     tuner = TUNERS[config["tuner"]]
     say(f"Tuning {config['optimizer']} with {tuner} on {config['space']}, seed {config['seed']}, into {study.folder}")
-    say(textwrap.fill(f"Hyperparameters: {'; '.join(_ranges(study))}", 80, break_on_hyphens=False))
+    say(f"Hyperparameters: {'; '.join(_ranges(study))}")
     say(f"{_plan(brackets)}{f', {done:,} done' if done else ''}; continuation: {config['continuation']}")
     if done == brackets.planned:
         say("All searches are done; a larger --iterations extends the study.")

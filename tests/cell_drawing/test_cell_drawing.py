@@ -92,6 +92,30 @@ def test_a_cell_is_drawn_on_axes_of_ones_own() -> None:
     assert "1×1 conv 0.34" in texts(nb.draw_cell(str(arch), parameters=parameters))
 
 
+@pytest.mark.parametrize("inches", [1.0, 2.0, 6.0])
+def test_the_text_of_a_vertex_is_inside_its_box(inches: float) -> None:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.patches import FancyBboxPatch
+
+    figure = Figure(figsize=(2 * inches, inches))
+    FigureCanvasAgg(figure).draw()
+    arch, parameters = drawn("s1", seed=0)
+    for place, more in zip(figure.subplots(1, 2), ({}, {"parameters": parameters}), strict=True):
+        axes = nb.draw_cell(arch, place, **more)
+        figure.draw_without_rendering()
+        boxes = [patch.get_window_extent() for patch in axes.patches if isinstance(patch, FancyBboxPatch)]
+        shown = [text for text in axes.texts if text.get_text()]
+        for box, text in zip(boxes, shown, strict=True):
+            inner = text.get_window_extent()
+            assert box.x0 < inner.x0 < inner.x1 < box.x1 and box.y0 < inner.y0 < inner.y1 < box.y1
+        assert max(text.get_fontsize() for text in shown) <= 7
+
+
+def test_a_cell_without_edges_is_drawn() -> None:
+    assert texts(nb.draw_cell("|none~0|+|none~0|none~1|+|none~0|none~1|none~2|")) == ["input", "1", "2", "output"]
+
+
 def test_what_cannot_be_drawn_is_refused() -> None:
     with pytest.raises(nb.InvalidInputError, match="give an architecture or omit parameters="):
         nb.draw_cell(nb.Architecture.parse(S1).cell, parameters={})

@@ -109,6 +109,7 @@ def test_the_bar_of_a_search_says_when_it_evaluates_and_counts_that_too(monkeypa
     with SearchProgress(3, 4, 0, console) as progress:
         task = progress._bar.tasks[0]
         assert task.description == "epoch 0/3  measuring the untrained supernet"
+        assert SearchProgress(3, 4, 4, console)._bar.tasks[0].description == "epoch 3/3", "a finished search"
         progress.epoch_done({**line, "epoch": 0, "search_seconds": 1})
         for epoch, shares in ((1, [1, 2, 3, 4]), (2, [4.25, 4.5, 4.75, 5])):
             said = []

@@ -88,6 +88,8 @@ def test_all_curves_of_the_second_row_lie_within_its_limits(folder, tmp_path):
     bad = [make.search(tmp_path / f"bad{number}", (59, 58, 57, 40 + number)) for number in range(3)]
     for axes in nb.compare([*good, *bad], labels=list("abcdef"), over="simulated-time"):
         (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+        dotted = [line for line in axes.get_lines() if line.get_linestyle() == ":"]
+        assert all((line.get_marker(), line.get_markevery()) == ("o", [0]) for line in dotted)
         for line in axes.get_lines():
             assert low <= min(line.get_ydata()) and max(line.get_ydata()) <= high
             assert left <= min(line.get_xdata()) and max(line.get_xdata()) <= right

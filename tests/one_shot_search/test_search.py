@@ -246,7 +246,7 @@ def test_lost_lines_are_refused_rather_than_invented(unbroken, tmp_path):
         ({"batch_size": 20.0}, "batch_size must be a whole number"),
         ({"seed": True}, "seed must be a whole number"),
         ({"compile": "no"}, "compile must be true or false"),
-        ({"space": None}, "space must be a string, not None"),
+        ({"space": None}, "space must be the name of a search space, or an nb.SearchSpace, not None"),
         ({"grad_clip": float("inf")}, "grad_clip must be more than 0"),
         ({"threads": 0}, "threads must be between 1 and"),
         ({"threads": 100_000}, "threads must be between 1 and"),

@@ -47,6 +47,11 @@ def test_a_damaged_group_is_refused(content, tmp_path):
 def test_another_folder_is_not_a_group(tmp_path):
     with pytest.raises(nb.InvalidInputError, match=r"is not a group of seeds: seeds\.json is missing"):
         nb.SearchGroup.open(tmp_path)
-    make.group(tmp_path / "group", RANKS)
-    with pytest.raises(nb.InvalidInputError, match=r"holds the searches of several seeds: choose one .*/seed-0"):
-        open_search(tmp_path / "group")
+
+
+def test_a_group_where_one_search_is_needed_is_refused(tmp_path):
+    made = make.group(tmp_path / "group", RANKS)
+    sentence = r"holds the searches of several seeds: choose one of them, such as .*/seed-0 \(in Python, group\[0\]\)"
+    for call, group in ((open_search, made.folder), (nb.correlate, made.folder), (nb.correlate, made)):
+        with pytest.raises(nb.InvalidInputError, match=sentence):
+            call(group)

@@ -54,7 +54,7 @@ def test_the_live_view_names_workers_brackets_best_failures_and_time():
     assert "a.local-0" in text and "0-0-2 at 25 epochs" in text and "10 s" in text and "idle" in text
     assert "bracket 1: 1/2 at 50 epochs, 0/1 at 100 epochs" in text and "bracket 0" not in text
     assert f"2 of {BRACKETS.planned} searches; best 6.00 % (0-0-0 at 25 epochs); 1 diverged; 1 waiting" in text
-    assert f"2/{BRACKETS.planned}           0-0-1       25           diverged" in out.getvalue()
+    assert f"2/{BRACKETS.planned}          0-0-1      25          diverged" in out.getvalue()
 
 
 def test_without_a_terminal_only_rows_appear():

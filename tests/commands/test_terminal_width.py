@@ -1,0 +1,103 @@
+"""Screens in a terminal of 80 columns, and lines that stay whole in a pipe."""
+
+import io
+import sys
+from pathlib import Path
+
+import compared_runs as make
+import pytest
+from rich.console import Console
+
+from nasbench1shot1.cli import main
+from nasbench1shot1.ground.terminal_lines import wrap_for, wrap_text
+from nasbench1shot1.tuning.screen import HEADING, ROW
+from nasbench1shot1.wording import line_printer
+
+CELL = "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"
+TOPOLOGY = "nb201:|nor_conv_3x3~0|+|nor_conv_3x3~0|nor_conv_3x3~1|+|skip_connect~0|nor_conv_3x3~1|nor_conv_3x3~2|"
+TINY = "--scale quick --channels 2 --cells 1 --images-per-half 40 --batch-size 20 --epochs 1 --keep-weights-every 1"
+SCREENS = [
+    "table info",
+    "table info --table nb201",
+    "table list",
+    "table verify --table nb101-sample",
+    "data info",
+    "space s1",
+    "reproduce",
+    f"query {CELL}",
+    f"query {TOPOLOGY}",
+    f"search {TINY} --optimizer gdas --partial-channels 2 --out run",
+    "report group",
+    "compare group study",
+    "blackbox --space s1 --repeats 2 --evaluations 3 --out black-box",
+    "statistics cost known-cells --table nb101-sample --out results",
+    "query s1:0",
+    f"query {CELL} --format svg",
+    "search --optimizer dart",
+    "correlate group",
+    "compare group",
+    "report study --reference presents",
+]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("line", SCREENS)
+def test_a_screen_fits_80_columns(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only a word, such as an architecture or a path, may be wider than the terminal: it would be copied in parts."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "dumb")
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setattr(sys, "stderr", terminal)
+    if "group" in line:
+        make.group(Path("group"), [(3, 2), (6, 5)])
+    if "study" in line:
+        make.black_box(Path("study"))
+    try:
+        main(line.split())
+    except SystemExit as stop:
+        assert stop.code == 2
+    shown = terminal.getvalue().splitlines()
+    assert shown
+    assert [text for text in shown if len(text) > 80 and " " in text.strip()] == []
+
+
+def test_rows_of_a_study_fit_80_columns_and_their_heading() -> None:
+    values = {"done": "280/280", "configuration": "(99, 0, 99)", "epochs": 1000}
+    row = ROW.format(**values, error="diverged", regret="10.00 %", best="10.00 %", seconds="99999 s")
+    assert len(HEADING) == len(
+        ROW.format(done="", configuration="", epochs="", error="", regret="", best="", seconds="")
+    )
+    assert len(row) <= 80
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("one two three four five", ["one two three", "  four five"]),
+        (f"Final architecture: '{CELL}'", ["Final", "  architecture:", f"  '{CELL}'"]),
+        ("the cell 'a b c d e f g h' is here", ["the cell", "  'a b c d e f g h'", "  is here"]),
+        ("the search's weights, the run's table", ["the search's", "  weights, the", "  run's table"]),
+        ("run `pip install x y z` first", ["run", "  `pip install x y z`", "  first"]),
+        ("To rank: nb1shot1 correlate runs/a", ["To rank:", "  nb1shot1 correlate runs/a"]),
+        ("as nb1shot1 table import a.npz does it", ["as", "  nb1shot1 table import a.npz", "  does it"]),
+        ("write --optimizer gdas, --out runs/a", ["write", "  --optimizer gdas,", "  --out runs/a"]),
+        ("  a        b        c", ["  a        b", "  c"]),
+        ("short\nline by line by line", ["short", "line by line by", "  line"]),
+    ],
+)
+def test_text_to_copy_is_not_broken(text: str, shown: list[str]) -> None:
+    assert wrap_text(text, 16) == "\n".join(shown)
+
+
+def test_a_pipe_gets_whole_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "20")
+    text, pipe = "a sentence that is wider than the terminal", io.StringIO()
+    line_printer(Console(file=pipe))(text)
+    assert (pipe.getvalue(), wrap_for(text, pipe)) == (f"{text}\n", text)
+    assert max(map(len, wrap_for(text, Terminal()).splitlines())) <= 20
