@@ -90,7 +90,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize(("call", "sentence"), CALLS.values(), ids=CALLS.keys())
-def test_a_wrong_type_is_one_sentence(tmp_path, monkeypatch, call, sentence):
+def test_a_wrong_type_is_reported_in_one_sentence(tmp_path, monkeypatch, call, sentence):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(nb.UserError, match=sentence):
         call(tmp_path / "out")

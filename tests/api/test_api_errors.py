@@ -61,7 +61,7 @@ def test_an_unknown_budget_is_out_of_domain(nasbench, epochs) -> None:
         nasbench.query(api.ModelSpec(*INCEPTION), epochs=epochs)
 
 
-def test_a_cell_that_the_table_lacks_is_a_key_error_too(nasbench) -> None:
+def test_a_cell_missing_from_the_table_raises_key_error(nasbench) -> None:
     spec = api.ModelSpec(chain(5), [INPUT, *[CONV3] * 3, OUTPUT])
     assert Cell(chain(5), spec.original_ops).is_valid
     assert not nasbench.is_valid(spec)
@@ -77,14 +77,14 @@ def test_a_cell_that_the_table_lacks_is_a_key_error_too(nasbench) -> None:
         assert str(error.value) == error.value.args[0]  # a KeyError by itself would put it into quotes
 
 
-def test_what_is_no_spec_or_no_seed_ends_in_one_sentence(nasbench, official_table) -> None:
+def test_invalid_specs_and_seeds_are_refused_in_one_sentence(nasbench, official_table) -> None:
     with pytest.raises(nb.InvalidInputError, match="is not a model: give a ModelSpec"):
         nasbench.query("28cfc7874f6d200472e1a9dcd8650aa0")
     with pytest.raises(nb.InvalidInputError, match="seed cannot be \\[\\]: give a whole number"):
         api.NASBench(official_table, seed=[])
 
 
-def test_the_limits_in_config_count(nasbench) -> None:
+def test_the_limits_in_config_are_enforced(nasbench) -> None:
     inception = api.ModelSpec(*INCEPTION)
     nasbench.config["max_edges"] = 8
     with pytest.raises(api.OutOfDomainError, match="9 edges after pruning: at most 8"):
@@ -102,7 +102,7 @@ def test_the_limits_in_config_count(nasbench) -> None:
 # A spec that is changed ------------------------------------------------------------------------------------------
 
 
-def test_a_changed_spec_counts_as_it_is_now(nasbench) -> None:
+def test_a_changed_spec_is_checked_in_its_current_state(nasbench) -> None:
     def found(spec: api.ModelSpec) -> list[str]:
         return nasbench.get_metrics_from_spec(spec)[0]["module_operations"]
 
@@ -123,14 +123,14 @@ def test_a_changed_spec_counts_as_it_is_now(nasbench) -> None:
         found(spec)
 
 
-def test_a_change_that_pruning_would_undo_is_not_looked_up_pruned(nasbench) -> None:
+def test_a_changed_spec_is_not_pruned_again_for_lookup(nasbench) -> None:
     spec = api.ModelSpec([[0, 1, 1, 0], [0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 0, 0]], [INPUT, CONV3, POOL, OUTPUT])
     spec.matrix[0, 1] = 0
     with pytest.raises(KeyError):
         nasbench.query(spec)
 
 
-def test_a_spec_with_entries_that_are_no_edges_is_refused_when_it_is_looked_up(nasbench) -> None:
+def test_a_spec_with_invalid_matrix_entries_is_refused_on_lookup(nasbench) -> None:
     spec = api.ModelSpec(CHAIN, [INPUT, CONV3, OUTPUT])
     spec.matrix[0, 1] = 2
     assert not nasbench.is_valid(spec)

@@ -127,7 +127,7 @@ def run(script: str, **names: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("dataset", ["cifar10", "cifar100", "ImageNet16-120"])
 @pytest.mark.parametrize("script", [RANDOM_SEARCH, EVOLUTION])
-def test_searches(script: str, dataset: str) -> None:
+def test_search_scripts_run_unchanged(script: str, dataset: str) -> None:
     names = {"SEED": 1, "BUDGET": 20_000, "DATASET": dataset, "PROXY": True}
     done = run(STRUCTURE + script, **names)
     times, history, api = done["times"], done["history"], done["api"]
@@ -145,7 +145,7 @@ def test_searches(script: str, dataset: str) -> None:
     assert again["current_best"] == done["current_best"]  # random.seed in the script makes it repeatable
 
 
-def test_a_search_without_the_proxy() -> None:
+def test_an_evolution_script_without_a_proxy() -> None:
     done = run(STRUCTURE + EVOLUTION, SEED=2, BUDGET=100_000, DATASET="cifar10", PROXY=False)
     best = done["api"].get_more_info(done["best_arch"], "cifar10-valid", hp=200)
     assert done["best_accuracy"] == best["valid-accuracy"]

@@ -19,7 +19,7 @@ def tf():
     return pytest.importorskip("tensorflow", reason="tensorflow is not installed: pip install '.[tensorflow]'")
 
 
-def test_rmsprop_is_tensorflows(tf):
+def test_rmsprop_agrees_with_tensorflow(tf):
     """The loss with its L2 term, the first step at rate 0, the cosine: the same numbers after twelve steps."""
     rng = np.random.default_rng(0)
     start, x, y = rng.normal(size=(5, 3)), rng.normal(size=(12, 20, 5)), rng.normal(size=(12, 20, 3))
@@ -44,7 +44,7 @@ def test_rmsprop_is_tensorflows(tf):
         np.testing.assert_allclose(ours, theirs.get_slot(variable, slot).numpy(), rtol=1e-4, atol=1e-6)
 
 
-def test_convolution_batch_norm_and_relu_are_tensorflows_in_training_and_evaluation(tf):
+def test_convolution_batch_norm_and_relu_agree_with_tensorflow(tf):
     generator = torch.Generator().manual_seed(0)
     layer = ConvBNReLU(3, 4, 3, momentum=0.003)
     layer.bn.weight.data.uniform_(0.5, 2, generator=generator)
@@ -68,7 +68,7 @@ def test_convolution_batch_norm_and_relu_are_tensorflows_in_training_and_evaluat
 
 
 @pytest.mark.parametrize("size", [7, 8])
-def test_pooling_is_tensorflows_same(tf, size):
+def test_pooling_agrees_with_tensorflows_same_padding(tf, size):
     from nasbench1shot1.layers import max_pool_3x3
 
     x = torch.randn(2, 3, size, size, generator=torch.Generator().manual_seed(0))
@@ -79,7 +79,7 @@ def test_pooling_is_tensorflows_same(tf, size):
         np.testing.assert_array_equal(ours.permute(0, 2, 3, 1).numpy(), theirs)
 
 
-def test_initial_weights_have_tensorflows_distribution(tf):
+def test_initial_weights_follow_tensorflows_distribution(tf):
     net = nb.build_network(nb.Architecture.parse("s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"))
     initialise(net, torch.Generator().manual_seed(0))
     kernel = net.cells[-1].convolutions["1"].conv.weight.detach().numpy()

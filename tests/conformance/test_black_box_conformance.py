@@ -51,7 +51,7 @@ class Global(nb.BlackBoxOptimizer):
         pass
 
 
-def test_the_suite_finds_a_global_generator(tmp_path: Path) -> None:
+def test_the_suite_detects_a_global_generator(tmp_path: Path) -> None:
     wanted = {"optimizer": f"{__name__}:Global", "evaluations": 5, "repeats": 3}
     sys.modules.setdefault(__name__, sys.modules[Global.__module__])
     with pytest.raises(AssertionError):

@@ -41,7 +41,7 @@ MIXTURES: dict[str, dict[str, Any]] = {
 }
 
 
-def test_every_built_in_optimizer_is_here():
+def test_every_built_in_optimizer_is_tested():
     assert set(OPTIONS) == set(BUILT_IN["optimizers"])
 
 
@@ -191,7 +191,7 @@ class EndsForGood(RandomWS):
         (ScoresWhatTheWeightsTrainOn, "test_it_scores_images_of_the_architecture_half_and_no_more_than_it_announces"),
     ],
 )
-def test_the_suite_finds_the_fault(tmp_path, broken, test):
+def test_the_suite_detects_the_fault(tmp_path, broken, test):
     base = {"images": str(random_images(tmp_path)), "space": "s1"}
 
     def run(optimizer: str) -> None:
@@ -205,7 +205,7 @@ def test_the_suite_finds_the_fault(tmp_path, broken, test):
         run(f"{__name__}:{broken.__name__}")
 
 
-def test_the_suite_finds_what_a_resumed_search_forgets(tmp_path):
+def test_the_suite_detects_state_lost_on_resuming(tmp_path):
     searched = {
         "images": str(random_images(tmp_path)),
         "space": "s1",

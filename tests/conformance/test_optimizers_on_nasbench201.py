@@ -47,7 +47,7 @@ for name in vars(OptimizerStepsConformance):  # TestSteps runs them
 
 
 @pytest.mark.parametrize("optimizer", ["gdas", "random-ws"])
-def test_a_convolution_of_a_node_without_inputs_does_not_train(tmp_path, optimizer):
+def test_a_convolution_on_a_node_without_inputs_is_not_trained(tmp_path, optimizer):
     """Its output is zero whatever its weights are, but weight decay would move them if it were computed."""
     images = str(random_images(tmp_path))
     for seed in (1, 2, 6):  # of searches that draw such architectures

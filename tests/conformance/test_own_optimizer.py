@@ -72,15 +72,15 @@ def refused(capsys, *arguments: str) -> str:
 
 
 @pytest.mark.parametrize(("name", "language"), FILES.items())
-def test_the_page_shows_the_files_that_these_tests_run(name, language):
+def test_the_page_shows_the_tested_files(name, language):
     assert (EXAMPLE / name).read_text() in blocks(language)
 
 
-def test_the_pages_links_lead_somewhere():
+def test_the_links_of_the_page_resolve():
     assert dead_links(PAGE) == []
 
 
-def test_the_pages_commands_run(project, installed, tmp_path):
+def test_the_commands_of_the_page_run(project, installed, tmp_path):
     """Installed, and where it lies; an option of its own is recorded, and a run is gone on with."""
     lines = [shlex.split(line, comments=True) for block in blocks("bash") for line in block.splitlines()]
     assert [words[:2] for words in lines] == [
@@ -104,14 +104,14 @@ def test_the_pages_commands_run(project, installed, tmp_path):
     assert nb.load_run(project / "second").config["optimizer"] == "population:Population"
 
 
-def test_the_suite_collects_in_the_users_folder(project):
+def test_the_suite_is_collected_in_a_user_folder(project):
     arguments = ["test_population.py", "--collect-only", "-q", "-c", os.devnull]
     collected = warm_process.python("import pytest, sys; sys.exit(pytest.main(sys.argv[1:]))", *arguments, cwd=project)
     assert collected.returncode == 0, collected.stdout
     assert "TestPopulation::test_same_seed_same_bits" in collected.stdout
 
 
-def test_without_its_package_the_method_is_unknown(tmp_path):
+def test_the_method_is_unknown_without_its_package(tmp_path):
     done = forked(["nb1shot1", "search", "--optimizer", "population", "--scale", "quick"], tmp_path)
     assert done.returncode == 2
     assert done.stderr.startswith("nb1shot1: unknown optimizer 'population'")
@@ -131,13 +131,13 @@ def test_without_its_package_the_method_is_unknown(tmp_path):
         ("--optimizer population:Populatio", "cannot be imported"),
     ],
 )
-def test_its_options_are_checked_like_any(installed, tmp_path, monkeypatch, capsys, arguments, sentence):
+def test_options_of_the_method_are_checked(installed, tmp_path, monkeypatch, capsys, arguments, sentence):
     monkeypatch.syspath_prepend(str(installed))
     monkeypatch.chdir(tmp_path)
     assert sentence in refused(capsys, *arguments.split())
 
 
-def test_its_options_are_in_the_help(installed, monkeypatch, capsys):
+def test_options_of_the_method_are_in_the_help(installed, monkeypatch, capsys):
     monkeypatch.syspath_prepend(str(installed))
     cli.main(["search", "--optimizer", "population", "--help"])
     screen = " ".join(capsys.readouterr().out.split())
@@ -146,7 +146,7 @@ def test_its_options_are_in_the_help(installed, monkeypatch, capsys):
     assert "Architectures that are alive at a time. (default: 50)" in screen
 
 
-def test_a_run_keeps_the_methods_options(installed, tmp_path, monkeypatch, capsys):
+def test_a_run_keeps_the_options_of_the_method(installed, tmp_path, monkeypatch, capsys):
     monkeypatch.syspath_prepend(str(installed))
     monkeypatch.chdir(tmp_path)
     given = ["search", "--optimizer", "population", "--population", "4", "--replaced", "1", "--scale", "quick"]
@@ -157,7 +157,7 @@ def test_a_run_keeps_the_methods_options(installed, tmp_path, monkeypatch, capsy
     assert "was started with --population 4, not 5" in capsys.readouterr().err
 
 
-def test_an_own_option_with_the_name_of_a_common_one_is_refused():
+def test_an_option_with_the_name_of_a_common_option_is_refused():
     @dataclass(frozen=True, kw_only=True)
     class Clashing(Hyperparameters):
         epochs: int = 3

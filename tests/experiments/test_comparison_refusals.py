@@ -54,7 +54,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("runs", "options", "sentence"), CASES.values(), ids=CASES)
-def test_each_is_refused_in_one_sentence(runs, options, sentence, folder):
+def test_incomparable_runs_are_refused_in_one_sentence(runs, options, sentence, folder):
     with pytest.raises(nb.UserError, match=sentence):
         nb.compare([folder / run for run in runs], **options)
 
@@ -84,7 +84,7 @@ def test_a_table_without_test_regrets_or_times_is_named(folder, tmp_path):
             nb.compare([run.folder], over="simulated-time")
 
 
-def test_a_folder_with_other_things_is_not_overwritten(folder, tmp_path, capsys):
+def test_a_folder_with_other_files_is_not_overwritten(folder, tmp_path, capsys):
     (tmp_path / "notes.txt").write_text("mine")
     for out in (tmp_path, tmp_path / "notes.txt"):
         with pytest.raises(SystemExit) as stop:

@@ -73,7 +73,7 @@ def _images(run):
     return load_halves(recorded_search(run.config, run.folder).common)
 
 
-def test_scores_are_those_of_each_architecture_alone(run, tmp_path):
+def test_scores_equal_separate_evaluations(run, tmp_path):
     ranking = correlate(run, tmp_path / "ranking", batch_norm="running", epochs=[2])
     scores, space = ranking.scores(2), nb.search_space("s1")
     assert (scores.numbers.dtype, scores.errors.dtype, scores.losses.dtype) == (np.int64, np.float32, np.float32)
@@ -88,7 +88,7 @@ def test_scores_are_those_of_each_architecture_alone(run, tmp_path):
     np.testing.assert_allclose(scores.losses, losses, rtol=1e-4)
 
 
-def test_the_frame_holds_what_scipy_computes(ranking):
+def test_the_frame_agrees_with_scipy(ranking):
     space, table, frame = nb.search_space("s1"), nb.load_table(), ranking.correlations
     assert list(frame) == ["epoch", "budget", "split", "criterion", "scope", "value", "low", "high", "n", "measured"]
     assert set(zip(frame["budget"], frame["split"], strict=True)) == {
@@ -117,7 +117,7 @@ def test_the_frame_holds_what_scipy_computes(ranking):
     assert (frame["low"] <= frame["high"]).all()
 
 
-def test_the_folder_says_what_was_done(ranking, run):
+def test_the_folder_records_the_options(ranking, run):
     assert nb.open_run(ranking.folder).summary == ranking.summary
     summary = ranking.summary
     assert (summary["budget"], summary["split"], summary["measured"], summary["images"]) == (108, "test", 0.0, 40)
@@ -134,7 +134,7 @@ def test_the_folder_says_what_was_done(ranking, run):
 
 
 @pytest.mark.parametrize("optimizer", BUILT_IN["optimizers"])
-def test_runs_of_every_optimizer_are_ranked(optimizer, tmp_path):
+def test_runs_of_every_optimizer_can_be_ranked(optimizer, tmp_path):
     few = {"images_per_half": 20, **OWN.get(optimizer, {})}
     searched = search(tmp_path / "run", optimizer=optimizer, epochs=1, keep_weights_every=1, **few)
     ranking = correlate(searched, images=20, budgets=108)
@@ -146,7 +146,7 @@ def test_runs_of_every_optimizer_are_ranked(optimizer, tmp_path):
 FILES = ("epoch-001.npz", "epoch-003.npz", CORRELATIONS, RELIABILITY, "scatter.png")
 
 
-def test_stopped_and_resumed_the_files_are_the_same(ranking, run, tmp_path, monkeypatch):
+def test_a_stopped_and_resumed_ranking_writes_the_same_files(ranking, run, tmp_path, monkeypatch):
     monkeypatch.setattr(evaluation, "CHUNK", 5)
     real, calls = evaluation.scores_of, []
 
@@ -213,13 +213,13 @@ main("correlate {run.folder} --out {tmp_path}/killed --architectures 12 --images
         assert (finished.folder / name).read_bytes() == (ranking.folder / name).read_bytes(), name
 
 
-def test_another_chunk_size_and_order_give_the_same_bytes(ranking, run, tmp_path, monkeypatch):
+def test_another_chunk_size_or_order_writes_the_same_bytes(ranking, run, tmp_path, monkeypatch):
     monkeypatch.setattr(evaluation, "CHUNK", 3)
     other = correlate(run, tmp_path / "other", epochs=(3,))
     assert (other.folder / "epoch-003.npz").read_bytes() == (ranking.folder / "epoch-003.npz").read_bytes()
 
 
-def test_copies_of_a_cell(run, tmp_path, monkeypatch):
+def test_copies_of_a_cell_are_averaged(run, tmp_path, monkeypatch):
     space = nb.search_space("s1")
     numbers, hashes = space.numbers("no_loose_ends"), {}
     for number in numbers[::7].tolist() + numbers[:200].tolist():
@@ -239,7 +239,7 @@ def test_copies_of_a_cell(run, tmp_path, monkeypatch):
     assert row["value"].item() == pytest.approx(stats.spearmanr(by_cell, true).statistic)
 
 
-def test_all_and_one_per_cell_are_the_spaces_kinds(run):
+def test_all_and_one_per_cell_are_kinds_of_the_space(run):
     from nasbench1shot1.experiments.correlation.options import ranking_options
     from nasbench1shot1.experiments.correlation.selection import selected
 
@@ -276,7 +276,7 @@ def test_the_published_evaluation_loses_an_edge(optimizer, tmp_path):
         assert not differs[~read].any()
 
 
-def test_the_controllers_draws_are_a_scope_and_a_choice(tmp_path, monkeypatch):
+def test_draws_of_the_controller_are_a_scope_and_a_selection(tmp_path, monkeypatch):
     searched = search(tmp_path / "run", optimizer="enas", epochs=1, keep_weights_every=1, **OWN["enas"])
     drawn = correlate(searched, tmp_path / "drawn", architectures="controller")
     numbers = drawn.scores(1).numbers
@@ -298,7 +298,7 @@ def test_auto_chooses_a_number_of_images(run, tmp_path):
     assert found["spearman"] >= 0.01
 
 
-def test_a_threshold_that_no_number_of_images_reaches_is_told(run, tmp_path, monkeypatch):
+def test_an_unreachable_threshold_is_reported(run, tmp_path, monkeypatch):
     """Two rankings on 400 images would agree by 0.95, so those on 40 images agree by 0.655 (Spearman-Brown)."""
     needed = ImagesNeeded(400, 0.95, extrapolated=True)
     monkeypatch.setattr(image_count, "images_needed", lambda *given: needed)
@@ -328,7 +328,7 @@ def test_a_threshold_that_no_number_of_images_reaches_is_told(run, tmp_path, mon
     assert nb.open_run(ranking.folder).summary["auto_images"] == ranking.summary["auto_images"]
 
 
-def test_a_constant_prediction_is_an_error_that_names_its_cause(run, tmp_path):
+def test_a_constant_prediction_is_reported_with_its_cause(run, tmp_path):
     copy = nb.load_run(shutil.copytree(run.folder, tmp_path / "run"))
     path = copy.folder / "weights" / "epoch-003.pt"
     kept = torch.load(path, weights_only=True)
@@ -372,7 +372,7 @@ def test_bad_input_is_refused_and_nothing_is_written(run, tmp_path, options, mes
     assert not (tmp_path / "ranking").exists()
 
 
-def test_a_run_without_weights_says_how_to_keep_them(tmp_path):
+def test_a_run_without_weights_explains_how_to_save_them(tmp_path):
     searched = search(tmp_path / "run", epochs=1)
     with pytest.raises(nb.InvalidInputError, match="search again with keep_weights_every=1"):
         correlate(searched)
@@ -407,7 +407,7 @@ def test_changed_weights_are_not_mixed_with_earlier_scores(run, tmp_path):
         nb.correlate(resume=ranking.folder, console=Console(quiet=True))
 
 
-def test_the_command_line(run, tmp_path):
+def test_correlate_runs_from_the_command_line(run, tmp_path):
     out = tmp_path / "r"
     few = "--architectures 12 --images 40 --resamples 5 --threads 1 --device cpu --epochs 3 --budgets 108"
     done = command("correlate", str(run.folder), "--out", str(out), *few.split(), cwd=tmp_path)
@@ -422,7 +422,7 @@ def test_the_command_line(run, tmp_path):
     assert failed.stderr.count("\n") == 1
 
 
-def test_a_folder_that_is_not_a_run(tmp_path):
+def test_a_folder_that_is_not_a_run_is_refused(tmp_path):
     with pytest.raises(nb.InvalidInputError, match="is not a run folder"):
         nb.correlate(tmp_path)
     with pytest.raises(nb.InvalidInputError, match="give the folder of a search"):
@@ -430,7 +430,7 @@ def test_a_folder_that_is_not_a_run(tmp_path):
     assert Path(tmp_path).exists()
 
 
-def test_a_report_correlates_again_without_ranking_again(ranking, tmp_path, monkeypatch):
+def test_a_report_recomputes_correlations_without_ranking_again(ranking, tmp_path, monkeypatch):
     out, before = tmp_path / "report", {path.name: path.read_bytes() for path in ranking.folder.iterdir()}
     done = command("report", str(ranking.folder), "--out", str(out), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -446,7 +446,7 @@ def test_a_report_correlates_again_without_ranking_again(ranking, tmp_path, monk
     assert (out / CORRELATIONS).read_bytes() == before[CORRELATIONS]
 
 
-def test_a_moved_run_takes_its_ranking_with_it(run, tmp_path):
+def test_a_moved_run_keeps_its_ranking(run, tmp_path):
     first = nb.load_run(shutil.copytree(run.folder, tmp_path / "first"))
     ranking = correlate(first, epochs=3)
     lines, moved = ranking.lines, tmp_path / "moved"

@@ -83,7 +83,7 @@ def all_files(out: Path) -> dict[Path, bytes]:
     return {path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()}
 
 
-def test_each_search_is_the_one_that_the_same_options_give_alone(finished, tmp_path):
+def test_each_search_equals_a_separate_search_with_its_options(finished, tmp_path):
     """So it depends neither on the number of workers nor on the process that it ran in."""
     options = {**TINY, "optimizer": "darts", "space": "s1", "epochs": 3, "seed": 1, "weight_decay": 81e-4}
     alone = nb.search(out=tmp_path / "run", threads=1, console=Console(quiet=True), **options)
@@ -106,7 +106,7 @@ def test_the_csv_has_mean_and_spread_of_the_runs_for_every_epoch(finished):
         assert (own["seeds"] == 2).all()
 
 
-def test_the_picture_shows_the_means_and_says_what_they_are_worth(finished, tiny):
+def test_the_picture_shows_the_means_and_states_their_fidelity(finished, tiny):
     figure, table = figure_named("figure12", ONLY), nb.load_table()
     jobs = jobs_of(figure, "quick", finished, {"epochs": 3})
     found = results(figure, jobs, table)
@@ -136,7 +136,7 @@ def test_the_picture_shows_the_means_and_says_what_they_are_worth(finished, tiny
         assert words in said
 
 
-def test_the_same_command_again_searches_nothing_and_draws_the_same(finished, tiny, no_process, capsys):
+def test_repeating_the_command_searches_nothing_and_draws_the_same_figure(finished, tiny, no_process, capsys):
     before = all_files(finished)
     reproduce(finished, *EPOCHS)
     said = capsys.readouterr().out
@@ -184,7 +184,7 @@ def test_searches_with_other_options_are_refused(finished, tiny, no_process, cap
 
 
 @pytest.mark.parametrize("left", [0, 2])
-def test_a_finished_search_that_lost_epochs_is_refused(finished, tiny, no_process, tmp_path, capsys, left):
+def test_a_finished_search_with_missing_epochs_is_refused(finished, tiny, no_process, tmp_path, capsys, left):
     out = shutil.copytree(finished, tmp_path / "figure")
     metrics = out / JOBS[1] / "metrics.jsonl"
     lines = metrics.read_text().splitlines(keepends=True)
@@ -197,14 +197,14 @@ def test_a_finished_search_that_lost_epochs_is_refused(finished, tiny, no_proces
     assert (said.err.count("\n"), said.out) == (1, "")
 
 
-def test_a_removed_folder_is_searched_anew_without_the_other_searches(finished, tiny, here, tmp_path):
+def test_only_the_search_with_a_removed_folder_is_repeated(finished, tiny, here, tmp_path):
     out = shutil.copytree(finished, tmp_path / "figure")
     shutil.rmtree(out / JOBS[1])
     reproduce(out, *EPOCHS)
     assert searched(out) == searched(finished)
 
 
-def test_one_seed_has_no_spread(finished, tiny, no_process, tmp_path, capsys):
+def test_a_single_seed_has_no_spread(finished, tiny, no_process, tmp_path, capsys):
     out = shutil.copytree(finished, tmp_path / "figure")
     reproduce(out, *EPOCHS, "--seeds", "1")
     frame = pandas.read_csv(out / f"{STEM}.csv")
@@ -215,7 +215,7 @@ def test_one_seed_has_no_spread(finished, tiny, no_process, tmp_path, capsys):
     assert "%" in said
 
 
-def test_another_figures_folder_is_refused(finished, no_process, capsys):
+def test_the_folder_of_another_figure_is_refused(finished, no_process, capsys):
     before = all_files(finished)
     with pytest.raises(SystemExit) as stopped:
         cli.main(["reproduce", "figure10", "--scale", "quick", "--out", str(finished)])
@@ -226,7 +226,7 @@ def test_another_figures_folder_is_refused(finished, no_process, capsys):
     assert all_files(finished) == before
 
 
-def test_missing_images_are_no_obstacle_to_what_is_finished(finished, tiny, no_process, monkeypatch):
+def test_finished_searches_do_not_need_the_images(finished, tiny, no_process, monkeypatch):
     monkeypatch.setattr("nasbench1shot1.images.image_set.load_images", None)
     monkeypatch.setattr("nasbench1shot1.experiments.reproduction.reproducing.measure", lambda todo: {})
     before = all_files(finished)
@@ -234,7 +234,7 @@ def test_missing_images_are_no_obstacle_to_what_is_finished(finished, tiny, no_p
     assert all_files(finished) == before
 
 
-def test_more_seeds_only_search_what_is_missing(finished, tiny, here, tmp_path, capsys):
+def test_adding_seeds_runs_only_the_missing_searches(finished, tiny, here, tmp_path, capsys):
     out = shutil.copytree(finished, tmp_path / "figure")
     reproduce(out, *EPOCHS, "--seeds", "0-2", "--only", ONLY[0])
     assert "3 searches of 3 epochs; 2 are finished" in capsys.readouterr().out
@@ -244,7 +244,9 @@ def test_more_seeds_only_search_what_is_missing(finished, tiny, here, tmp_path, 
     assert searched(out) == searched(finished)
 
 
-def test_a_process_that_died_before_its_options_were_recorded_is_no_obstacle(finished, tiny, here, tmp_path):
+def test_leftovers_of_a_process_that_died_before_recording_options_do_not_block_a_figure(
+    finished, tiny, here, tmp_path
+):
     out = shutil.copytree(finished, tmp_path / "figure")
     torso = out / JOBS[0]
     for path in torso.iterdir():
@@ -255,7 +257,7 @@ def test_a_process_that_died_before_its_options_were_recorded_is_no_obstacle(fin
     assert searched(out) == searched(finished)
 
 
-def test_a_folder_that_is_somebody_elses_is_left_alone(tiny, here, tmp_path, capsys):
+def test_an_unrelated_folder_is_left_alone(tiny, here, tmp_path, capsys):
     mine = tmp_path / "figure" / JOBS[0] / "mine.txt"
     mine.parent.mkdir(parents=True)
     mine.write_text("mine")
@@ -288,7 +290,7 @@ def wait_until_nobody_writes(out: Path) -> None:
         wait_until_free(out / name, 60)
 
 
-def test_killed_with_its_processes_and_gone_on_is_the_unbroken_figure(finished, tiny, tmp_path, monkeypatch):
+def test_a_killed_and_continued_figure_equals_an_uninterrupted_one(finished, tiny, tmp_path, monkeypatch):
     out = with_the_first_to_do(finished, tmp_path / "figure")
     with begin(out, *EPOCHS) as process:
         process.send_signal(signal.SIGKILL)
@@ -300,7 +302,7 @@ def test_killed_with_its_processes_and_gone_on_is_the_unbroken_figure(finished, 
     assert (out / f"{STEM}.csv").read_bytes() == (finished / f"{STEM}.csv").read_bytes()
 
 
-def test_a_second_command_is_refused_and_ctrl_c_says_how_to_go_on(tiny, no_process, tmp_path, capsys):
+def test_a_second_command_is_refused_and_ctrl_c_explains_how_to_continue(tiny, no_process, tmp_path, capsys):
     out, long = tmp_path / "figure", ("--epochs", "400")  # nothing of it ends before it is interrupted
     with begin(out, *long) as process:
         with pytest.raises(SystemExit):
@@ -316,7 +318,7 @@ def test_a_second_command_is_refused_and_ctrl_c_says_how_to_go_on(tiny, no_proce
         reproduce(out, *long)
 
 
-def test_a_killed_search_does_not_stop_the_others_and_is_tried_again(finished, tiny, tmp_path, monkeypatch, capsys):
+def test_a_killed_search_does_not_stop_the_others_and_is_retried(finished, tiny, tmp_path, monkeypatch, capsys):
     out, real = with_the_first_to_do(finished, tmp_path / "figure"), process.start
 
     def start_and_kill_the_first(job, *args):
@@ -345,7 +347,7 @@ def test_a_killed_search_does_not_stop_the_others_and_is_tried_again(finished, t
     assert searched(out) == searched(finished)
 
 
-def test_a_search_that_cannot_end_is_reported_and_the_rest_is_drawn(tiny, here, tmp_path, monkeypatch, capsys):
+def test_a_search_that_cannot_finish_is_reported_and_the_rest_is_drawn(tiny, here, tmp_path, monkeypatch, capsys):
     curves = (
         Curve("calm", "calm", {"optimizer": "darts"}),
         Curve("wild", "wild", {"optimizer": "darts", "learning_rate": 1e30, "grad_clip": 1e30}),
@@ -365,7 +367,7 @@ def test_a_search_that_cannot_end_is_reported_and_the_rest_is_drawn(tiny, here, 
     assert (out / "figure12.png").exists()
 
 
-def test_a_part_that_is_not_finished_is_named_in_the_caption(finished, tiny, tmp_path):
+def test_an_unfinished_part_is_named_in_the_caption(finished, tiny, tmp_path):
     out = shutil.copytree(finished, tmp_path / "figure")
     shutil.rmtree(out / JOBS[3])
     figure, table = figure_named("figure12", ONLY), nb.load_table()

@@ -90,14 +90,14 @@ def test_the_first_search_has_one_progress_area_and_shows_its_picture(kernel):
     assert again.outputs[0].data == record.data
 
 
-def test_an_own_optimizer_is_compared_with_darts(kernel):
+def test_a_user_defined_optimizer_is_compared_with_darts(kernel):
     *_, own, darts, comparison = executed("own_optimizer", kernel)
     assert [kinds(cell) for cell in (own, darts)] == [[{"text/plain"}]] * 2
     assert "__main__:NoLooseEnds on s1" in own.outputs[0].data["text/plain"]
     assert kinds(comparison) == [{"text/plain", "image/png"}]
 
 
-def test_official_data_are_imported_and_searched_with(kernel):
+def test_official_data_are_imported_and_used_in_a_search(kernel):
     graphs = [graph_of(cell, 1_000_000) for cell in {CELL: None, **_cells_of("s1")}]
     write_file(Path(kernel.provisioner.cwd) / OFFICIAL, made_up(graphs, epochs=(108,)))
     _, opened, query, best, search = executed("official_data", kernel)

@@ -24,7 +24,7 @@ def meddle(epoch: Epoch) -> None:
         values[:] = 7.0
 
 
-def test_callbacks_see_every_recorded_epoch_and_change_nothing(tmp_path: Path) -> None:
+def test_callbacks_receive_every_recorded_epoch_and_cannot_change_the_search(tmp_path: Path) -> None:
     options = {"optimizer": "gdas", "images": str(random_images(tmp_path))}
     seen = list[Epoch]()
     plain = tiny_search(tmp_path / "plain", options)
@@ -40,7 +40,7 @@ def test_callbacks_see_every_recorded_epoch_and_change_nothing(tmp_path: Path) -
     assert all((values != meddled[key]).any() for key, values in seen[0].architecture_parameters.items())
 
 
-def test_a_failing_callback_leaves_a_run_that_resumes(tmp_path: Path) -> None:
+def test_a_run_with_a_failing_callback_can_be_resumed(tmp_path: Path) -> None:
     options = {"images": str(random_images(tmp_path))}
     seen = list[int]()
 

@@ -38,7 +38,7 @@ def samples(mixing: tuple) -> bytes:
 
 
 @pytest.mark.parametrize("batch_norm", ["running", "recalibrated", "batch"])
-def test_every_batch_and_every_cell_has_a_sample_of_its_own(batch_norm, monkeypatch):
+def test_every_batch_and_cell_gets_a_new_sample(batch_norm, monkeypatch):
     state = tiny_state(**PUBLISHED, evaluation_batch_norm=batch_norm)
     _, passes = evaluated(state, monkeypatch)
     assert len(passes) >= 3
@@ -50,7 +50,7 @@ def test_every_batch_and_every_cell_has_a_sample_of_its_own(batch_norm, monkeypa
     assert len({samples(mixing) for _, mixing in passes}) == batches
 
 
-def test_the_samples_come_from_the_generator_of_the_epoch_alone(monkeypatch):
+def test_samples_come_only_from_the_generator_of_the_epoch(monkeypatch):
     state = tiny_state(**PUBLISHED)
     torch.manual_seed(0)
     error, passes = evaluated(state, monkeypatch, generator(5))
@@ -65,7 +65,7 @@ def test_without_noise_all_batches_have_the_same_mixing_weights(monkeypatch):
     assert len({samples(mixing) for _, mixing in passes}) == 1
 
 
-def test_a_search_that_goes_on_from_a_checkpoint_draws_the_same_samples(monkeypatch):
+def test_a_resumed_search_draws_the_same_samples(monkeypatch):
     options = {**PUBLISHED, "images_per_half": 140, "batch_size": 70}
     unbroken, resumed, quiet = tiny_state(**options), tiny_state(**options), Mock()
     train_epoch(unbroken, 1, quiet)

@@ -62,7 +62,7 @@ def with_earlier_names(folder: Path) -> None:
     (folder / "summary.json").write_text(json.dumps({**renamed, "metrics_sha256": recorded}))
 
 
-def test_fields_with_earlier_names_are_read_resumed_and_still_checked(tmp_path: Path) -> None:
+def test_records_with_earlier_field_names_are_read_resumed_and_checked(tmp_path: Path) -> None:
     now = nb.search("darts", out=tmp_path / "now", epochs=1, **FEW)
     shutil.copytree(now.folder, earlier := tmp_path / "earlier")
     with_earlier_names(earlier)

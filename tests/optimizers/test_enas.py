@@ -42,7 +42,7 @@ def probabilities(method: ENAS) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("baseline", [0.0, 0.7])
-def test_its_loss_has_in_expectation_the_gradient_of_reward_and_entropy(baseline):
+def test_the_expected_gradient_of_the_loss_is_that_of_reward_and_entropy(baseline):
     made, weight = controller(), 0.3
     scored = made.score(every_decision(TINY))
     probability = scored.log_probability.exp()
@@ -60,7 +60,7 @@ def test_its_loss_has_in_expectation_the_gradient_of_reward_and_entropy(baseline
         assert right.abs().max() > 1e-4
 
 
-def test_the_controller_learns_what_is_rewarded_from_one_batch_of_the_architecture_half_a_step():
+def test_the_controller_learns_from_one_batch_of_the_architecture_half_per_step():
     method, judge = enas(controller_steps=200, controller_learning_rate=0.03), Judge()
     scored = method.controller.score(every_decision(TINY)).architectures
     rewards = torch.tensor(1 - judge.errors(scored), dtype=torch.float32)
@@ -75,7 +75,7 @@ def test_the_controller_learns_what_is_rewarded_from_one_batch_of_the_architectu
     assert all(len(rows) == judge.batch_size and rows.min() >= 100 for _, rows in judge.asked)
 
 
-def test_the_baseline_starts_at_the_first_reward_or_as_published_at_zero():
+def test_the_baseline_starts_at_the_first_reward_or_at_zero_as_published():
     for from_zero, expected in ((False, 75), (True, 0.25 * 75)):
         method = enas(
             controller_baseline_from_zero=from_zero, controller_baseline_decay=0.75, controller_entropy_weight=0.0
@@ -87,14 +87,14 @@ def test_the_baseline_starts_at_the_first_reward_or_as_published_at_zero():
         assert method.baseline == pytest.approx(0.75 * expected)
 
 
-def test_at_the_first_step_nothing_is_better_than_the_baseline():
+def test_the_first_step_has_no_advantage_over_the_baseline():
     method = enas(controller_entropy_weight=0.0)
     before = probabilities(method)
     method.reinforce(method.controller.sample(generator(0)), 0.9)
     assert torch.equal(probabilities(method), before)
 
 
-def test_it_trains_and_selects_what_the_present_controller_draws():
+def test_training_and_selection_use_draws_of_the_current_controller():
     method, judge = enas(candidates=30, controller_steps=150, controller_learning_rate=0.05), Judge()
     method.begin_epoch(1, 2, generator(1))
     early = [method.mixing().path for _ in range(100)]
@@ -112,7 +112,7 @@ def test_it_trains_and_selects_what_the_present_controller_draws():
     assert TINY.discretise(method.parameters) == method.architecture()
 
 
-def test_the_state_goes_on_bit_for_bit():
+def test_a_restored_state_continues_bit_for_bit():
     method, judge = enas(controller_steps=10), Judge()
     method.begin_epoch(1, 2, generator(1))
     method.mixing()
@@ -140,7 +140,7 @@ def enas_draw(state) -> nb.Architecture:
     return third.mixing().path
 
 
-def test_the_published_quirks_are_the_presets():
+def test_the_presets_select_the_published_quirks():
     options = search_options({"optimizer": "enas"})
     corrected, common = options.own, options.common
     assert (common.batch_size, common.weight_decay, common.grad_clip, common.epochs) == (64, 1e-4, 0.25, 50)
@@ -163,7 +163,7 @@ class FourOperations(type(TINY)):
         return tuple(replace(choice, entries=4) for choice in super().choices())
 
 
-def test_a_bias_needs_the_operations_that_it_is_of():
+def test_an_operation_bias_needs_its_operations():
     space = FourOperations("four", "four-v1", n_parents=(1, 1, 2))
     assert controller_settings(space, ENASHyperparameters()).operation_bias == ()
     with pytest.raises(nb.InvalidInputError, match="which four does not have: set it to 0"):
@@ -181,12 +181,12 @@ def test_a_bias_needs_the_operations_that_it_is_of():
         ("finalists", 101, "finalists=101 cannot be more than candidates=100"),
     ],
 )
-def test_bad_values_end_in_a_sentence(option, value, message):
+def test_bad_values_are_refused_in_one_sentence(option, value, message):
     with pytest.raises(nb.InvalidInputError, match=message):
         ENASHyperparameters(**{option: value}).check()
 
 
-def test_a_diverged_controller_ends_in_a_sentence():
+def test_a_diverged_controller_is_reported_in_one_sentence():
     method = enas(controller_steps=0)
     with torch.no_grad():
         method.controller.embedding.weight[0, 0] = torch.nan

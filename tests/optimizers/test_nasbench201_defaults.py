@@ -57,12 +57,12 @@ DEFAULTS = {
 }
 
 
-def test_every_method_is_here():
+def test_every_method_is_tested():
     assert set(DEFAULTS) == set(registry.BUILT_IN["optimizers"])
 
 
 @pytest.mark.parametrize("method", DEFAULTS)
-def test_the_defaults_of_a_method_are_those_of_nasbench201(method):
+def test_the_defaults_of_a_method_agree_with_nasbench201(method):
     found = search_options({"optimizer": method, "space": "nb201"}).as_dict()
     assert {name: found[name] for name in DEFAULTS[method]} == DEFAULTS[method]
 

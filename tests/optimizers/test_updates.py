@@ -75,7 +75,7 @@ def size(parts: list[Tensor]) -> float:
 
 
 @pytest.mark.parametrize("relaxation", RELAXATIONS)
-def test_first_order_is_the_gradient_of_the_validation_loss(relaxation):
+def test_first_order_equals_the_gradient_of_the_validation_loss(relaxation):
     unrolled, (mixing, tensors) = Unrolled(), leaves(relaxation)
     step = unrolled.step()
     ours = updates.first_order(step, mixing, tensors)
@@ -86,7 +86,7 @@ def test_first_order_is_the_gradient_of_the_validation_loss(relaxation):
 
 @pytest.mark.parametrize("momentum", [0.0, MOMENTUM])
 @pytest.mark.parametrize("relaxation", RELAXATIONS)
-def test_second_order_is_the_gradient_through_one_exact_step(relaxation, momentum, monkeypatch):
+def test_second_order_equals_the_gradient_through_one_exact_step(relaxation, momentum, monkeypatch):
     unrolled, (mixing, tensors) = Unrolled(momentum), leaves(relaxation)
     step = unrolled.step()
     right = unrolled.exact(step, mixing)
@@ -102,7 +102,7 @@ def test_second_order_is_the_gradient_through_one_exact_step(relaxation, momentu
     assert errors[0] < published
 
 
-def test_the_step_is_the_one_that_the_weights_would_take():
+def test_the_unrolled_step_equals_the_step_of_the_weights():
     unrolled, (mixing, _) = Unrolled(), leaves("single-path")
     step = unrolled.step()
     weights = {name: weight.detach().clone() for name, weight in step.weights.items()}
@@ -118,7 +118,7 @@ def test_the_step_is_the_one_that_the_weights_would_take():
 
 
 @pytest.mark.parametrize("update", updates.UPDATES)
-def test_nothing_of_the_search_moves_and_no_model_is_copied(update, monkeypatch):
+def test_the_search_state_is_unchanged_and_no_model_is_copied(update, monkeypatch):
     state = tiny_state(optimizer="darts-second-order")
     before_step = state.images_of(torch.from_numpy(state.split.weights[:20]), state.augmentation(1), None)
     weight_step(state, before_step)  # so that there is momentum, and gradients that must not be used
@@ -150,7 +150,7 @@ def halves(state):
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_the_loss_at_given_weights_is_the_loss_in_float32_whatever_the_precision(precision):
+def test_the_loss_at_given_weights_is_float32_in_every_precision(precision):
     state, exact = tiny_state(precision=precision), tiny_state(precision="float32")
     batch = state.images_of(torch.from_numpy(state.split.weights[:20]), state.augmentation(1), None)
     weights = {name: weight.detach().clone() for name, weight in state.net.named_parameters()}
@@ -168,7 +168,7 @@ def test_the_loss_at_given_weights_is_the_loss_in_float32_whatever_the_precision
     assert not torch.equal(state.loss_at(changed, mixing, batch), found)
 
 
-def test_a_pass_at_other_weights_leaves_the_buffers_of_somebody_elses_layers_alone():
+def test_a_pass_at_other_weights_does_not_change_buffers_of_third_party_layers():
     state = tiny_state()
     state.net.stem.bn = nn.BatchNorm2d(2)
     assert set(other_buffers(state.net)) == {f"stem.bn.{name}" for name, _ in state.net.stem.bn.named_buffers()}
@@ -181,7 +181,7 @@ def test_a_pass_at_other_weights_leaves_the_buffers_of_somebody_elses_layers_alo
     assert not torch.equal(state.net.stem.bn.running_mean, running["stem.bn.running_mean"])
 
 
-def test_bfloat16_leaves_the_second_order_gradient_alone():
+def test_bfloat16_does_not_affect_the_second_order_gradient():
     """The weights between whose losses it takes differences lie closer together than bfloat16 resolves."""
     gradients = []
     for precision in ("float32", "bfloat16"):
@@ -195,7 +195,7 @@ def test_bfloat16_leaves_the_second_order_gradient_alone():
 
 @pytest.mark.parametrize("relaxation", RELAXATIONS)
 @pytest.mark.parametrize("update", updates.UPDATES)
-def test_lambda_gets_what_the_chain_rule_gives(relaxation, update, monkeypatch):
+def test_the_gradient_of_lambda_follows_the_chain_rule(relaxation, update, monkeypatch):
     unrolled = Unrolled()
     settings = GradientHyperparameters(relaxation=relaxation, update=update, temperature_min=0.5, temperature_max=0.5)
     made = GradientOptimizer(SMALL_SPACE, settings, generator(0), torch.device("cpu"))
@@ -219,7 +219,7 @@ def test_lambda_gets_what_the_chain_rule_gives(relaxation, update, monkeypatch):
 
 
 @pytest.mark.parametrize(("clip", "norm"), [(0.0, 50.0), (5.0, 5.0), (100.0, 50.0)])
-def test_lambdas_gradient_is_clipped_as_a_whole_and_moves_it_by_adam(clip, norm):
+def test_the_gradient_of_lambda_is_clipped_globally_and_applied_by_adam(clip, norm):
     made = GradientOptimizer(
         SMALL_SPACE, GradientHyperparameters(architecture_grad_clip=clip), generator(0), torch.device("cpu")
     )

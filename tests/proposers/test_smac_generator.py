@@ -40,7 +40,7 @@ def test_seed_identity_and_observations_determine_a_proposal(tmp_path, monkeypat
     assert not list(tmp_path.iterdir())  # SMAC writes its own files elsewhere, and they are gone
 
 
-def test_proposals_are_those_of_smacs_default_forest(monkeypatch):
+def test_proposals_agree_with_smacs_default_forest(monkeypatch):
     space = mixed_space()
     generator = told(space, [job(one, one["rate"]) for one in space.sample_configuration(30)])
     proposed = generator.get_config(1, (1, 0, 0))
@@ -51,7 +51,7 @@ def test_proposals_are_those_of_smacs_default_forest(monkeypatch):
     assert proposed[1] == {"model_based_pick": True}
 
 
-def test_the_model_of_the_largest_budget_with_enough_observations_proposes():
+def test_proposals_come_from_the_largest_budget_with_enough_observations():
     space = continuous_space()
     sampled = space.sample_configuration(30)
     misleading = [job(found, abs(found["momentum"] - 0.1) + 0.01, budget=1) for found in sampled]
@@ -65,7 +65,7 @@ def test_the_model_of_the_largest_budget_with_enough_observations_proposes():
         assert np.median([abs(found["momentum"] - best) for found, _ in proposals]) < 0.1
 
 
-def test_a_fifth_of_the_proposals_is_random_and_covers_the_space():
+def test_one_fifth_of_the_proposals_is_random_and_covers_the_space():
     space = continuous_space()
     generator = told(space, [job(found, 0.5) for found in space.sample_configuration(8)], random_fraction=0.2)
     generator._ask = lambda seed, pending: space.get_default_configuration()
@@ -75,7 +75,7 @@ def test_a_fifth_of_the_proposals_is_random_and_covers_the_space():
     assert max(random) > 0.9 and min(random) < 0.1 and 0.35 < np.median(random) < 0.65
 
 
-def test_diverged_trials_count_as_the_worst_ones():
+def test_diverged_trials_count_as_the_worst():
     space = continuous_space()
     sampled = space.sample_configuration(24)
     observations = [job(found, None if found["momentum"] > 0.5 else 0.1 + 0.1 * found["rate"]) for found in sampled]
@@ -87,7 +87,7 @@ def test_diverged_trials_count_as_the_worst_ones():
     assert max(found["momentum"] for found, _ in proposals) < 0.6
 
 
-def test_proposals_are_legal():
+def test_proposals_are_valid():
     space = mixed_space()
     space.add(OrdinalHyperparameter("size", [1, 2, 4]), ForbiddenEqualsClause(space["kind"], "c"))
     generator = told(space, [job(one, one["rate"]) for one in space.sample_configuration(20)])

@@ -31,7 +31,7 @@ def state_of(**options) -> ProxyState:
     return begin(proxy_config({**TINY, **SIZE, **options}))
 
 
-def test_the_sample_is_of_distinct_architectures_and_a_larger_one_begins_with_it():
+def test_samples_are_distinct_and_larger_samples_extend_smaller_ones():
     small, large = state_of(seed=3).architectures, state_of(seed=3, architectures=50).architectures
     assert large[:5] == small
     assert len(set(large)) == 50
@@ -57,7 +57,7 @@ def test_every_line_belongs_to_its_architecture(unbroken):
     assert unbroken.summary["best_validation_error"] == unbroken.validation_errors[:, -1].min()
 
 
-def test_an_epoch_is_that_of_a_plain_loop_over_the_same_batches():
+def test_an_epoch_equals_a_plain_loop_over_the_same_batches():
     """SGD with momentum and weight decay, gradient clipping, the cosine and the error, written out once more."""
     state, number = state_of(weight_decay=0.01, grad_clip=0.5), 2
     net, arch, config = state.network(number), state.architectures[2], state.config
@@ -93,7 +93,7 @@ def test_an_epoch_is_that_of_a_plain_loop_over_the_same_batches():
     assert losses[1] != losses[0]
 
 
-def test_the_schedule_is_a_searchs():
+def test_the_schedule_equals_the_schedule_of_a_search():
     rates = [cosine(epoch, 50, 0.025, 0.001) for epoch in range(1, 51)]
     assert rates[0] == 0.025
     assert rates == sorted(rates, reverse=True)
@@ -101,7 +101,7 @@ def test_the_schedule_is_a_searchs():
     assert cosine(51, 50, 0.025, 0.001) == pytest.approx(0.001)
 
 
-def test_validation_uses_the_networks_own_running_statistics():
+def test_validation_uses_the_running_statistics_of_the_network():
     """With a learning rate of 0, training moves these statistics and nothing else."""
     logits = []
     for momentum in (0.0, 1.0):
@@ -129,7 +129,7 @@ def test_only_the_parts_of_the_architecture_are_trained():
     assert not [name for name in changed for node in dead if name.startswith(f"cells.0.blocks.{node - 1}.")]
 
 
-def test_an_architectures_training_depends_on_its_number_and_the_seed_alone(unbroken):
+def test_the_training_of_an_architecture_depends_only_on_its_index_and_the_seed(unbroken):
     epochs = list(loop.train_one(state_of(architectures=7), 3))
     assert [epoch.validation_error for epoch in epochs] == unbroken.lines[3]["validation_errors"]
     assert [epoch.train_loss for epoch in epochs] == unbroken.lines[3]["train_losses"]
@@ -179,7 +179,7 @@ train_proxies(out=out, console=Console(quiet=True), **options)
 @pytest.mark.parametrize(
     ("moment", "kept"), [("first training", 0), ("training", 2), ("half a line", 2), ("line", 2), ("summary", 5)]
 )
-def test_killed_and_resumed_gives_the_same_bits(unbroken, tmp_path, moment, kept):
+def test_a_killed_and_resumed_training_gives_identical_results(unbroken, tmp_path, moment, kept):
     assert_killed(DRIVER, tmp_path / "run", moment, str(tmp_path / "run"), repr({**TINY, **SIZE}))
     seconds = [line["seconds"] for line in ProxyTrainings.open(tmp_path / "run").lines[:kept]]
     resumed = resume(tmp_path / "run")
@@ -189,13 +189,13 @@ def test_killed_and_resumed_gives_the_same_bits(unbroken, tmp_path, moment, kept
     assert resumed.is_finished
 
 
-def test_a_finished_folder_is_only_summarised_again(unbroken, tmp_path, monkeypatch):
+def test_resuming_a_finished_folder_only_rewrites_the_summary(unbroken, tmp_path, monkeypatch):
     folder = shutil.copytree(unbroken.folder, tmp_path / "run")
     monkeypatch.setattr(loop, "train_one", None)
     assert resume(folder).lines == unbroken.lines
 
 
-def test_an_interruption_says_how_to_continue(tmp_path, monkeypatch):
+def test_an_interruption_explains_how_to_continue(tmp_path, monkeypatch):
     real = loop.validation_error
 
     def interrupted(state, number, net):
@@ -263,7 +263,7 @@ def test_resuming_with_other_options_is_refused(unbroken, tmp_path):
         ({"learning_rate": 1e30, "grad_clip": 1e30}, "diverged .* of architecture 0: train with a lower"),
     ],
 )
-def test_bad_input_is_refused_and_leaves_nothing(tmp_path, options, sentence):
+def test_bad_input_is_refused_and_writes_nothing(tmp_path, options, sentence):
     with pytest.raises(nb.UserError, match=sentence):
         train(tmp_path / "run", **options)
     assert not (tmp_path / "run").exists()

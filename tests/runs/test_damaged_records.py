@@ -92,7 +92,7 @@ def test_a_damaged_summary_is_refused(folder, searched):
         _ = nb.load_run(folder).metrics
 
 
-def test_a_run_that_has_just_begun_has_no_lines_and_no_fault(folder):
+def test_a_newly_started_run_without_lines_is_valid(folder):
     (folder / "summary.json").unlink()
     (folder / "metrics.jsonl").unlink()
     run = nb.load_run(folder)

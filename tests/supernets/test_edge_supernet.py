@@ -78,14 +78,14 @@ def assert_naive(
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("partial", "batch"), [(1, None), (1, 4), (2, None), (2, 4)])
-def test_mixtures_are_those_of_the_naive_supernet(kind: str, training: bool, partial: int, batch: int | None) -> None:
+def test_mixtures_agree_with_the_naive_supernet(kind: str, training: bool, partial: int, batch: int | None) -> None:
     net = edges(kind, partial).train(training)
     assert_naive(net, lambda x: net(x, {"operations": w}), lambda w: w, w := weights_of(net, batch), partial)
 
 
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("partial", [1, 2])
-def test_cells_take_mixing_weights_in_turns(training: bool, partial: int) -> None:
+def test_cells_take_turns_with_mixing_weights(training: bool, partial: int) -> None:
     net = edges(partial=partial).train(training)
     assert_naive(
         net,
@@ -100,7 +100,7 @@ def test_cells_take_mixing_weights_in_turns(training: bool, partial: int) -> Non
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("operations", PATHS.values(), ids=PATHS)
 @pytest.mark.parametrize("partial", [1, 2])
-def test_sampled_operations_and_paths_are_those_of_the_naive_supernet(
+def test_sampled_operations_and_paths_agree_with_the_naive_supernet(
     operations: tuple[int, ...], partial: int, kind: str, training: bool
 ) -> None:
     net, one = edges(kind, partial).train(training), torch.eye(5, dtype=torch.float64)[list(operations)]
@@ -126,7 +126,7 @@ def test_sampled_operations_with_weights_for_each_image(training: bool) -> None:
 
 @pytest.mark.parametrize("operations", PATHS.values(), ids=PATHS)
 @pytest.mark.parametrize("training", [True, False])
-def test_a_discrete_architecture_is_its_stand_alone_network(operations: tuple[int, ...], training: bool) -> None:
+def test_a_discrete_architecture_computes_its_stand_alone_network(operations: tuple[int, ...], training: bool) -> None:
     net = edges("nasbench201-affine").train(training)
     alone = build_edge_network(arch(operations), channels=4, cells_per_stage=1).double().train(training)
     alone.load_state_dict(stand_alone_state(net, alone))
@@ -153,7 +153,7 @@ def stand_alone_state(net: nb.Supernet, alone: EdgeNetwork) -> dict[str, Tensor]
     return state
 
 
-def test_a_batch_of_architectures_is_each_alone() -> None:
+def test_a_batch_of_architectures_equals_separate_passes() -> None:
     net, x = edges().eval(), images(len(PATHS)).double()
     architectures = [arch(operations) for operations in PATHS.values()]
     together = net(x, net.discrete_mixing(architectures))
@@ -182,7 +182,7 @@ def test_a_path_computes_only_what_reaches_the_output() -> None:
     assert computed == [0, 3, 4]
 
 
-def test_only_the_cells_of_the_affine_kind_learn_scale_and_shift() -> None:
+def test_only_affine_cells_learn_scale_and_shift() -> None:
     for kind in KINDS:
         net = edges(kind)
         norms = [layer for layer in net.cells.modules() if isinstance(layer, BatchNorm2d)]
@@ -193,7 +193,7 @@ def test_only_the_cells_of_the_affine_kind_learn_scale_and_shift() -> None:
 
 
 @pytest.mark.parametrize(("kind", "count"), [(KINDS[0], 1_686_106), (KINDS[1], 1_699_546)])
-def test_the_published_supernet_has_its_parameters(kind: str, count: int) -> None:
+def test_the_published_supernet_has_the_expected_parameter_count(kind: str, count: int) -> None:
     """73,306 outside the cells, 28,000 + 243,040 for each edge, of which 2,240 are scales and shifts."""
     with torch.device("meta"):
         net = nb.Supernet(EdgeSpace(kind), channels=16, cells=15)
@@ -217,7 +217,7 @@ def test_feature_maps_stay_in_channels_last(partial: int) -> None:
     assert all(seen)
 
 
-def test_running_statistics_move_by_a_tenth() -> None:
+def test_running_statistics_have_momentum_one_tenth() -> None:
     net = edges()
     before, x = net.stem[1].running_mean.clone(), images().double()
     net(x, {"operations": weights_of(net)})
@@ -229,13 +229,13 @@ def test_running_statistics_move_by_a_tenth() -> None:
     ("operations", "sentence"),
     [((1, 2, 3), "give 6 numbers from 0 to 4"), ((5, 0, 0, 0, 0, 0), "from 0 to 4"), (3, "")],
 )
-def test_operations_that_do_not_fit_are_refused(operations: Any, sentence: str) -> None:
+def test_sampled_operations_of_the_wrong_form_are_refused(operations: Any, sentence: str) -> None:
     net = edges()
     with pytest.raises(nb.InvalidInputError, match=f"is not valid.*{sentence}"):
         net(images().double(), {"operations": weights_of(net)}, operations=operations)
 
 
-def test_channels_that_do_not_fit_are_refused() -> None:
+def test_channels_that_cannot_be_divided_are_refused() -> None:
     with pytest.raises(nb.InvalidInputError, match="6 channels cannot be divided by partial_channels=4"):
         nb.Supernet(EdgeSpace(), channels=6, cells=3, partial_channels=4)
 

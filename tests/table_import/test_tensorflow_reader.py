@@ -53,7 +53,7 @@ def test_both_readers_yield_the_same_records(file: Path) -> None:
     assert json.loads(tensorflow(READ, file)) == ours
 
 
-def test_what_tensorflows_writer_writes_imports(file: Path, tmp_path: Path) -> None:
+def test_files_written_by_tensorflow_can_be_imported(file: Path, tmp_path: Path) -> None:
     written = tmp_path / "b.tfrecord"
     tensorflow(WRITE, file, written)
     assert written.read_bytes() == file.read_bytes()

@@ -51,7 +51,7 @@ def process(code: str, *arguments: object) -> "subprocess.Popen[str]":
 
 @pytest.mark.parametrize("in_one_step", [ONE_STEP, TWO_RENAMES])
 @pytest.mark.parametrize("is_large", [False, True], ids=["small", "large"])
-def test_a_table_is_opened_whole_while_it_is_imported_again(
+def test_a_table_is_opened_complete_during_a_reimport(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_one_step: bool, is_large: bool
 ) -> None:
     if is_large:
@@ -85,7 +85,7 @@ def test_the_lock_of_a_killed_process_is_taken_over(tmp_path: Path) -> None:
     assert not lock.exists()
 
 
-def test_a_lock_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+def test_a_lock_that_cannot_be_written_is_reported_in_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="cannot write"), one_at_a_time(tmp_path / "file" / "t.lock"):
         pass

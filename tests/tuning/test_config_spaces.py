@@ -37,7 +37,7 @@ def write(path: Path, *hyperparameters: Any) -> str:
 
 
 @pytest.mark.parametrize(("optimizer", "batch_size"), [("darts", 64), ("gdas", 64)])
-def test_defaults_are_those_of_the_optimizer(optimizer, batch_size):
+def test_defaults_equal_the_defaults_of_the_optimizer(optimizer, batch_size):
     space = config_space("cs3", fixed(optimizer=optimizer))
     assert dict(space.get_default_configuration()) == {
         "weight_decay": 3e-4,
@@ -54,7 +54,7 @@ def test_defaults_are_those_of_the_optimizer(optimizer, batch_size):
 
 
 @pytest.mark.parametrize("suffix", [".json", ".yaml"])
-def test_a_users_file_may_have_any_option_of_a_search(tmp_path, suffix):
+def test_a_user_file_may_tune_any_option_of_a_search(tmp_path, suffix):
     file = write(
         tmp_path / f"own{suffix}",
         Float("temperature_min", (0.2, 5), default=1),
@@ -96,7 +96,7 @@ def test_conditions_and_forbidden_combinations_are_kept(tmp_path):
         (Integer("warm_start_epochs", (0, 2)), "warm_start_epochs 2: .*leaves no epoch for Λ out of 2"),
     ],
 )
-def test_a_bad_hyperparameter_is_refused_in_a_sentence(tmp_path, hyperparameter, sentence):
+def test_a_bad_hyperparameter_is_refused_in_one_sentence(tmp_path, hyperparameter, sentence):
     with pytest.raises(nb.InvalidInputError, match=sentence):
         config_space(write(tmp_path / "own.json", hyperparameter), fixed())
 
@@ -116,7 +116,7 @@ def test_hyperparameters_of_other_optimizers_are_refused():
         ("own.yaml", "hyperparameters: 3", "does not describe a ConfigSpace space"),
     ],
 )
-def test_a_file_that_is_not_a_space_is_refused_in_a_sentence(tmp_path, name, content, sentence):
+def test_a_file_that_is_not_a_space_is_refused_in_one_sentence(tmp_path, name, content, sentence):
     (tmp_path / name).write_text(content)
     with pytest.raises(nb.UserError, match=sentence):
         config_space(str(tmp_path / name), fixed())

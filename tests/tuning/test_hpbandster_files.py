@@ -44,7 +44,7 @@ def test_hpbandster_reads_every_configuration_and_every_run(study):
     assert sum(line["loss"] is None for line in study.lines) >= 2  # diverged runs are among them
 
 
-def test_hpbandsters_analyses_find_the_best_and_the_trajectory(study):
+def test_the_analyses_of_hpbandster_find_the_best_and_the_trajectory(study):
     read = result.logged_results_to_HBS_result(str(study.folder))
     largest = [line for line in study.lines if line["budget"] == 100 and line["loss"] is not None]
     best = min(largest, key=lambda line: line["loss"])
@@ -80,7 +80,7 @@ def deepcave_trials(folder: Path) -> list[dict[str, Any]]:
     return trials
 
 
-def test_deepcave_finds_space_costs_budgets_and_states(study):
+def test_deepcave_reads_space_costs_budgets_and_states(study):
     trials = deepcave_trials(study.folder)
     assert len(trials) == len(study.lines)
     assert {trial["state"] for trial in trials} == {"SUCCESS"}
@@ -91,7 +91,7 @@ def test_deepcave_finds_space_costs_budgets_and_states(study):
         assert (trial["cost"] is None) == diverges(trial["config"])
 
 
-def test_nothing_in_the_files_tells_test_values(study):
+def test_the_files_contain_no_test_values(study):
     lines = [json.loads(line) for line in (study.folder / "results.json").read_text().splitlines()]
     values = {value for line in lines if line[3] for value in line[3]["info"].values()}
     for line in study.lines:
@@ -100,7 +100,7 @@ def test_nothing_in_the_files_tells_test_values(study):
     assert {line[3]["info"]["folder"] for line in lines if line[3]} <= {line["folder"] for line in study.lines}
 
 
-def test_writing_again_follows_the_record(tmp_path):
+def test_rewriting_the_files_follows_the_record(tmp_path):
     study = write_study(tmp_path / "study", quality=by_weight_decay, finished=False)
     metrics = study.folder / "metrics.jsonl"
     whole = metrics.read_text().splitlines(keepends=True)

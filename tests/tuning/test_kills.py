@@ -81,7 +81,7 @@ def run_with_kills(folder, workers, kills, chance_of_master, rng):
     return killed
 
 
-def test_twenty_kills_change_no_observation(tmp_path):
+def test_twenty_kills_do_not_change_any_observation(tmp_path):
     rng = random.Random(0)
     whole, broken = make_study(tmp_path / "whole", seconds=0), make_study(tmp_path / "broken", seconds=0.04)
     in_fork(run_toy, whole).join()
@@ -95,7 +95,7 @@ def test_twenty_kills_change_no_observation(tmp_path):
     assert_nothing_is_lost_or_done_twice(broken, BRACKETS)
 
 
-def test_kills_of_several_workers_lose_nothing_and_repeat_nothing(tmp_path):
+def test_killing_several_workers_neither_loses_nor_repeats_trials(tmp_path):
     folder = make_study(tmp_path / "study", seconds=0.05)
     killed = run_with_kills(folder, 3, 8, 0.2, random.Random(1))
     assert killed.total() >= 8
@@ -103,7 +103,7 @@ def test_kills_of_several_workers_lose_nothing_and_repeat_nothing(tmp_path):
     assert len({line["worker"] for line in ToyRecorder(folder).lines}) == 3
 
 
-def test_the_late_result_of_a_worker_that_was_presumed_dead_is_ignored(tmp_path):
+def test_the_late_result_of_a_worker_presumed_dead_is_ignored(tmp_path):
     """One of two workers is suspended within a trial, and wakes up after the other one has finished it."""
     name = "0-0-1 at 1 epoch"
     folder = make_study(tmp_path / "study", **{name: "hang once", "seconds": 0.05})
@@ -155,7 +155,7 @@ def test_a_worker_that_cannot_start_ends_the_study(tmp_path):
         run_toy(folder, brackets=ONE, timing=FAST)
 
 
-def test_local_workers_end_with_their_master(tmp_path):
+def test_local_workers_exit_with_their_master(tmp_path):
     folder = make_study(tmp_path / "study", seconds=60)
     master = in_fork(run_toy, folder, workers=2, brackets=FEW)
     wait_until(lambda: len(pids(folder)) == 2)
@@ -171,7 +171,7 @@ def is_running(pid):
     return False
 
 
-def test_leaving_the_context_ends_local_workers(tmp_path):
+def test_leaving_the_context_stops_local_workers(tmp_path):
     folder = make_study(tmp_path / "study", seconds=60)
     with local_workers(folder, "toy_objective:evaluator", [{}, {}], 1):
         wait_until(lambda: len(pids(folder)) == 2)

@@ -63,6 +63,6 @@ def test_the_first_configuration_is_the_default(whole: Sessions, tuner: Tuner) -
     assert all(configuration != default for identity, configuration, *_ in whole[tuner] if identity != [0, 0, 0])
 
 
-def test_a_stopped_study_proposes_what_an_uninterrupted_one_does(whole: Sessions) -> None:
+def test_a_resumed_study_proposes_the_same_as_an_uninterrupted_one(whole: Sessions) -> None:
     assert [tuner for tuner in whole if any(model_based for *_, model_based in whole[tuner])] == ["bohb", "smac"]
     assert proposals({tuner: lines[:12] for tuner, lines in whole.items()}, seed_of_hashes=2) == whole
